@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
-import { oweMinutes } from '../e2e/owed.ts';
+import { makeMinutesDue } from '../e2e/due_minutes.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
-import { verified } from '../e2e/verified.ts';
+import { verifyExport } from '../e2e/verify_export.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { startsPerInterval } from './run_starts.ts';
 
 const run = promisify(execFile);
@@ -17,11 +17,11 @@ let id: string;
 beforeAll(async () => {
   stack = await startStack('due-intervals');
   // Retried with another export if a minute ended before the worker was dead, because its run may have completed.
-  await until(async () => {
+  await waitFor(async () => {
     id = await stack.createExport({ interval: 'every 1 minutes' });
     await stack.killWorker();
     const isNew = (await stack.runs(id)).length === 0;
-    if (isNew) await oweMinutes(stack, id, minutes);
+    if (isNew) await makeMinutesDue(stack, id, minutes);
     await stack.startWorker();
     return isNew;
   }, 'an export without runs');
@@ -30,7 +30,7 @@ afterAll(() => stack.stop());
 
 /** No row is missing or duplicated, and no interval ran twice. */
 async function expectExactlyOnce(): Promise<void> {
-  const { findings } = await verified(stack, id);
+  const { findings } = await verifyExport(stack, id);
   expect(findings).toEqual([]);
   const starts = await startsPerInterval(stack.pool, id);
   expect(starts.length).toBeGreaterThanOrEqual(minutes);
@@ -44,7 +44,7 @@ const allCompleted = async (): Promise<boolean> => {
 
 describe('an export after all workers were down for some intervals', () => {
   it('exports each missed interval once, with every row', async () => {
-    await until(allCompleted, 'every due interval is Completed');
+    await waitFor(allCompleted, 'every due interval is Completed');
     await expectExactlyOnce();
     const rows = (await stack.runs(id)).reduce((sum, { records_completed }) => sum + records_completed, 0);
     expect(rows).toBe(minutes * 10);
@@ -58,7 +58,7 @@ describe('an export after all workers were down for some intervals', () => {
     ]);
     const { status } = await stack.call('POST', `/batch_exports/${id}/pause/`);
     expect(status).toBe(200);
-    await until(allCompleted, 'every interval that became due is Completed');
+    await waitFor(allCompleted, 'every interval that became due is Completed');
     await expectExactlyOnce();
   });
 });

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { holdRequests } from '../e2e/request_hold.ts';
-import { oweMinutes } from '../e2e/owed.ts';
+import { blockRequests } from '../e2e/request_gate.ts';
+import { makeMinutesDue } from '../e2e/due_minutes.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
-import { verified } from '../e2e/verified.ts';
+import { verifyExport } from '../e2e/verify_export.ts';
 import { createBucket } from '../setup/bucket.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { startsPerInterval } from './run_starts.ts';
 import { startOwnTemporal, type OwnTemporal } from './temporal_server.ts';
 
@@ -44,7 +44,7 @@ describe('after the database of Temporal was deleted', () => {
   const completed = async (id: string) =>
     (await statuses(id)).filter((status) => status === 'Completed').length;
   const lossless = async (id: string) => {
-    const { findings } = await verified(stack, id);
+    const { findings } = await verifyExport(stack, id);
     expect(findings).toEqual([]);
   };
 
@@ -53,7 +53,7 @@ describe('after the database of Temporal was deleted', () => {
     const halfway = await stack.createExport({}, { prefix: 'halfway' });
     const isFile = ({ operation, key }: ProxiedRequest) =>
       operation === 'PutObject' && key.startsWith('halfway/');
-    const exporting = holdRequests(proxy, 'a file of the backfill', {
+    const exporting = blockRequests(proxy, 'a file of the backfill', {
       when: 'before',
       // Each run puts two objects, so about five runs have completed by then.
       matches: (request) =>
@@ -64,8 +64,8 @@ describe('after the database of Temporal was deleted', () => {
       end_at: hourAgo(0).toISOString(),
     });
     expect(accepted.status).toBe(200);
-    await until(
-      async () => exporting.held.length >= 2 && (await completed(halfway)) >= 4,
+    await waitFor(
+      async () => exporting.waiting.length >= 2 && (await completed(halfway)) >= 4,
       'half the backfill',
     );
 
@@ -90,24 +90,27 @@ describe('after the database of Temporal was deleted', () => {
     // Saves waiting for the end of a minute. Only in the middle of an hour: otherwise the rows would belong to the backfill.
     const addsDueMinutes =
       Date.now() - hourAgo(0).getTime() > 3 * 60_000 && (await stack.runs(live)).length === 0;
-    if (addsDueMinutes) await oweMinutes(stack, live, 2);
-    exporting.release();
+    if (addsDueMinutes) await makeMinutesDue(stack, live, 2);
+    exporting.open();
 
-    await until(async () => (await completed(halfway)) === hours, 'the whole backfill');
+    await waitFor(async () => (await completed(halfway)) === hours, 'the whole backfill');
     expect(new Set(await statuses(halfway))).toEqual(new Set(['Completed']));
-    await until(
+    await waitFor(
       async () =>
         (await stack.runs(live)).some(
           ({ status, created_at }) => status === 'Completed' && Date.parse(created_at) > backAt,
         ),
       'the schedule continues',
     );
-    await until(
+    await waitFor(
       async () => (await stack.call('GET', `/batch_exports/${idle}/`)).body.paused === true,
       'the pending pause',
     );
     const expected = response.status === 200 ? ['Completed'] : [];
-    await until(async () => (await statuses(idle)).join() === expected.join(), 'the runs match the response');
+    await waitFor(
+      async () => (await statuses(idle)).join() === expected.join(),
+      'the runs match the response',
+    );
     for (const id of [live, halfway]) {
       await lossless(id);
       const starts = await startsPerInterval(stack.pool, id);

@@ -4,14 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { createLaggingExport } from '../isolation/lagging_export.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
-import { until } from '../setup/until.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { startsPerInterval } from './run_starts.ts';
 
 const maxConcurrentRuns = 2;
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 beforeAll(async () => {
-  stack = await createControlStack({
+  stack = await createControlPlaneHarness({
     EXPORTD_MAX_CONCURRENT_RUNS: String(maxConcurrentRuns),
     // An export waits here for the next one to start, without a heartbeat.
     EXPORTD_HEARTBEAT_TIMEOUT: '60s',
@@ -27,12 +27,12 @@ describe('after all workers were down for several intervals', () => {
     let active = 0;
     let maxActive = 0;
     const order: string[] = [];
-    stack.behaviour.whileExporting = async (runId) => {
+    stack.behaviour.duringExport = async (runId) => {
       active += 1;
       maxActive = Math.max(maxActive, active);
       const current = (await stack.runsOf(id)).find((one) => one.id === runId);
       order.push(new Date(current?.data_interval_start ?? 0).toISOString());
-      await until(
+      await waitFor(
         () => active === maxConcurrentRuns || order.length >= due.length,
         'a second concurrent run',
       );
@@ -44,7 +44,7 @@ describe('after all workers were down for several intervals', () => {
       (await stack.runsOf(id))
         .filter(({ status }) => status === 'Completed')
         .map(({ data_interval_start }) => new Date(data_interval_start).toISOString());
-    await until(async () => {
+    await waitFor(async () => {
       const done = await completed();
       return due.every((start) => done.includes(start));
     }, 'every missed interval');
@@ -65,7 +65,7 @@ describe('a schedule that is reset to its first task after a hundred signals', (
   it('duplicates no event, starts no run twice and loses no command', async () => {
     await stack.stopWorker();
     await stack.startWorker();
-    stack.behaviour.whileExporting = () => Promise.resolve();
+    stack.behaviour.duringExport = () => Promise.resolve();
     const { id } = await createLaggingExport(stack, 3);
     await stack.reconcile();
     const handle = stack.client.workflow.getHandle(scheduleWorkflowId(id));
@@ -81,7 +81,7 @@ describe('a schedule that is reset to its first task after a hundred signals', (
         )
       ).rows;
     const decided = async (count: number) =>
-      until(async () => {
+      waitFor(async () => {
         const rows = await commands();
         return rows.length === count && rows.every(({ status }) => status !== 'pending');
       }, `${count} outcomes`);

@@ -3,13 +3,13 @@ import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
 import { intervalContaining } from '../../src/domain/intervals.ts';
 import { appendLaggingExport } from '../decisions/lagging_export.ts';
 import { definition } from '../decisions/commander.ts';
-import type { ControlStack } from '../temporal/control_plane_harness.ts';
+import type { ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 
 const minute = 60_000;
 
 /** Creates an export with the journal of one whose workers were down for some minutes: an interval is due for each. */
 export async function createLaggingExport(
-  { pool, journal }: Pick<ControlStack, 'pool' | 'journal'>,
+  { pool, journal }: Pick<ControlPlaneHarness, 'pool' | 'journal'>,
   minutes: number,
 ): Promise<{ id: string; due: string[] }> {
   const id = randomUUID();

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { insertEvents } from '../e2e/rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
-import { verified } from '../e2e/verified.ts';
-import { until } from '../setup/until.ts';
+import { verifyExport } from '../e2e/verify_export.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { startBlackholeServer, type BlackholeServer } from './blackhole_server.ts';
 
 const slots = 2;
@@ -46,23 +46,23 @@ describe('beside exports that fail or hang', () => {
       await stack.createExport({}, { endpoint_url: blackhole.endpoint }),
     ];
     for (const id of poison) await backfill(id, hours);
-    await until(() => blackhole.accepted() >= slots, 'every slot has a hanging export');
+    await waitFor(() => blackhole.accepted() >= slots, 'every slot has a hanging export');
     const good: string[] = [];
     for (let count = 0; count < goodExports; count += 1) good.push(await stack.createExport());
     for (const id of good) await backfill(id, hours);
-    for (const id of good) await until(() => areAll(id, 'Completed'), `the export ${id} completes`);
-    for (const id of poison) await until(() => areAll(id, 'Running'), `the export ${id} still hangs`);
-    for (const id of good) expect((await verified(stack, id)).findings).toEqual([]);
+    for (const id of good) await waitFor(() => areAll(id, 'Completed'), `the export ${id} completes`);
+    for (const id of poison) await waitFor(() => areAll(id, 'Running'), `the export ${id} still hangs`);
+    for (const id of good) expect((await verifyExport(stack, id)).findings).toEqual([]);
     for (const id of poison) await stack.call('DELETE', `/batch_exports/${id}/`);
   });
 
   it('with a huge backfill, the others complete', async () => {
     const huge = await stack.createExport();
     await backfill(huge, 600);
-    await until(async () => (await statuses(huge)).includes('Completed'), 'the huge backfill is under way');
+    await waitFor(async () => (await statuses(huge)).includes('Completed'), 'the huge backfill is under way');
     const good = await stack.createExport();
     await backfill(good, hours);
-    await until(() => areAll(good, 'Completed'), 'the export completes');
+    await waitFor(() => areAll(good, 'Completed'), 'the export completes');
     const { body } = await stack.call('GET', `/batch_exports/${huge}/backfills/`);
     expect(body.results).toMatchObject([{ finished_at: null }]);
     await stack.call('DELETE', `/batch_exports/${huge}/`);

@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
-import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import {
+  createControlPlaneHarness,
+  lastHours,
+  type ControlPlaneHarness,
+} from '../temporal/control_plane_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 beforeAll(async () => {
-  stack = await createControlStack({
+  stack = await createControlPlaneHarness({
     EXPORTD_EXPORT_SLOTS: '1',
     EXPORTD_BACKFILL_CONCURRENCY: '8',
     EXPORTD_HEARTBEAT_TIMEOUT: '60s',
@@ -30,7 +34,7 @@ it('a scheduled run has priority over runs of a backfill that have waited longer
     );
     return pending.filter((activities) => activities > 0).length;
   };
-  stack.behaviour.whileExporting = async (runId) => {
+  stack.behaviour.duringExport = async (runId) => {
     const { rows } = await stack.pool.query<{ batch_export_id: string }>(
       'select batch_export_id from exportd.batch_export_runs where id = $1',
       [runId],
@@ -41,12 +45,12 @@ it('a scheduled run has priority over runs of a backfill that have waited longer
     for (let requests = 0; requests < 20; requests += 1) await waiting(backlog);
   };
   await stack.command(backlog, 'backfill', lastHours(8));
-  await until(async () => order.length === 1 && (await waiting(backlog)) === 8, 'the backlog');
+  await waitFor(async () => order.length === 1 && (await waiting(backlog)) === 8, 'the backlog');
   const { id } = await createLaggingExport(stack, 1);
   await stack.reconcile();
-  await until(async () => (await waiting(id)) >= 1, 'the scheduled run is pending behind it');
+  await waitFor(async () => (await waiting(id)) >= 1, 'the scheduled run is pending behind it');
   release(undefined);
-  await until(() => order.length >= 9, 'all of them');
+  await waitFor(() => order.length >= 9, 'all of them');
   expect(order).toContain(id);
   // The worker may already have fetched some of the backlog, but not half of it.
   expect(order.indexOf(id)).toBeLessThanOrEqual(3);

@@ -9,7 +9,7 @@ import { createKey, createProject, createUser } from '../../src/http/accounts.ts
 import { startServer, type RunningServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { runClients, type ApiAddress, type RequestResult } from './clients.ts';
 import {
   runsAfterPause,
@@ -39,12 +39,12 @@ const shortBudgetMs = 1_000;
 /** Whether transient failures have stopped so that everything can end. */
 let isSettling = false;
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 let server: RunningServer;
 let address: ApiAddress;
 
 beforeAll(async () => {
-  stack = await createControlStack({
+  stack = await createControlPlaneHarness({
     EXPORTD_MAX_CONCURRENT_RUNS: String(limit),
     EXPORTD_BACKFILL_CONCURRENCY: '2',
     EXPORTD_RUN_RETRY_INITIAL: '100ms',
@@ -65,7 +65,7 @@ beforeAll(async () => {
   });
   server = await startServer(settings, createLogger('test', settings));
   address = { url: server.url, key, projectId: project.id };
-  stack.behaviour.whileExporting = simulateExport;
+  stack.behaviour.duringExport = simulateExport;
   await stack.startWorker();
 });
 afterAll(async () => {
@@ -104,7 +104,7 @@ async function createExports(count: number): Promise<string[]> {
 
 /** Unpauses everything and waits until nothing is active or due. */
 async function waitUntilIdle(exportIds: readonly string[]): Promise<void> {
-  stack.setBudget(undefined);
+  stack.setActivityTimeout(undefined);
   isSettling = true;
   for (const id of exportIds) await stack.command(id, 'unpause');
   const { rows } = await stack.pool.query<{ id: string; batch_export_id: string }>(
@@ -115,7 +115,7 @@ async function waitUntilIdle(exportIds: readonly string[]): Promise<void> {
     await stack.command(batch_export_id, 'unpauseBackfill', { backfill_id: id });
   let unfinished: readonly string[] = [];
   let idleChecks = 0;
-  await stack.untilReconciled(
+  await stack.waitForReconciled(
     async () => {
       unfinished = await findUnfinished(exportIds);
       // A run may have just ended, and the next one not be created yet.
@@ -192,7 +192,7 @@ describe('concurrent commands of several clients', () => {
   it('have the outcomes of a reference model', async () => {
     await fc.assert(
       fc.asyncProperty(plans(clientCount, requestsPerClient), async (plan) => {
-        stack.setBudget(shortBudgetMs);
+        stack.setActivityTimeout(shortBudgetMs);
         isSettling = false;
         const exportIds = await createExports(2);
         const results = await runClients(address, stack.pool, plan, exportIds);

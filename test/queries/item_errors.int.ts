@@ -13,39 +13,42 @@ const runQuery = async (query: object, more: object = {}) => {
   return { status: response.status, attr: response.body.attr };
 };
 
-const fine = { type: 'event', key: 'plan', value: 'pro' };
+const validFilter = { type: 'event', key: 'plan', value: 'pro' };
 const unknownField = { type: 'hogql', key: 'nothing = 1' };
-const unread = { type: 'hogql', key: 'nothing = ' };
-const overMany = { type: 'hogql', key: 'count() > 1' };
-const unknownOfSession = { type: 'session', key: 'nothing', value: 1 };
-const notStored = { type: 'group', key: 'plan', value: 'pro' };
+const syntaxError = { type: 'hogql', key: 'nothing = ' };
+const aggregate = { type: 'hogql', key: 'count() > 1' };
+const unknownSessionField = { type: 'session', key: 'nothing', value: 1 };
+const groupProperty = { type: 'group', key: 'plan', value: 'pro' };
 const unknownType = { type: 'magic', key: 'plan' };
-const wrongPattern = { type: 'event', key: 'plan', operator: 'regex', value: ['a', '('] };
-const inGroup = (filter: object) => ({ type: 'AND', values: [fine, { type: 'OR', values: [fine, filter] }] });
+const invalidPattern = { type: 'event', key: 'plan', operator: 'regex', value: ['a', '('] };
+const inGroup = (filter: object) => ({
+  type: 'AND',
+  values: [validFilter, { type: 'OR', values: [validFilter, filter] }],
+});
 
 /** Invalid filters, and the path of the error relative to the filter. */
 const faultyFilters: readonly (readonly [string, object, string])[] = [
   ['an unknown field', unknownField, '__key'],
-  ['a text that cannot be read', unread, '__key'],
-  ['an aggregate', overMany, '__key'],
-  ['an unknown field of a session', unknownOfSession, ''],
-  ['a property of groups, which the source lacks', notStored, ''],
+  ['an expression with a syntax error', syntaxError, '__key'],
+  ['an aggregate', aggregate, '__key'],
+  ['an unknown field of a session', unknownSessionField, ''],
+  ['a property of groups, which the source lacks', groupProperty, ''],
   ['an unknown type', unknownType, '__type'],
-  ['a pattern that is none', wrongPattern, '__value__1'],
-  ['a value that is none', { ...fine, value: ['pro', {}] }, '__value__1'],
-  ['an unknown field', { ...fine, negated: true }, '__negated'],
+  ['an invalid pattern', invalidPattern, '__value__1'],
+  ['an invalid value', { ...validFilter, value: ['pro', {}] }, '__value__1'],
+  ['an unknown field', { ...validFilter, negated: true }, '__negated'],
 ];
 
 const node = { kind: 'EventsNode', event: 'bought' };
-const trends = (more: object) => ({ kind: 'TrendsQuery', series: [node], ...more });
-const funnel = (more: object) => ({
+const trendsQuery = (more: object) => ({ kind: 'TrendsQuery', series: [node], ...more });
+const funnelsQuery = (more: object) => ({
   kind: 'FunnelsQuery',
   series: [node, { ...node, event: 'paid' }],
   ...more,
 });
 const uniqueGroups = { math: 'unique_group', math_group_type_index: 0 };
 const exclusion = { ...node, event: 'left', funnelFromStep: 0, funnelToStep: 1 };
-const actorsOf = (kind: string, source: object, point: object) => ({
+const actorsQuery = (kind: string, source: object, point: object) => ({
   kind: 'ActorsQuery',
   source: { kind, source, ...point },
 });
@@ -58,30 +61,31 @@ const filterPositions: readonly (readonly [string, (properties: unknown) => obje
     (fixedProperties) => ({ kind: 'EventsQuery', select: ['event'], fixedProperties }),
     'query__fixedProperties',
   ],
-  ['trends', (properties) => trends({ properties }), 'query__properties'],
+  ['trends', (properties) => trendsQuery({ properties }), 'query__properties'],
   [
     'a series of trends',
-    (properties) => trends({ series: [node, { ...node, properties }] }),
+    (properties) => trendsQuery({ series: [node, { ...node, properties }] }),
     'query__series__1__properties',
   ],
   [
     'a series of trends, fixed',
-    (fixedProperties) => trends({ series: [node, { ...node, fixedProperties }] }),
+    (fixedProperties) => trendsQuery({ series: [node, { ...node, fixedProperties }] }),
     'query__series__1__fixedProperties',
   ],
-  ['a funnel', (properties) => funnel({ properties }), 'query__properties'],
+  ['a funnel', (properties) => funnelsQuery({ properties }), 'query__properties'],
   [
     'a step',
-    (properties) => funnel({ series: [node, { ...node, event: 'paid', properties }] }),
+    (properties) => funnelsQuery({ series: [node, { ...node, event: 'paid', properties }] }),
     'query__series__1__properties',
   ],
   [
     'an exclusion',
-    (properties) => funnel({ funnelsFilter: { exclusions: [exclusion, { ...exclusion, properties }] } }),
+    (properties) =>
+      funnelsQuery({ funnelsFilter: { exclusions: [exclusion, { ...exclusion, properties }] } }),
     'query__funnelsFilter__exclusions__1__properties',
   ],
   [
-    'a query of the dialect',
+    'a dialect query',
     (properties) => ({
       kind: 'DialectQuery',
       query: 'select count() from events as e where {filters}',
@@ -91,25 +95,25 @@ const filterPositions: readonly (readonly [string, (properties: unknown) => obje
   ],
   [
     'actors of trends',
-    (properties) => actorsOf('InsightActorsQuery', trends({ properties }), { day: '2026-11-20' }),
+    (properties) => actorsQuery('InsightActorsQuery', trendsQuery({ properties }), { day: '2026-11-20' }),
     'query__source__source__properties',
   ],
   [
     'actors of a funnel',
-    (properties) => actorsOf('FunnelsActorsQuery', funnel({ properties }), { funnelStep: 1 }),
+    (properties) => actorsQuery('FunnelsActorsQuery', funnelsQuery({ properties }), { funnelStep: 1 }),
     'query__source__source__properties',
   ],
   [
-    'events of a point of trends',
+    'events of a point of a trend',
     (properties) => ({
       kind: 'EventsQuery',
       select: ['event'],
-      source: { kind: 'InsightActorsQuery', source: trends({ properties }), day: '2026-11-20' },
+      source: { kind: 'InsightActorsQuery', source: trendsQuery({ properties }), day: '2026-11-20' },
     }),
     'query__source__source__properties',
   ],
   [
-    'actors of a query of the dialect',
+    'actors of a dialect query',
     (properties) => ({
       kind: 'ActorsQuery',
       source: {
@@ -124,7 +128,7 @@ const filterPositions: readonly (readonly [string, (properties: unknown) => obje
 
 const long = 'x'.repeat(10_001);
 const nested = (levels: number) =>
-  Array.from({ length: levels }).reduce<object>((inner) => ({ type: 'AND', values: [inner] }), fine);
+  Array.from({ length: levels }).reduce<object>((inner) => ({ type: 'AND', values: [inner] }), validFilter);
 
 it('a value that is too long and groups that are too deep are rejected with a message', async () => {
   const detailOf = async (query: object) => {
@@ -132,25 +136,31 @@ it('a value that is too long and groups that are too deep are rejected with a me
     return [body.attr, body.detail];
   };
   expect(
-    await detailOf(trends({ properties: [fine, { ...fine, operator: 'icontains', value: long }] })),
+    await detailOf(
+      trendsQuery({ properties: [validFilter, { ...validFilter, operator: 'icontains', value: long }] }),
+    ),
   ).toEqual(['query__properties__1__value', 'This must have at most 10,000 characters.']);
   expect(
-    await detailOf({ kind: 'EventsQuery', select: ['event'], properties: [{ ...fine, value: ['a', long] }] }),
+    await detailOf({
+      kind: 'EventsQuery',
+      select: ['event'],
+      properties: [{ ...validFilter, value: ['a', long] }],
+    }),
   ).toEqual(['query__properties__0__value__1', 'This must have at most 10,000 characters.']);
   expect(await detailOf({ kind: 'ActorsQuery', search: long })).toEqual([
     'query__search',
     'This must have at most 10,000 characters.',
   ]);
-  expect(await detailOf(funnel({ properties: nested(9) }))).toEqual([
+  expect(await detailOf(funnelsQuery({ properties: nested(9) }))).toEqual([
     `query__properties${'__values__0'.repeat(8)}`,
     'Groups of property filters can be nested at most 8 levels deep.',
   ]);
-  expect((await runQuery(funnel({ properties: nested(8) }))).status).toBe(200);
+  expect((await runQuery(funnelsQuery({ properties: nested(8) }))).status).toBe(200);
 });
 
 it.each([
-  [trends({ filterTestAccounts: true }), 'query__filterTestAccounts'],
-  [funnel({ filterTestAccounts: true }), 'query__filterTestAccounts'],
+  [trendsQuery({ filterTestAccounts: true }), 'query__filterTestAccounts'],
+  [funnelsQuery({ filterTestAccounts: true }), 'query__filterTestAccounts'],
   [{ kind: 'EventsQuery', select: ['event'], filterTestAccounts: true }, 'query__filterTestAccounts'],
   [
     {
@@ -171,16 +181,16 @@ it.each([
 });
 
 it('an invalid dashboard filter is named', async () => {
-  const more = { filters_override: { properties: [fine, wrongPattern] } };
-  expect(await runQuery(trends({}), more)).toEqual({
+  const more = { filters_override: { properties: [validFilter, invalidPattern] } };
+  expect(await runQuery(trendsQuery({}), more)).toEqual({
     status: 400,
     attr: 'filters_override__properties__1__value__1',
   });
 });
 
 describe.each(filterPositions)('a filter of %s', (_name, query, path) => {
-  it.each(faultyFilters)('with %s is named', async (_fault, filter, below) => {
-    expect(await runQuery(query([fine, filter]))).toEqual({ status: 400, attr: `${path}__1${below}` });
+  it.each(faultyFilters)('with %s is named', async (_problem, filter, below) => {
+    expect(await runQuery(query([validFilter, filter]))).toEqual({ status: 400, attr: `${path}__1${below}` });
     expect(await runQuery(query(inGroup(filter)))).toEqual({
       status: 400,
       attr: `${path}__values__1__values__1${below}`,
@@ -192,9 +202,9 @@ const useGroup = { type: 'person', key: 'plan', value: 'pro' };
 
 it.each([
   ['an unknown field', unknownField, '__key'],
-  ['an aggregate', overMany, '__key'],
-  ['a filter of events', fine, '__type'],
-])('a filter of persons with %s is named', async (_fault, filter, below) => {
+  ['an aggregate', aggregate, '__key'],
+  ['a filter of events', validFilter, '__type'],
+])('a filter of persons with %s is named', async (_problem, filter, below) => {
   const properties = [useGroup, filter];
   expect(await runQuery({ kind: 'ActorsQuery', properties })).toEqual({
     status: 400,
@@ -232,47 +242,53 @@ it.each([
   [{ kind: 'ActorsQuery', orderBy: ['id', 'id desc asc'] }, 'query__orderBy__1'],
   [{ kind: 'ActorsQuery', select: ['id'], orderBy: ['id', 'count()'] }, 'query__orderBy__1'],
   [
-    trends({ breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'hogql', property: 'nothing' }] } }),
+    trendsQuery({
+      breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'hogql', property: 'nothing' }] },
+    }),
     'query__breakdownFilter__breakdowns__1',
   ],
   [
-    trends({
+    trendsQuery({
       breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'session', property: 'nothing' }] },
     }),
     'query__breakdownFilter__breakdowns__1',
   ],
   [
-    trends({ breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'group', property: 'plan' }] } }),
+    trendsQuery({
+      breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'group', property: 'plan' }] },
+    }),
     'query__breakdownFilter__breakdowns__1',
   ],
-  [trends({ breakdownFilter: { breakdown: ['a', {}] } }), 'query__breakdownFilter__breakdown__1'],
+  [trendsQuery({ breakdownFilter: { breakdown: ['a', {}] } }), 'query__breakdownFilter__breakdown__1'],
   [
-    trends({ series: [node, { ...node, math: 'hogql', math_hogql: 'sum(nothing)' }] }),
+    trendsQuery({ series: [node, { ...node, math: 'hogql', math_hogql: 'sum(nothing)' }] }),
     'query__series__1__math_hogql',
   ],
-  [trends({ series: [node, { kind: 'Nothing' }] }), 'query__series__1__kind'],
-  [trends({ series: [node, { ...node, math: 'most' }] }), 'query__series__1__math'],
-  [trends({ trendsFilter: { formulas: ['A', 'A +'] } }), 'query__trendsFilter__formulas__1'],
+  [trendsQuery({ series: [node, { kind: 'Nothing' }] }), 'query__series__1__kind'],
+  [trendsQuery({ series: [node, { ...node, math: 'most' }] }), 'query__series__1__math'],
+  [trendsQuery({ trendsFilter: { formulas: ['A', 'A +'] } }), 'query__trendsFilter__formulas__1'],
   [
-    trends({ trendsFilter: { formulaNodes: [{ formula: 'A' }, { formula: 'B' }] } }),
+    trendsQuery({ trendsFilter: { formulaNodes: [{ formula: 'A' }, { formula: 'B' }] } }),
     'query__trendsFilter__formulaNodes__1__formula',
   ],
   [
-    funnel({ breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'hogql', property: 'nothing' }] } }),
+    funnelsQuery({
+      breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'hogql', property: 'nothing' }] },
+    }),
     'query__breakdownFilter__breakdowns__1',
   ],
   [
-    funnel({ breakdownFilter: { breakdown_type: 'hogql', breakdown: ['event', 'nothing'] } }),
+    funnelsQuery({ breakdownFilter: { breakdown_type: 'hogql', breakdown: ['event', 'nothing'] } }),
     'query__breakdownFilter__breakdown__1',
   ],
   [
-    funnel({ breakdownFilter: { breakdown_type: 'group', breakdown: 'plan' } }),
+    funnelsQuery({ breakdownFilter: { breakdown_type: 'group', breakdown: 'plan' } }),
     'query__breakdownFilter__breakdown',
   ],
   [
-    actorsOf(
+    actorsQuery(
       'InsightActorsQuery',
-      trends({
+      trendsQuery({
         series: [node, { ...node, ...uniqueGroups }],
         dateRange: { date_from: '2026-11-18', date_to: '2026-11-21' },
       }),
@@ -281,7 +297,7 @@ it.each([
     'query__source__source__series__1__math',
   ],
   [
-    actorsOf('FunnelsActorsQuery', funnel({ aggregation_group_type_index: 0 }), { funnelStep: 1 }),
+    actorsQuery('FunnelsActorsQuery', funnelsQuery({ aggregation_group_type_index: 0 }), { funnelStep: 1 }),
     'query__source__source__aggregation_group_type_index',
   ],
   [
@@ -291,13 +307,13 @@ it.each([
     },
     'query__source__query',
   ],
-  [funnel({ series: [node, { ...node, math: 'sum' }] }), 'query__series__1__math'],
+  [funnelsQuery({ series: [node, { ...node, math: 'sum' }] }), 'query__series__1__math'],
   [
-    funnel({ funnelsFilter: { exclusions: [exclusion, { ...exclusion, funnelToStep: 7 }] } }),
+    funnelsQuery({ funnelsFilter: { exclusions: [exclusion, { ...exclusion, funnelToStep: 7 }] } }),
     'query__funnelsFilter__exclusions__1',
   ],
   [
-    funnel({ funnelsFilter: { funnelAggregateByHogQL: 'nothing' } }),
+    funnelsQuery({ funnelsFilter: { funnelAggregateByHogQL: 'nothing' } }),
     'query__funnelsFilter__funnelAggregateByHogQL',
   ],
 ])('%j', async (query, attr) => {

@@ -10,8 +10,8 @@ import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
-import { standInSource, createBehaviour } from '../temporal/fakes.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import { fakeSource, createBehaviour } from '../temporal/fakes.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { fakeKinds } from './fake_kind.ts';
@@ -34,7 +34,7 @@ export interface QueryServer {
 
 /** Servers and a worker that support the fake kind, on a separate database. */
 export interface QueryHarness {
-  readonly control: ControlStack;
+  readonly control: ControlPlaneHarness;
   readonly pool: Pool;
   readonly projectId: number;
   readonly otherProjectId: number;
@@ -63,7 +63,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
     ...generousTimeouts,
     ...more,
   };
-  const control = await createControlStack(testSettings, undefined, fakeKinds);
+  const control = await createControlPlaneHarness(testSettings, undefined, fakeKinds);
   const { pool, keyRing } = control;
   const user = await createUser(pool, { email: 'ada@example.com' });
   const project = await createProject(pool, { name: 'Shop', timezone: 'Europe/Berlin' });
@@ -84,7 +84,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
     const app = await createApp({
       settings,
       pool: ownPool,
-      source: standInSource(createBehaviour()),
+      source: fakeSource(createBehaviour()),
       signaller: { signal: notTested },
       executions: { waitUntilClosed: notTested },
       keyRing,
@@ -173,7 +173,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
   };
 }
 
-const readSettingsOf = (control: ControlStack, more: Record<string, string>) =>
+const readSettingsOf = (control: ControlPlaneHarness, more: Record<string, string>) =>
   readSettings({
     DATABASE_URL: control.settings.DATABASE_URL,
     TEMPORAL_ADDRESS: control.settings.TEMPORAL_ADDRESS,

@@ -45,14 +45,20 @@ import { fromSetUp } from '../setup/environment.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { createBehaviour, standInExport, standInSource, standInUpkeep, type Behaviour } from './fakes.ts';
+import {
+  createBehaviour,
+  fakeExportActivities,
+  fakeSource,
+  fakeMaintenanceActivities,
+  type Behaviour,
+} from './fakes.ts';
 
 export type { Behaviour };
 
-/** Much longer than anything takes on a machine that is not very busy. */
+/** Much longer than anything takes, unless the machine is very busy. */
 const reconcileAfterMs = 60_000;
 
-export interface ShownRun {
+export interface RunRow {
   readonly id: string;
   readonly status: RunStatus;
   readonly latest_error: string | null;
@@ -64,62 +70,62 @@ export interface ShownRun {
   readonly batch_export_id: string;
 }
 
-/** The control plane on a database and task queues of its own, with stand-ins for source and destination. */
-export interface ControlStack {
+/** The control plane with its own database and task queues, and with fakes for source and destination. */
+export interface ControlPlaneHarness {
   readonly pool: Pool;
   readonly journal: Journal;
   readonly policies: Policies;
   readonly settings: Settings;
-  /** From now on the activities of a run that begins have so long; all they need when that is undefined. */
-  setBudget(milliseconds: number | undefined): void;
+  /** Sets the schedule-to-close timeout of the activities of runs that start from now on; undefined for the default. */
+  setActivityTimeout(milliseconds: number | undefined): void;
   /** Seals the secrets of webhooks. */
   readonly keyRing: KeyRing;
   readonly client: Client;
   readonly schedules: ScheduleClient;
   readonly behaviour: Behaviour;
-  /** Starts the worker, with other workflows than the product's where a test gives it some. */
+  /** Starts the worker with exportd's workflows, or with those of a test. */
   startWorker(bundle?: WorkflowBundleOption): Promise<void>;
   stopWorker(): Promise<void>;
   /** One pass of the reconciler. */
   reconcile(): Promise<void>;
-  /** `until`; after a minute, what Temporal was too busy to take at once is left to the reconciler, as in a worker. */
-  untilReconciled: typeof waitFor;
-  /** Stores a command and signals it, as the facade does. */
+  /** Like `waitFor`, but runs the reconciler after a minute, as a worker does, for what a busy Temporal did not accept. */
+  waitForReconciled: typeof waitFor;
+  /** Stores a command and signals it, as the API does. */
   send(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<string>;
-  /** The same, and waits for its outcome. */
+  /** Sends a command and waits for its outcome. */
   command(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<Command>;
-  /** Creates an export and waits until it is there. */
-  createExport(more?: object): Promise<string>;
-  runsOf(batchExportId: string): Promise<ShownRun[]>;
-  runIn(batchExportId: string, status: RunStatus): Promise<ShownRun>;
+  /** Creates an export and waits until it exists. */
+  createExport(overrides?: object): Promise<string>;
+  runsOf(batchExportId: string): Promise<RunRow[]>;
+  waitForRun(batchExportId: string, status: RunStatus): Promise<RunRow>;
   close(): Promise<void>;
 }
 
-/** Source and destination of a stack that has real ones. */
+/** A real source and real export activities. */
 export interface DataPlane {
   readonly source: Source;
   readonly exportActivities: ExportActivities;
 }
 
-/** Starts the stack, without its worker; with stand-ins for source and destination unless it is given real ones. */
-export async function createControlStack(
-  more: Record<string, string> = {},
+/** Starts the control plane without its worker; with fakes for source and destination unless `makeDataPlane` creates real ones. */
+export async function createControlPlaneHarness(
+  overrides: Record<string, string> = {},
   makeDataPlane?: (database: TestDatabase, settings: Settings, recorder: RunRecorder) => DataPlane,
   queryKinds?: QueryKinds,
-): Promise<ControlStack> {
+): Promise<ControlPlaneHarness> {
   const database = await createTestDatabase();
   const settings = readSettings({
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
     EXPORTD_TASK_QUEUE_PREFIX: `test-${randomUUID()}`,
-    // What ends a worker is told nowhere else: whoever waits for its work would only wait in vain.
+    // Errors that end a worker appear only in its log; without it a test would just time out.
     EXPORTD_LOG_LEVEL: 'error',
     EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
     EXPORTD_ACTIVITY_RETRY_INITIAL: '50ms',
     EXPORTD_ACTIVITY_RETRY_MAX: '200ms',
     ...generousTimeouts,
-    ...more,
+    ...overrides,
   });
   const logger = createLogger('test', settings);
   installRuntime(logger);
@@ -134,10 +140,10 @@ export async function createControlStack(
   const recorder = createRunRecorder(journal);
   const behaviour = createBehaviour();
   const data = makeDataPlane?.(database, settings, recorder) ?? {
-    source: standInSource(behaviour),
-    exportActivities: standInExport(recorder, behaviour, logger),
+    source: fakeSource(behaviour),
+    exportActivities: fakeExportActivities(recorder, behaviour, logger),
   };
-  // The input of a run is made of them when it starts.
+  // A run's input is created from these settings when it starts.
   const runSettings = { ...settings };
   const control = {
     journal,
@@ -191,7 +197,7 @@ export async function createControlStack(
   };
   const runsOf = async (batchExportId: string) =>
     (
-      await pool.query<ShownRun>(
+      await pool.query<RunRow>(
         'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
         [batchExportId],
       )
@@ -205,7 +211,7 @@ export async function createControlStack(
     journal,
     policies: control.policies,
     settings,
-    setBudget: (milliseconds) => {
+    setActivityTimeout: (milliseconds) => {
       runSettings.EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT = milliseconds;
     },
     keyRing,
@@ -227,7 +233,7 @@ export async function createControlStack(
           },
           export: data.exportActivities,
           maintenance: {
-            ...standInUpkeep(behaviour, logger),
+            ...fakeMaintenanceActivities(behaviour, logger),
             ...createNotificationActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
           },
           query: createQueryActivities(queries),
@@ -243,32 +249,32 @@ export async function createControlStack(
     },
     stopWorker,
     reconcile: () => reconcile(control),
-    untilReconciled: (condition, what, patienceMs) => {
-      const began = performance.now();
+    waitForReconciled: (condition, what, timeoutMs) => {
+      const startedAt = performance.now();
       return waitFor(
         async () => {
-          if (performance.now() - began > reconcileAfterMs) await reconcile(control);
+          if (performance.now() - startedAt > reconcileAfterMs) await reconcile(control);
           return condition();
         },
         what,
-        patienceMs,
+        timeoutMs,
       );
     },
     send,
     command,
-    createExport: async (members = {}) => {
+    createExport: async (fields = {}) => {
       const id = randomUUID();
       const { status } = await command(id, 'create', {
-        // Of an hour that ends while a test runs, no run comes.
-        definition: { ...definition, interval: 'hour', end_at: hourAgo(0).toISOString(), ...members },
+        // Ends in the past, so that no run is created when an hour ends during a test.
+        definition: { ...definition, interval: 'hour', end_at: hourAgo(0).toISOString(), ...fields },
         paused: false,
       });
       if (status !== 'applied') throw new Error(`The export was not created: ${status}`);
       return id;
     },
     runsOf,
-    runIn: async (batchExportId, status) => {
-      let runs: ShownRun[] = [];
+    waitForRun: async (batchExportId, status) => {
+      let runs: RunRow[] = [];
       await waitFor(
         async () => {
           runs = await runsOf(batchExportId);
@@ -290,7 +296,7 @@ export async function createControlStack(
   };
 }
 
-/** The last `count` whole hours as the range of a backfill. */
+/** The last `count` full hours as the range of a backfill. */
 export const lastHours = (count: number): { start_at: string; end_at: string } => ({
   start_at: hourAgo(count).toISOString(),
   end_at: hourAgo(0).toISOString(),

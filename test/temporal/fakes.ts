@@ -6,45 +6,45 @@ import { attemptOf, type SortKey } from '../../src/domain/run.ts';
 import type { Source } from '../../src/source/source.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 
-/** What the stand-ins for source and destination do; a test overrides what it is about. */
+/** What the fakes of source and destination do. A test overrides what it is about. */
 export interface Behaviour {
   countRows: () => Promise<number>;
   checkBarrier: Source['checkBarrier'];
   /** Called inside the export activity, between its first step and its last. */
-  whileExporting: (runId: string, range: number) => Promise<void>;
-  /** What the clean-up of an export's bucket does; its answer is whether there is more to do at once. */
+  duringExport: (runId: string, range: number) => Promise<void>;
+  /** The clean-up of an export's bucket; returns whether it has more to do. */
   cleanUp: (batchExportId: string) => Promise<boolean>;
   /** Publishes a run without rows in the control worker; false leaves that to the export worker. */
   publishEmpty: (runId: string) => Promise<boolean>;
   /** Called by `exportInterval`: whether it is the last execution of the run, or rows are left. */
   isLastExecution: () => boolean;
-  /** Where an interval of more rows than EXPORTD_RANGE_ROWS is cut. */
-  cuts: () => Promise<readonly SortKey[]>;
+  /** Keys that split an interval of more rows than EXPORTD_RANGE_ROWS. */
+  splitKeys: () => Promise<readonly SortKey[]>;
 }
 
-/** What they do where a test says nothing else. */
+/** The default behaviour: 7 rows, no errors. */
 export const createBehaviour = (): Behaviour => ({
   countRows: () => Promise.resolve(7),
   publishEmpty: () => Promise.resolve(false),
   isLastExecution: () => true,
-  cuts: () => Promise.resolve([]),
+  splitKeys: () => Promise.resolve([]),
   checkBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, blocked_by: [] }),
-  whileExporting: () => Promise.resolve(),
+  duringExport: () => Promise.resolve(),
   cleanUp: () => Promise.resolve(false),
 });
 
-export const standInSource = (behaviour: Behaviour): Source => ({
+export const fakeSource = (behaviour: Behaviour): Source => ({
   columns: () => [],
-  checkBarrier: (cut, state) => behaviour.checkBarrier(cut, state),
+  checkBarrier: (cutoff, state) => behaviour.checkBarrier(cutoff, state),
   countRows: () => behaviour.countRows(),
-  splitKeys: () => behaviour.cuts(),
+  splitKeys: () => behaviour.splitKeys(),
   blocks: () => {
-    throw new Error('The stand-in has no rows.');
+    throw new Error('The fake source has no rows.');
   },
   close: () => Promise.resolve(),
 });
 
-export const standInUpkeep = (behaviour: Behaviour, logger: Logger): MaintenanceActivities =>
+export const fakeMaintenanceActivities = (behaviour: Behaviour, logger: Logger): MaintenanceActivities =>
   withApplicationFailures(
     {
       cleanUpExport: async ({ batch_export_id }: { batch_export_id: string }) => ({
@@ -57,7 +57,7 @@ export const standInUpkeep = (behaviour: Behaviour, logger: Logger): Maintenance
     logger,
   );
 
-export const standInExport = (
+export const fakeExportActivities = (
   recorder: RunRecorder,
   behaviour: Behaviour,
   logger: Logger,
@@ -67,21 +67,20 @@ export const standInExport = (
       exportInterval: async ({ run_id }: { run_id: string }) => {
         await recorder.startExport(run_id, 0);
         const { generation } = await recorder.reserveGeneration(run_id);
-        await behaviour.whileExporting(run_id, 0);
+        await behaviour.duringExport(run_id, 0);
         const finished = behaviour.isLastExecution();
-        if (finished)
-          await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
+        if (finished) await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'fake' });
         return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
       },
       exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
         const attempt = attemptOf(await recorder.startExport(run_id, range), range);
-        await behaviour.whileExporting(run_id, range);
+        await behaviour.duringExport(run_id, range);
         const { generation } = await recorder.finishRange(run_id, attempt);
         return { finished: true, generation, rows: 1, bytes: 1, source_rows: 0 };
       },
       finishExport: async ({ run_id }: { run_id: string }) => {
         const { generation } = await recorder.readActive(run_id);
-        await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
+        await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'fake' });
         return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
       },
       publishManifest: async ({ run_id }: { run_id: string }) => {

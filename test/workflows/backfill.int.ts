@@ -1,12 +1,16 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import {
+  createControlPlaneHarness,
+  lastHours,
+  type ControlPlaneHarness,
+} from '../temporal/control_plane_harness.ts';
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 beforeAll(async () => {
-  // Fewer than the steps that so many intervals take at least, however many of them end at once.
-  stack = await createControlStack({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' });
+  // Fewer than the steps of 24 intervals, even when several of them end at the same time.
+  stack = await createControlPlaneHarness({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' });
   await stack.startWorker();
 });
 afterAll(() => stack.close());
@@ -18,9 +22,9 @@ const statusOf = async (backfillId: string) =>
     ])
   ).rows[0]?.status;
 
-/** Waits until the Temporal UI shows these words of a backfill; its execution starts after the command's outcome. */
-const shows = (backfillId: string, words: RegExp) =>
-  until(async () => {
+/** Waits until the details of a backfill in the Temporal UI match. Its execution starts after the command's outcome. */
+const waitForDetails = (backfillId: string, pattern: RegExp) =>
+  waitFor(async () => {
     const handle = stack.client.workflow.getHandle(`batch-export-backfill-${backfillId}`);
     const metadata = await handle
       .query<{ currentDetails?: string } | null>('__temporal_workflow_metadata')
@@ -28,32 +32,32 @@ const shows = (backfillId: string, words: RegExp) =>
         if (Error.isError(error) && error.name === 'WorkflowNotFoundError') return null;
         throw error;
       });
-    return words.test(metadata?.currentDetails ?? '');
-  }, `words like ${words}`);
+    return pattern.test(metadata?.currentDetails ?? '');
+  }, `details like ${pattern}`);
 
 describe('the backfill workflow', () => {
-  it('runs every interval once, a few at a time, through several executions', async () => {
-    let atOnce = 0;
-    let most = 0;
-    stack.behaviour.whileExporting = async () => {
-      atOnce += 1;
-      most = Math.max(most, atOnce);
+  it('runs every interval once, a few at a time, across several executions', async () => {
+    let running = 0;
+    let maxRunning = 0;
+    stack.behaviour.duringExport = async () => {
+      running += 1;
+      maxRunning = Math.max(maxRunning, running);
       await new Promise((resolve) => setImmediate(resolve));
-      atOnce -= 1;
+      running -= 1;
     };
     const id = await stack.createExport();
     const { outcome } = await stack.command(id, 'backfill', lastHours(24));
     const backfillId = outcome?.backfill_id ?? '';
-    await until(async () => (await statusOf(backfillId)) === 'Completed', 'the end of the backfill');
+    await waitFor(async () => (await statusOf(backfillId)) === 'Completed', 'the end of the backfill');
     const handle = stack.client.workflow.getHandle(`batch-export-backfill-${backfillId}`);
     await handle.result();
     const runs = await stack.runsOf(id);
     expect(runs.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 'Completed'));
     expect(new Set(runs.map((run) => run.data_interval_start)).size).toBe(24);
-    expect(most).toBeLessThanOrEqual(stack.settings.EXPORTD_BACKFILL_CONCURRENCY);
+    expect(maxRunning).toBeLessThanOrEqual(stack.settings.EXPORTD_BACKFILL_CONCURRENCY);
     const { raw, typedSearchAttributes } = await handle.describe();
-    const shown = typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]);
-    expect(Object.fromEntries(shown)).toMatchObject({
+    const attributes = typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]);
+    expect(Object.fromEntries(attributes)).toMatchObject({
       ExportdProject: '1',
       ExportdBatchExport: id,
       ExportdModel: 'events',
@@ -70,35 +74,35 @@ describe('the backfill workflow', () => {
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    stack.behaviour.whileExporting = () => released;
+    stack.behaviour.duringExport = () => released;
     const { outcome } = await stack.command(id, 'backfill', lastHours(10));
     const backfill_id = outcome?.backfill_id ?? '';
     await stack.command(id, 'pauseBackfill', { backfill_id });
     release();
-    await until(
+    await waitFor(
       async () => (await stack.runsOf(id)).every(({ status }) => status === 'Completed'),
-      'the runs that had begun',
+      'the runs that had started',
     );
     expect(await stack.runsOf(id)).toHaveLength(3);
-    await shows(backfill_id, /^3 of 10 intervals begun, paused$/);
+    await waitForDetails(backfill_id, /^3 of 10 intervals started, paused$/);
     await stack.command(id, 'cancelBackfill', { backfill_id });
     await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
     expect(await statusOf(backfill_id)).toBe('Cancelled');
   });
 
-  it('says that it has paused itself, and no longer once it goes on', async () => {
-    const usual = stack.behaviour.whileExporting;
-    stack.behaviour.whileExporting = () =>
-      Promise.reject(ApplicationFailure.nonRetryable('The bucket is gone.', 'NoSuchBucket'));
+  it('reports its automatic pause until it is unpaused', async () => {
+    const defaultExport = stack.behaviour.duringExport;
+    stack.behaviour.duringExport = () =>
+      Promise.reject(ApplicationFailure.nonRetryable('The bucket was deleted.', 'NoSuchBucket'));
     const id = await stack.createExport();
-    // So many that some are left to begin when the third has failed.
+    // Enough that some have not started when the third has failed.
     const { outcome } = await stack.command(id, 'backfill', lastHours(12));
     const backfill_id = outcome?.backfill_id ?? '';
-    await shows(backfill_id, /^[3-8] of 12 intervals begun, paused$/);
-    stack.behaviour.whileExporting = usual;
+    await waitForDetails(backfill_id, /^[3-8] of 12 intervals started, paused$/);
+    stack.behaviour.duringExport = defaultExport;
     await stack.command(id, 'unpauseBackfill', { backfill_id });
     await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
-    await shows(backfill_id, /^12 of 12 intervals begun$/);
+    await waitForDetails(backfill_id, /^12 of 12 intervals started$/);
     expect(await statusOf(backfill_id)).toBe('Completed');
   });
 });

@@ -7,12 +7,12 @@ import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
 import type { BackgroundQueryInput } from '../../src/contract/workflow_inputs.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 let connection: NativeConnection;
 beforeAll(async () => {
-  stack = await createControlStack();
+  stack = await createControlPlaneHarness();
   connection = await NativeConnection.connect({ address: stack.settings.TEMPORAL_ADDRESS });
 });
 afterAll(async () => {
@@ -20,14 +20,14 @@ afterAll(async () => {
   await stack.close();
 });
 
-it('a query counts as cancelled, too, when its attempt fails while it is being cancelled', async () => {
+it('a query is cancelled even if its attempt fails during the cancellation', async () => {
   const task_queue = `query-${randomUUID()}`;
-  const begun = Promise.withResolvers<undefined>();
-  const endings: string[] = [];
+  const started = Promise.withResolvers<undefined>();
+  const outcomes: string[] = [];
   const worker = await Worker.create({
     connection,
     taskQueue: task_queue,
-    // A cancellation arrives with a heartbeat, of which the SDK would send one in 48 s.
+    // Heartbeats deliver a cancellation; by default the SDK would send one every 48 s.
     maxHeartbeatThrottleInterval: 200,
     workflowBundle: sharedBundle(),
     activities: {
@@ -37,12 +37,12 @@ it('a query counts as cancelled, too, when its attempt fails while it is being c
           400,
           () => undefined,
           async (signal) => {
-            begun.resolve(undefined);
+            started.resolve(undefined);
             await once(signal, 'abort');
-            throw new Error('The connection broke.');
+            throw new Error('The connection was lost.');
           },
         ),
-      endStoredQuery: ({ status }: { status: string }) => Promise.resolve(endings.push(status)),
+      endStoredQuery: ({ status }: { status: string }) => Promise.resolve(outcomes.push(status)),
     },
   });
   const query = { team_id: 1, id: randomUUID(), execution_id: randomUUID() };
@@ -58,9 +58,9 @@ it('a query counts as cancelled, too, when its attempt fails while it is being c
       taskQueue: task_queue,
       args: [input],
     });
-    await begun.promise;
+    await started.promise;
     await handle.cancel();
     await expect(handle.result()).rejects.toThrow();
   });
-  expect(endings).toEqual(['cancelled']);
+  expect(outcomes).toEqual(['cancelled']);
 });

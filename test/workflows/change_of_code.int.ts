@@ -3,14 +3,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { backfillWorkflowId, runWorkflowId, scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { bundleWorkflows } from '../../src/temporal/worker/bundle.ts';
 import { startsPerInterval } from '../disasters/run_starts.ts';
-import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import {
+  createControlPlaneHarness,
+  lastHours,
+  type ControlPlaneHarness,
+} from '../temporal/control_plane_harness.ts';
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 let changed: { code: string };
 beforeAll(async () => {
-  // Of a workflow that the SDK cannot even fail, five tasks have to run out of it.
-  stack = await createControlStack({ EXPORTD_WORKFLOW_TASK_TIMEOUT: '3s' });
+  // A workflow that the SDK cannot fail is replaced after five workflow task timeouts.
+  stack = await createControlPlaneHarness({ EXPORTD_WORKFLOW_TASK_TIMEOUT: '3s' });
   changed = await bundleWorkflows(join(import.meta.dirname, 'changed/index.ts'));
   await stack.startWorker();
 });
@@ -24,7 +28,7 @@ const commandsOf = async (id: string) =>
     )
   ).rows.map(({ name, status }) => `${name} ${status}`);
 
-/** How many events of each type the journal has for the runs of an export. */
+/** Counts the events of an export's runs by type. */
 async function runEvents(id: string): Promise<Record<string, number>> {
   const { rows } = await stack.pool.query<{ event_type: string; count: number }>(
     `select event_type, count(*)::int from exportd.journal_events event
@@ -35,8 +39,8 @@ async function runEvents(id: string): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ event_type, count }) => [event_type, count]));
 }
 
-describe('a new version whose workflows cannot go on with the histories of the old one', () => {
-  it('has them fail and begin again from the journal: no command is lost and nothing runs twice', async () => {
+describe('a version whose workflows cannot replay the histories of the previous one', () => {
+  it('fails them and restarts them from the journal, losing no command and running nothing twice', async () => {
     let settled = false;
     let exports = 0;
     stack.behaviour.checkBarrier = () =>
@@ -45,7 +49,7 @@ describe('a new version whose workflows cannot go on with the histories of the o
         wait_ms: 50,
         blocked_by: [],
       });
-    stack.behaviour.whileExporting = () => {
+    stack.behaviour.duringExport = () => {
       exports += 1;
       return Promise.resolve();
     };
@@ -53,7 +57,7 @@ describe('a new version whose workflows cannot go on with the histories of the o
     await stack.command(id, 'update', { changes: { name: 'Before' } });
     const { outcome } = await stack.command(id, 'backfill', lastHours(5));
     const backfillId = outcome?.backfill_id ?? '';
-    await until(async () => (await stack.runsOf(id)).length === 3, 'the first runs of the backfill');
+    await waitFor(async () => (await stack.runsOf(id)).length === 3, 'the first runs of the backfill');
     const waiting = await stack.runsOf(id);
     const workflowIds = [
       scheduleWorkflowId(id),
@@ -61,7 +65,7 @@ describe('a new version whose workflows cannot go on with the histories of the o
       ...waiting.map(runWorkflowId),
     ];
     for (const workflowId of workflowIds)
-      await until(
+      await waitFor(
         async () =>
           ((
             await stack.client.workflow
@@ -69,7 +73,7 @@ describe('a new version whose workflows cannot go on with the histories of the o
               .describe()
               .catch(() => undefined)
           )?.historyLength ?? 0) > 4,
-        `${workflowId} is on its way`,
+        `${workflowId} makes progress`,
       );
     const executions = await Promise.all(
       workflowIds.map(async (workflowId) => ({
@@ -87,8 +91,8 @@ describe('a new version whose workflows cannot go on with the histories of the o
         .getHandle(workflowId, runId)
         .signal('wake')
         .catch(() => undefined);
-      await until(async () => {
-        // Where the SDK cannot even fail the workflow, the reconciler replaces it: passes go on as in a worker.
+      await waitFor(async () => {
+        // The reconciler replaces a workflow that the SDK cannot fail, so it keeps running as in a worker.
         await stack.reconcile();
         const { status } = await stack.client.workflow.getHandle(workflowId, runId).describe();
         return status.name === 'FAILED' || status.name === 'TERMINATED';
@@ -101,15 +105,15 @@ describe('a new version whose workflows cannot go on with the histories of the o
     await stack.send(id, 'unpause');
 
     const hours = async () => (await stack.runsOf(id)).map(({ status }) => status);
-    await until(async () => {
-      // One may have failed just after the last pass had looked at it.
+    await waitFor(async () => {
+      // An execution may have failed just after the last pass had checked it.
       await stack.reconcile();
       return (await hours()).filter((status) => status === 'Completed').length === 5;
     }, 'the backfill');
     expect(await hours()).toEqual(Array.from({ length: 5 }, () => 'Completed'));
     expect((await startsPerInterval(stack.pool, id)).map(({ started }) => started)).toEqual([1, 1, 1, 1, 1]);
     expect(exports).toBe(5);
-    await until(async () => !(await commandsOf(id)).join().includes('pending'), 'all outcomes');
+    await waitFor(async () => !(await commandsOf(id)).join().includes('pending'), 'all outcomes');
     expect(await commandsOf(id)).toEqual([
       'create applied',
       'update applied',

@@ -19,18 +19,22 @@ import { definition } from '../decisions/commander.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
+import {
+  createControlPlaneHarness,
+  lastHours,
+  type ControlPlaneHarness,
+} from '../temporal/control_plane_harness.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const eventCount = 15_000;
 const range = lastHours(1);
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 let bucket: TestBucket;
 const closing: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
   bucket = await createBucket();
-  stack = await createControlStack(
+  stack = await createControlPlaneHarness(
     {
       EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
       EXPORTD_PARTS_PER_EXECUTION: '1',
@@ -87,13 +91,13 @@ async function createExport(): Promise<string> {
   return id;
 }
 
-describe('an export of more parts than one execution is to send', () => {
-  it('is handed over from row to row, and ends with one manifest of every row', async () => {
+describe('an export with more parts than one execution may send', () => {
+  it('continues as new from run to run, and publishes one manifest of all rows', async () => {
     const id = await createExport();
     const { outcome } = await stack.command(id, 'backfill', range);
     const backfillId = String(outcome?.backfill_id);
     await waitFor(async () => {
-      // It may look at any moment, also between the handover in the journal and the one in Temporal.
+      // A pass may also happen after the run has continued as new in the journal, but not yet in Temporal.
       await stack.reconcile();
       return (await stack.runsOf(id)).at(-1)?.status === 'Completed';
     }, 'the last run');
@@ -118,11 +122,11 @@ describe('an export of more parts than one execution is to send', () => {
       });
 
     const read = createReader(stack.pool, bucket, { start: range.start_at, end: range.end_at });
-    const keys = await read.keysUnder(id);
+    const keys = await read.keysWithPrefix(id);
     expect(keys).toHaveLength(2);
     const manifest = await read.manifestAt(keys.find((key) => key.includes('_manifests')) ?? '');
     expect(manifest).toMatchObject({ run_id: last.id, generation: 1, rows: eventCount });
-    expect(await read.uuidsBehind(manifest)).toEqual(await read.sourceUuids());
+    expect(await read.uuidsIn(manifest)).toEqual(await read.sourceUuids());
     expect(await read.openUploads()).toEqual([]);
 
     const handle = stack.client.workflow.getHandle(runWorkflowId(last));

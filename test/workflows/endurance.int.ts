@@ -1,42 +1,42 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import {
-  createControlStack,
+  createControlPlaneHarness,
   lastHours,
   type Behaviour,
-  type ControlStack,
+  type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 
-let stack: ControlStack;
-let usual: Behaviour;
+let stack: ControlPlaneHarness;
+let defaults: Behaviour;
 beforeAll(async () => {
-  stack = await createControlStack();
-  usual = { ...stack.behaviour };
+  stack = await createControlPlaneHarness();
+  defaults = { ...stack.behaviour };
   await stack.startWorker();
 });
 beforeEach(() => {
-  Object.assign(stack.behaviour, usual);
+  Object.assign(stack.behaviour, defaults);
 });
 afterAll(() => stack.close());
 
 describe('a schedule', () => {
-  it('leaves a run that was terminated before its export began to the reconciler', async () => {
+  it('leaves a run that was terminated before its export started to the reconciler', async () => {
     stack.behaviour.checkBarrier = () =>
       Promise.resolve({ state: { phase: 'transactions', blockers: ['3/4'] }, wait_ms: 200, blocked_by: [] });
     const id = await stack.createExport();
     await stack.command(id, 'backfill', lastHours(1));
-    const run = await stack.runIn(id, 'Starting');
+    const run = await stack.waitForRun(id, 'Starting');
     const handle = stack.client.workflow.getHandle(runWorkflowId(run));
-    await until(
+    await waitFor(
       () =>
-        handle.terminate('by hand').then(
+        handle.terminate('manually').then(
           () => true,
           () => false,
         ),
-      'the run to be terminated',
+      'the terminated run',
     );
-    // Both look at every run that has not begun.
+    // Both the backfill and the schedule check all runs that have not started.
     const [backfill] = (
       await stack.pool.query<{ id: string }>('select id from exportd.backfills where batch_export_id = $1', [
         id,
@@ -46,12 +46,12 @@ describe('a schedule', () => {
     await stack.command(id, 'pause');
     expect((await handle.describe()).status.name).toBe('TERMINATED');
     await stack.reconcile();
-    expect(await stack.runIn(id, 'Terminated')).toMatchObject({ id: run.id });
+    expect(await stack.waitForRun(id, 'Terminated')).toMatchObject({ id: run.id });
   });
 
-  it('that is started by hand for what is no id ends at once', async () => {
+  it('fails at once when it is started manually with an invalid id', async () => {
     const handle = await stack.client.workflow.start('batchExportSchedule', {
-      workflowId: `by-hand-${stack.settings.EXPORTD_TASK_QUEUE_PREFIX}`,
+      workflowId: `manual-${stack.settings.EXPORTD_TASK_QUEUE_PREFIX}`,
       taskQueue: `${stack.settings.EXPORTD_TASK_QUEUE_PREFIX}-control`,
       args: [{ batch_export_id: 'nonsense' }],
     });

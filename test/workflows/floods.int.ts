@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Worker, type ReplayHistoriesIterable } from '@temporalio/worker';
 import type { ScheduleInput } from '../../src/contract/workflow_inputs.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 beforeAll(async () => {
-  stack = await createControlStack({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '50' });
+  stack = await createControlPlaneHarness({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '50' });
   await stack.startWorker();
 });
 afterAll(() => stack.close());
@@ -21,10 +21,10 @@ interface DecidedCommand {
   readonly status: string;
 }
 
-/** The commands of an export but its creation, once there are so many and all are decided. */
+/** Waits until an export has `count` commands besides its creation, all decided. */
 async function decided(id: string, count: number): Promise<DecidedCommand[]> {
   let commands: DecidedCommand[] = [];
-  await until(
+  await waitFor(
     async () => {
       const { rows } = await stack.pool.query<DecidedCommand>(
         `select name, body, status from exportd.commands where batch_export_id = $1 and name <> 'create' order by position`,
@@ -33,7 +33,7 @@ async function decided(id: string, count: number): Promise<DecidedCommand[]> {
       commands = rows;
       return rows.length >= count && rows.every(({ status }) => status !== 'pending');
     },
-    () => `${count} outcomes, of which there are ${commands.length}`,
+    () => `${count} outcomes; found ${commands.length} commands`,
   );
   return commands;
 }
@@ -51,7 +51,7 @@ async function chainOf(id: string): Promise<string[]> {
   return chain;
 }
 
-/** What became of replaying each execution of a schedule. */
+/** Replays each execution of a schedule and returns the results. */
 async function replayed(id: string): Promise<string[]> {
   const histories: { workflowId: string; history: Awaited<ReturnType<typeof fetchHistory>> }[] = [];
   for (const runId of await chainOf(id))
@@ -65,68 +65,63 @@ async function replayed(id: string): Promise<string[]> {
 }
 const fetchHistory = (id: string, runId: string) => scheduleOf(id, runId).fetchHistory();
 
-const steady = Array.from({ length: 300 }, (_, index) => (index % 2 === 0 ? 'pause' : 'unpause'));
-/** Bodies that are told apart. */
-const times = steady.map((_, index) => new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString());
+const names = Array.from({ length: 300 }, (_, index) => (index % 2 === 0 ? 'pause' : 'unpause'));
+/** Distinct bodies. */
+const times = names.map((_, index) => new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString());
 
 describe('300 signals, while the workflow continues as new after every 50', () => {
-  it('by hand, one after the other: each is applied once, in order', async () => {
+  it('sent manually one after the other are each applied once, in order', async () => {
     const id = await stack.createExport();
-    for (const [index, name] of steady.entries()) {
+    for (const [index, name] of names.entries()) {
       await scheduleOf(id).signal(name, {});
-      // So that the workflow gets to continue as new in between.
+      // Leaves the workflow time to continue as new.
       if (index % 50 === 49) await decided(id, index + 1);
     }
     const commands = await decided(id, 300);
     expect(commands.map(({ name, status }) => `${name} ${status}`)).toEqual(
-      steady.map((name) => `${name} applied`),
+      names.map((name) => `${name} applied`),
     );
     expect((await chainOf(id)).length).toBeGreaterThanOrEqual(6);
   });
 
-  it('by hand, all at the same instant: none is lost, none is there twice, and every history replays', async () => {
+  it('sent manually at the same time are all stored once, and every history replays', async () => {
     const id = await stack.createExport();
-    // A step under way belongs to the command over HTTP, which is a local one.
-    await until(
-      async () => !(await scheduleOf(id).describe()).raw.pendingWorkflowTask,
-      'the schedule has nothing to do',
-    );
+    // The step of the create command is local; wait for its end.
+    await waitFor(async () => !(await scheduleOf(id).describe()).raw.pendingWorkflowTask, 'an idle schedule');
     await Promise.all(times.map((last_paused_at) => scheduleOf(id).signal('pause', { last_paused_at })));
     const commands = await decided(id, 300);
     expect(commands.map(({ body }) => body.last_paused_at).toSorted()).toEqual(times);
     expect(new Set(await replayed(id))).toEqual(new Set(['replayed']));
   });
 
-  it('by hand, all before a worker runs: it continues as new in their midst, and keeps their order', async () => {
+  it('sent manually before a worker runs keep their order when the workflow continues as new among them', async () => {
     const id = await stack.createExport();
     await stack.stopWorker();
-    const few = times.slice(0, 260);
-    for (const last_paused_at of few) await scheduleOf(id).signal('pause', { last_paused_at });
+    const waiting = times.slice(0, 260);
+    for (const last_paused_at of waiting) await scheduleOf(id).signal('pause', { last_paused_at });
     await stack.startWorker();
-    const commands = await decided(id, few.length);
-    expect(commands.map(({ body }) => body.last_paused_at)).toEqual(few);
+    const commands = await decided(id, waiting.length);
+    expect(commands.map(({ body }) => body.last_paused_at)).toEqual(waiting);
     const [, second] = await chainOf(id);
     const { events } = await fetchHistory(id, second ?? '');
     const [input] = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
-    const { is_flooding: flood, signals } = JSON.parse(
-      Buffer.from(input?.data ?? []).toString(),
-    ) as ScheduleInput;
-    expect([flood, signals?.length]).toEqual([true, 160]);
+    const { is_flooding, signals } = JSON.parse(Buffer.from(input?.data ?? []).toString()) as ScheduleInput;
+    expect([is_flooding, signals?.length]).toEqual([true, 160]);
   });
 
-  it('of stored commands, all at the same instant, each of them twice or more: each is decided once', async () => {
+  it('of stored commands, sent repeatedly at the same time, are each decided once', async () => {
     const id = await stack.createExport();
     await Promise.all(
-      steady.map(async (name) => {
+      names.map(async (name) => {
         const command = await stack.send(id, name === 'pause' ? 'pause' : 'unpause');
-        // One that Temporal does not take in time is sent again, as the reconciler does.
-        await until(
+        // A signal that Temporal does not accept in time is sent again, as the reconciler does.
+        await waitFor(
           () =>
             stack.schedules.signal({ batch_export_id: id, name, id: command }).then(
               () => true,
               () => false,
             ),
-          `Temporal takes the ${name}`,
+          `Temporal accepts the ${name} signal`,
         );
       }),
     );

@@ -10,7 +10,7 @@ import { installRuntime } from '../../src/temporal/worker/runtime.ts';
 const folder = join(import.meta.dirname, '../histories');
 const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
 
-describe('the workflows', () => {
+describe('workflows', () => {
   it('replay every recorded history', async () => {
     const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
     installRuntime(logger);

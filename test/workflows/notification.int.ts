@@ -4,16 +4,20 @@ import { notificationTypes, type NotificationType } from '../../src/notification
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, deleteWebhook, findWebhook } from '../../src/notifications/webhooks.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
-import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import {
+  createControlPlaneHarness,
+  lastHours,
+  type ControlPlaneHarness,
+} from '../temporal/control_plane_harness.ts';
 
 const teamId = 1;
 const secret = createWebhookSecret();
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 let receiver: Receiver;
 beforeAll(async () => {
   receiver = await startReceiver(secret);
-  stack = await createControlStack({
+  stack = await createControlPlaneHarness({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
     EXPORTD_WEBHOOK_RETRY_INITIAL: '200ms',
     EXPORTD_WEBHOOK_TIMEOUT: '60s',
@@ -22,15 +26,15 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   receiver.respond = () => 200;
-  stack.behaviour.whileExporting = () => Promise.resolve();
+  stack.behaviour.duringExport = () => Promise.resolve();
 });
 afterAll(async () => {
   await stack.close();
   await receiver.close();
 });
 
-/** An export with a webhook of its own. */
-async function watchedExport(events: readonly NotificationType[] = notificationTypes) {
+/** Creates an export and a webhook for it. */
+async function createWatchedExport(events: readonly NotificationType[] = notificationTypes) {
   const id = await stack.createExport();
   const webhook = await createWebhook(
     stack.pool,
@@ -41,8 +45,8 @@ async function watchedExport(events: readonly NotificationType[] = notificationT
   );
   if (!webhook) throw new Error('There are too many webhooks.');
   const messages = () => receiver.messages.filter(({ path }) => path.startsWith(`/${id}`));
-  const told = (count: number) =>
-    stack.untilReconciled(() => messages().length >= count && messages(), `${count} messages`);
+  const waitForMessages = (count: number) =>
+    stack.waitForReconciled(() => messages().length >= count && messages(), `${count} messages`);
   const lines = async () =>
     (
       await stack.pool.query<{ level: string; message: string; run_id: string | null }>(
@@ -58,7 +62,7 @@ async function watchedExport(events: readonly NotificationType[] = notificationT
         [id],
       )
     ).rows;
-  /** Begins a backfill of so many hours. */
+  /** Starts a backfill. */
   const run = async (hours: number) => {
     const { outcome } = await stack.command(id, 'backfill', lastHours(hours));
     return outcome?.backfill_id ?? '';
@@ -67,20 +71,20 @@ async function watchedExport(events: readonly NotificationType[] = notificationT
     const found = (await deliveries())[at];
     return stack.client.workflow.getHandle(`batch-export-notification-${found?.id ?? ''}`);
   };
-  return { id, webhook, messages, told, lines, deliveries, run, handle };
+  return { id, webhook, messages, waitForMessages, lines, deliveries, run, handle };
 }
 
 const fail = () => {
-  stack.behaviour.whileExporting = () =>
-    Promise.reject(ApplicationFailure.nonRetryable('The bucket is gone.', 'NoSuchBucket'));
+  stack.behaviour.duringExport = () =>
+    Promise.reject(ApplicationFailure.nonRetryable('The bucket was deleted.', 'NoSuchBucket'));
 };
 
-describe('the delivery of a notification', () => {
-  it('tells of a run that Failed, signed, and the log says so', async () => {
-    const one = await watchedExport();
+describe('a delivery', () => {
+  it('reports a failed run with a signed message, and is logged', async () => {
+    const one = await createWatchedExport();
     fail();
     const backfillId = await one.run(1);
-    const [message] = await one.told(1);
+    const [message] = await one.waitForMessages(1);
     const [run] = await stack.runsOf(one.id);
     expect(message).toMatchObject({
       signed: true,
@@ -92,7 +96,7 @@ describe('the delivery of a notification', () => {
         backfill_id: backfillId,
         run_id: run?.id,
         status: 'Failed',
-        latest_error: 'NoSuchBucket: The bucket is gone.',
+        latest_error: 'NoSuchBucket: The bucket was deleted.',
         data_interval_start: run?.data_interval_start,
         data_interval_end: run?.data_interval_end,
       },
@@ -102,7 +106,7 @@ describe('the delivery of a notification', () => {
       status: 200,
       detail: 'The receiver responded with 200.',
     });
-    // After the upkeep, and each project in its turn.
+    // Lower priority than maintenance, and fair between projects.
     const { raw } = await (await one.handle()).describe();
     expect(raw.workflowExecutionInfo?.priority).toMatchObject({
       priorityKey: 4,
@@ -127,13 +131,13 @@ describe('the delivery of a notification', () => {
     );
   });
 
-  it('is tried again under the same id until the receiver takes it', async () => {
-    const one = await watchedExport();
-    let refusals = 2;
-    receiver.respond = () => (refusals-- > 0 ? 503 : 200);
+  it('is retried with the same id until the receiver accepts it', async () => {
+    const one = await createWatchedExport();
+    let rejections = 2;
+    receiver.respond = () => (rejections-- > 0 ? 503 : 200);
     fail();
     await one.run(1);
-    const messages = await one.told(3);
+    const messages = await one.waitForMessages(3);
     expect(new Set(messages.map(({ id }) => id)).size).toBe(1);
     expect(messages.every(({ signed }) => signed)).toBe(true);
     await (await one.handle()).result();
@@ -144,12 +148,12 @@ describe('the delivery of a notification', () => {
     expect(await one.deliveries()).toMatchObject([{ status: 'delivered', attempts: 3 }]);
   });
 
-  it('disables a webhook whose receiver is gone for good', async () => {
-    const one = await watchedExport();
+  it('disables a webhook whose receiver responds with 410', async () => {
+    const one = await createWatchedExport();
     receiver.respond = () => 410;
     fail();
     await one.run(1);
-    await one.told(1);
+    await one.waitForMessages(1);
     await (await one.handle()).result();
     expect(await findWebhook(stack.pool, teamId, one.webhook.id)).toMatchObject({
       enabled: false,
@@ -162,79 +166,83 @@ describe('the delivery of a notification', () => {
     expect(await one.deliveries()).toMatchObject([{ status: 'failed' }]);
   });
 
-  it('goes on after Temporal forgot it, and tells nothing twice that was taken', async () => {
-    const one = await watchedExport();
+  it('continues after its execution was terminated, and is not repeated once accepted', async () => {
+    const one = await createWatchedExport();
     receiver.respond = () => 500;
     fail();
     await one.run(1);
-    await one.told(1);
+    await one.waitForMessages(1);
     const lost = await one.handle();
-    await lost.terminate('as if it had never been');
+    await lost.terminate('Lost by Temporal.');
     receiver.respond = () => 200;
-    await until(async () => {
+    await waitFor(async () => {
       await stack.reconcile();
       return (await one.deliveries())[0]?.status === 'delivered';
-    }, 'the delivery after it was lost');
+    }, 'the delivery after the termination');
     const delivery = await one.handle();
-    await until(async () => (await delivery.describe()).status.name !== 'RUNNING', 'its end');
+    await waitFor(async () => (await delivery.describe()).status.name !== 'RUNNING', 'its end');
     expect(new Set(one.messages().map(({ id }) => id)).size).toBe(1);
-    const taken = one.messages().length;
+    const accepted = one.messages().length;
     await stack.reconcile();
-    expect(one.messages()).toHaveLength(taken);
+    expect(one.messages()).toHaveLength(accepted);
   });
 
-  it('ends with its webhook, and with its export', async () => {
+  it('ends when its webhook or its export is deleted', async () => {
     receiver.respond = () => 500;
     fail();
-    const [one, other] = [await watchedExport(), await watchedExport()];
+    const [one, other] = [await createWatchedExport(), await createWatchedExport()];
     for (const each of [one, other]) {
       await each.run(1);
-      await each.told(1);
+      await each.waitForMessages(1);
     }
     const handles = [await one.handle(), await other.handle()];
     await deleteWebhook(stack.pool, teamId, one.webhook.id);
     await stack.command(other.id, 'delete');
     expect(await other.deliveries()).toEqual([]);
     const executions = () => Promise.all(handles.map((handle) => handle.describe()));
-    const ended = await until(async () => {
+    const ended = await waitFor(async () => {
       await stack.reconcile();
       const found = await executions();
       return found.every(({ status }) => status.name !== 'RUNNING') && found;
     }, 'the end of both deliveries');
-    // No message is counted: one may have been on its way at the end.
+    // Messages are not compared: one may have been in flight at the end.
     await stack.reconcile();
     const runIds = (found: typeof ended) => found.map(({ runId }) => runId);
     expect(runIds(await executions())).toEqual(runIds(ended));
   });
 
-  it('keeps no run waiting while a receiver hangs', async () => {
-    const one = await watchedExport();
+  it('delays no run while a receiver hangs', async () => {
+    const one = await createWatchedExport();
     receiver.respond = () => null;
     fail();
     await one.run(1);
-    await one.told(1);
-    stack.behaviour.whileExporting = () => Promise.resolve();
-    const began = one.messages().length;
+    await one.waitForMessages(1);
+    stack.behaviour.duringExport = () => Promise.resolve();
+    const messagesBefore = one.messages().length;
     await one.run(1);
-    await stack.runIn(one.id, 'Completed');
+    await stack.waitForRun(one.id, 'Completed');
     expect((await one.deliveries())[0]?.status).toBe('pending');
     receiver.respond = () => 200;
     receiver.disconnect();
-    await until(async () => (await one.deliveries())[0]?.status === 'delivered', 'the delivery');
-    expect(one.messages().length).toBeGreaterThan(began);
+    await waitFor(async () => (await one.deliveries())[0]?.status === 'delivered', 'the delivery');
+    expect(one.messages().length).toBeGreaterThan(messagesBefore);
   });
 });
 
-describe('a backfill that pauses itself', () => {
-  it('is told once, after its failures', async () => {
-    const one = await watchedExport(['backfill.paused']);
+describe('a backfill that is paused after failures', () => {
+  it('is reported once', async () => {
+    const one = await createWatchedExport(['backfill.paused']);
     fail();
     const backfillId = await one.run(12);
-    const [message] = await one.told(1);
+    const [message] = await one.waitForMessages(1);
     expect(message).toMatchObject({
       signed: true,
       type: 'backfill.paused',
-      data: { backfill_id: backfillId, status: 'Paused', latest_error: 'NoSuchBucket: The bucket is gone.' },
+      data: {
+        backfill_id: backfillId,
+        status: 'Paused',
+        latest_error: 'NoSuchBucket: The bucket was deleted.',
+      },
     });
     await (await one.handle()).result();
     expect(one.messages()).toHaveLength(1);

@@ -3,30 +3,30 @@ import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { maxConcurrentRanges } from '../../workflows/limits.ts';
 import {
-  createControlStack,
+  createControlPlaneHarness,
   lastHours,
   type Behaviour,
-  type ControlStack,
+  type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 
-let stack: ControlStack;
-let usual: Behaviour;
-const cuts = ['10:05', '10:10', '10:15', '10:20', '10:25', '10:30'].map((time) => ({
+let stack: ControlPlaneHarness;
+let defaults: Behaviour;
+const splitKeys = ['10:05', '10:10', '10:15', '10:20', '10:25', '10:30'].map((time) => ({
   inserted_at: `2026-11-01T${time}:00.000000Z`,
   id: 'row',
 }));
 beforeAll(async () => {
-  stack = await createControlStack({
+  stack = await createControlPlaneHarness({
     EXPORTD_RANGE_ROWS: '1',
     EXPORTD_EXPORT_SLOTS: '10',
     EXPORTD_RUN_RETRY_INITIAL: '1s',
   });
-  stack.behaviour.cuts = () => Promise.resolve(cuts);
-  usual = { ...stack.behaviour };
+  stack.behaviour.splitKeys = () => Promise.resolve(splitKeys);
+  defaults = { ...stack.behaviour };
   await stack.startWorker();
 });
 beforeEach(() => {
-  Object.assign(stack.behaviour, usual);
+  Object.assign(stack.behaviour, defaults);
 });
 afterAll(() => stack.close());
 
@@ -36,8 +36,8 @@ async function exportWithRun(): Promise<string> {
   return id;
 }
 
-/** Waits, with a heartbeat all the while. */
-async function heartbeating(awaited: Promise<unknown>): Promise<void> {
+/** Waits with heartbeats. */
+async function waitWithHeartbeats(awaited: Promise<unknown>): Promise<void> {
   const context = Context.current();
   const timer = setInterval(() => context.heartbeat(), 100);
   await awaited.finally(() => clearInterval(timer));
@@ -52,60 +52,60 @@ const rangesOf = async (runId: string): Promise<number[]> =>
     )
   ).rows.map(({ range }) => range);
 
-describe('a run of an interval that is cut', () => {
+describe('a run of a split interval', () => {
   it('exports every range, a few at a time, and publishes once', async () => {
-    let underWay = 0;
-    let most = 0;
-    const begun = Promise.withResolvers<undefined>();
-    stack.behaviour.whileExporting = async () => {
-      underWay += 1;
-      most = Math.max(most, underWay);
-      if (underWay === maxConcurrentRanges) begun.resolve(undefined);
-      // The first ones go on together, so that a further one would be seen.
-      await heartbeating(begun.promise);
-      underWay -= 1;
+    let running = 0;
+    let maxRunning = 0;
+    const started = Promise.withResolvers<undefined>();
+    stack.behaviour.duringExport = async () => {
+      running += 1;
+      maxRunning = Math.max(maxRunning, running);
+      if (running === maxConcurrentRanges) started.resolve(undefined);
+      // The first ranges wait for each other, so that one too many would be noticed.
+      await waitWithHeartbeats(started.promise);
+      running -= 1;
     };
     const id = await exportWithRun();
-    const run = await stack.runIn(id, 'Completed');
+    const run = await stack.waitForRun(id, 'Completed');
     expect(run.generation).toBe(1);
     expect(await rangesOf(run.id)).toEqual([0, 1, 2, 3, 4, 5, 6]);
-    expect(most).toBe(maxConcurrentRanges);
+    expect(maxRunning).toBe(maxConcurrentRanges);
   });
 
-  it('ends when one of them fails for good, and only after the others have let go', async () => {
-    let letGo = 0;
+  it('fails with one of its ranges, after the others have stopped', async () => {
+    let stopped = 0;
     const others = Promise.withResolvers<undefined>();
     let waiting = 0;
-    stack.behaviour.whileExporting = async (_, range) => {
+    stack.behaviour.duringExport = async (_, range) => {
       if (range === 1) {
-        await heartbeating(others.promise);
+        await waitWithHeartbeats(others.promise);
         throw ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket');
       }
       waiting += 1;
       if (waiting === maxConcurrentRanges - 1) others.resolve(undefined);
-      await heartbeating(Context.current().cancelled).finally(() => {
-        letGo += 1;
+      await waitWithHeartbeats(Context.current().cancelled).finally(() => {
+        stopped += 1;
       });
     };
     const id = await exportWithRun();
-    const run = await stack.runIn(id, 'Failed');
+    const run = await stack.waitForRun(id, 'Failed');
     expect(run.latest_error).toBe('NoSuchBucket: There is no bucket "b".');
-    expect(letGo).toBe(maxConcurrentRanges - 1);
+    expect(stopped).toBe(maxConcurrentRanges - 1);
   });
 
-  it('is retried with the cuts and the ranges that it has', async () => {
+  it('is retried with the same ranges', async () => {
     let failing = true;
-    stack.behaviour.whileExporting = (_, range) =>
+    stack.behaviour.duringExport = (_, range) =>
       failing && range === 3
-        ? Promise.reject(ApplicationFailure.retryable('S3 does not answer.', 'Unavailable'))
+        ? Promise.reject(ApplicationFailure.retryable('The S3 server did not respond.', 'Unavailable'))
         : Promise.resolve();
-    stack.setBudget(2_000);
+    stack.setActivityTimeout(2_000);
     const id = await exportWithRun();
-    await stack.runIn(id, 'FailedRetryable');
+    await stack.waitForRun(id, 'FailedRetryable');
     failing = false;
-    // The next run may take as long as a busy machine needs.
-    stack.setBudget(undefined);
-    const second = await stack.runIn(id, 'Completed');
-    expect(await rangesOf(second.id)).toHaveLength(cuts.length + 1);
+    // No limit for the next run: the machine may be busy.
+    stack.setActivityTimeout(undefined);
+    const second = await stack.waitForRun(id, 'Completed');
+    expect(await rangesOf(second.id)).toHaveLength(splitKeys.length + 1);
   });
 });

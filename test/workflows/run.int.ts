@@ -2,34 +2,34 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import {
-  createControlStack,
+  createControlPlaneHarness,
   lastHours,
   type Behaviour,
-  type ControlStack,
+  type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import type { BarrierState } from '../../src/source/source.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 
-let stack: ControlStack;
-let usual: Behaviour;
+let stack: ControlPlaneHarness;
+let defaults: Behaviour;
 beforeAll(async () => {
-  stack = await createControlStack({
+  stack = await createControlPlaneHarness({
     EXPORTD_RUN_RETRY_INITIAL: '1s',
     EXPORTD_SETTLE_TIMEOUT: '500ms',
   });
-  usual = { ...stack.behaviour };
+  defaults = { ...stack.behaviour };
   await stack.startWorker();
 });
 beforeEach(() => {
-  Object.assign(stack.behaviour, usual);
+  Object.assign(stack.behaviour, defaults);
 });
 afterAll(() => stack.close());
 
-/** An export with one run, of the last whole hour. */
-async function exportWithRun(): Promise<string> {
+/** Creates an export with one run, of the last whole hour. */
+async function createExportWithRun(): Promise<string> {
   const id = await stack.createExport();
   expect(await stack.command(id, 'backfill', lastHours(1))).toMatchObject({ status: 'applied' });
   return id;
@@ -45,7 +45,7 @@ const logOf = async (id: string) =>
     .map(({ message }) => message)
     .join('\n');
 
-/** Exports until the activity is cancelled, with a heartbeat all the while. */
+/** Exports until the activity is cancelled, with heartbeats. */
 const exportUntilCancelled = async (): Promise<void> => {
   const context = Context.current();
   const timer = setInterval(() => context.heartbeat(), 100);
@@ -53,9 +53,9 @@ const exportUntilCancelled = async (): Promise<void> => {
 };
 
 describe('the run workflow', () => {
-  it('completes, and shows who it is in Temporal', async () => {
-    const id = await exportWithRun();
-    const run = await stack.runIn(id, 'Completed');
+  it('completes, with search attributes and a summary in Temporal', async () => {
+    const id = await createExportWithRun();
+    const run = await stack.waitForRun(id, 'Completed');
     const handle = stack.client.workflow.getHandle(runWorkflowId(run));
     await handle.result();
     const { typedSearchAttributes, raw } = await handle.describe();
@@ -74,86 +74,86 @@ describe('the run workflow', () => {
 
   it('publishes an interval without rows and exports nothing', async () => {
     stack.behaviour.countRows = () => Promise.resolve(0);
-    stack.behaviour.whileExporting = () => Promise.reject(new Error('must not be called'));
-    const id = await exportWithRun();
-    expect(await stack.runIn(id, 'Completed')).toMatchObject({ generation: 1, latest_error: null });
+    stack.behaviour.duringExport = () => Promise.reject(new Error('must not be called'));
+    const id = await createExportWithRun();
+    expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ generation: 1, latest_error: null });
   });
 
-  it('waits for open transactions, and says who held it when it gives up', async () => {
+  it('waits for open transactions until the settle timeout, and logs what blocked it', async () => {
     const states: BarrierState[] = [];
-    const held: BarrierState = { phase: 'transactions', blockers: ['3/4'] };
+    const blocked: BarrierState = { phase: 'transactions', blockers: ['3/4'] };
     stack.behaviour.checkBarrier = (_, state) => {
       states.push(state);
-      return Promise.resolve({ state: held, wait_ms: 50, blocked_by: ['a session of "etl"'] });
+      return Promise.resolve({ state: blocked, wait_ms: 50, blocked_by: ['a session of "etl"'] });
     };
-    const id = await exportWithRun();
-    await stack.runIn(id, 'Completed');
+    const id = await createExportWithRun();
+    await stack.waitForRun(id, 'Completed');
     const first = { phase: 'settling' };
     expect(states[0]).toEqual(first);
-    // Temporal has a look repeated when it learns too late how the first one ended.
+    // Temporal repeats a check whose result arrived too late.
     const later = states.slice(states.findLastIndex(({ phase }) => phase === first.phase) + 1);
     expect(later.length).toBeGreaterThan(0);
-    expect(later).toEqual(later.map(() => held));
+    expect(later).toEqual(later.map(() => blocked));
     expect(await logOf(id)).toContain('a session of "etl"');
   });
 
-  it('fails at once with an error that no retry cures', async () => {
-    stack.behaviour.whileExporting = () =>
+  it('fails at once with a permanent error', async () => {
+    stack.behaviour.duringExport = () =>
       Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'));
-    const id = await exportWithRun();
-    const run = await stack.runIn(id, 'Failed');
+    const id = await createExportWithRun();
+    const run = await stack.waitForRun(id, 'Failed');
     expect(run.latest_error).toBe('NoSuchBucket: There is no bucket "b".');
     await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow();
     expect(await stack.runsOf(id)).toHaveLength(1);
   });
 
-  it('fails retryable when a fault outlasts the budget, and a new run of the interval follows', async () => {
+  it('ends as FailedRetryable when an error outlasts the retry budget, and the interval is retried', async () => {
     let failing = true;
-    stack.behaviour.whileExporting = () =>
+    stack.behaviour.duringExport = () =>
       failing
-        ? Promise.reject(ApplicationFailure.retryable('S3 does not answer.', 'Unavailable'))
+        ? Promise.reject(ApplicationFailure.retryable('The S3 server did not respond.', 'Unavailable'))
         : Promise.resolve();
-    stack.setBudget(2_000);
-    const id = await exportWithRun();
-    // On a busy machine a run may spend its budget before it meets the fault, and more than one may end before it is seen.
-    const failed = await until(
+    stack.setActivityTimeout(2_000);
+    const id = await createExportWithRun();
+    // On a busy machine a run may use up its budget before the error, and several may end before the first is seen.
+    const failed = await waitFor(
       async () =>
         (await stack.runsOf(id)).findLast(
-          ({ latest_error }) => latest_error === 'Unavailable: S3 does not answer.',
+          ({ latest_error }) => latest_error === 'Unavailable: The S3 server did not respond.',
         ),
-      'a run that met the fault',
+      'a run with that error',
     );
     expect(failed.status).toBe('FailedRetryable');
     failing = false;
-    // The next run may take as long as a busy machine needs, as every other one here.
-    stack.setBudget(undefined);
-    const completed = await stack.runIn(id, 'Completed');
+    // No limit for the next run: the machine may be busy.
+    stack.setActivityTimeout(undefined);
+    const completed = await stack.waitForRun(id, 'Completed');
     expect(completed.data_interval_start).toBe(failed.data_interval_start);
     expect(completed.retry_number).toBeGreaterThan(failed.retry_number);
     expect(completed.generation).toBeGreaterThan(failed.generation);
   });
 
-  it('ends with its activity when it is cancelled, and its interval can be exported again', async () => {
-    stack.behaviour.whileExporting = exportUntilCancelled;
-    const id = await exportWithRun();
-    const run = await stack.runIn(id, 'Running');
+  it('ends after its activity when it is cancelled, and its interval can be retried', async () => {
+    stack.behaviour.duringExport = exportUntilCancelled;
+    const id = await createExportWithRun();
+    const run = await stack.waitForRun(id, 'Running');
     expect(await stack.command(id, 'cancelRun', { run_id: run.id })).toMatchObject({ status: 'applied' });
     await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow('cancelled');
-    Object.assign(stack.behaviour, usual);
+    Object.assign(stack.behaviour, defaults);
     expect(await stack.command(id, 'retry', { run_id: run.id })).toMatchObject({ status: 'applied' });
-    await stack.runIn(id, 'Completed');
+    await stack.waitForRun(id, 'Completed');
     expect((await stack.runsOf(id)).map(({ status }) => status)).toEqual(['Cancelled', 'Completed']);
   });
 
-  it('counts as cancelled when it is cancelled in Temporal', async () => {
-    stack.behaviour.whileExporting = exportUntilCancelled;
-    const id = await exportWithRun();
-    const run = await stack.runIn(id, 'Running');
+  it('is cancelled in exportd when it is cancelled in Temporal', async () => {
+    stack.behaviour.duringExport = exportUntilCancelled;
+    const id = await createExportWithRun();
+    const run = await stack.waitForRun(id, 'Running');
     await stack.client.workflow.getHandle(runWorkflowId(run)).cancel();
-    expect((await stack.runIn(id, 'Cancelled')).latest_error).toBe('Cancelled in Temporal.');
+    expect((await stack.waitForRun(id, 'Cancelled')).latest_error).toBe('Cancelled in Temporal.');
   });
 
-  it('leaves quietly when its row is not there or has ended', async () => {
+  it('completes without an error when its row does not exist', async () => {
     const absent = {
       run_id: randomUUID(),
       batch_export_id: randomUUID(),
@@ -168,7 +168,7 @@ describe('the run workflow', () => {
     };
     await createRunStarter(stack.client, stack.settings).start(absent);
     const handle = stack.client.workflow.getHandle(runWorkflowId(absent));
-    await until(async () => (await handle.describe()).status.name === 'COMPLETED', 'its end');
+    await waitFor(async () => (await handle.describe()).status.name === 'COMPLETED', 'its end');
     expect((await handle.describe()).typedSearchAttributes.getAll()).toContainEqual(
       expect.objectContaining({ value: 'Absent' }),
     );

@@ -3,12 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
-import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import {
+  createControlPlaneHarness,
+  lastHours,
+  type ControlPlaneHarness,
+} from '../temporal/control_plane_harness.ts';
 
-let stack: ControlStack;
+let stack: ControlPlaneHarness;
 beforeAll(async () => {
-  stack = await createControlStack({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' });
+  stack = await createControlPlaneHarness({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' });
   await stack.startWorker();
 });
 afterAll(() => stack.close());
@@ -31,13 +35,16 @@ const pausedOf = async (id: string) =>
   ).rows[0]?.paused;
 
 describe('the schedule workflow', () => {
-  it('applies commands that were sent while no worker ran, in their order', async () => {
+  it('applies commands in order that were sent while no worker ran', async () => {
     const id = await stack.createExport();
     await stack.stopWorker();
     for (const name of ['pause', 'unpause', 'update', 'pause', 'unpause', 'pause'] as const)
       await stack.send(id, name, name === 'update' ? { changes: { name: 'Renamed' } } : {});
     await stack.startWorker();
-    await until(async () => (await decidedOf(id)).every((line) => !line.endsWith('pending')), 'all outcomes');
+    await waitFor(
+      async () => (await decidedOf(id)).every((line) => !line.endsWith('pending')),
+      'all outcomes',
+    );
     expect(await decidedOf(id)).toEqual([
       'create applied',
       'pause applied',
@@ -50,16 +57,16 @@ describe('the schedule workflow', () => {
     expect(await pausedOf(id)).toBe(true);
   });
 
-  it('takes signals by hand, each as a command of its own', async () => {
+  it('stores each manual signal as a command', async () => {
     const id = await stack.createExport();
     const handle = scheduleOf(id);
     await handle.signal('pause', {});
     await handle.signal('unpause');
     await handle.signal('pause', { anything: 'else' });
     await handle.signal('backfill', lastHours(1));
-    const run = await stack.runIn(id, 'Completed');
+    const run = await stack.waitForRun(id, 'Completed');
     await handle.signal('retry', { run_id: run.id });
-    await until(async () => (await stack.runsOf(id)).length === 2, 'the retry');
+    await waitFor(async () => (await stack.runsOf(id)).length === 2, 'the retry');
     await handle.signal('delete', {});
     await handle.result();
     expect(await decidedOf(id)).toEqual([
@@ -73,14 +80,14 @@ describe('the schedule workflow', () => {
     ]);
   });
 
-  it('records nonsense as refused and goes on', async () => {
+  it('records invalid signals as rejected commands', async () => {
     const id = await stack.createExport();
     const payload = (encoding: string, data: string): temporal.api.common.v1.IPayload => ({
       metadata: { encoding: Buffer.from(encoding) },
       data: Buffer.from(data),
     });
     const json = (value: unknown) => [payload('json/plain', JSON.stringify(value))];
-    const nonsense: [string, temporal.api.common.v1.IPayload[]][] = [
+    const invalid: [string, temporal.api.common.v1.IPayload[]][] = [
       ['pause', json('text')],
       ['pause', json({ last_paused_at: 'yesterday' })],
       ['pause', json({ last_paused_at: '0000-01-01T00:00:00Z' })],
@@ -93,7 +100,7 @@ describe('the schedule workflow', () => {
       ['backfill', json({ start_at: 1, end_at: null })],
       ['retry', json({ run_id: '\u0000' })],
       ['retry', json({ run_id: randomUUID() })],
-      ['update', json({ changes: { name: 'by hand' } })],
+      ['update', json({ changes: { name: 'manual' } })],
       ['no such signal', json({})],
       ['zero\u0000character', json({})],
       ['__temporal_reserved', json({})],
@@ -101,7 +108,7 @@ describe('the schedule workflow', () => {
       ['pause', json({ command_id: randomUUID() })],
       ['pause', json({ command_id: 'no id' })],
     ];
-    for (const [signalName, payloads] of nonsense)
+    for (const [signalName, payloads] of invalid)
       await stack.client.workflowService.signalWorkflowExecution({
         namespace: stack.settings.TEMPORAL_NAMESPACE,
         workflowExecution: { workflowId: `batch-export-${id}` },
@@ -110,8 +117,8 @@ describe('the schedule workflow', () => {
       });
     expect((await stack.command(id, 'pause')).status).toBe('applied');
     const rejected = async () => (await decidedOf(id)).filter((line) => line.endsWith('rejected')).length;
-    await until(async () => (await rejected()) === nonsense.length, 'every refusal');
-    expect(await decidedOf(id)).toHaveLength(nonsense.length + 2);
+    await waitFor(async () => (await rejected()) === invalid.length, 'every rejection');
+    expect(await decidedOf(id)).toHaveLength(invalid.length + 2);
     const { rows } = await stack.pool.query<{ message: string }>(
       `select message from exportd.log_lines where batch_export_id = $1 and message like '%has no command%' order by id`,
       [id],
@@ -124,23 +131,26 @@ describe('the schedule workflow', () => {
     ]);
   });
 
-  it('continues as new without losing or doubling a signal', async () => {
+  it('continues as new without losing or duplicating a signal', async () => {
     const id = await stack.createExport();
     const handle = scheduleOf(id);
     const sent = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 'pause' : 'unpause'));
     for (const name of sent) await handle.signal(name, {});
-    await until(async () => (await decidedOf(id)).length === 41, 'all signals');
-    await until(async () => (await decidedOf(id)).every((line) => !line.endsWith('pending')), 'all outcomes');
+    await waitFor(async () => (await decidedOf(id)).length === 41, 'all signals');
+    await waitFor(
+      async () => (await decidedOf(id)).every((line) => !line.endsWith('pending')),
+      'all outcomes',
+    );
     expect(await decidedOf(id)).toEqual(['create applied', ...sent.map((name) => `${name} applied`)]);
-    await until(async () => {
+    await waitFor(async () => {
       const { workflowExecutionInfo } = (await handle.describe()).raw;
       return workflowExecutionInfo?.firstRunId !== workflowExecutionInfo?.execution?.runId;
     }, 'a new execution');
   });
 
-  it('comes back by the next command after it was terminated by hand', async () => {
+  it('is restarted by the next command after it was terminated', async () => {
     const id = await stack.createExport();
-    await scheduleOf(id).terminate('by hand');
+    await scheduleOf(id).terminate('manually');
     expect((await stack.command(id, 'pause')).status).toBe('applied');
   });
 
@@ -150,16 +160,19 @@ describe('the schedule workflow', () => {
     [workflowTypes.schedule, { batch_export_id: randomUUID(), signals: 'pause' }],
     [workflowTypes.backfill, null],
     [workflowTypes.run, null],
-  ])('and its like fail at once when they are started by hand with rubbish: %s %j', async (type, input) => {
-    const started = stack.client.workflow.execute(type, {
-      workflowId: `rubbish-${randomUUID()}`,
-      taskQueue: taskQueues(stack.settings).control,
-      args: [input],
-    });
-    await expect(started).rejects.toMatchObject({ cause: { type: 'InvalidInput' } });
-  });
+  ])(
+    'fails at once, like other workflows, with the invalid input of a manual start: %s %j',
+    async (type, input) => {
+      const started = stack.client.workflow.execute(type, {
+        workflowId: `invalid-${randomUUID()}`,
+        taskQueue: taskQueues(stack.settings).control,
+        args: [input],
+      });
+      await expect(started).rejects.toMatchObject({ cause: { type: 'InvalidInput' } });
+    },
+  );
 
-  it('ends at once when the create command was refused', async () => {
+  it('completes at once when the create command was rejected', async () => {
     const id = await stack.createExport();
     await stack.command(id, 'delete');
     expect((await stack.command(id, 'pause')).status).toBe('rejected');

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { runFunnelsQuery, insertEvents, projectOf } from '../funnels_query/run_funnels_query.ts';
 import { eventsArb, funnelArb, queryOf } from '../funnels_query/random_funnels.ts';
-import { actors } from './run_actors_query.ts';
+import { runActorsQuery } from './run_actors_query.ts';
 import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
@@ -31,7 +31,7 @@ describe('The actors of steps of random funnels', () => {
         teams += 1;
         await insertEvents(database.pool, teams, events);
         const count = async (funnelStep: number, funnelStepBreakdown: unknown): Promise<number> => {
-          const { results, more } = await actors(
+          const { results, more } = await runActorsQuery(
             database.pool,
             teams,
             { source: { kind: 'FunnelsActorsQuery', source, funnelStep, funnelStepBreakdown } },

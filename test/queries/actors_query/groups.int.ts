@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { actors } from './run_actors_query.ts';
+import { runActorsQuery } from './run_actors_query.ts';
 
 const teamId = 1;
 let database: TestDatabase;
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const runQuery = (query: object) => actors(database.pool, teamId, query);
+const runQuery = (query: object) => runActorsQuery(database.pool, teamId, query);
 const resultsOf = async (query: object) => (await runQuery(query)).results;
 
 const [acme, globex, blue] = [

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
-import { actors, insertPersons, projectOf } from './run_actors_query.ts';
+import { runActorsQuery, insertPersons, projectOf } from './run_actors_query.ts';
 import {
   columnNames,
   orderNames,
@@ -85,13 +85,13 @@ describe('Queries of persons', () => {
           teams += 1;
           await insertPersons(database.pool, teams, all);
           for (const query of queriesOfRun) {
-            const { results, hasMore, columns } = await actors(database.pool, teams, query);
+            const { results, hasMore, columns } = await runActorsQuery(database.pool, teams, query);
             expect({ query, columns, results, hasMore }).toEqual({
               query,
               columns: query.select,
               ...referenceActors(all, query),
             });
-            const counted = await actors(database.pool, teams, {
+            const counted = await runActorsQuery(database.pool, teams, {
               ...query,
               select: ['properties.plan', 'count()'],
               orderBy: ['count() DESC', 'properties.plan'],
@@ -117,7 +117,7 @@ describe('Queries of persons', () => {
     };
     const select = ['id', 'properties.seats + 1', 'person.properties.seats'];
     const of = async (query: object) =>
-      (await actors(database.pool, teams, { select, ...query }, project)).results;
+      (await runActorsQuery(database.pool, teams, { select, ...query }, project)).results;
     expect(await of({})).toEqual([[id, 4, 3]]);
     const query = `select arrayJoin(['${id}', '${other}']) as person_id, properties.seats as seats from persons`;
     expect(await of({ source: { kind: 'DialectQuery', query } })).toEqual([

@@ -18,7 +18,7 @@ export const projectOf = (teamId: number): QueryProject => ({
 });
 
 /** Runs an ActorsQuery, which is parsed twice, as by a worker. */
-export const actors = (
+export const runActorsQuery = (
   pool: Pool,
   teamId: number,
   query: object,

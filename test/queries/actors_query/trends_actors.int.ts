@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { runTrendsQuery, type Result } from '../trends_query/run_trends_query.ts';
 import { eventsOf, groupsOfCases, personsOfCases } from '../trends_query/random_cases.ts';
-import { actors, now, projectOf } from './run_actors_query.ts';
+import { runActorsQuery, now, projectOf } from './run_actors_query.ts';
 import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
@@ -74,7 +74,7 @@ describe('The actors of points of random trends', () => {
           const { results } = await runTrendsQuery(database.pool, source, projectOf(teams), now);
           for (const line of results)
             for (const [day, number] of pointsOf(line)) {
-              const response = await actors(database.pool, teams, {
+              const response = await runActorsQuery(database.pool, teams, {
                 select: ['actor', 'id', 'event_count'],
                 orderBy: ['event_count DESC'],
                 source: {

@@ -78,11 +78,11 @@ describe('formulas', () => {
   it.each([
     ['', 'The formula is incomplete.', 0],
     ['A +', 'The formula is incomplete.', 3],
-    ['A B', 'An operator is missing before `B`.', 2],
+    ['A B', 'Expected an operator before `B`.', 2],
     ['(A', 'A parenthesis is not closed.', 0],
     ['A + $', '`$` is not allowed in a formula.', 4],
-    ['sum + 1', '`sum` is no series; those are called by one letter, A for the first.', 0],
-    ['A * / B', 'A series or a number is missing before `/`.', 4],
+    ['sum + 1', '`sum` is not a series. Series are single letters, A for the first.', 0],
+    ['A * / B', 'Expected a series or a number before `/`.', 4],
     ['A;drop table events', '`;` is not allowed in a formula.', 1],
     ['A+'.repeat(600), 'The formula is too long.', 1001],
   ])('%s is rejected with an offset', (text, message, offset) => {

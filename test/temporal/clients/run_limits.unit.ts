@@ -39,12 +39,12 @@ describe('the limits of a run', () => {
     ['a day of 23 hours', '2026-11-01T00:00:00.000Z', '2026-11-01T23:00:00.000Z', 24 * hour],
     ['a bridge of 14 hours', '2026-11-01T10:00:00.000Z', '2026-11-02T00:00:00.000Z', 6 * hour],
     ['a month', '2026-10-01T00:00:00.000Z', '2026-11-01T00:00:00.000Z', 72 * hour],
-  ])('fit %s from before the export became shorter', (_, start, end, expected) => {
+  ])('fit %s from before the interval of the export was shortened', (_, start, end, expected) => {
     const earlier = { interval: 'every 5 minutes', data_interval_start: start, data_interval_end: end };
     expect(executionTimeoutMs(earlier, settingsWith())).toBe(expected);
   });
 
-  it('leave an activity half of the execution at most', () => {
+  it('give activities at most half of the execution', () => {
     expect(runInput(run, settingsWith()).limits.schedule_to_close_timeout_ms).toBe(3 * hour);
     const settings = settingsWith({
       EXPORTD_RUN_TIMEOUT: '4s',
@@ -53,15 +53,15 @@ describe('the limits of a run', () => {
     expect(runInput(run, settings).limits.schedule_to_close_timeout_ms).toBe(2_000);
   });
 
-  it('wait for open transactions no longer than the interval is', () => {
+  it('wait for open transactions at most for the length of the interval', () => {
     const short = { ...run, interval: 'every 5 minutes', data_interval_end: '2026-11-01T10:05:00.000Z' };
     expect(runInput(short, settingsWith()).limits.settle_timeout_ms).toBe(300_000);
     expect(runInput(run, settingsWith()).limits.settle_timeout_ms).toBe(600_000);
   });
 });
 
-describe('the names of a run', () => {
-  it('say what it exports to a person', () => {
+describe('the summary of a run', () => {
+  it('says what it exports', () => {
     expect(runSummary(run)).toBe('events of "Shop", 2026-11-01 10:00–11:00');
     expect(runSummary({ ...run, data_interval_end: '2026-11-02T10:00:00.000Z' })).toBe(
       'events of "Shop", 2026-11-01 10:00–2026-11-02 10:00',
@@ -72,7 +72,7 @@ describe('the names of a run', () => {
     ['wide characters', '漢'.repeat(255)],
     ['characters that JSON escapes', '"\u0001'.repeat(127)],
     ['emoji', '🦔'.repeat(127)],
-  ])('stay within what Temporal accepts with %s in the name', (_, name) => {
+  ])('stays within the maximum length of Temporal with %s in the name', (_, name) => {
     const times = { start_at: '2026-11-01T10:00:00.000Z', end_at: '2026-11-02T10:00:00.000Z' };
     for (const summary of [
       runSummary({ ...run, batch_export_name: name }),
@@ -81,7 +81,7 @@ describe('the names of a run', () => {
       expect(Buffer.byteLength(JSON.stringify(summary))).toBeLessThan(400);
   });
 
-  it('are one workflow id for each interval', () => {
+  it('belongs to one workflow id per interval', () => {
     expect(runWorkflowId(run)).toBe('batch-export-export-20261101T100000Z-20261101T110000Z');
   });
 });

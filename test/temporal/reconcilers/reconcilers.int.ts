@@ -14,27 +14,27 @@ import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import {
-  createControlStack,
+  createControlPlaneHarness,
   lastHours,
   type Behaviour,
-  type ControlStack,
+  type ControlPlaneHarness,
 } from '../control_plane_harness.ts';
 
-let stack: ControlStack;
-let usual: Behaviour;
+let harness: ControlPlaneHarness;
+let defaultBehaviour: Behaviour;
 beforeAll(async () => {
-  stack = await createControlStack({
+  harness = await createControlPlaneHarness({
     EXPORTD_RUN_RETRY_INITIAL: '100ms',
     EXPORTD_MAX_CONCURRENT_RUNS: '1',
     EXPORTD_RECONCILE_INTERVAL: '100ms',
   });
-  usual = { ...stack.behaviour };
-  await stack.startWorker();
+  defaultBehaviour = { ...harness.behaviour };
+  await harness.startWorker();
 });
 beforeEach(() => {
-  Object.assign(stack.behaviour, usual);
+  Object.assign(harness.behaviour, defaultBehaviour);
 });
-afterAll(() => stack.close());
+afterAll(() => harness.close());
 
 const untilCancelled = async (): Promise<void> => {
   const context = Context.current();
@@ -42,76 +42,76 @@ const untilCancelled = async (): Promise<void> => {
   await context.cancelled.finally(() => clearInterval(timer));
 };
 
-async function runningRun() {
-  stack.behaviour.whileExporting = untilCancelled;
-  const id = await stack.createExport();
-  await stack.command(id, 'backfill', lastHours(1));
-  return { id, run: await stack.runIn(id, 'Running') };
+async function createRunningRun() {
+  harness.behaviour.duringExport = untilCancelled;
+  const id = await harness.createExport();
+  await harness.command(id, 'backfill', lastHours(1));
+  return { id, run: await harness.waitForRun(id, 'Running') };
 }
 
 describe('the reconciler', () => {
-  it('starts a schedule and a backfill again that were terminated by hand', async () => {
-    const id = await stack.createExport();
-    stack.behaviour.whileExporting = untilCancelled;
-    const { outcome } = await stack.command(id, 'backfill', lastHours(1));
+  it('starts a terminated schedule and a terminated backfill again', async () => {
+    const id = await harness.createExport();
+    harness.behaviour.duringExport = untilCancelled;
+    const { outcome } = await harness.command(id, 'backfill', lastHours(1));
     const names = [`batch-export-${id}`, `batch-export-backfill-${outcome?.backfill_id ?? ''}`];
     for (const name of names)
       await waitFor(
         () =>
-          stack.client.workflow
+          harness.client.workflow
             .getHandle(name)
-            .terminate('by hand')
+            .terminate('manually')
             .then(
               () => true,
               () => false,
             ),
         name,
       );
-    await stack.reconcile();
+    await harness.reconcile();
     for (const name of names)
-      expect((await stack.client.workflow.getHandle(name).describe()).status.name).toBe('RUNNING');
+      expect((await harness.client.workflow.getHandle(name).describe()).status.name).toBe('RUNNING');
   });
 
-  it('records a run that was terminated by hand, and does not repeat it', async () => {
-    const { id, run } = await runningRun();
-    await stack.client.workflow.getHandle(runWorkflowId(run)).terminate('by hand');
-    await stack.reconcile();
-    expect(await stack.runIn(id, 'Terminated')).toMatchObject({ id: run.id });
-    expect(await stack.runsOf(id)).toHaveLength(1);
+  it('records a terminated run and does not retry it', async () => {
+    const { id, run } = await createRunningRun();
+    await harness.client.workflow.getHandle(runWorkflowId(run)).terminate('manually');
+    await harness.reconcile();
+    expect(await harness.waitForRun(id, 'Terminated')).toMatchObject({ id: run.id });
+    expect(await harness.runsOf(id)).toHaveLength(1);
   });
 
-  it('records a run that timed out, and its retry follows', async () => {
-    stack.behaviour.checkBarrier = () =>
+  it('records a timed-out run, which is retried', async () => {
+    harness.behaviour.checkBarrier = () =>
       Promise.resolve({ state: { phase: 'transactions', blockers: ['3/4'] }, wait_ms: 500, blocked_by: [] });
-    const id = await stack.createExport();
-    await stack.command(id, 'backfill', lastHours(1));
-    const run = await stack.runIn(id, 'Starting');
-    const startable = await readStartableRun(stack.pool, run.id);
+    const id = await harness.createExport();
+    await harness.command(id, 'backfill', lastHours(1));
+    const run = await harness.waitForRun(id, 'Starting');
+    const startable = await readStartableRun(harness.pool, run.id);
     if (!startable) throw new Error('The run is gone.');
-    // The same, but for how long it may take: every other run of this file may take as long as a busy machine needs.
-    await stack.client.workflow.start(workflowTypes.run, {
+    // The same input with a short timeout, which the other runs of this file must not have on a busy machine.
+    await harness.client.workflow.start(workflowTypes.run, {
       workflowId: runWorkflowId(run),
-      taskQueue: taskQueues(stack.settings).control,
-      args: [runInput(startable, stack.settings)],
+      taskQueue: taskQueues(harness.settings).control,
+      args: [runInput(startable, harness.settings)],
       memo: { run_id: run.id },
       workflowExecutionTimeout: '1s',
       workflowIdConflictPolicy: 'TERMINATE_EXISTING',
     });
-    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
-    await waitFor(async () => (await handle.describe()).status.name === 'TIMED_OUT', 'the time-out');
-    Object.assign(stack.behaviour, usual);
-    await stack.reconcile();
-    expect(await stack.runIn(id, 'TimedOut')).toMatchObject({ id: run.id });
-    expect(await stack.runIn(id, 'Completed')).toMatchObject({ retry_number: 1 });
+    const handle = harness.client.workflow.getHandle(runWorkflowId(run));
+    await waitFor(async () => (await handle.describe()).status.name === 'TIMED_OUT', 'the timeout');
+    Object.assign(harness.behaviour, defaultBehaviour);
+    await harness.reconcile();
+    expect(await harness.waitForRun(id, 'TimedOut')).toMatchObject({ id: run.id });
+    expect(await harness.waitForRun(id, 'Completed')).toMatchObject({ retry_number: 1 });
   });
 
-  it('starts again on its row what Temporal does not know any more', async () => {
-    const { id, run } = await runningRun();
-    await stack.client.workflowService.deleteWorkflowExecution({
-      namespace: stack.settings.TEMPORAL_NAMESPACE,
+  it('starts a run again that Temporal no longer knows, under its row', async () => {
+    const { id, run } = await createRunningRun();
+    await harness.client.workflowService.deleteWorkflowExecution({
+      namespace: harness.settings.TEMPORAL_NAMESPACE,
       workflowExecution: { workflowId: runWorkflowId(run) },
     });
-    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+    const handle = harness.client.workflow.getHandle(runWorkflowId(run));
     await waitFor(
       () =>
         handle.describe().then(
@@ -120,81 +120,84 @@ describe('the reconciler', () => {
         ),
       'the deletion',
     );
-    Object.assign(stack.behaviour, usual);
-    await stack.reconcile();
-    expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
-    expect(await stack.runsOf(id)).toHaveLength(1);
+    Object.assign(harness.behaviour, defaultBehaviour);
+    await harness.reconcile();
+    expect(await harness.waitForRun(id, 'Completed')).toMatchObject({ id: run.id });
+    expect(await harness.runsOf(id)).toHaveLength(1);
   });
 
-  it('replaces a workflow whose every attempt fails', async () => {
-    const id = await stack.createExport();
+  it('restarts a stuck workflow', async () => {
+    const id = await harness.createExport();
     const workflowId = `batch-export-${id}`;
-    await stack.client.workflow.getHandle(workflowId).terminate('by hand');
-    // A worker that does not know the workflow fails its task, as one whose code throws does.
-    const stuck = await stack.client.workflow.start('noSuchWorkflow', {
+    await harness.client.workflow.getHandle(workflowId).terminate('manually');
+    // A worker that does not know the workflow fails its task, like one whose code throws.
+    const stuck = await harness.client.workflow.start('noSuchWorkflow', {
       workflowId,
-      taskQueue: `${stack.settings.EXPORTD_TASK_QUEUE_PREFIX}-control`,
+      taskQueue: `${harness.settings.EXPORTD_TASK_QUEUE_PREFIX}-control`,
       workflowTaskTimeout: '3s',
     });
-    const waiting = await stack.send(id, 'pause');
+    const waiting = await harness.send(id, 'pause');
     await waitFor(
       async () => ((await stuck.describe()).raw.pendingWorkflowTask?.attempt ?? 0) >= 5,
-      'the attempts to add up',
+      'the fifth attempt',
     );
-    await stack.reconcile();
-    await waitFor(async () => (await readCommand(stack.pool, waiting))?.status === 'applied', 'the pause');
+    await harness.reconcile();
+    await waitFor(async () => (await readCommand(harness.pool, waiting))?.status === 'applied', 'the pause');
   });
 
-  it('records as Terminated what was terminated between the handover of a run and its next execution', async () => {
-    const { id, run } = await runningRun();
-    const next = await continueRun(stack.journal, run.id);
-    await stack.client.workflow.getHandle(runWorkflowId(run)).terminate('by hand');
-    await stack.reconcile();
-    expect(await stack.runIn(id, 'Terminated')).toMatchObject({ id: next.run_id });
-    expect(await stack.runsOf(id)).toHaveLength(2);
+  it('records a termination between the continuation of a run and its next execution as Terminated', async () => {
+    const { id, run } = await createRunningRun();
+    const next = await continueRun(harness.journal, run.id);
+    await harness.client.workflow.getHandle(runWorkflowId(run)).terminate('manually');
+    await harness.reconcile();
+    expect(await harness.waitForRun(id, 'Terminated')).toMatchObject({ id: next.run_id });
+    expect(await harness.runsOf(id)).toHaveLength(2);
   });
 
-  it('wakes a schedule whose slots are free though nobody told it', async () => {
-    stack.behaviour.whileExporting = untilCancelled;
+  it('wakes a schedule that was not signalled about its free slots', async () => {
+    harness.behaviour.duringExport = untilCancelled;
     const id = randomUUID();
-    await createLaggingExport(stack.journal, id, 1);
-    await stack.command(id, 'unpause');
-    const run = await stack.runIn(id, 'Running');
-    Object.assign(stack.behaviour, usual);
-    // The journal has the ending of the run, and its execution ends before it can report it.
-    await endRun(stack.journal, stack.policies, run.id, { status: 'Failed', latest_error: 'Error: a test' });
-    await stack.client.workflow.getHandle(runWorkflowId(run)).terminate('by hand');
+    await createLaggingExport(harness.journal, id, 1);
+    await harness.command(id, 'unpause');
+    const run = await harness.waitForRun(id, 'Running');
+    Object.assign(harness.behaviour, defaultBehaviour);
+    // The journal records the end of the run, and its execution closes before it can signal it.
+    await endRun(harness.journal, harness.policies, run.id, {
+      status: 'Failed',
+      latest_error: 'Error: a test',
+    });
+    await harness.client.workflow.getHandle(runWorkflowId(run)).terminate('manually');
     await waitFor(async () => {
-      await stack.reconcile();
-      return (await stack.runsOf(id)).length > 1;
+      await harness.reconcile();
+      return (await harness.runsOf(id)).length > 1;
     }, 'the next interval');
   });
 
-  it('starts a run again whose workflow failed without a word in the journal', async () => {
-    const { id, run } = await runningRun();
-    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
-    await handle.terminate('to make place');
-    // One that fails at once, under the same id and memo.
-    const failing = await stack.client.workflow.start('batchExportRun', {
+  it('starts a run again whose workflow failed without recording an outcome', async () => {
+    const { id, run } = await createRunningRun();
+    const handle = harness.client.workflow.getHandle(runWorkflowId(run));
+    await handle.terminate('to free the workflow id');
+    // An execution with the same id and memo that fails at once.
+    const failing = await harness.client.workflow.start('batchExportRun', {
       workflowId: runWorkflowId(run),
-      taskQueue: `${stack.settings.EXPORTD_TASK_QUEUE_PREFIX}-control`,
+      taskQueue: `${harness.settings.EXPORTD_TASK_QUEUE_PREFIX}-control`,
       args: [{}],
       memo: { run_id: run.id },
     });
     await expect(failing.result()).rejects.toThrow();
-    Object.assign(stack.behaviour, usual);
-    await stack.reconcile();
-    expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
-    expect(await stack.runsOf(id)).toHaveLength(1);
+    Object.assign(harness.behaviour, defaultBehaviour);
+    await harness.reconcile();
+    expect(await harness.waitForRun(id, 'Completed')).toMatchObject({ id: run.id });
+    expect(await harness.runsOf(id)).toHaveLength(1);
   });
 
-  it('does not start a run again that ends between the looks at the journal and at Temporal', async () => {
+  it('does not start a run again that ends between the reads of the journal and of Temporal', async () => {
     const finish = Promise.withResolvers<undefined>();
-    stack.behaviour.whileExporting = () => finish.promise;
-    const id = await stack.createExport();
-    await stack.command(id, 'backfill', lastHours(1));
-    const run = await stack.runIn(id, 'Running');
-    const { workflow } = stack.client;
+    harness.behaviour.duringExport = () => finish.promise;
+    const id = await harness.createExport();
+    await harness.command(id, 'backfill', lastHours(1));
+    const run = await harness.waitForRun(id, 'Running');
+    const { workflow } = harness.client;
     const real = workflow.getHandle.bind(workflow);
     const handle = real(runWorkflowId(run));
     const { runId } = await handle.describe();
@@ -208,28 +211,28 @@ describe('the reconciler', () => {
       .mockImplementation((workflowId) =>
         workflowId === handle.workflowId ? { ...handle, describe } : real(workflowId),
       );
-    await stack.reconcile().finally(() => getHandle.mockRestore());
-    expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
+    await harness.reconcile().finally(() => getHandle.mockRestore());
+    expect(await harness.waitForRun(id, 'Completed')).toMatchObject({ id: run.id });
     expect(await handle.describe()).toMatchObject({ runId });
   });
 
-  it('stores the signals by hand of a schedule that was terminated before it had stored them', async () => {
-    const id = await stack.createExport();
-    const handle = stack.client.workflow.getHandle(`batch-export-${id}`);
-    await stack.stopWorker();
+  it('stores the manual signals of a schedule that was terminated before it stored them', async () => {
+    const id = await harness.createExport();
+    const handle = harness.client.workflow.getHandle(`batch-export-${id}`);
+    await harness.stopWorker();
     for (const name of ['pause', 'unpause', 'pause', 'no such signal']) await handle.signal(name, {});
-    await handle.terminate('by hand');
-    await stack.startWorker();
+    await handle.terminate('manually');
+    await harness.startWorker();
     const decided = async () =>
       (
-        await stack.pool.query<{ decided: string }>(
+        await harness.pool.query<{ decided: string }>(
           `select name || ' ' || status as decided from exportd.commands where batch_export_id = $1 order by position`,
           [id],
         )
       ).rows.map((row) => row.decided);
-    // The list of ended executions follows a moment later.
+    // Temporal lists ended executions with a short delay.
     await waitFor(async () => {
-      await stack.reconcile();
+      await harness.reconcile();
       return (await decided()).length === 5 && (await decided()).every((line) => !line.endsWith('pending'));
     }, 'the signals');
     expect(await decided()).toEqual([
@@ -241,12 +244,12 @@ describe('the reconciler', () => {
     ]);
   });
 
-  it('is one of several at a time, and another follows when it ends', async () => {
-    const logger = createLogger('test', stack.settings);
+  it('runs in one process at a time, and in another when that one ends', async () => {
+    const logger = createLogger('test', harness.settings);
     const passes: string[] = [];
     const make = (name: string) =>
       createReconcileLoop({
-        pool: stack.pool,
+        pool: harness.pool,
         pass: () => Promise.resolve(void passes.push(name)),
         settings: { EXPORTD_RECONCILE_INTERVAL: 20 },
         logger,

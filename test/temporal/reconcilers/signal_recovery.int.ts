@@ -4,23 +4,23 @@ import { workflowTypes } from '../../../src/contract/workflow_types.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import { createControlStack, type ControlStack } from '../control_plane_harness.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../control_plane_harness.ts';
 
-let stack: ControlStack;
+let harness: ControlPlaneHarness;
 beforeAll(async () => {
-  stack = await createControlStack();
-  await stack.startWorker();
+  harness = await createControlPlaneHarness();
+  await harness.startWorker();
 });
-afterAll(() => stack.close());
+afterAll(() => harness.close());
 
-describe('signals by hand of a schedule that was terminated', () => {
-  it('are stored, whatever else was started by hand and failed', async () => {
-    const { client, journal, settings, pool } = stack;
-    const id = await stack.createExport();
-    await stack.stopWorker();
+describe('manual signals of a terminated schedule', () => {
+  it('are stored, whatever other workflows were started manually and failed', async () => {
+    const { client, journal, settings, pool } = harness;
+    const id = await harness.createExport();
+    await harness.stopWorker();
     const schedule = client.workflow.getHandle(scheduleWorkflowId(id));
     await schedule.signal('pause', {});
-    await schedule.terminate('by hand');
+    await schedule.terminate('manually');
     for (const input of [{ batch_export_id: 'nonsense' }, { batch_export_id: id, signals: [5] }]) {
       const nonsense = await client.workflow.signalWithStart(workflowTypes.schedule, {
         workflowId: `nonsense-${id}-${JSON.stringify(input).length}`,
@@ -29,12 +29,12 @@ describe('signals by hand of a schedule that was terminated', () => {
         signal: 'pause',
         signalArgs: [{}],
       });
-      await nonsense.terminate('by hand');
+      await nonsense.terminate('manually');
     }
-    const lost = createSignalRecovery(client, journal, settings);
+    const recovery = createSignalRecovery(client, journal, settings);
     const paused = async () => {
-      // What it cannot read it says, after it has read the others.
-      await lost.recover().catch(() => undefined);
+      // It throws what it cannot read after it has read the others.
+      await recovery.recover().catch(() => undefined);
       const { rows } = await pool.query<{ name: string }>(
         `select name from exportd.commands where batch_export_id = $1 and name = 'pause'`,
         [id],

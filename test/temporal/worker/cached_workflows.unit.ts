@@ -3,16 +3,18 @@ import { maxCachedWorkflows } from '../../../src/temporal/worker/cached_workflow
 
 const gigabyte = 1024 ** 3;
 
-describe('the executions that a worker keeps', () => {
+describe('the workflow cache of a worker', () => {
   it.each([
     [0.5, 200],
     [4, 780],
     [64, 2_000],
-  ])('of %f GB of memory take a tenth, within bounds: %i', (gigabytes, kept) => {
-    expect(maxCachedWorkflows({ EXPORTD_MAX_CACHED_WORKFLOWS: undefined }, gigabytes * gigabyte)).toBe(kept);
+  ])('takes a tenth of %f GB of memory, within bounds: %i executions', (gigabytes, expected) => {
+    expect(maxCachedWorkflows({ EXPORTD_MAX_CACHED_WORKFLOWS: undefined }, gigabytes * gigabyte)).toBe(
+      expected,
+    );
   });
 
-  it('are as many as the setting says', () => {
+  it('has the size of the setting', () => {
     expect(maxCachedWorkflows({ EXPORTD_MAX_CACHED_WORKFLOWS: 7 }, gigabyte)).toBe(7);
   });
 });

@@ -10,11 +10,11 @@ const context = {
 } as const;
 const never = new AbortController().signal;
 
-const slotsOf = (own: number, lendable: number) =>
-  createExportSlots({ EXPORTD_EXPORT_SLOTS: own, EXPORTD_MAX_YIELDED_SLOTS: lendable });
+const slotsOf = (ownSlots: number, maxYielded: number) =>
+  createExportSlots({ EXPORTD_EXPORT_SLOTS: ownSlots, EXPORTD_MAX_YIELDED_SLOTS: maxYielded });
 
 describe('the slots of the export worker', () => {
-  it('are as many as there are, and the next is given when one is free again', async () => {
+  it('are limited, and the next request waits for a released slot', async () => {
     const { supplier } = slotsOf(2, 0);
     const first = await supplier.reserveSlot(context, never);
     expect(supplier.tryReserveSlot(context)).not.toBeNull();
@@ -25,35 +25,35 @@ describe('the slots of the export worker', () => {
     expect(supplier.tryReserveSlot(context)).toBeNull();
   });
 
-  it('are given to whoever waits when one is lent, and not again once it was taken back', async () => {
+  it('serve a waiting request when one is yielded, until it is reclaimed', async () => {
     const slots = slotsOf(1, 1);
     const { supplier } = slots;
     await supplier.reserveSlot(context, never);
     const second = supplier.reserveSlot(context, never);
-    const takeBack = slots.yieldSlot();
+    const reclaim = slots.yieldSlot();
     const permit = await second;
     expect(slots.yieldSlot()).toBeUndefined();
-    takeBack?.();
-    takeBack?.();
+    reclaim?.();
+    reclaim?.();
     supplier.releaseSlot({ permit });
     expect(supplier.tryReserveSlot(context)).toBeNull();
     expect(slots.yieldSlot()).toBeDefined();
     expect(supplier.tryReserveSlot(context)).not.toBeNull();
   });
 
-  it('are not kept for a request that was given up', async () => {
+  it('are not reserved for an aborted request', async () => {
     const { supplier } = slotsOf(1, 0);
     const permit = await supplier.reserveSlot(context, never);
-    const givenUp = new AbortController();
-    const waiting = supplier.reserveSlot(context, givenUp.signal);
+    const aborted = new AbortController();
+    const waiting = supplier.reserveSlot(context, aborted.signal);
     const reason = new Error('Request Cancelled');
-    givenUp.abort(reason);
+    aborted.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     supplier.releaseSlot({ permit });
     expect(supplier.tryReserveSlot(context)).not.toBeNull();
   });
 
-  it('are not kept for a request that was given up before it came', async () => {
+  it('are not reserved for a request that was aborted before it arrived', async () => {
     const { supplier } = slotsOf(1, 0);
     const permit = await supplier.reserveSlot(context, never);
     const reason = new Error('Request Cancelled');

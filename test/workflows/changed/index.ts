@@ -4,7 +4,7 @@ import type { BackfillInput, RunInput, ScheduleInput } from '../../../src/contra
 import { batchExportRun as run } from '../../../workflows/run.ts';
 import { batchExportSchedule as schedule } from '../../../workflows/schedule.ts';
 
-// What a careless change does: the workflows with a step in front that no history of theirs has.
+// An incompatible change: the workflows with an additional first command that their histories lack.
 export { batchExportDestinationTest } from '../../../workflows/destination_test.ts';
 export { batchExportMaintenance } from '../../../workflows/maintenance.ts';
 
