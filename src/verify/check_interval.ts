@@ -6,30 +6,30 @@ import { readManifest, type FoundManifest, type NamedInterval } from './manifest
 import { createFindingCollector } from './finding_collector.ts';
 import type { Finding, Note } from './report.ts';
 
-/** How often an interval is checked anew because it was exported again meanwhile. */
-const roundsMaximum = 5;
+/** Maximum number of checks of an interval that is exported again meanwhile. */
+const maxRounds = 5;
 
-/** What was found of one interval. */
+/** The result of checking one interval. */
 export interface IntervalCheck {
   readonly interval: DataInterval;
-  /** The manifest that counts; null when there is none that can be read. */
+  /** The check of the current manifest; null when no manifest can be read. */
   readonly check: ManifestCheck | null;
-  /** What is wrong with the manifests themselves. */
+  /** Problems of the manifests themselves. */
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];
 }
 
 /**
- * Checks the manifest of an interval. When something is wrong and the manifest has been replaced meanwhile, what was
- * found may be of the files that it named before, so it is checked anew.
+ * Checks the manifest of an interval. If there are problems and the manifest has been replaced meanwhile, they may
+ * concern the files of the old one, so the interval is checked again.
  */
 export async function checkInterval(context: CheckContext, interval: NamedInterval): Promise<IntervalCheck> {
   for (let round = 1; ; round += 1) {
     const { current, findings, notes } = await chooseManifest(context, interval);
     if (!current) return { interval, check: null, findings, notes };
     const check = await checkManifest(context, current);
-    const isWell = check.collector.findings().length === 0 && check.misplacedRows.length === 0;
-    if (isWell || round === roundsMaximum || !(await isReplaced(context, current)))
+    const hasNoProblems = check.collector.findings().length === 0 && check.misplacedRows.length === 0;
+    if (hasNoProblems || round === maxRounds || !(await isReplaced(context, current)))
       return { interval, check, findings, notes };
   }
 }
@@ -37,7 +37,7 @@ export async function checkInterval(context: CheckContext, interval: NamedInterv
 const isReplaced = async ({ signal }: CheckContext, found: FoundManifest): Promise<boolean> =>
   (await readManifest(found, signal))?.text !== found.text;
 
-/** Reads the manifests of an interval; the highest generation counts. */
+/** Reads the manifests of an interval. The highest generation wins. */
 async function chooseManifest(
   { definition, signal }: CheckContext,
   interval: NamedInterval,
@@ -49,22 +49,18 @@ async function chooseManifest(
     if (!read) continue;
     const { manifest, text } = read;
     if (!manifest)
-      collector.add(
-        'manifest_unreadable',
-        name.name,
-        'It is not a manifest of a version that is known here.',
-      );
+      collector.add('manifest_unreadable', name.name, 'The object is not a manifest of a supported version.');
     else if (manifest.batch_export_id !== definition.batch_export_id)
       collector.add(
         'manifest_misnamed',
         name.name,
-        `It says that it is of the batch export ${manifest.batch_export_id}.`,
+        `The manifest belongs to batch export ${manifest.batch_export_id}.`,
       );
-    else if (!isSame(interval, intervalOf(manifest)))
+    else if (!isSameInterval(interval, intervalOf(manifest)))
       collector.add(
         'manifest_misnamed',
         name.name,
-        `It says that it is of ${manifest.data_interval_start} to ${manifest.data_interval_end}.`,
+        `The manifest is of ${manifest.data_interval_start} to ${manifest.data_interval_end}.`,
       );
     else manifests.push({ ...name, manifest, text });
   }
@@ -72,10 +68,12 @@ async function chooseManifest(
   const [current, ...older] = manifests;
   for (const { name, manifest } of older)
     collector.note(
-      `${name} is of generation ${manifest.generation}; generation ${current?.manifest.generation} counts, ${current?.name}.`,
+      `${name} has generation ${manifest.generation}. It is superseded by generation ${current?.manifest.generation} in ${current?.name}.`,
     );
   return { current: current ?? null, findings: collector.findings(), notes: collector.notes() };
 }
 
-const isSame = (one: { start: string; end: string }, other: { start: string; end: string }): boolean =>
-  one.start === other.start && one.end === other.end;
+const isSameInterval = (
+  one: { start: string; end: string },
+  other: { start: string; end: string },
+): boolean => one.start === other.start && one.end === other.end;

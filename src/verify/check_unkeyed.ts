@@ -1,27 +1,27 @@
 import type { RowRange } from '../source/source.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
-import { checkedRows, type FileReading } from './checked_files.ts';
+import { checkedRows, type FileReadContext } from './checked_files.ts';
 import { unkeyedDifferences } from './compare_unkeyed.ts';
-import { endingsOf } from './files/read_rows.ts';
+import { extensionsOf } from './files/read_rows.ts';
 import { createEventClassifier } from './difference_classifier.ts';
 import type { FoundManifest } from './manifests.ts';
 import type { RejectedRows } from './rejected_rows.ts';
-import { OutOfOrder, sortableRows } from './row_order.ts';
+import { OutOfOrder, maxSortableRows } from './row_order.ts';
 import type { RowShape, VerifiedRow } from './row.ts';
 import { observeRows } from './observe_rows.ts';
 
-/** A manifest whose files hold what the owner's query chooses, and not what tells rows apart. */
+/** A manifest whose files contain the columns of an export's query, without the key of the rows. */
 export interface UnkeyedManifest {
   readonly found: FoundManifest;
   readonly range: RowRange;
-  readonly reading: FileReading;
+  readonly reading: FileReadContext;
   readonly shape: RowShape;
   readonly rejected: RejectedRows;
 }
 
 /**
- * Compares the rows of such a manifest by their values alone. Persons change, and nothing tells which of them a row is:
- * their files are read and counted, no more.
+ * Compares the rows of such a manifest by their values only. Persons are only read and counted, because they change
+ * and cannot be identified without keys.
  */
 export async function checkUnkeyed(
   { source }: Pick<CheckContext, 'source'>,
@@ -40,7 +40,7 @@ export async function checkUnkeyed(
   });
   if (range.model === 'persons') {
     collector.note(
-      'Its files have not both _inserted_at and distinct_id: their rows were not compared with the source.',
+      'Its rows were not compared with the source, because its files do not contain both _inserted_at and distinct_id.',
     );
     await readAll(files);
     return result(null);
@@ -49,7 +49,7 @@ export async function checkUnkeyed(
   const classifier = createEventClassifier(collector, rejected);
   try {
     const sourceRows = observeRows(source.rows(range, shape), () => (rows.source += 1));
-    const jsonNullIsNull = found.manifest.files.some(({ key }) => endingsOf(key).format === 'jsonl');
+    const jsonNullIsNull = found.manifest.files.some(({ key }) => extensionsOf(key).format === 'jsonl');
     for await (const difference of unkeyedDifferences(files, sourceRows, {
       columns: shape.columns,
       jsonNullIsNull,
@@ -59,7 +59,7 @@ export async function checkUnkeyed(
   } catch (error) {
     if (!(error instanceof OutOfOrder)) throw error;
     collector.note(
-      `Its rows were not compared: more than ${sortableRows} of them are not where the source has them.`,
+      `Its rows were not compared, because more than ${maxSortableRows} of them are at another position than in the source.`,
     );
     return result(null);
   }

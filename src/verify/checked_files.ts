@@ -2,29 +2,32 @@ import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { BucketReader, OpenObject } from '../destination/s3/bucket_reader.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
-import { measuring, readRows, type Measure } from './files/read_rows.ts';
+import { measureChunks, readRows, type Measure } from './files/read_rows.ts';
 import { compareKeys, FileUnreadable, type RowShape, type VerifiedRow } from './row.ts';
 import type { FindingCollector } from './finding_collector.ts';
 
 type ManifestFile = Manifest['files'][number];
 
-/** What of a manifest's files was read. */
+/** Totals of what was read of a manifest's files. */
 export interface ReadTotals {
   rows: number;
   bytes: number;
 }
 
-/** What reading a manifest's files needs. */
-export interface FileReading {
+/** Dependencies for reading a manifest's files. */
+export interface FileReadContext {
   readonly reader: BucketReader;
   readonly collector: FindingCollector;
   readonly totals: ReadTotals;
   readonly signal: AbortSignal;
 }
 
-/** The rows of a manifest's files, one after the other; whatever is wrong with a file is tallied, its rows then end. */
+/**
+ * Reads the rows of a manifest's files one after the other. Problems of a file are reported to the collector and end
+ * its rows.
+ */
 export async function* checkedRows(
-  reading: FileReading,
+  reading: FileReadContext,
   files: readonly ManifestFile[],
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
@@ -32,7 +35,7 @@ export async function* checkedRows(
 }
 
 async function* checkedFile(
-  { reader, collector, totals, signal }: FileReading,
+  { reader, collector, totals, signal }: FileReadContext,
   file: ManifestFile,
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
@@ -42,7 +45,7 @@ async function* checkedFile(
     collector.add(
       'file_missing',
       name,
-      `The object is not there; the manifest says that it has ${file.rows} rows.`,
+      `The object does not exist. According to the manifest it has ${file.rows} rows.`,
     );
     return;
   }
@@ -51,7 +54,7 @@ async function* checkedFile(
   let outside = 0;
   let unreadable: string | undefined;
   try {
-    for await (const row of readRows(file.key, measuring(object.chunks, measure), shape)) {
+    for await (const row of readRows(file.key, measureChunks(object.chunks, measure), shape)) {
       rows += 1;
       if (shape.id !== null && isOutside(row, file)) outside += 1;
       yield row;
@@ -63,21 +66,17 @@ async function* checkedFile(
   }
   totals.rows += rows;
   totals.bytes += object.bytes;
-  const problem = await changeOf(reader, file, object, measure, signal);
+  const problem = await findChange(reader, file, object, measure, signal);
   if (problem !== undefined) collector.add('file_changed', name, problem);
   if (unreadable !== undefined)
-    collector.add(
-      'file_unreadable',
-      name,
-      `The object cannot be read behind its row ${rows}: ${unreadable}.`,
-    );
+    collector.add('file_unreadable', name, `The object cannot be read after row ${rows}: ${unreadable}.`);
   else if (rows !== file.rows)
-    collector.add('file_rows', name, `The object has ${rows} rows; the manifest says ${file.rows}.`);
+    collector.add('file_rows', name, `The object has ${rows} rows, expected ${file.rows}.`);
   if (outside > 0)
     collector.add(
       'file_order',
       name,
-      `Rows of the object lie outside the keys that the manifest gives it.`,
+      `Rows of the object are outside the key range in the manifest.`,
       outside,
     );
 }
@@ -85,21 +84,22 @@ async function* checkedFile(
 const isOutside = (row: VerifiedRow, { first, last }: ManifestFile): boolean =>
   (first !== null && compareKeys(row, first) < 0) || (last !== null && compareKeys(row, last) > 0);
 
-/** How an object differs from what its manifest says of its bytes; undefined when it does not. */
-async function changeOf(
+/** Describes how the bytes of an object differ from its manifest; undefined if they do not. */
+async function findChange(
   reader: BucketReader,
   file: ManifestFile,
   object: OpenObject,
   measured: Measure,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (object.bytes !== file.bytes)
-    return `The object has ${object.bytes} bytes; the manifest says ${file.bytes}.`;
-  // Rows may have ended, or become unreadable, before the bytes did.
-  const whole = measured.bytes === object.bytes ? measured : await measureObject(reader, file.key, signal);
-  const crc32 = whole && formatCrc32(whole.crc);
+  if (object.bytes !== file.bytes) return `The object has ${object.bytes} bytes, expected ${file.bytes}.`;
+  // Reading rows may have stopped before the end of the object.
+  const complete = measured.bytes === object.bytes ? measured : await measureObject(reader, file.key, signal);
+  const crc32 = complete && formatCrc32(complete.crc);
   if (crc32 === file.crc32) return undefined;
-  return `The object has the CRC-32 ${crc32 ?? 'of nothing: it is gone'}; the manifest says ${file.crc32}.`;
+  return crc32 === undefined
+    ? 'The object was deleted while it was read.'
+    : `The object has the CRC-32 ${crc32}, expected ${file.crc32}.`;
 }
 
 async function measureObject(
@@ -110,8 +110,8 @@ async function measureObject(
   const object = await reader.open(key, signal);
   if (!object) return undefined;
   const measure: Measure = { bytes: 0, crc: 0 };
-  const passing = measuring(object.chunks, measure);
-  while (!(await passing.next()).done);
+  const chunks = measureChunks(object.chunks, measure);
+  while (!(await chunks.next()).done);
   return measure;
 }
 

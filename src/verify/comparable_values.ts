@@ -1,25 +1,26 @@
 import { digestSql } from './value_digest.ts';
 
-/** A value in SQL as it is compared. */
-
-/** What stands for a text of any length. */
+/** The digest of a string of any length, as SQL. */
 export const text = (expression: string): string => digestSql(plain(expression));
 
-/** What stands for JSON as it was stored, without the line breaks that lay it out, which `jsonb` never has. */
+/** The digest of JSON as it was stored, as SQL. Line breaks between tokens are removed; `jsonb` never has any. */
 export const json = (expression: string, type: string | undefined): string =>
   digestSql(
     type === 'jsonb' ? plain(expression) : `replace(replace(${plain(expression)}, E'\\n', ''), E'\\r', '')`,
   );
 
-/** A value of a short text. */
+/** A short value as text, as SQL. */
 export const plain = (expression: string): string => `(${expression})::text`;
 
-/** A time as files have it; what has no such text (infinity, years before 1 or after 9999) as PostgreSQL prints it. */
+/**
+ * A time as files contain it, as SQL. Infinities and years outside 0001 to 9999 are formatted as PostgreSQL prints
+ * them.
+ */
 export const time = (expression: string): string =>
   `case when ${expression} >= '0001-01-01 00:00:00+00' and ${expression} < '10000-01-01 00:00:00+00'
      then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else (${expression})::text end`;
 
-/** A date as files have it; see `time`. */
+/** A date as files contain it, as SQL; see `time`. */
 export const date = (expression: string): string =>
   `case when ${expression} >= '0001-01-01' and ${expression} < '10000-01-01'
      then to_char(${expression}, 'YYYY-MM-DD') else (${expression})::text end`;

@@ -1,21 +1,21 @@
 import type { ValueDigest } from './value_digest.ts';
 import { compareKeys, type ComparedColumn, type VerifiedRow } from './row.ts';
 
-/** Where a file and the source differ. */
+/** A difference between a file and the source. */
 export type Difference =
   | { readonly kind: 'missing' | 'duplicate' | 'unexpected'; readonly row: VerifiedRow }
   | { readonly kind: 'mismatched'; readonly row: VerifiedRow; readonly columns: readonly string[] };
 
-/** What of two rows is compared. */
+/** How two rows are compared. */
 export interface CompareOptions {
   readonly columns: readonly ComparedColumn[];
-  /** Whether the files' format writes the JSON value null and a missing value alike. */
+  /** Whether the format writes the JSON value null like a missing value. */
   readonly jsonNullIsNull: boolean;
 }
 
 /**
- * Compares the rows of files with those of the source. Both come in the order of their keys, so only rows of one key are
- * in memory at a time. A key may be there several times on both sides.
+ * Compares rows of files with those of the source. Both are sorted by key, so memory holds only the rows of one key
+ * at a time. A key may occur several times on both sides.
  */
 export async function* differences(
   fileRows: AsyncIterable<VerifiedRow>,
@@ -26,7 +26,7 @@ export async function* differences(
     yield* compareGroups(inFile?.rows ?? [], inSource?.rows ?? [], options);
 }
 
-/** Rows of the one that have a row of the same key in the other; both come in the order of their keys. */
+/** Yields the rows of `one` whose key is in `other`. Both are sorted by key. */
 export async function* rowsInBoth(
   one: AsyncIterable<VerifiedRow>,
   other: AsyncIterable<VerifiedRow>,
@@ -54,7 +54,7 @@ async function* mergedGroups(
   }
 }
 
-/** Rows of one key. */
+/** Rows with the same key. */
 interface Group {
   readonly first: VerifiedRow;
   readonly rows: readonly VerifiedRow[];
@@ -93,7 +93,7 @@ function* compareGroups(
     yield { kind: source.length + index > 0 ? 'duplicate' : 'unexpected', row };
 }
 
-/** Rows of one key, each with its counterpart; where there are several, those of equal values belong together. */
+/** Pairs rows with the same key. If there are several, rows with equal values are paired. */
 function pairs(
   files: readonly VerifiedRow[],
   source: readonly VerifiedRow[],
@@ -118,14 +118,14 @@ const sameValue = (
   options: CompareOptions,
 ): boolean => file === source || canonical(file, column, options) === canonical(source, column, options);
 
-/** A row's values with one text for what files and PostgreSQL write differently. */
+/** The values of a row, normalized where files and PostgreSQL format them differently. */
 export const canonicalValues = (
   values: VerifiedRow['values'],
   options: CompareOptions,
 ): readonly (ValueDigest | undefined)[] =>
   options.columns.map((column, index) => canonical(values[index], column, options));
 
-/** JSON lines have null for what JSON has no number for, and for the JSON value null. */
+/** JSON lines contain null for infinities and NaN, and for the JSON value null. */
 function canonical(
   value: ValueDigest | undefined,
   { type }: ComparedColumn,

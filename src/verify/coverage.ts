@@ -1,12 +1,12 @@
 import type { DataInterval } from '../domain/intervals.ts';
 
-/** A range of time that was asked for; null for an open end. */
+/** A requested time range; null is unbounded. */
 export interface TimeRange {
   readonly from: string | null;
   readonly to: string | null;
 }
 
-/** Time that no interval covers, or that two do. */
+/** Time that is covered by no interval, or by two. */
 export interface Coverage<Interval extends DataInterval> {
   readonly gaps: readonly DataInterval[];
   readonly overlaps: readonly {
@@ -18,7 +18,7 @@ export interface Coverage<Interval extends DataInterval> {
 
 const milliseconds = (time: string): number => new Date(time).getTime();
 
-/** Intervals in the order of time. */
+/** Sorts intervals by time. */
 export const sortIntervals = <Interval extends DataInterval>(intervals: readonly Interval[]): Interval[] =>
   intervals.toSorted(
     (one, other) =>
@@ -26,8 +26,8 @@ export const sortIntervals = <Interval extends DataInterval>(intervals: readonly
   );
 
 /**
- * Where intervals do not tile the time from `from` to `to`; without one of these, from their own first start or to
- * their own last end. Every pair of intervals that share time is named.
+ * Finds gaps and overlaps of intervals between `from` and `to`. A missing bound defaults to the first start or last
+ * end of the intervals. Each overlapping pair is returned.
  */
 export function coverageOf<Interval extends DataInterval>(
   intervals: readonly Interval[],
@@ -59,7 +59,7 @@ const earlier = (one: string, other: string): string =>
   milliseconds(one) < milliseconds(other) ? one : other;
 const later = (one: string, other: string): string => (milliseconds(one) > milliseconds(other) ? one : other);
 
-/** Whether an interval shares time with `[from, to)`; an open end reaches for ever. */
+/** Whether an interval overlaps `[from, to)`; null is unbounded. */
 export const touches = ({ start, end }: DataInterval, { from, to }: TimeRange): boolean =>
   (from === null || milliseconds(end) > milliseconds(from)) &&
   (to === null || milliseconds(start) < milliseconds(to));

@@ -1,4 +1,4 @@
-import { checkedRowsAgain } from './check_manifest.ts';
+import { rereadRows } from './check_manifest.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
 import { rowsInBoth } from './compare_rows.ts';
@@ -8,7 +8,7 @@ import { inOrder, microsecondText, sorted, within } from './row_order.ts';
 import type { VerifiedRow } from './row.ts';
 import { createFindingCollector } from './finding_collector.ts';
 
-/** Finds time that two manifests cover, and the rows that are in both. */
+/** Finds time that two manifests cover, and rows that are in both. */
 export async function findOverlaps(
   context: CheckContext,
   checks: readonly ManifestCheck[],
@@ -24,7 +24,7 @@ export async function findOverlaps(
       `${one.start} to ${one.end} and ${other.start} to ${other.end} both have a manifest; the other one is ${one.check.found.name}.`,
     );
     if (canBeCompared(one.check, other.check)) {
-      collector.hint('duplicate', `They are in ${one.check.found.name} as well.`);
+      collector.hint('duplicate', `They are also in ${one.check.found.name}.`);
       const [left, right] = [one, other].map(({ check }) =>
         within(rowsOf(context, check), shared, () => undefined),
       );
@@ -35,28 +35,31 @@ export async function findOverlaps(
   return findings;
 }
 
-/** Whether two manifests have rows of one model that are known by their keys, and in order or few enough to be sorted. */
+/**
+ * Whether the rows of two manifests can be compared: they have the same model and keys, and are sorted or few enough
+ * to be sorted.
+ */
 const canBeCompared = (one: ManifestCheck, other: ManifestCheck): boolean =>
   one.found.manifest.model === other.found.manifest.model &&
   [one, other].every(({ source_rows, hasKeys }) => source_rows !== null && hasKeys);
 
-/** Looks for rows of other intervals in the manifests where they belong: a row that is there too is doubled. */
+/** Searches misplaced rows in the manifests of their intervals. A row that is there too is a duplicate. */
 export async function reportMisplacedRows(
   context: CheckContext,
   checks: readonly ManifestCheck[],
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const homeOf = homesOf(checks);
+  const targetOf = createTargetFinder(checks);
   for (const check of checks.filter(({ misplacedRows }) => misplacedRows.length > 0)) {
     const collector = createFindingCollector(intervalOf(check.found.manifest), check.found.name);
-    for (const [home, misplacedRows] of Map.groupBy(check.misplacedRows, (misplacedRow) =>
-      homeOf(misplacedRow, check),
+    for (const [target, misplacedRows] of Map.groupBy(check.misplacedRows, (misplacedRow) =>
+      targetOf(misplacedRow, check),
     )) {
-      const atHome = home ? await keysAtHome(context, home, misplacedRows) : new Set<string>();
+      const inTarget = target ? await keysInTarget(context, target, misplacedRows) : new Set<string>();
       for (const misplacedRow of misplacedRows) {
-        collector.row(atHome.has(keyText(misplacedRow)) ? 'duplicate' : 'unexpected', misplacedRow.id);
-        if (home && atHome.has(keyText(misplacedRow)))
-          collector.hint('duplicate', `They belong into ${home.found.name} and are there.`);
+        collector.row(inTarget.has(keyText(misplacedRow)) ? 'duplicate' : 'unexpected', misplacedRow.id);
+        if (target && inTarget.has(keyText(misplacedRow)))
+          collector.hint('duplicate', `They belong to ${target.found.name}, which contains them too.`);
         else collector.hint('unexpected', 'Some belong to another interval.');
       }
     }
@@ -65,7 +68,7 @@ export async function reportMisplacedRows(
   return findings;
 }
 
-/** Finds objects that two manifests name. */
+/** Finds objects that two manifests reference. */
 export function findSharedFiles(checks: readonly ManifestCheck[]): Finding[] {
   const owners = new Map<string, ManifestCheck>();
   const findings: Finding[] = [];
@@ -80,7 +83,7 @@ export function findSharedFiles(checks: readonly ManifestCheck[]): Finding[] {
         collector.add(
           'file_shared',
           name,
-          `Both ${owner.found.name} and ${check.found.name} name this object.`,
+          `Both ${owner.found.name} and ${check.found.name} reference this object.`,
         );
         findings.push(...collector.findings());
       }
@@ -89,11 +92,11 @@ export function findSharedFiles(checks: readonly ManifestCheck[]): Finding[] {
   return findings;
 }
 
-/** Says where rows of other intervals belong. */
-function homesOf(
+/** Creates a function that finds the manifest to which a misplaced row belongs. */
+function createTargetFinder(
   checks: readonly ManifestCheck[],
 ): (misplacedRow: VerifiedRow, from: ManifestCheck) => ManifestCheck | undefined {
-  const homes = checks.map((check) => {
+  const targets = checks.map((check) => {
     const { start, end } = intervalOf(check.found.manifest);
     return {
       check,
@@ -103,27 +106,27 @@ function homesOf(
     };
   });
   return ({ inserted_at }, from) =>
-    homes.find(
+    targets.find(
       ({ check, model, start, end }) =>
         check !== from && model === from.found.manifest.model && start <= inserted_at && inserted_at < end,
     )?.check;
 }
 
-async function keysAtHome(
+async function keysInTarget(
   { signal }: CheckContext,
   { found }: ManifestCheck,
   misplacedRows: readonly VerifiedRow[],
 ): Promise<Set<string>> {
-  const wanted = new Set(misplacedRows.map(keyText));
-  const there = new Set<string>();
-  for await (const row of checkedRowsAgain({ reader: found.location.reader, signal }, found.manifest))
-    if (wanted.has(keyText(row))) there.add(keyText(row));
-  return there;
+  const requested = new Set(misplacedRows.map(keyText));
+  const foundKeys = new Set<string>();
+  for await (const row of rereadRows({ reader: found.location.reader, signal }, found.manifest))
+    if (requested.has(keyText(row))) foundKeys.add(keyText(row));
+  return foundKeys;
 }
 
 const keyText = ({ inserted_at, id }: VerifiedRow): string => `${inserted_at} ${id}`;
 
 function rowsOf({ signal }: CheckContext, { found, disordered }: ManifestCheck): AsyncGenerator<VerifiedRow> {
-  const rows = checkedRowsAgain({ reader: found.location.reader, signal }, found.manifest);
+  const rows = rereadRows({ reader: found.location.reader, signal }, found.manifest);
   return (disordered ? sorted : inOrder)(rows);
 }

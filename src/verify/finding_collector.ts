@@ -1,8 +1,8 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Finding, FindingKind, NamedRow, Note } from './report.ts';
 
-/** Rows that a finding names; further ones are only counted. */
-const namedMaximum = 20;
+/** Maximum number of rows that a finding names. Further rows are only counted. */
+const maxNamedRows = 20;
 
 const rowKinds = [
   'missing',
@@ -12,11 +12,11 @@ const rowKinds = [
 ] as const satisfies readonly FindingKind[];
 type RowKind = (typeof rowKinds)[number];
 
-/** Gathers what is wrong behind one manifest. */
+/** Collects the findings and notes of one manifest. */
 export interface FindingCollector {
-  /** Counts a row and names it while there is room. `columns` are those of a changed row. */
+  /** Counts a row, and names it up to the limit. `columns` are those of a mismatched row. */
   row(kind: RowKind, id: string, columns?: readonly string[]): void;
-  /** Why rows of a kind may be in that state, told with them. */
+  /** Adds a possible reason to the findings of a kind. */
   hint(kind: RowKind, sentence: string): void;
   add(kind: FindingKind, object: string, detail: string, count?: number): void;
   note(detail: string): void;
@@ -24,7 +24,7 @@ export interface FindingCollector {
   notes(): Note[];
 }
 
-/** @param manifest the manifest's full name */
+/** Creates an empty collector. @param manifest the full name of the manifest */
 export function createFindingCollector(interval: DataInterval, manifest: string): FindingCollector {
   const { start, end } = interval;
   const findings: Finding[] = [];
@@ -40,7 +40,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
       const known = rowsOf(kind);
       known.count += 1;
       for (const named of columns?.map((column) => ({ id, column })) ?? [{ id }])
-        if (known.named.length < namedMaximum) known.named.push(named);
+        if (known.named.length < maxNamedRows) known.named.push(named);
     },
     hint: (kind, sentence) => void rowsOf(kind).hints.add(sentence),
     add: (kind, object, detail, count = 1) =>
@@ -65,11 +65,11 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
 const formatRowCount = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
 
 const descriptions: Readonly<Record<RowKind, readonly [string, string]>> = {
-  missing: ['of the source is in no file', 'of the source are in no file'],
-  duplicate: ['is there more than once', 'are there more than once'],
+  missing: ['of the source is missing in the files', 'of the source are missing in the files'],
+  duplicate: ['exists more than once', 'exist more than once'],
   unexpected: [
-    'is in a file but not in the source, where it may have been deleted or changed since',
-    'are in a file but not in the source, where they may have been deleted or changed since',
+    'is in a file but not in the source; it may have been deleted or changed there since',
+    'are in a file but not in the source; they may have been deleted or changed there since',
   ],
-  mismatched: ['has other values than in the source', 'have other values than in the source'],
+  mismatched: ['differs from the source', 'differ from the source'],
 };

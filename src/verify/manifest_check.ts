@@ -4,23 +4,23 @@ import type { VerifiedRow } from './row.ts';
 import type { SourceRows } from './source_rows.ts';
 import type { FindingCollector } from './finding_collector.ts';
 
-/** What checking manifests needs. */
+/** Dependencies for checking manifests. */
 export interface CheckContext extends RangeContext {
   readonly source: SourceRows;
   readonly deep: boolean;
   readonly signal: AbortSignal;
 }
 
-/** What was found behind a manifest. */
+/** The result of checking a manifest. */
 export interface ManifestCheck {
   readonly found: FoundManifest;
   readonly collector: FindingCollector;
   readonly rows: number;
   readonly bytes: number;
   readonly source_rows: number | null;
-  /** Whether its files tell of each row which it is. */
+  /** Whether its files contain the keys of the rows. */
   readonly hasKeys: boolean;
-  /** Whether the rows of its files have to be sorted before they can be compared. */
+  /** Whether its rows have to be sorted before they can be compared. */
   readonly disordered: boolean;
   /** Rows that belong to another interval. */
   readonly misplacedRows: readonly VerifiedRow[];

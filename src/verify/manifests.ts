@@ -6,38 +6,38 @@ import { touches, type TimeRange } from './coverage.ts';
 import type { ExportLocation } from './locations.ts';
 import type { Finding, Note } from './report.ts';
 
-/** A manifest's object, known by its name alone. */
+/** The location and key of a manifest that has not been read. */
 export interface ManifestName {
   readonly location: ExportLocation;
   readonly key: string;
-  /** The full name for people. */
+  /** The full name for messages. */
   readonly name: string;
 }
 
-/** The names of an interval's manifests: one, unless the export was moved. */
+/** An interval and its manifests: one, unless the export was moved. */
 export interface NamedInterval extends DataInterval {
   readonly names: readonly ManifestName[];
 }
 
-/** A manifest as it was read. */
+/** A manifest that was read. */
 export interface FoundManifest extends ManifestName {
   readonly manifest: Manifest;
-  /** Another text means that it was replaced. */
+  /** The content, to detect whether it was replaced. */
   readonly text: string;
 }
 
-/** What lies in the export's manifest folders. */
+/** The content of the manifest folders of an export. */
 export interface Listing {
   readonly intervals: readonly NamedInterval[];
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];
 }
 
-const nameShape = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.json$/;
+const namePattern = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.json$/;
 
-/** The interval that a manifest's name gives; undefined when it gives none. */
+/** The interval in the name of a manifest; undefined when it has none. */
 function intervalOfName(name: string): DataInterval | undefined {
-  const [, ...parts] = nameShape.exec(name) ?? [];
+  const [, ...parts] = namePattern.exec(name) ?? [];
   const [start, end] = [parts.slice(0, 6), parts.slice(6)].map(
     ([year, month, day, hour, minute, second]) => `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`,
   );
@@ -50,8 +50,8 @@ function intervalOfName(name: string): DataInterval | undefined {
 }
 
 /**
- * Lists the manifests of the intervals that touch the range, in every place of the export.
- * @throws DestinationError when the place in force cannot be listed; of another one it is a note.
+ * Lists the manifests of all intervals that overlap the range, in all locations of the export.
+ * @throws DestinationError when the current location cannot be listed; for other locations a note is added
  */
 export async function listManifests(
   locations: readonly ExportLocation[],
@@ -67,7 +67,7 @@ export async function listManifests(
         for await (const key of location.reader.listKeys(folder, signal)) {
           const found = { location, key, name: location.reader.nameOf(key) };
           const interval = intervalOfName(key.slice(folder.length));
-          if (!interval) findings.push(misnamed(found.name, 'its name is not that of an interval'));
+          if (!interval) findings.push(misnamed(found.name, 'its name is not an interval'));
           else if (touches(interval, range)) {
             const id = `${interval.start} ${interval.end}`;
             const known = intervals.get(id) ?? { ...interval, names: [] };
@@ -77,23 +77,26 @@ export async function listManifests(
         }
       } catch (error) {
         if (location.current || !(error instanceof DestinationError)) throw error;
-        const detail = `Manifests below ${location.reader.nameOf(folder)}, where the export wrote before, could not be listed: ${error.message}`;
+        const detail = `Manifests in the earlier location ${location.reader.nameOf(folder)} could not be listed: ${error.message}`;
         notes.push({ start: null, end: null, detail });
       }
   return { intervals: [...intervals.values()], findings, notes };
 }
 
-const misnamed = (object: string, why: string): Finding => ({
+const misnamed = (object: string, reason: string): Finding => ({
   kind: 'manifest_misnamed',
   start: null,
   end: null,
   object,
   count: 1,
   rows: [],
-  detail: `It lies among the manifests, but ${why}.`,
+  detail: `The object is in the manifest folder, but ${reason}.`,
 });
 
-/** A manifest read by its name; its text alone when it is none, null when there is none any more. */
+/**
+ * Reads a manifest. `manifest` is undefined when the object is not a manifest. Returns null when the object does not
+ * exist.
+ */
 export async function readManifest(
   name: ManifestName,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import type { VerifiedRow } from './row.ts';
 
-/** Passes rows on and tells of each. */
+/** Passes rows through and calls `onRow` for each. */
 export async function* observeRows(
   rows: AsyncIterable<VerifiedRow>,
   onRow: (row: VerifiedRow) => void,

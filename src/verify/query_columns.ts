@@ -6,28 +6,28 @@ import type { RowRange } from '../source/source.ts';
 import { date, json, plain, text, time } from './comparable_values.ts';
 import type { SourceTypes } from './source_types.ts';
 
-/** What the query of an export makes of the rows that are compared. */
+/** The query of an export, as fragments of the statements that compare rows. */
 export interface QueryColumns {
-  /** Those that can be compared, each with its value in SQL; what is read of the persons of now is not. */
+  /** The comparable columns with their values in SQL. Columns that read the current person are not comparable. */
   readonly columns: ReadonlyMap<string, string>;
   readonly hasKeys: boolean;
   readonly joins: string;
-  /** Each condition after an `and`. */
+  /** Conditions, each preceded by `and`. */
   readonly condition: string;
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Compiles the query of a range's selection; undefined where it has none. @throws DialectError */
+/** Compiles the query of a range's selection; undefined without a query. @throws DialectError */
 export function queryColumns(
   { model, team_id, selection: { query } }: RowRange,
   relations: Relations,
   types: SourceTypes,
-  location: ColumnAccess,
+  access: ColumnAccess,
 ): QueryColumns | undefined {
   if (!query) return undefined;
   const { fields, condition, conditionJoins } = compileRowQuery(model, query, team_id, {
-    selected: location,
-    filtered: location,
+    selected: access,
+    filtered: access,
     events: { relation: relations.events, columns: types.events ?? new Map<string, string>() },
     persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
   });
@@ -39,7 +39,7 @@ export function queryColumns(
         .filter(isStable)
         .map((field) => [
           field.name,
-          comparable(field, rendered(field.sql), location.jsonType(field.column ?? '')),
+          comparable(field, rendered(field.sql), access.jsonType(field.column ?? '')),
         ]),
     ),
     hasKeys: ['_inserted_at', model === 'events' ? 'uuid' : 'distinct_id'].every((name) =>

@@ -1,5 +1,5 @@
 import type { Manifest } from '../destination/manifest.ts';
-import { storedSelection } from '../destination/row_selections.ts';
+import { selectionOfConfig } from '../destination/row_selections.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowRange } from '../source/source.ts';
 import { everyRow } from '../source/row_selection.ts';
@@ -12,15 +12,15 @@ export const intervalOf = ({ data_interval_start, data_interval_end }: Manifest)
   end: new Date(data_interval_end).toISOString(),
 });
 
-/** What ranges are made of. */
+/** Dependencies for creating ranges. */
 export interface RangeContext {
   readonly definition: ExportDefinition;
   readonly findVersion: FindVersion;
 }
 
 /**
- * The rows of the source that a manifest is to have: of its model, as its version of the config selects them. A version
- * that there is not is tallied; the one in force then stands for it.
+ * The rows of the source that a manifest should contain, according to its model and config version. If the version
+ * does not exist, this is reported and the current version is used.
  */
 export async function rangeOfManifest(
   context: RangeContext,
@@ -34,17 +34,21 @@ export async function rangeOfManifest(
     collector.add(
       'manifest_inconsistent',
       name,
-      `The export's config has no version ${manifest.config_version}.`,
+      `The export has no config version ${manifest.config_version}.`,
     );
-  return { ...range, model: manifest.model, selection: version ? storedSelection(version) : range.selection };
+  return {
+    ...range,
+    model: manifest.model,
+    selection: version ? selectionOfConfig(version) : range.selection,
+  };
 }
 
-/** The rows of the source that the export would take of an interval now. */
+/** The rows of an interval that the export would select now. */
 export async function currentRange(
   { definition, findVersion }: RangeContext,
   interval: DataInterval,
 ): Promise<RowRange> {
   const { model, team_id, config_version } = definition;
   const version = await findVersion(config_version);
-  return { model, team_id, interval, selection: version ? storedSelection(version) : everyRow };
+  return { model, team_id, interval, selection: version ? selectionOfConfig(version) : everyRow };
 }

@@ -1,21 +1,21 @@
 import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import type { FileReading } from './checked_files.ts';
-import { readMemberTexts } from './files/json_lines.ts';
+import type { FileReadContext } from './checked_files.ts';
+import { readFieldTexts } from './files/json_lines.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
-import { measuring, type Measure } from './files/read_rows.ts';
+import { measureChunks, type Measure } from './files/read_rows.ts';
 import { FileUnreadable } from './row.ts';
 
-/** The rows of a manifest that its format could not hold. */
+/** The rejected rows of a manifest. */
 export interface RejectedRows {
   readonly count: number;
-  /** Whether a row of this id was rejected; each rejected row answers once. */
+  /** Whether a row with this id was rejected. Each rejected row is returned once. */
   take(id: string): boolean;
 }
 
-/** Reads the ids of the rejected rows, all into memory; whatever is wrong with their file is tallied. */
+/** Reads the ids of the rejected rows into memory. Problems of the file are reported to the collector. */
 export async function readRejectedRows(
-  { reader, collector, signal }: FileReading,
+  { reader, collector, signal }: FileReadContext,
   { rejected, rejected_file: file }: Manifest,
 ): Promise<RejectedRows> {
   const ids = new Map<string, number>();
@@ -24,26 +24,18 @@ export async function readRejectedRows(
     const name = reader.nameOf(file.key);
     const object = await reader.open(file.key, signal);
     if (!object)
-      collector.add('file_missing', name, `The object with the ${file.rows} rejected rows is not there.`);
+      collector.add('file_missing', name, `The object with ${file.rows} rejected rows does not exist.`);
     else {
       const measure: Measure = { bytes: 0, crc: 0 };
       try {
-        for await (const id of readMemberTexts(measuring(object.chunks, measure), 'id')) {
+        for await (const id of readFieldTexts(measureChunks(object.chunks, measure), 'id')) {
           ids.set(id, (ids.get(id) ?? 0) + 1);
           count += 1;
         }
         if (measure.bytes !== file.bytes || formatCrc32(measure.crc) !== file.crc32)
-          collector.add(
-            'file_changed',
-            name,
-            'The object has not the bytes and the CRC-32 that the manifest gives it.',
-          );
+          collector.add('file_changed', name, 'The size or CRC-32 of the object differs from the manifest.');
         if (count !== file.rows)
-          collector.add(
-            'file_rows',
-            name,
-            `The object has ${count} rejected rows; the manifest says ${file.rows}.`,
-          );
+          collector.add('file_rows', name, `The object has ${count} rejected rows, expected ${file.rows}.`);
       } catch (error) {
         if (
           !(error instanceof FileUnreadable) &&
@@ -58,8 +50,9 @@ export async function readRejectedRows(
       }
     }
   }
-  if (rejected === 1) collector.note('1 row was rejected, since the format cannot hold it.');
-  if (rejected > 1) collector.note(`${rejected} rows were rejected, since the format cannot hold them.`);
+  if (rejected === 1) collector.note('1 row was rejected, because the format cannot represent it.');
+  if (rejected > 1)
+    collector.note(`${rejected} rows were rejected, because the format cannot represent them.`);
   return {
     count: rejected,
     take(id) {

@@ -1,16 +1,17 @@
 import { hash } from 'node:crypto';
 
 /**
- * Finds ids that come more than once, in eight bytes for each: by 64 bits of a hash, so an id that it finds has to be
- * looked at again.
+ * Finds repeated ids with eight bytes of memory per id. It compares 64-bit hashes, so its results are candidates that
+ * have to be checked.
  */
 export interface RepeatedIds {
   add(id: string): void;
-  /** Says of an id whether one of its hash was added more than once; null when none was. */
-  repeated(): ((id: string) => boolean) | null;
+  /**
+   * Returns a predicate for candidates: whether the hash of an id was added more than once. Null when there are none.
+   */
+  findRepeated(): ((id: string) => boolean) | null;
 }
 
-/** Begins with no id; takes eight bytes for each that is added. */
 export function createRepeatedIds(): RepeatedIds {
   let hashes = new BigUint64Array(1_024);
   let length = 0;
@@ -24,7 +25,7 @@ export function createRepeatedIds(): RepeatedIds {
       hashes[length] = hashOf(id);
       length += 1;
     },
-    repeated() {
+    findRepeated() {
       const ordered = hashes.subarray(0, length).sort();
       const found = new Set<bigint>();
       for (let index = 1; index < length; index += 1) {

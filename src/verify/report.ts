@@ -1,65 +1,65 @@
-/** What verifying can find wrong. */
+/** The problems that verifying can find. */
 export type FindingKind =
-  /** Time between two manifests, or to the end of the range that was asked for, that no manifest covers. */
+  /** Time within the requested range that no manifest covers. */
   | 'gap'
   /** Time that two manifests cover. */
   | 'overlap'
   | 'manifest_unreadable'
-  /** A manifest whose name does not agree with what it says of itself. */
+  /** A manifest whose name contradicts its content. */
   | 'manifest_misnamed'
-  /** A manifest whose sums are not those of its files, or whose files are not in the order of their keys. */
+  /** A manifest whose sums differ from its files, or whose files are not sorted by key. */
   | 'manifest_inconsistent'
   | 'file_missing'
-  /** An object that has not the bytes or the CRC-32 of its manifest. */
+  /** An object whose size or CRC-32 differs from its manifest. */
   | 'file_changed'
   /** An object that cannot be decoded. */
   | 'file_unreadable'
-  /** An object that has not as many rows as its manifest says. */
+  /** An object whose number of rows differs from its manifest. */
   | 'file_rows'
-  /** Rows that are not in the order of their keys, or not between the keys that the manifest gives. */
+  /** Rows that are not sorted by key, or are outside the key range in the manifest. */
   | 'file_order'
-  /** An object that two manifests name. */
+  /** An object that two manifests reference. */
   | 'file_shared'
-  /** Rows that are in the source and in no file. */
+  /** Rows of the source that are in no file. */
   | 'missing'
-  /** Rows that are twice in a manifest, or in two of them. */
+  /** Rows that occur twice in a manifest, or in two manifests. */
   | 'duplicate'
-  /** Rows that are in a file and not in the source, where they may have been deleted since. */
+  /** Rows of a file that are not in the source; they may have been deleted since. */
   | 'unexpected'
-  /** Rows whose values are not those of the source. */
+  /** Rows whose values differ from the source. */
   | 'mismatched';
 
-/** A row by the name people know it by: uuid of an event, distinct_id of a person. */
+/** A row, identified by the uuid of an event or the distinct_id of a person. */
 export interface NamedRow {
   readonly id: string;
-  /** Of a changed row: the column, never its values. */
+  /** The column of a mismatched row, never its values. */
   readonly column?: string;
 }
 
-/** Something that is wrong. */
+/** A problem. */
 export interface Finding {
   readonly kind: FindingKind;
-  /** The time that it is about, ISO 8601; null when it is about none. */
+  /** The affected time, ISO 8601; null if none. */
   readonly start: string | null;
   readonly end: string | null;
-  /** The manifest or the file in question, by its full name. */
+  /** The full name of the affected manifest or file. */
   readonly object: string | null;
-  /** How many rows, or objects, it counts. */
+  /** The number of affected rows or objects. */
   readonly count: number;
-  /** Some of the rows; the others are only counted. */
+  /** Some of the affected rows. */
   readonly rows: readonly NamedRow[];
-  /** One sentence. */
+  /** A sentence for people. */
   readonly detail: string;
 }
 
-/** Something worth knowing that is not wrong. */
+/** Information that is not a problem. */
 export interface Note {
   readonly start: string | null;
   readonly end: string | null;
   readonly detail: string;
 }
 
-/** What was found behind one manifest. */
+/** The summary of one manifest. */
 export interface IntervalReport {
   readonly start: string;
   readonly end: string;
@@ -68,21 +68,21 @@ export interface IntervalReport {
   readonly generation: number;
   readonly settled: boolean;
   readonly files: number;
-  /** As read. */
+  /** Rows that were read. */
   readonly rows: number;
   readonly bytes: number;
-  /** Rows of the interval in the source now; null when they were not compared. */
+  /** Current rows of the interval in the source; null when they were not compared. */
   readonly source_rows: number | null;
   readonly rejected: number;
   readonly findings: number;
 }
 
-/** The outcome of verifying an export. */
+/** The result of verifying an export. */
 export interface VerificationReport {
-  /** Whether nothing is wrong. */
+  /** Whether there are no findings. */
   readonly ok: boolean;
   readonly batch_export_id: string;
-  /** Whether every value was compared, or only that the rows are there. */
+  /** Whether all values were compared, or only the presence of rows. */
   readonly deep: boolean;
   readonly from: string | null;
   readonly to: string | null;
@@ -103,7 +103,7 @@ export interface VerificationReport {
   readonly notes: readonly Note[];
 }
 
-/** Why verifying could not look: there is no such export, or a place that it has to look at cannot be read. */
+/** Verifying is not possible: the export does not exist, or something that it needs cannot be read. */
 export class CannotVerify extends Error {
   override readonly name = 'CannotVerify';
 }

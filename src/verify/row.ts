@@ -1,12 +1,12 @@
 import type { ValueDigest } from './value_digest.ts';
 
-/** A row as it is compared. */
+/** A row, as it is compared. */
 export interface VerifiedRow {
   /** ISO 8601 UTC with microseconds. */
   readonly inserted_at: string;
   /** uuid of an event, distinct_id of a person. */
   readonly id: string;
-  /** Values of the compared columns, in their order; undefined where a file does not have the column. */
+  /** Values of the compared columns; undefined where a file lacks the column. */
   readonly values: readonly (ValueDigest | undefined)[];
 }
 
@@ -16,31 +16,31 @@ export interface ComparedColumn {
   readonly type: string;
 }
 
-/** What is read of a file: where each row belongs, and the columns that are compared. */
+/** What is read of a file: the keys of the rows, and the compared columns. */
 export interface RowShape {
-  /** Name of the column with the row's id; null where files do not say when a row was inserted or which one it is. */
+  /** The column with the id of the row; null when the files do not contain the keys. */
   readonly id: string | null;
   readonly columns: readonly ComparedColumn[];
 }
 
-/** A row whose file does not tell its key. */
+/** Creates a row of a file without keys. */
 export const withoutKey = (values: VerifiedRow['values']): VerifiedRow => ({
   inserted_at: '',
   id: '',
   values,
 });
 
-/** What rows are ordered by. */
+/** The sort key of rows. */
 export type RowKey = Pick<VerifiedRow, 'inserted_at' | 'id'>;
 
-/** The order of rows in a source and in files: by time, then by the bytes of the id. */
+/** The order of rows in the source and in files: by time, then by the bytes of the id. */
 export function compareKeys(one: RowKey, other: RowKey): number {
   if (one.inserted_at !== other.inserted_at) return one.inserted_at < other.inserted_at ? -1 : 1;
   if (one.id === other.id) return 0;
   return Buffer.compare(Buffer.from(one.id), Buffer.from(other.id));
 }
 
-/** A file that cannot be decoded; the message says where, and never holds a value. */
+/** A file cannot be decoded. The message says where, and never contains values. */
 export class FileUnreadable extends Error {
   override readonly name = 'FileUnreadable';
 }

@@ -1,35 +1,35 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import { compareKeys, type VerifiedRow } from './row.ts';
 
-/** A row that comes before the one in front of it. */
+/** Rows are not sorted. */
 export class OutOfOrder extends Error {
   override readonly name = 'OutOfOrder';
 }
 
-/** Rows that can be sorted in memory: about 200 bytes each, 1 KB when their values are compared. */
-export const sortableRows = 1_000_000;
+/** Maximum number of rows that are sorted in memory: about 200 bytes per row, 1 KB with values. */
+export const maxSortableRows = 1_000_000;
 
-/** Passes rows on as long as they are in order. @throws OutOfOrder */
+/** Passes rows through while they are sorted. @throws OutOfOrder */
 export async function* inOrder(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<VerifiedRow> {
   let previous: VerifiedRow | undefined;
   for await (const row of rows) {
-    if (previous && compareKeys(previous, row) > 0) throw new OutOfOrder('The rows are not in order.');
+    if (previous && compareKeys(previous, row) > 0) throw new OutOfOrder('The rows are not sorted.');
     previous = row;
     yield row;
   }
 }
 
-/** Brings rows into order, in memory. @throws OutOfOrder when there are more than `sortableRows` */
+/** Sorts rows in memory. @throws OutOfOrder when there are more than `maxSortableRows` */
 export async function* sorted(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<VerifiedRow> {
-  const gathered: VerifiedRow[] = [];
+  const collected: VerifiedRow[] = [];
   for await (const row of rows) {
-    if (gathered.length >= sortableRows) throw new OutOfOrder('The rows are too many to be sorted.');
-    gathered.push(row);
+    if (collected.length >= maxSortableRows) throw new OutOfOrder('There are too many rows to sort.');
+    collected.push(row);
   }
-  yield* gathered.sort(compareKeys);
+  yield* collected.sort(compareKeys);
 }
 
-/** Passes the rows of an interval on and hands all others to `onMisplacedRow`. */
+/** Passes the rows of an interval through, and all others to `onMisplacedRow`. */
 export async function* within(
   rows: AsyncIterable<VerifiedRow>,
   interval: DataInterval,
@@ -42,5 +42,5 @@ export async function* within(
   }
 }
 
-/** A time as rows have it. */
+/** Formats a time as in rows. */
 export const microsecondText = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');

@@ -9,30 +9,30 @@ import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
 import { newestStates, statementsFor, type Statement } from './source_statements.ts';
 import type { SourceTypes } from './source_types.ts';
 
-/** Rows of a page with all values, and with keys alone. Long values are digests, so a page is some MB at most. */
+/** Rows per page with all values, and with keys only. Long values are digests, so a page has a few MB at most. */
 const defaultPageRows = { deep: 10_000, shallow: 50_000 };
 
 /** The newest state of a distinct id. */
 export interface PersonState {
   readonly inserted_at: string;
-  /** False when the person itself is no longer there. */
+  /** False when the person no longer exists. */
   readonly hasPerson: boolean;
 }
 
-/** The source, read as text and not as an export reads it. Rejects when the signal is aborted. */
+/** The source, read as text, independently of how exports read it. Rejects when the signal is aborted. */
 export interface SourceRows {
-  /** Those of a manifest's columns that can be compared: not what is joined as of reading. */
+  /** The comparable columns of a manifest: those that are not joined while reading. */
   comparedColumns(range: RowRange, columns: readonly ComparedColumn[]): Promise<ComparedColumn[]>;
-  /** Whether the files of a range tell of each row which it is, and when it was inserted. */
+  /** Whether the files of a range contain the keys of the rows. */
   hasKeys(range: RowRange): Promise<boolean>;
-  /** The rows of a range in the order of their keys; one short transaction per page. */
+  /** The rows of a range sorted by key, read with one short transaction per page. */
   rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow>;
   count(range: RowRange): Promise<number>;
-  /** The newest states of these distinct ids of a project; those that are gone are missing. */
+  /** The newest states of distinct ids of a project; deleted ones are missing. */
   personStates(teamId: number, distinctIds: readonly string[]): Promise<ReadonlyMap<string, PersonState>>;
 }
 
-/** Reads the source in pages, until the signal ends it. */
+/** Creates a reader of the source that stops when the signal is aborted. */
 export function createSourceRows(
   connections: SourceConnections,
   relations: Relations,
@@ -40,14 +40,18 @@ export function createSourceRows(
   pageRows = defaultPageRows,
 ): SourceRows {
   const statementsOf = async (range: RowRange) =>
-    statementsFor(range, relations, await readTypes(range, connections, relations, signal).catch(refuse));
+    statementsFor(
+      range,
+      relations,
+      await readTypes(range, connections, relations, signal).catch(throwSourceError),
+    );
   const query = ({ text, values, settings }: Statement): Promise<ValueDigest[][]> =>
     connections
       .read(settings, signal, async ({ connection }) => {
         const parameters = { text, values: [...values], rowMode: 'array' } as const;
         return (await connection.query<ValueDigest[]>(parameters)).rows;
       })
-      .catch(refuse);
+      .catch(throwSourceError);
 
   async function* rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow> {
     const limit = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
@@ -85,7 +89,7 @@ export function createSourceRows(
   };
 }
 
-/** The columns of the relations that a model is read from. */
+/** Reads the columns of the relations of a model. */
 const readTypes = (
   { model, selection }: Pick<RowRange, 'model' | 'selection'>,
   connections: SourceConnections,
@@ -98,10 +102,13 @@ const readTypes = (
       : eventColumnTypes(connection, relations, selection),
   );
 
-/** Errors of a database and of the way to it carry a code; the control database has other words for them. */
-function refuse(error: unknown): never {
-  if (error instanceof pg.DatabaseError) throw new CannotVerify(`The source refuses: ${error.message}.`);
+/**
+ * Converts errors of the source's database and connection, which have codes.
+ * @throws CannotVerify, or the given error
+ */
+function throwSourceError(error: unknown): never {
+  if (error instanceof pg.DatabaseError) throw new CannotVerify(`The source failed: ${error.message}.`);
   if (Error.isError(error) && 'code' in error && error.name === 'Error')
-    throw new CannotVerify(`The source does not answer (${String(error.code)}).`);
+    throw new CannotVerify(`The source does not respond (${String(error.code)}).`);
   throw error;
 }

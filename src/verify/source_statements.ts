@@ -6,26 +6,26 @@ import { json, plain, text, time } from './comparable_values.ts';
 import type { ComparedColumn, RowKey } from './row.ts';
 import type { SourceTypes } from './source_types.ts';
 
-/** A statement with its parameters, and the settings of its transaction that hold further values. */
+/** A statement with its parameters, and settings of its transaction with further values. */
 export interface Statement {
   readonly text: string;
   readonly values: readonly unknown[];
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** How the rows of a range are read to be compared. */
+/** The statements that read the rows of a range for comparison. */
 export interface RangeStatements {
-  /** Columns of the model's files that can be compared, each with its value in SQL, long ones as digests. */
+  /** The comparable columns with their values in SQL; long values are digests. */
   readonly columns: ReadonlyMap<string, string>;
-  /** Whether the files tell of each row which it is, and when it was inserted. */
+  /** Whether the files contain the keys of the rows. */
   readonly hasKeys: boolean;
-  /** Rows behind a key in the order of keys, at least `limit` if there are so many: time, id, then the columns. */
+  /** The rows after a key, sorted by key, at least `limit` if there are as many: time, id, then the columns. */
   page(columns: readonly ComparedColumn[], after: RowKey | null, limit: number): Statement;
-  /** One row with the number of rows. */
+  /** Returns one row with the number of rows. */
   count(): Statement;
 }
 
-/** The statements for a range, by the columns that the relations have. @throws UnsupportedSelection */
+/** Builds the statements for a range, depending on the columns of the relations. @throws UnsupportedSelection */
 export const statementsFor = (range: RowRange, relations: Relations, types: SourceTypes): RangeStatements =>
   range.model === 'events'
     ? eventStatements(range, relations, types)
@@ -37,14 +37,14 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceTyp
   const person = carriesPerson
     ? { expression: 'e.person_properties', type: types.events?.get('person_properties') }
     : { expression: personOfEvent(relations), type: types.persons?.get('properties') };
-  const chosen = queryColumns(range, relations, types, {
+  const query = queryColumns(range, relations, types, {
     sql: (name) =>
       name === 'person_properties'
         ? person.expression
         : `e."${name === '_inserted_at' ? 'inserted_at' : name}"`,
     jsonType: (name) => (name === 'person_properties' ? person.type : types.events?.get('properties')),
   });
-  const ownColumns = new Map([
+  const modelColumns = new Map([
     ['uuid', plain('e.uuid')],
     ['timestamp', time('e."timestamp"')],
     ['_inserted_at', time('e.inserted_at')],
@@ -54,27 +54,27 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceTyp
     ['distinct_id', text('e.distinct_id')],
     ['elements_chain', text('e.elements_chain')],
     ['person_id', plain('e.person_id')],
-    // Joined as of reading where the relation does not have it, so there is nothing to compare it with.
+    // Without this column it is joined while reading, so there is nothing to compare with.
     ...(carriesPerson
       ? [['person_properties', json('e.person_properties', types.events?.get('person_properties'))] as const]
       : []),
   ]);
-  const selected = selectionConditions(selection, {
+  const conditions = selectionConditions(selection, {
     event: 'e.event',
     properties: {
       event: { expression: 'e.properties', type: types.events?.get('properties') },
       person,
     },
   });
-  const columns = chosen?.columns ?? ownColumns;
-  const settings = { ...selected.settings, ...chosen?.settings };
-  const selectedRows = `from ${relations.events} e${chosen?.joins ?? ''}
+  const columns = query?.columns ?? modelColumns;
+  const settings = { ...conditions.settings, ...query?.settings };
+  const selectedRows = `from ${relations.events} e${query?.joins ?? ''}
     where e.team_id = $1::int and e.inserted_at >= $2::timestamptz and e.inserted_at < $3::timestamptz
-      ${selected.sql}${chosen?.condition ?? ''}`;
+      ${conditions.sql}${query?.condition ?? ''}`;
   const values = [team_id, interval.start, interval.end];
   return {
     columns,
-    hasKeys: chosen?.hasKeys ?? true,
+    hasKeys: query?.hasKeys ?? true,
     page: (compared, after, limit) => ({
       text: `select ${time('e.inserted_at')}, ${plain('e.uuid')}${valuesOf(columns, compared)} ${selectedRows}
         ${after ? 'and (e.inserted_at, e.uuid) > ($4::timestamptz, $5::uuid)' : ''}
@@ -86,7 +86,7 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceTyp
   };
 }
 
-/** The properties of an event's person as of now. */
+/** The current properties of an event's person. */
 const personOfEvent = ({ persons, person_distinct_ids: mappings }: Relations): string =>
   `(select p.properties from ${persons} p where p.team_id = e.team_id and not p.is_deleted and p.id = coalesce(
      (select m.person_id from ${mappings} m
@@ -109,7 +109,7 @@ const stateColumns: Readonly<Record<string, string>> = {
 const mappedPersons = ({ persons, person_distinct_ids }: Relations): string =>
   `${person_distinct_ids} m left join ${persons} p on p.team_id = m.team_id and p.id = m.person_id`;
 
-/** Distinct id, time of the newest state, and whether there is a person, of each of these distinct ids. */
+/** Returns for each distinct id the time of its newest state, and whether its person exists. */
 export const newestStates = (
   relations: Relations,
   teamId: number,
@@ -123,11 +123,11 @@ export const newestStates = (
 
 function personStatements(range: RowRange, relations: Relations, types: SourceTypes): RangeStatements {
   const { team_id, interval, selection } = range;
-  const chosen = queryColumns(range, relations, types, {
+  const query = queryColumns(range, relations, types, {
     sql: (name) => stateColumns[name] ?? 'null',
     jsonType: () => types.persons?.get('properties'),
   });
-  const ownColumns = new Map([
+  const modelColumns = new Map([
     ['team_id', plain('m.team_id')],
     ['distinct_id', text('m.distinct_id')],
     ['person_id', plain('m.person_id')],
@@ -139,21 +139,22 @@ function personStatements(range: RowRange, relations: Relations, types: SourceTy
     ['is_deleted', plain('m.is_deleted or coalesce(p.is_deleted, false)')],
   ]);
   const person = { expression: 'p.properties', type: types.persons?.get('properties') };
-  const selected = selectionConditions(selection, { properties: { person } });
-  const columns = chosen?.columns ?? ownColumns;
-  const settings = { ...selected.settings, ...chosen?.settings };
-  const states = (values: string) => statesOf(relations, values, `${selected.sql}${chosen?.condition ?? ''}`);
+  const conditions = selectionConditions(selection, { properties: { person } });
+  const columns = query?.columns ?? modelColumns;
+  const settings = { ...conditions.settings, ...query?.settings };
+  const states = (values: string) =>
+    statesOf(relations, values, `${conditions.sql}${query?.condition ?? ''}`);
   const aliased = (compared: readonly ComparedColumn[]) =>
     valuesOf(columns, compared, (index) => ` as value_${index}`);
   return {
     columns,
-    hasKeys: chosen?.hasKeys ?? true,
+    hasKeys: query?.hasKeys ?? true,
     page: (compared, after, limit) => ({
       text: `select ${time('state.at')}, state.id${compared.map((_, index) => `, state.value_${index}`).join('')}
         from (${states(aliased(compared))}) state
         ${after ? 'where (state.at, state.id) > ($2::timestamptz, $4::text collate "C")' : ''}
         order by state.at, state.id fetch first ${limit} rows with ties`,
-      // States before the key are left out by the window already, which then begins at the key.
+      // The interval is narrowed to start at the key, which excludes earlier states.
       values: [team_id, after?.inserted_at ?? interval.start, interval.end, ...(after ? [after.id] : [])],
       settings,
     }),
@@ -165,7 +166,7 @@ function personStatements(range: RowRange, relations: Relations, types: SourceTy
   };
 }
 
-/** The newer of two times is in a window when one of them is and the other does not come after it. */
+/** The newer of two times is in an interval if one of them is and the other is not later. */
 const statesOf = (relations: Relations, values: string, conditions: string): string => {
   const { persons, person_distinct_ids: mappings } = relations;
   const id = 'm.distinct_id::text collate "C"';
@@ -180,7 +181,7 @@ const statesOf = (relations: Relations, values: string, conditions: string): str
         and m.updated_at < $2::timestamptz ${conditions}`;
 };
 
-/** The compared columns as further columns of a statement. */
+/** The compared columns as additional columns of a statement. */
 const valuesOf = (
   known: ReadonlyMap<string, string>,
   compared: readonly ComparedColumn[],

@@ -1,6 +1,9 @@
 import type { ColumnTypes } from '../source/relations.ts';
 
-/** The columns of the relations that are read; persons for events only where those do not carry their person. */
+/**
+ * Columns of the relations that are read. For events, `persons` is only set if the events do not store person
+ * properties.
+ */
 export interface SourceTypes {
   readonly events?: ColumnTypes;
   readonly persons?: ColumnTypes;

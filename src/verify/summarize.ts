@@ -4,10 +4,10 @@ import type { ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
 import type { Finding, FindingKind, IntervalReport, Note, VerificationReport } from './report.ts';
 
-/** Makes the report of what was found. `rest` is what belongs to no single manifest. */
+/** Creates the report. `rest` contains what does not belong to a single manifest. */
 export function summarize(
   batchExportId: string,
-  asked: Pick<VerificationReport, 'deep' | 'from' | 'to'>,
+  options: Pick<VerificationReport, 'deep' | 'from' | 'to'>,
   intervals: readonly IntervalCheck[],
   rest: { readonly findings: readonly Finding[]; readonly notes: readonly Note[] },
 ): VerificationReport {
@@ -28,7 +28,7 @@ export function summarize(
   return {
     ok: findings.length === 0,
     batch_export_id: batchExportId,
-    ...asked,
+    ...options,
     totals: {
       manifests: reports.length,
       files: sum(reports, ({ files }) => files),

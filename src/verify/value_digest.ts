@@ -1,30 +1,30 @@
 import { createHash } from 'node:crypto';
 
-/** Longer values are compared by their digest, so that a row of any size takes little memory while it waits. */
-const plainBytes = 64;
+/** Values longer than this (in bytes) are compared by digest, so that rows of any size need little memory. */
+const maxPlainBytes = 64;
 
-/** A value as it is compared: null, its text, or what stands for a long one. */
+/** A value, as it is compared: null, its text, or the digest of a long text. */
 export type ValueDigest = string | null;
 
-/** What stands for a text of UTF-8 bytes; the source makes the same of it in SQL (`digestSql`). */
+/** The digest of UTF-8 text; `digestSql` computes the same in SQL. */
 export function digestBytes(bytes: Uint8Array): string {
-  if (bytes.length <= plainBytes)
+  if (bytes.length <= maxPlainBytes)
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
-/** The same of a string. */
+/** The digest of a string. */
 export const digestText = (text: string): string =>
-  // UTF-8 takes at most three bytes for a unit of UTF-16.
-  text.length * 3 <= plainBytes ? text : digestBytes(Buffer.from(text, 'utf8'));
+  // UTF-8 takes at most three bytes for a UTF-16 code unit.
+  text.length * 3 <= maxPlainBytes ? text : digestBytes(Buffer.from(text, 'utf8'));
 
-/** The same as an SQL expression over one of the type text, which is evaluated once; null stays null. */
+/** The digest of a text expression as SQL, which evaluates the expression once. Null stays null. */
 export const digestSql = (text: string): string =>
-  `(select case when octet_length(convert_to(value, 'UTF8')) <= ${plainBytes} then value
+  `(select case when octet_length(convert_to(value, 'UTF8')) <= ${maxPlainBytes} then value
      else 'sha256:' || encode(sha256(convert_to(value, 'UTF8')), 'hex') end
    from (select ${text} as value offset 0) evaluated)`;
 
-/** JSON without the line breaks that only lay it out: inside a string JSON has none. */
+/** Removes line breaks from JSON. They only separate tokens, because strings cannot contain them. */
 export function withoutLineBreaks(json: Buffer): Buffer {
   if (!json.includes(0x0a) && !json.includes(0x0d)) return json;
   return Buffer.from(json.filter((byte) => byte !== 0x0a && byte !== 0x0d));

@@ -19,21 +19,24 @@ import { CannotVerify, type Finding, type VerificationReport } from './report.ts
 import { createSourceRows } from './source_rows.ts';
 import { summarize } from './summarize.ts';
 
-/** Intervals that are checked at the same time: most of the time of a small one is waiting for answers. */
+/** Number of intervals that are checked concurrently. Small ones mostly wait for responses. */
 const concurrency = 4;
 
-/** What verifying works with: the control database for the export's definition and configs, never for its runs. */
+/**
+ * Dependencies for verifying. The control database is used for the definition and configs of the export, never for
+ * its runs.
+ */
 export interface VerifyDependencies extends LocationDependencies {
   readonly sourceUrl: string;
 }
 
-/** What is verified. */
+/** Options for verifying. */
 export interface VerifyOptions {
   readonly batchExportId: string;
-  /** Times that JavaScript can parse; intervals that do not share time with [from, to) are left out. */
+  /** Times that JavaScript can parse. Only intervals that overlap [from, to) are verified. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Whether every value is compared with the source, not only that each row is there. */
+  /** Whether all values are compared with the source, not only the presence of rows. */
   readonly deep?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called after each interval. */
@@ -41,9 +44,9 @@ export interface VerifyOptions {
 }
 
 /**
- * Compares what an export has written with the source, through manifests and objects alone, as a reader finds them.
- * @throws CannotVerify when there is no such export; DestinationError when its bucket cannot be read; SecretUnreadable,
- * InvalidRelationName, RelationNotFound; errors of the databases.
+ * Compares the output of an export with the source, using only manifests and objects, like a reader.
+ * @throws CannotVerify when the export does not exist; DestinationError when its bucket cannot be read;
+ * SecretUnreadable, InvalidRelationName, RelationNotFound; errors of the databases
  */
 export async function verifyBatchExport(
   dependencies: VerifyDependencies,
@@ -82,14 +85,14 @@ async function verify(
   const intervals = await checkAll(context, sortIntervals(listing.intervals), options.onProgress);
   const checks = intervals.flatMap(({ check }) => check ?? []);
   const relist = async () => (await listManifests(locations, range, signal)).intervals;
-  const across = [
+  const crossChecks = [
     ...(await findGaps(context, intervals, range, relist)),
     ...(await findOverlaps(context, checks)),
     ...findSharedFiles(checks),
     ...(await reportMisplacedRows(context, checks)),
   ];
   return summarize(definition.batch_export_id, { deep, ...range }, intervals, {
-    findings: [...listing.findings, ...across],
+    findings: [...listing.findings, ...crossChecks],
     notes: [...notes, ...listing.notes],
   });
 }
@@ -97,11 +100,11 @@ async function verify(
 function timeOf(text: string | undefined): string | null {
   if (text === undefined) return null;
   const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw new CannotVerify(`"${text}" is not a time.`);
+  if (Number.isNaN(time.getTime())) throw new CannotVerify(`"${text}" is not a valid time.`);
   return time.toISOString();
 }
 
-/** Checks intervals, several at a time; the results are in the order of the intervals. */
+/** Checks intervals concurrently. The results have the order of the intervals. */
 async function checkAll(
   context: CheckContext,
   intervals: readonly NamedInterval[],
@@ -110,18 +113,18 @@ async function checkAll(
   const checks: IntervalCheck[] = [];
   const waiting = intervals.entries();
   let checked = 0;
-  const work = async () => {
+  const checkNext = async () => {
     for (const [index, interval] of waiting) {
       checks[index] = await checkInterval(context, interval);
       checked += 1;
       onProgress?.(checked, intervals.length);
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, work));
+  await Promise.all(Array.from({ length: concurrency }, checkNext));
   return checks;
 }
 
-/** Time that no manifest covers, but for what was exported while the others were checked. */
+/** Finds time that no manifest covers, except what was exported during the check. */
 async function findGaps(
   context: CheckContext,
   intervals: readonly IntervalCheck[],
@@ -131,9 +134,9 @@ async function findGaps(
   const covered = intervals.flatMap(({ check }) => (check ? [intervalOf(check.found.manifest)] : []));
   if (coverageOf(covered, range).gaps.length === 0) return [];
   const known = new Set(intervals.map(({ interval }) => interval.start));
-  const late = (await relist()).filter(({ start }) => !known.has(start));
+  const added = (await relist()).filter(({ start }) => !known.has(start));
   const findings: Finding[] = [];
-  for (const gap of coverageOf([...covered, ...late], range).gaps) {
+  for (const gap of coverageOf([...covered, ...added], range).gaps) {
     const rows = await context.source.count(await currentRange(context, gap));
     findings.push({
       kind: 'gap',
@@ -141,7 +144,7 @@ async function findGaps(
       object: null,
       count: rows,
       rows: [],
-      detail: `No manifest covers this time; the source has ${rows} rows there.`,
+      detail: `No manifest covers this time. The source has ${rows} rows in it.`,
     });
   }
   return findings;

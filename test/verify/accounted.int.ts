@@ -1,7 +1,7 @@
 import { DeleteBucketCommand, DeleteObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../src/destination/s3/config.ts';
-import { openBucketReader, type BucketReader } from '../../src/destination/s3/reading.ts';
+import { openBucketReader, type BucketReader } from '../../src/destination/s3/bucket_reader.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
 import { checkInterval } from '../../src/verify/check_interval.ts';
@@ -72,7 +72,7 @@ describe('rows that an export does not take', () => {
     const well = await exported.verify({ deep: true });
     expect(well).toMatchObject({ ok: true, totals: { rejected: 1 } });
     expect(well.notes.map(({ detail }) => detail)).toEqual([
-      '1 row was rejected, since the format cannot hold it.',
+      '1 row was rejected, because the format cannot represent it.',
     ]);
 
     const manifest = await exported.manifest(0);

@@ -45,7 +45,7 @@ describe('a bucket as it should be', () => {
     expect(report).toMatchObject({ ok: true, findings: [] });
     expect(report.intervals.map(({ generation }) => generation)).toEqual([2, 2, 1]);
     expect(report.notes).toEqual([
-      { ...hours[1], detail: expect.stringMatching(/is of generation 1; generation 2 counts/) },
+      { ...hours[1], detail: expect.stringMatching(/has generation 1. It is superseded by generation 2/) },
     ]);
   });
 });

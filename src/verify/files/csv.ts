@@ -6,30 +6,30 @@ import { FileUnreadable, type RowShape, type VerifiedRow, withoutKey } from '../
 type Fields = readonly (string | null)[];
 
 /**
- * Rows of CSV as RFC 4180 has it, with a header and LF: nothing between commas is null, `""` is the empty string.
- * @throws FileUnreadable, and what `chunks` throws.
+ * Reads rows of CSV (RFC 4180) with a header and LF. Nothing between commas is null, `""` is the empty string.
+ * @throws FileUnreadable, and errors of `chunks`
  */
 export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): AsyncGenerator<VerifiedRow> {
-  let locations: { inserted_at: number; id: number; columns: readonly number[] } | undefined;
+  let positions: { inserted_at: number; id: number; columns: readonly number[] } | undefined;
   let number = 0;
   for await (const fields of records(chunks)) {
     number += 1;
-    if (!locations) {
-      const placeOf = (name: string) => fields.indexOf(name);
-      const columns = shape.columns.map(({ name }) => placeOf(name));
-      const id = shape.id === null ? -1 : placeOf(shape.id);
-      locations = { inserted_at: placeOf('_inserted_at'), id, columns };
+    if (!positions) {
+      const positionOf = (name: string) => fields.indexOf(name);
+      const columns = shape.columns.map(({ name }) => positionOf(name));
+      const id = shape.id === null ? -1 : positionOf(shape.id);
+      positions = { inserted_at: positionOf('_inserted_at'), id, columns };
       continue;
     }
-    const values = locations.columns.map((location, index) =>
-      valueOf(fields[location], shape.columns[index]?.type),
+    const values = positions.columns.map((position, index) =>
+      valueOf(fields[position], shape.columns[index]?.type),
     );
     if (shape.id === null) {
       yield withoutKey(values);
       continue;
     }
-    const inserted_at = fields[locations.inserted_at];
-    const id = fields[locations.id];
+    const inserted_at = fields[positions.inserted_at];
+    const id = fields[positions.id];
     if (typeof inserted_at !== 'string' || typeof id !== 'string')
       throw new FileUnreadable(`record ${number} has no _inserted_at or no ${shape.id}`);
     yield { inserted_at, id, values };
@@ -45,8 +45,8 @@ async function* records(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fields> {
     yield* pipeline(chunks, parser, () => undefined) as AsyncIterable<Fields>;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    // Its message may hold values.
-    throw new FileUnreadable(`its records cannot be told apart (${error.code})`);
+    // Its message may contain values.
+    throw new FileUnreadable(`its records cannot be parsed (${error.code})`);
   }
 }
 

@@ -11,8 +11,8 @@ const decoders: Readonly<Record<string, () => Decoder>> = {
 };
 
 /**
- * Inflates what is compressed as the ending `codec` of a name says; any other ending means not at all.
- * @throws FileUnreadable, and what `chunks` throws.
+ * Decompresses according to the extension `codec`; other extensions are not compressed.
+ * @throws FileUnreadable, and errors of `chunks`
  */
 export async function* decompress(chunks: AsyncIterable<Buffer>, codec: string): AsyncGenerator<Buffer> {
   const createDecoder = decoders[codec];
@@ -27,8 +27,9 @@ export async function* decompress(chunks: AsyncIterable<Buffer>, codec: string):
       yield* decodeOnce(input, createDecoder());
       const rest = await input.next();
       if (!rest) return;
-      // Frames of zstd follow each other, and a decoder stops behind one. Readers of the others stop there for good.
-      if (codec !== 'zst') throw new FileUnreadable('it goes on behind its compressed data');
+      // A zstd file may have several frames; a decoder stops after each. Readers of the other formats stop at the end
+      // of the first stream.
+      if (codec !== 'zst') throw new FileUnreadable('it continues after its compressed data');
       input.putBack(rest);
     }
   } finally {
@@ -38,25 +39,25 @@ export async function* decompress(chunks: AsyncIterable<Buffer>, codec: string):
 
 async function* decodeOnce(input: Input, decoder: Decoder): AsyncGenerator<Buffer> {
   const feeding = feed(input, decoder);
-  // An error reaches the reader through the decoder.
+  // Errors are passed to the reader through the decoder.
   feeding.catch((error: unknown) => decoder.destroy(error as Error));
   try {
     yield* decoder as AsyncIterable<Buffer>;
   } catch (error) {
     const code = Error.isError(error) && 'code' in error ? String(error.code) : '';
     if (!/^(Z_|ZSTD_|ERR__)/.test(code)) throw error;
-    throw new FileUnreadable(`its compressed data is broken (${code})`);
+    throw new FileUnreadable(`its compressed data is damaged (${code})`);
   }
   await feeding;
 }
 
-/** Feeds a decoder chunk by chunk until it takes no more, and puts back what it left. */
+/** Writes chunks to a decoder until it ends, and puts back the rest. */
 async function feed(input: Input, decoder: Decoder): Promise<void> {
-  let fed = 0;
+  let bytesFed = 0;
   for (let chunk = await input.next(); chunk; chunk = await input.next()) {
     await written(decoder, chunk);
-    fed += chunk.length;
-    const left = fed - decoder.bytesWritten;
+    bytesFed += chunk.length;
+    const left = bytesFed - decoder.bytesWritten;
     if (left > 0) {
       input.putBack(chunk.subarray(chunk.length - left));
       return;
@@ -65,7 +66,7 @@ async function feed(input: Input, decoder: Decoder): Promise<void> {
   decoder.end();
 }
 
-/** Resolves when the decoder has done with a chunk; one that is written before that would be taken for its rest. */
+/** Resolves when the decoder has consumed a chunk. A chunk written earlier would be mistaken for the rest. */
 const written = (decoder: Decoder, chunk: Buffer): Promise<void> =>
   new Promise((resolve, reject) => {
     decoder.write(chunk, (error) => {
@@ -74,7 +75,7 @@ const written = (decoder: Decoder, chunk: Buffer): Promise<void> =>
     });
   });
 
-/** Chunks one by one, with a way back for what was not wanted. */
+/** An iterator over chunks that can put chunks back. */
 interface Input {
   next(): Promise<Buffer | undefined>;
   putBack(chunk: Buffer): void;

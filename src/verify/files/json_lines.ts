@@ -9,8 +9,8 @@ const colon = 0x3a;
 const closingBrace = 0x7d;
 
 /**
- * Rows of JSON lines. Members are cut out of a line as raw text, since what JSON.parse makes of a number or of doubled
- * members is no longer what the source said. A line is held in memory whole.
+ * Reads rows of JSON lines. Fields are extracted as raw text, because JSON.parse changes numbers and drops duplicate
+ * fields. Memory holds one line.
  * @throws FileUnreadable
  */
 export async function* readJsonLines(
@@ -21,63 +21,63 @@ export async function* readJsonLines(
   const key = idName === null ? [] : ['_inserted_at', idName];
   const names = [...key, ...shape.columns.map(({ name }) => name)];
   let number = 0;
-  for await (const members of readMembers(chunks, names)) {
+  for await (const fields of readFields(chunks, names)) {
     number += 1;
-    const values = shape.columns.map(({ name, type }) => valueOf(members.get(name), type));
+    const values = shape.columns.map(({ name, type }) => valueOf(fields.get(name), type));
     if (idName === null) {
       yield withoutKey(values);
       continue;
     }
-    const inserted_at = textOf(members.get('_inserted_at'));
-    const id = textOf(members.get(idName));
+    const inserted_at = textOf(fields.get('_inserted_at'));
+    const id = textOf(fields.get(idName));
     if (inserted_at === undefined || id === undefined)
       throw new FileUnreadable(`line ${number} has no _inserted_at or no ${idName}`);
     yield { inserted_at, id, values };
   }
 }
 
-/** The text of one member of every line. @throws FileUnreadable */
-export async function* readMemberTexts(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<string> {
-  for await (const members of readMembers(chunks, [name])) {
-    const text = textOf(members.get(name));
+/** Reads one string field of each line. @throws FileUnreadable */
+export async function* readFieldTexts(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<string> {
+  for await (const fields of readFields(chunks, [name])) {
+    const text = textOf(fields.get(name));
     if (text === undefined) throw new FileUnreadable(`a line has no ${name}`);
     yield text;
   }
 }
 
-/** The raw texts of the named members of every line. */
-async function* readMembers(
+/** Reads the raw text of the named fields of each line. */
+async function* readFields(
   chunks: AsyncIterable<Buffer>,
   names: readonly string[],
 ): AsyncGenerator<ReadonlyMap<string, Buffer>> {
-  const wanted = new Set(names);
+  const requested = new Set(names);
   let number = 0;
   for await (const line of lines(chunks)) {
     number += 1;
-    const members = membersOf(line, wanted);
-    if (!members) throw new FileUnreadable(`line ${number} is not a JSON object`);
-    yield members;
+    const fields = fieldsOf(line, requested);
+    if (!fields) throw new FileUnreadable(`line ${number} is not a JSON object`);
+    yield fields;
   }
 }
 
 async function* lines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let begun: Buffer[] = [];
+  let incomplete: Buffer[] = [];
   for await (const chunk of chunks) {
     let from = 0;
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
       const rest = chunk.subarray(from, end);
-      yield begun.length === 0 ? rest : Buffer.concat([...begun, rest]);
-      begun = [];
+      yield incomplete.length === 0 ? rest : Buffer.concat([...incomplete, rest]);
+      incomplete = [];
       from = end + 1;
     }
-    if (from < chunk.length) begun.push(chunk.subarray(from));
+    if (from < chunk.length) incomplete.push(chunk.subarray(from));
   }
-  if (begun.length > 0) throw new FileUnreadable('its last line does not end');
+  if (incomplete.length > 0) throw new FileUnreadable('its last line is incomplete');
 }
 
-/** The raw texts of the wanted members; undefined when the line is no object. Stops when it has them all. */
-function membersOf(line: Buffer, wanted: ReadonlySet<string>): Map<string, Buffer> | undefined {
-  const members = new Map<string, Buffer>();
+/** The raw text of the requested fields; undefined when the line is not an object. Stops when all are found. */
+function fieldsOf(line: Buffer, requested: ReadonlySet<string>): Map<string, Buffer> | undefined {
+  const fields = new Map<string, Buffer>();
   let at = skipSpace(line, 0);
   if (line[at] !== 0x7b) return undefined;
   do {
@@ -90,16 +90,16 @@ function membersOf(line: Buffer, wanted: ReadonlySet<string>): Map<string, Buffe
     const valueAt = skipSpace(line, at + 1);
     const valueEnd = skipValue(line, valueAt);
     if (valueEnd < 0) return undefined;
-    if (wanted.has(name)) {
-      members.set(name, line.subarray(valueAt, valueEnd));
-      if (members.size === wanted.size) return members;
+    if (requested.has(name)) {
+      fields.set(name, line.subarray(valueAt, valueEnd));
+      if (fields.size === requested.size) return fields;
     }
     at = skipSpace(line, valueEnd);
   } while (line[at] === comma);
-  return line[at] === closingBrace && skipSpace(line, at + 1) === line.length ? members : undefined;
+  return line[at] === closingBrace && skipSpace(line, at + 1) === line.length ? fields : undefined;
 }
 
-/** The text of a raw string; undefined when it is none. */
+/** The value of a raw string; undefined when it is not a string. */
 function textOf(raw: Buffer | undefined): string | undefined {
   if (raw?.[0] !== quote) return undefined;
   if (!raw.includes(0x5c)) return raw.toString('utf8', 1, raw.length - 1);

@@ -1,7 +1,7 @@
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** The first byte from `at` on that is no white space of JSON. */
+/** The offset of the first byte from `at` that is not JSON whitespace. */
 export function skipSpace(text: Buffer, at: number): number {
   let next = at;
   for (
@@ -13,7 +13,7 @@ export function skipSpace(text: Buffer, at: number): number {
   return next;
 }
 
-/** Behind the string that begins at `at`; -1 when it does not end. */
+/** The end of the string that starts at `at`; -1 when it is not terminated. */
 export function skipString(text: Buffer, at: number): number {
   let end = text.indexOf(quote, at + 1);
   while (end >= 0) {
@@ -25,13 +25,16 @@ export function skipString(text: Buffer, at: number): number {
   return -1;
 }
 
-/** Behind the value that begins at `at`; -1 when there is none or it does not end. Brackets are only counted. */
+/**
+ * The end of the value that starts at `at`; -1 when there is none or it is incomplete. Brackets and braces are only
+ * counted.
+ */
 export function skipValue(text: Buffer, at: number): number {
   const first = text[at];
   if (first === quote) return skipString(text, at);
   if (first === 0x7b || first === 0x5b) return skipNested(text, at);
   let end = at;
-  // Numbers, true, false, null: up to a comma, a bracket or white space.
+  // Numbers, true, false and null end at a comma, bracket, brace or whitespace.
   for (let byte = text[end]; byte !== undefined && isScalarByte(byte); byte = text[end]) end += 1;
   return end > at ? end : -1;
 }

@@ -14,9 +14,9 @@ import { FileUnreadable, type ComparedColumn, type RowShape, type VerifiedRow, w
 import { openTemporaryFile } from './temporary_file.ts';
 
 /**
- * Rows of a Parquet file. Its footer stands at its end, so it is kept in a temporary file first; in memory is one row
- * group at a time, of the columns that are compared.
- * @throws FileUnreadable, and what `chunks` throws.
+ * Reads rows of a Parquet file. Because the footer is at the end, the file is first stored as a temporary file.
+ * Memory holds the compared columns of one row group.
+ * @throws FileUnreadable, and errors of `chunks`
  */
 export async function* readParquet(
   chunks: AsyncIterable<Buffer>,
@@ -47,10 +47,10 @@ async function readRange(
   range: { rowStart: number; rowEnd: number },
 ): Promise<readonly Row[]> {
   const key = shape.id === null ? [] : ['_inserted_at', shape.id];
-  const wanted = new Set([...key, ...shape.columns.map(({ name }) => name)]);
+  const requested = new Set([...key, ...shape.columns.map(({ name }) => name)]);
   const names = metadata.schema.slice(1).map(({ name }) => name);
-  // Rows of which nothing is wanted are counted all the same.
-  const columns = wanted.size === 0 ? names.slice(0, 1) : names.filter((name) => wanted.has(name));
+  // Without requested columns, one column is read to count the rows.
+  const columns = requested.size === 0 ? names.slice(0, 1) : names.filter((name) => requested.has(name));
   let rows: readonly Row[] = [];
   const onComplete = (read: readonly Row[]): void => void (rows = read);
   const options = { file, metadata, columns, compressors: decompressors, parsers, ...range };
@@ -75,20 +75,20 @@ function valueOf(row: Row, { name, type }: ComparedColumn): ValueDigest | undefi
   return type === 'json' ? digestBytes(withoutLineBreaks(Buffer.from(text))) : digestText(text);
 }
 
-/** Of a number or a boolean the text that PostgreSQL has; of anything else one that no value has. */
+/** Formats numbers and booleans as PostgreSQL does; other types get a text that no value has. */
 const scalarText = (value: unknown): string =>
   typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)
     : typeof value;
 
 const microsecondsPerDay = 86_400_000_000n;
-/** Of `2026-11-01`. */
+/** The length of `2026-11-01`. */
 const dayLength = 10;
 
 const textOf = (bytes: Uint8Array | undefined): string | undefined =>
   bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 
-/** A time as the other formats have it; what a Date cannot hold as the number it is. */
+/** Formats a time as in the other formats; as a number if a Date cannot represent it. */
 function timeOf(microseconds: bigint): string {
   const rest = ((microseconds % 1_000n) + 1_000n) % 1_000n;
   const date = new Date(Number((microseconds - rest) / 1_000n));
@@ -97,7 +97,7 @@ function timeOf(microseconds: bigint): string {
     : date.toISOString().replace('Z', `${String(rest).padStart(3, '0')}Z`);
 }
 
-/** Values as they stand in the file: the library's own would lose microseconds, and digits of JSON. */
+/** Parsers that keep microseconds and all digits of JSON, which the library's own parsers lose. */
 const parsers: Partial<ParquetParsers> = {
   timestampFromMilliseconds: (milliseconds) => timeOf(milliseconds * 1_000n),
   timestampFromMicroseconds: timeOf,
@@ -107,7 +107,7 @@ const parsers: Partial<ParquetParsers> = {
   jsonFromBytes: textOf,
 };
 
-/** Node's own are faster where it has one. */
+/** Node's decompressors are faster. */
 const decompressors: Compressors = {
   ...compressors,
   GZIP: (bytes) => gunzipSync(bytes),
@@ -127,13 +127,13 @@ async function bufferOf(handle: FileHandle): Promise<AsyncBuffer> {
   };
 }
 
-/** Whatever the library throws, it is about the file. */
+/** Converts errors of the library, all of which concern the file. */
 async function decoding<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     const message =
-      Error.isError(error) && error.message.startsWith('parquet') ? error.message : 'it is broken';
-    throw new FileUnreadable(`it is not Parquet as it should be (${message})`);
+      Error.isError(error) && error.message.startsWith('parquet') ? error.message : 'damaged file';
+    throw new FileUnreadable(`it is not valid Parquet (${message})`);
   }
 }

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Opens a new file for writing and reading that nobody else can read. It has no name any more, so it is gone when the
- * handle is closed, however the process ends.
+ * Creates a private file for writing and reading. Its name is deleted immediately, so the file disappears when the
+ * handle is closed or the process ends.
  */
 export async function openTemporaryFile(): Promise<FileHandle> {
   const folder = await mkdtemp(join(tmpdir(), 'exportd-verify-'));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { endingsOf } from '../../../src/verify/files/read_rows.ts';
+import { extensionsOf } from '../../../src/verify/files/read_rows.ts';
 
 describe('the endings of a key', () => {
   it.each([
@@ -9,6 +9,6 @@ describe('the endings of a key', () => {
     ['20261101T100000Z-20261101T110000Z-0.3-g2.parquet', 'parquet', ''],
     ['20261101T100000Z-20261101T110000Z.constructor', '', ''],
   ])('%s', (key, format, codec) => {
-    expect(endingsOf(key)).toEqual({ format, codec });
+    expect(extensionsOf(key)).toEqual({ format, codec });
   });
 });
