@@ -38,11 +38,11 @@ export const selectEntries = (
     const name = text.replace(/\s*--.*$/, '').trim();
     const reason = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
     if (reason !== undefined) throw notSupported(reason, attr);
-    const plain = { column: text, isAggregate: false, isKey: true };
+    const defaults = { column: text, isAggregate: false, isKey: true };
     const actorEntry = Object.hasOwn(kind.entries, name) ? kind.entries[name] : undefined;
-    if (actorEntry !== undefined) return { ...plain, expression: id, actorEntry };
+    if (actorEntry !== undefined) return { ...defaults, expression: id, actorEntry };
     if (name === 'person.$delete')
-      return { ...plain, expression: buildLiteral(1), actorEntry: null, isKey: false };
+      return { ...defaults, expression: buildLiteral(1), actorEntry: null, isKey: false };
     const item = parseSelectItemAt(text, attr);
     if (item.kind === 'star' || item.kind === 'columns')
       throw notSupported('List the columns explicitly.', attr);

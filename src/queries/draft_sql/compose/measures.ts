@@ -5,7 +5,7 @@ import type { QueryTable } from './query_table.ts';
 
 interface Template {
   readonly name: string;
-  readonly plain: string;
+  readonly unconditional: string;
   /** Only over rows that match `{condition}`. */
   readonly conditional: string;
 }
@@ -14,39 +14,39 @@ const ofNumber = (name: string, call: string): Template => {
   const [aggregate = '', setting = ''] = call.split(/(?=\()/);
   return {
     name,
-    plain: `${aggregate}${setting}(toFloat({property}))`,
+    unconditional: `${aggregate}${setting}(toFloat({property}))`,
     conditional: `${aggregate}If${setting}(toFloat({property}), {condition})`,
   };
 };
 
 const ofSession = (name: string, aggregate: string): Template => ({
   name,
-  plain: `${aggregate}($session_duration)`,
+  unconditional: `${aggregate}($session_duration)`,
   conditional: `${aggregate}If($session_duration, {condition})`,
 });
 
 const templates: Readonly<Record<Measure['kind'], Template>> = {
-  count: { name: 'total', plain: 'count()', conditional: 'countIf({condition})' },
-  users: { name: 'users', plain: 'uniq(person_id)', conditional: 'uniqIf(person_id, {condition})' },
+  count: { name: 'total', unconditional: 'count()', conditional: 'countIf({condition})' },
+  users: { name: 'users', unconditional: 'uniq(person_id)', conditional: 'uniqIf(person_id, {condition})' },
   sessions: {
     name: 'sessions',
-    plain: 'uniq($session_id)',
+    unconditional: 'uniq($session_id)',
     conditional: 'uniqIf($session_id, {condition})',
   },
   per_user: {
     name: 'per_user',
-    plain: 'count() / nullIf(uniq(person_id), 0)',
+    unconditional: 'count() / nullIf(uniq(person_id), 0)',
     conditional: 'countIf({condition}) / nullIf(uniqIf(person_id, {condition}), 0)',
   },
   per_session: {
     name: 'per_session',
-    plain: 'countIf($session_id is not null) / nullIf(uniq($session_id), 0)',
+    unconditional: 'countIf($session_id is not null) / nullIf(uniq($session_id), 0)',
     conditional:
       'countIf($session_id is not null and {condition}) / nullIf(uniqIf($session_id, {condition}), 0)',
   },
   sessions_per_user: {
     name: 'sessions_per_user',
-    plain: 'uniq($session_id) / nullIf(uniqIf(person_id, $session_id is not null), 0)',
+    unconditional: 'uniq($session_id) / nullIf(uniqIf(person_id, $session_id is not null), 0)',
     conditional:
       'uniqIf($session_id, {condition}) / nullIf(uniqIf(person_id, $session_id is not null and {condition}), 0)',
   },
@@ -56,7 +56,7 @@ const templates: Readonly<Record<Measure['kind'], Template>> = {
   session_shortest: ofSession('shortest_seconds', 'min'),
   bounce_rate: {
     name: 'bounce_rate',
-    plain: 'countIf($is_bounce) / nullIf(count(), 0)',
+    unconditional: 'countIf($is_bounce) / nullIf(count(), 0)',
     conditional: 'countIf($is_bounce and {condition}) / nullIf(countIf({condition}), 0)',
   },
   average: ofNumber('average', 'avg'),
@@ -69,7 +69,7 @@ const templates: Readonly<Record<Measure['kind'], Template>> = {
   p99: ofNumber('p99', 'quantile(0.99)'),
   unique: {
     name: 'unique_values',
-    plain: 'uniq({property})',
+    unconditional: 'uniq({property})',
     conditional: 'uniqIf({property}, {condition})',
   },
 };
@@ -79,10 +79,10 @@ export const measureName = ({ kind }: Measure): string => templates[kind].name;
 
 /** A measure over all rows of a group, or over those that match a condition. */
 export function measureOf(measure: Measure, table: QueryTable, condition: Expression | null): Expression {
-  const { plain, conditional } = templates[measure.kind];
+  const { unconditional, conditional } = templates[measure.kind];
   const parts: TemplateValues = {
     ...('property' in measure ? { property: table.property(measure.property) } : {}),
     ...(condition === null ? {} : { condition }),
   };
-  return buildExpression(condition === null ? plain : conditional, parts);
+  return buildExpression(condition === null ? unconditional : conditional, parts);
 }

@@ -11,12 +11,14 @@ export class ColumnNames {
   }
 
   take(base: string): string {
-    const plain = base
+    const normalized = base
       .normalize('NFKD')
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '_')
       .replaceAll(/^_+|_+$/g, '');
-    const name = /^[a-z]/.test(plain) ? plain.slice(0, 60) : `column_${plain}`.slice(0, 60).replace(/_$/, '');
+    const name = /^[a-z]/.test(normalized)
+      ? normalized.slice(0, 60)
+      : `column_${normalized}`.slice(0, 60).replace(/_$/, '');
     for (let number = 1; ; number++) {
       const free = number === 1 ? name : `${name}_${number}`;
       if (this.#taken.has(free)) continue;
