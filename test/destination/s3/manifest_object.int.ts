@@ -100,7 +100,7 @@ describe('the manifest of an interval', () => {
 
   it('is written to a server that knows no conditional writes', async () => {
     const told: string[] = [];
-    const simple = { ...unconditional(requests), tell: ({ type }: { type: string }) => told.push(type) };
+    const simple = { ...unconditional(requests), report: ({ type }: { type: string }) => told.push(type) };
     expect(await put('simple.json', manifest(1), simple)).toEqual({ verified: true });
     expect(await put('simple.json', manifest(2), simple)).toEqual({ verified: true });
     expect(told).toEqual(['NotImplemented', 'NotImplemented']);

@@ -107,7 +107,7 @@ describe('a multipart upload', () => {
 
   it('is completed by a server that knows no conditional writes', async () => {
     const told: string[] = [];
-    const simple = { ...unconditional(requests), tell: ({ type }: { type: string }) => told.push(type) };
+    const simple = { ...unconditional(requests), report: ({ type }: { type: string }) => told.push(type) };
     const { upload, parts } = await uploadTo('simple', simple);
     await upload.complete(parts, length, signal);
     expect(told).toEqual(['NotImplemented']);
