@@ -29,7 +29,7 @@ type TemplateBraces = { open: number };
 
 /** Splits a query text into tokens. The last token is `end`, or `invalid` at the first lexical error. */
 export function tokenize(queryText: QueryText): readonly Token[] {
-  return new Lexer(queryText).all();
+  return new Lexer(queryText).tokenize();
 }
 
 class Lexer {
@@ -38,21 +38,21 @@ class Lexer {
   readonly #tokens: Token[] = [];
   /** Template strings whose expressions are being read, innermost last. */
   readonly #templates: TemplateBraces[] = [];
-  #at = 0;
+  #position = 0;
 
   constructor(queryText: QueryText) {
     this.#source = queryText;
     this.#text = queryText.text;
   }
 
-  all(): readonly Token[] {
+  tokenize(): readonly Token[] {
     try {
       for (;;) {
         this.#match(whitespaceAndComments);
-        if (this.#at >= this.#text.length) break;
+        if (this.#position >= this.#text.length) break;
         this.#next();
       }
-      this.#push('end', this.#at);
+      this.#push('end', this.#position);
     } catch (error) {
       if (!(error instanceof DialectError)) throw error;
       this.#tokens.push({
@@ -67,61 +67,61 @@ class Lexer {
   }
 
   #next(): void {
-    const start = this.#at;
+    const start = this.#position;
     const first = this.#text[start] ?? '';
     if (first === "'" || first === '"' || first === '`') {
       this.#quoted(first);
       return;
     }
     if ((first === 'f' || first === 'F') && this.#text[start + 1] === "'") {
-      this.#at += 2;
+      this.#position += 2;
       this.#push('template_start', start);
       this.#templateText();
       return;
     }
-    if (/[0-9]/.test(first) || (first === '.' && this.#beginsNumber())) {
+    if (/[0-9]/.test(first) || (first === '.' && this.#startsNumber())) {
       this.#number();
       return;
     }
     if (this.#match(word)) {
-      const text = this.#text.slice(start, this.#at);
-      this.#tokens.push({ kind: 'word', text, upper: text.toUpperCase(), start, end: this.#at });
+      const text = this.#text.slice(start, this.#position);
+      this.#tokens.push({ kind: 'word', text, upper: text.toUpperCase(), start, end: this.#position });
       return;
     }
     if (this.#text.startsWith('/*', start))
       throw this.#error('This comment is not closed.', start, start + 2, 'Close it with `*/`.');
-    if (!this.#match(symbol)) throw this.#stranger(start);
+    if (!this.#match(symbol)) throw this.#unknownCharacter(start);
     this.#push('symbol', start);
     this.#countBraces();
   }
 
   #quoted(quote: string): void {
-    const start = this.#at;
+    const start = this.#position;
     const { value, end } = readQuoted(this.#source, start, quote);
-    this.#at = end;
+    this.#position = end;
     this.#tokens.push({ kind: quote === "'" ? 'string' : 'quoted_name', text: value, start, end });
   }
 
   /** A dot starts a number unless it directly follows a value: `t.1`, `f(x).1`. */
-  #beginsNumber(): boolean {
-    if (!/[0-9]/.test(this.#text[this.#at + 1] ?? '')) return false;
+  #startsNumber(): boolean {
+    if (!/[0-9]/.test(this.#text[this.#position + 1] ?? '')) return false;
     const previous = this.#tokens.at(-1);
-    if (previous?.end !== this.#at) return true;
+    if (previous?.end !== this.#position) return true;
     return previous.kind === 'symbol' && ![')', ']', '}'].includes(previous.text);
   }
 
   #number(): void {
-    const start = this.#at;
+    const start = this.#position;
     const previous = this.#tokens.at(-1);
-    const isMember = previous?.kind === 'symbol' && (previous.text === '.' || previous.text === '?.');
-    const matched = isMember ? this.#match(digits) : this.#match(hexadecimal) || this.#match(decimal);
-    const end = this.#at;
+    const followsDot = previous?.kind === 'symbol' && (previous.text === '.' || previous.text === '?.');
+    const matched = followsDot ? this.#match(digits) : this.#match(hexadecimal) || this.#match(decimal);
+    const end = this.#position;
     if (!matched || this.#match(word)) {
-      const found = this.#text.slice(start, this.#at);
+      const found = this.#text.slice(start, this.#position);
       throw this.#error(
         `\`${found}\` is neither a number nor a name.`,
         start,
-        Math.max(end, this.#at),
+        Math.max(end, this.#position),
         'Write a name that starts with a digit in backticks.',
       );
     }
@@ -130,11 +130,11 @@ class Lexer {
 
   /** Reads the text of a template string up to an expression or the closing quote. */
   #templateText(): void {
-    const start = this.#at;
+    const start = this.#position;
     const { value, end } = readQuoted(this.#source, start - 1, "'", '{');
     const closed = this.#text[end - 1] === "'";
     this.#tokens.push({ kind: 'template_text', text: value, start, end: end - 1 });
-    this.#at = end;
+    this.#position = end;
     if (closed) {
       this.#push('template_end', end - 1);
       return;
@@ -158,17 +158,17 @@ class Lexer {
   }
 
   #match(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#at;
+    pattern.lastIndex = this.#position;
     if (!pattern.test(this.#text)) return false;
-    this.#at = pattern.lastIndex;
+    this.#position = pattern.lastIndex;
     return true;
   }
 
   #push(kind: 'number' | 'symbol' | 'template_start' | 'template_end' | 'end', start: number): void {
-    this.#tokens.push({ kind, text: this.#text.slice(start, this.#at), start, end: this.#at });
+    this.#tokens.push({ kind, text: this.#text.slice(start, this.#position), start, end: this.#position });
   }
 
-  #stranger(start: number): DialectError {
+  #unknownCharacter(start: number): DialectError {
     const character = String.fromCodePoint(this.#text.codePointAt(start) ?? 0);
     return this.#error(
       `The character \`${character}\` has no meaning here.`,

@@ -68,7 +68,7 @@ function firstLineEnd(text: string, start: number): number {
 }
 
 /** Quotes a string so that {@link readQuoted} reads it back. */
-export function writeQuoted(text: string, quote: string, stop?: string): string {
+export function quoteString(text: string, quote: string, stop?: string): string {
   return `${quote}${escapeQuoted(text, quote, stop)}${quote}`;
 }
 

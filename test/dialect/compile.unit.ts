@@ -104,10 +104,10 @@ describe('limits', () => {
       'SELECT 1 LIMIT 100 OFFSET 0.5',
       '101',
     ],
-  ])('%s', (query, bounds, printed, asked) => {
+  ])('%s', (query, bounds, printed, boundLimit) => {
     const compiled = compile(query);
     expect(compiled).toMatchObject({ ...bounds, printed });
-    expect(compiled.parameters).toContain(asked);
+    expect(compiled.parameters).toContain(boundLimit);
   });
 
   it('apply to each query of a UNION and to the whole', () => {

@@ -45,20 +45,20 @@ async function outcomeOf({ sql, parameters }: CompiledStatement, atMost = '1min'
 
 describe('random calls of all functions with values at the limits of their types', () => {
   it('return rows, or an error message without values', async () => {
-    const found = { rows: 0, refused: 0 };
+    const counts = { rows: 0, rejected: 0 };
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (draw) => {
         const calls = new RandomCalls((bound) => draw(fc.nat, { max: bound - 1 }));
         const statement = compiled(calls.query());
         if (statement === undefined) return;
         const end = await outcomeOf(statement, '1s');
-        found[end === 'rows' ? 'rows' : 'refused'] += 1;
+        counts[end === 'rows' ? 'rows' : 'rejected'] += 1;
         expect(end).toMatch(/^(rows|timeout|[A-Z][^"]+\. \(SQLSTATE [0-9A-Z]{5}\))$/);
       }),
       { numRuns: randomCases(400) },
     );
-    expect(found.rows).toBeGreaterThan(100);
-    expect(found.rows).toBeGreaterThan(found.refused);
+    expect(counts.rows).toBeGreaterThan(100);
+    expect(counts.rows).toBeGreaterThan(counts.rejected);
   });
 
   it.each([

@@ -12,12 +12,12 @@ export async function rowsOf(
   const { sql, parameters, columns } = compileQuery(query, project, options);
   const rows = await inTransaction(pool, async (connection) => {
     await connection.query(`set transaction read only; set local statement_timeout = '20s'`);
-    const answer = await connection.query<unknown[]>({
+    const result = await connection.query<unknown[]>({
       text: sql,
       values: [...parameters],
       rowMode: 'array',
     });
-    return answer.rows;
+    return result.rows;
   });
   return rows.map((row) =>
     row.map((value, index) => {

@@ -6,7 +6,7 @@ import { commaList, identifier, sql, type Sql } from '../sql.ts';
 import { isComposite, nameOfType, type Type } from '../types.ts';
 import type { Compiler } from './compiler.ts';
 import { defaultOf, fromJson } from './json_values.ts';
-import { columnName } from './field_access.ts';
+import { defaultColumnName } from './field_access.ts';
 
 /** The columns of ARRAY JOIN: one row per index of the parallel arrays. @throws DialectError */
 export function compileArrayJoin(
@@ -15,7 +15,7 @@ export function compileArrayJoin(
   scope: Scope,
 ): ReadonlyMap<string, Value> {
   const arrays = arrayJoin.items.map((item) => ({
-    name: columnName(item) ?? printExpression(item),
+    name: defaultColumnName(item) ?? printExpression(item),
     node: item,
     ...arrayOf(compiler, item, { ...scope, context: 'ARRAY JOIN' }),
   }));

@@ -4,11 +4,11 @@ import { optionalColumn } from '../resolve/query_relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { commaList, identifier, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { distinctOnRows } from './distinct_on.ts';
-import { comparedColumns, type JoinComparison, type JoinConditions } from './join_conditions.ts';
+import { compareColumns, type JoinComparison, type JoinConditions } from './join_conditions.ts';
 import { postgresType } from './json_values.ts';
-import { sortable } from './order_items.ts';
+import { sortKey } from './order_items.ts';
 import { unchanged, type SingleMatchRows, type MatchSides } from './single_match_rows.ts';
-import { columnIn } from './using_columns.ts';
+import { asColumn } from './using_columns.ts';
 
 /**
  * ASOF: each row with its closest match. The searched side is reduced to one row per value, and its rows are
@@ -30,19 +30,19 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
     identifier('positions'),
   ];
   const conditions = [
-    ...comparedColumns(on.keys, unchanged, (column) => rows.columnOf(ofKeys, column), scope),
+    ...compareColumns(on.keys, unchanged, (column) => rows.columnOf(ofKeys, column), scope),
     sql`${ofKeys}.${values} is not null`,
     ...on.ofLeft,
   ];
   // Cast to the declared type, so that PostgreSQL does not convert the array for each row.
-  const typed = sql`(${rows.column(columnIn(right)).sql})::${postgresType(right.type)}`;
-  const value = sortable(typed, right.type);
+  const typed = sql`(${rows.column(asColumn(right)).sql})::${postgresType(right.type)}`;
+  const value = sortKey(typed, right.type);
   const keys = on.keys.map((key) => key.right);
   const keysOfRow = keys.map((key) => {
-    const { sql: fragment, type } = rows.column(columnIn(key));
-    return sortable(fragment, type);
+    const { sql: fragment, type } = rows.column(asColumn(key));
+    return sortKey(fragment, type);
   });
-  const closest = closestIn(sql`${ofKeys}.${values}`, operator, sortable(left.sql, left.type));
+  const closest = closestIn(sql`${ofKeys}.${values}`, operator, sortKey(left.sql, left.type));
   return {
     searchedColumn: (column) =>
       join.type === 'left' ? optionalColumn(rows.column(column)) : rows.column(column),

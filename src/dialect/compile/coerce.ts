@@ -96,7 +96,7 @@ const readNumber = (text: string): Value | undefined =>
     : undefined;
 
 /** A boolean from a boolean or number, as in ClickHouse. @throws DialectError for other types */
-export function condition(value: Value, node: Node, statement: Statement): Sql {
+export function toCondition(value: Value, node: Node, statement: Statement): Sql {
   if (value.type.kind === 'boolean') return value.sql;
   if (isNumber(value.type)) return sql`(${value.sql} <> 0)`;
   if (value.type.kind === 'null') return sql`null::bool`;

@@ -5,8 +5,8 @@ import { derive, type Value } from '../resolve/value.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
 import { commonType, isNumber, nameOfType, scalar, type Type } from '../types.ts';
 import { coerce, readConstant } from './coerce.ts';
-import type { Use } from './compiler.ts';
-import { patternOf } from './regular_expressions.ts';
+import type { ExpressionUse } from './compiler.ts';
+import { toPostgresPattern } from './regular_expressions.ts';
 
 export type OrderOperator = '=' | '!=' | '<' | '<=' | '>' | '>=';
 export type MatchOperator = Extract<
@@ -15,7 +15,7 @@ export type MatchOperator = Extract<
 >;
 
 /** The operands of a comparison and its node. */
-export interface Comparands {
+export interface ComparisonOperands {
   readonly left: Value;
   readonly right: Value;
   readonly node: Node;
@@ -27,8 +27,8 @@ export interface Comparands {
  */
 export function compareValues(
   operator: OrderOperator,
-  sides: Comparands,
-  use: Use,
+  sides: ComparisonOperands,
+  use: ExpressionUse,
   statement: Statement,
 ): Value {
   const boolean = (fragment: Sql, nullable = false): Value =>
@@ -38,7 +38,7 @@ export function compareValues(
     if (sides.right.constant === null || sides.left.constant === null)
       return boolean(operator === '=' ? sql`(${other.sql} is null)` : sql`(${other.sql} is not null)`);
   }
-  const { left, right, type } = comparable(sides, statement);
+  const { left, right, type } = toComparable(sides, statement);
   const nullables = [sides.left, sides.right].filter((side) => side.type.nullable).length;
   const collation =
     type.kind === 'string' && operator !== '=' && operator !== '!=' ? sql` collate "C"` : sql``;
@@ -52,8 +52,8 @@ export function compareValues(
 }
 
 /** Converts both sides to a type that PostgreSQL can compare. @throws DialectError if there is none */
-export function comparable(
-  { left, right, node }: Comparands,
+export function toComparable(
+  { left, right, node }: ComparisonOperands,
   statement: Statement,
 ): { readonly left: Sql; readonly right: Sql; readonly type: Type } {
   const readLeft = left.type.kind === right.type.kind ? undefined : readConstant(left, right.type, statement);
@@ -103,8 +103,8 @@ const matches: Readonly<Record<MatchOperator, string>> = {
 /** LIKE, ILIKE and regular expressions. Null never matches; negations of null are true. */
 export function matchValues(
   operator: MatchOperator,
-  { left, right, node }: Comparands,
-  use: Use,
+  { left, right, node }: ComparisonOperands,
+  use: ExpressionUse,
   statement: Statement,
 ): Value {
   const text = ({ type, sql: fragment }: Value): Sql => {
@@ -117,7 +117,8 @@ export function matchValues(
     );
   };
   const isPattern = operator.includes('~');
-  const wanted = isPattern && right.type.kind === 'string' ? patternOf(right, node, statement) : text(right);
+  const wanted =
+    isPattern && right.type.kind === 'string' ? toPostgresPattern(right, node, statement) : text(right);
   const plain = sql`(${text(left)} ${rawSql(matches[operator])} ${wanted})`;
   const nullable = left.type.nullable || right.type.nullable;
   const negated = operator.startsWith('not') || operator.startsWith('!');

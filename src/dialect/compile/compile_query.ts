@@ -9,7 +9,7 @@ import { QueryText } from '../query_text.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
 import { rowBounds } from './limits.ts';
-import { followedByTotals } from './totals.ts';
+import { appendTotals } from './totals.ts';
 import { compileAnyQuery, compiler, topScope } from './query_compiler.ts';
 
 /** Row limits of a query result. */
@@ -82,9 +82,7 @@ export function compileQuery(
       ? compiled.sql
       : sql`select * from (${compiled.sql}) as bounded limit ${bind(String(bounded.rowCap), 'int8')}`;
   const withTotals =
-    compiled.totals === undefined
-      ? capped
-      : followedByTotals(capped, compiled.totals, compiled.columns.length);
+    compiled.totals === undefined ? capped : appendTotals(capped, compiled.totals, compiled.columns.length);
   // Parenthesized, because the query may start with its own WITH.
   const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
   const whole = common.length === 0 ? withTotals : sql`with ${commaList(common)} (${withTotals})`;

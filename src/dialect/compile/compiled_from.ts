@@ -15,7 +15,7 @@ export interface CompiledFrom {
 }
 
 /** The names of one side of a join with all columns mapped. */
-export function mappedNames(
+export function mapColumns(
   { relations, usingColumns }: CompiledFrom,
   map: (column: Column) => Column,
 ): Pick<CompiledFrom, 'relations' | 'usingColumns'> {

@@ -8,7 +8,7 @@ import type { Type } from '../types.ts';
  * How an expression is used. In a filter null is equivalent to false, so plain comparisons that can use an index
  * suffice. Joins always compare plainly.
  */
-export type Use = 'value' | 'filter' | 'join';
+export type ExpressionUse = 'value' | 'filter' | 'join';
 
 /** A compiled query; its columns are called `c1`, `c2`, …. */
 export interface CompiledQuery {
@@ -30,9 +30,9 @@ export interface CompiledColumn {
 
 /** The mutually recursive compilation rules. They are injected, so that files do not import in a circle. */
 export interface Compiler {
-  readonly value: (node: Expression, scope: Scope, use?: Use) => Value;
+  readonly value: (node: Expression, scope: Scope, use?: ExpressionUse) => Value;
   /** Compiles a subquery, which cannot see the rows of the outer query. @throws DialectError for WITH TOTALS */
   readonly query: (query: Query, scope: Scope) => CompiledQuery;
 }
 
-export const outputName = (position: number): Sql => identifier(`c${position}`);
+export const columnAlias = (position: number): Sql => identifier(`c${position}`);

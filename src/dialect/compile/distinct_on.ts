@@ -2,7 +2,7 @@ import type { Projection } from '../resolve/projection.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
 import type { CompiledFrom } from './compiled_from.ts';
-import { sortable } from './order_items.ts';
+import { sortKey } from './order_items.ts';
 
 /**
  * The first row per combination of keys, by DISTINCT ON. Rows are ordered by the query's ORDER BY, then by the
@@ -17,7 +17,7 @@ export function distinctOnRows(
   const order = orderOf(rows, from, keys);
   const source = sourceOf(from, conditions);
   if (order.length === 0) return sql`select distinct ${rows.selected}${source}`;
-  const by = keys.map(({ sql: fragment, type }) => sortable(fragment, type));
+  const by = keys.map(({ sql: fragment, type }) => sortKey(fragment, type));
   return sql`select distinct on (${commaList(by)}) ${rows.selected}${source} order by ${commaList([...by, ...order])}`;
 }
 
@@ -33,7 +33,7 @@ function orderOf(rows: Projection, { relations }: CompiledFrom, keys: readonly V
   const others = rows.columns.filter(({ sql: fragment }) => !known.has(fragment.key));
   if (others.length === 0) return [];
   const ordinals = relations.flatMap((relation) => relation.ordinal?.() ?? []);
-  return [...ordinals, ...others.map(({ sql: fragment, type }) => sortable(fragment, type))];
+  return [...ordinals, ...others.map(({ sql: fragment, type }) => sortKey(fragment, type))];
 }
 
 function sourceOf(from: CompiledFrom, conditions: readonly Sql[]): Sql {

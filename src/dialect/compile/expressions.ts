@@ -6,10 +6,10 @@ import { commaList, joinSql, sql } from '../sql.ts';
 import { nameOfType, scalar, withNull } from '../types.ts';
 import { arithmeticValue, negatedValue } from './arithmetic.ts';
 import { castValue, typeOfName } from './casts.ts';
-import { condition, unify } from './coerce.ts';
+import { toCondition, unify } from './coerce.ts';
 import { compareValues, matchValues, type MatchOperator, type OrderOperator } from './comparisons.ts';
 import { arrayValue, dictionaryValue, sliceValue, tupleValue } from './collections.ts';
-import { type Compiler, outputName, type Use } from './compiler.ts';
+import { type Compiler, columnAlias, type ExpressionUse } from './compiler.ts';
 import { callValue } from './functions/calls.ts';
 import { intervalValue } from './intervals.ts';
 import { literalValue, stringValue } from './literals.ts';
@@ -23,7 +23,12 @@ import { toStringSql } from './to_string.ts';
  * Compiles an expression. In a grouping query, an expression equal to a key becomes the column of that key.
  * @throws DialectError
  */
-export function expressionValue(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
+export function expressionValue(
+  compiler: Compiler,
+  node: Expression,
+  scope: Scope,
+  use: ExpressionUse,
+): Value {
   const windowSubqueryColumn = windowSubqueryValue(compiler, node, scope, use);
   if (windowSubqueryColumn !== undefined) return windowSubqueryColumn;
   const value = compileNode(compiler, node, scope, use);
@@ -42,7 +47,7 @@ export function expressionValue(compiler: Compiler, node: Expression, scope: Sco
   return { sql: key.sql, type: key.type, traits: { ...value.traits, column: null } };
 }
 
-function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
+function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: ExpressionUse): Value {
   const { statement } = scope;
   const value = (inner: Expression): Value => compiler.value(inner, scope);
   switch (node.kind) {
@@ -171,16 +176,16 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Us
   }
 }
 
-function notValue(compiler: Compiler, operand: Expression, scope: Scope, use: Use): Value {
+function notValue(compiler: Compiler, operand: Expression, scope: Scope, use: ExpressionUse): Value {
   const value = compiler.value(operand, scope, use === 'join' ? 'join' : 'value');
-  const fragment = sql`(not ${condition(value, operand, scope.statement)})`;
+  const fragment = sql`(not ${toCondition(value, operand, scope.statement)})`;
   return derive(fragment, scalar('boolean', value.type.nullable), [value]);
 }
 
-function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: Use): Value {
+function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: ExpressionUse): Value {
   const values = node.operands.map((operand) => {
     const value = compiler.value(operand, scope, use);
-    return { ...value, sql: condition(value, operand, scope.statement) };
+    return { ...value, sql: toCondition(value, operand, scope.statement) };
   });
   const word = node.operator === 'and' ? ' and ' : ' or ';
   const fragment = sql`(${joinSql(
@@ -197,7 +202,7 @@ function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: Use)
   );
 }
 
-function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use: Use): Value {
+function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use: ExpressionUse): Value {
   const { operator } = node;
   if (operator === 'in cohort' || operator === 'not in cohort')
     throw scope.statement.error(
@@ -233,7 +238,7 @@ function caseValue(compiler: Compiler, node: Case, scope: Scope): Value {
     const test: Expression =
       subject === null ? when : { kind: 'comparison', operator: '=', left: subject, right: when, start, end };
     const value = compiler.value(test, scope, 'filter');
-    return { ...value, sql: condition(value, when, statement) };
+    return { ...value, sql: toCondition(value, when, statement) };
   });
   const otherwise: Expression = node.otherwise ?? { kind: 'null', start: node.start, end: node.end };
   const nodes = [...node.branches.map(({ then }) => then), otherwise];
@@ -270,7 +275,7 @@ function subqueryValue(compiler: Compiler, node: Subquery, scope: Scope): Value 
   if (query.columns.length === 1)
     return derive(sql`(select ${alias}.c1 from (${query.sql}) as ${alias} limit 1)`, withNull(only.type));
   const items = query.columns.map((column, index) =>
-    derive(sql`${alias}.${outputName(index + 1)}`, column.type),
+    derive(sql`${alias}.${columnAlias(index + 1)}`, column.type),
   );
   const tuple = tupleValue(items);
   return derive(sql`(select ${tuple.sql} from (${query.sql}) as ${alias} limit 1)`, withNull(tuple.type));

@@ -19,7 +19,7 @@ export function fieldValue(compiler: Compiler, field: Field, scope: Scope): Valu
   if (resolved.kind === 'expression') {
     const { expression } = resolved;
     const inside: Scope = { ...scope, expandingAliases: [...scope.expandingAliases, expression] };
-    scope.statement.countExpansion(field);
+    scope.statement.countAliasExpansion(field);
     const value = scope.statement.aliasCache.getOrCompile(expression, inside, () =>
       compiler.value(expression, inside),
     );
@@ -175,7 +175,7 @@ function accessTupleItem(
 }
 
 /** The name of a column without an alias: the last name of its path. Keys inside JSON are joined by `__`. */
-export function columnName(expression: Expression): string | null {
+export function defaultColumnName(expression: Expression): string | null {
   if (expression.kind === 'alias') return expression.name.text;
   if (expression.kind === 'index' && expression.index.kind === 'string') {
     const before = pathInJson(expression.object);

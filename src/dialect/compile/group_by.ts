@@ -3,7 +3,7 @@ import type { Grouping, Scope } from '../resolve/scope.ts';
 import { commaList, rawSql, sql, type Sql } from '../sql.ts';
 import type { Value } from '../resolve/value.ts';
 import type { Compiler } from './compiler.ts';
-import { keysOfAll } from './group_by_all.ts';
+import { groupByAllKeys } from './group_by_all.ts';
 import { resolveOrdinal } from './select_items.ts';
 
 /** The GROUP BY clause; adds its keys to `grouping`. @throws DialectError */
@@ -41,7 +41,7 @@ export function groupSql(
   const plain = groupBy.items.flatMap((item) => (item.kind === 'grouping_set' ? [] : [item]));
   switch (groupBy.mode) {
     case 'all': {
-      const keys = keysOfAll(compiler, select, rows);
+      const keys = groupByAllKeys(compiler, select, rows);
       return keys.length === 0 ? sql`` : sql` group by ${commaList(keys.map(position))}`;
     }
     case 'plain':

@@ -11,7 +11,7 @@ import { selectItems } from './select_items.ts';
  * The keys of GROUP BY ALL: the columns of SELECT, and of columns with aggregates the largest subexpressions without
  * one.
  */
-export function keysOfAll(compiler: Compiler, select: Select, rows: Scope): readonly Value[] {
+export function groupByAllKeys(compiler: Compiler, select: Select, rows: Scope): readonly Value[] {
   const scope: Scope = { ...rows, grouping: new Grouping(sql`nothing`) };
   return selectItems(compiler, select, scope).flatMap(({ value, node }) =>
     keysIn(compiler, value, node, scope),
@@ -30,8 +30,8 @@ function keysIn(compiler: Compiler, value: Value, node: Node, scope: Scope): rea
 }
 
 /** Nodes that consist of expressions but are not expressions. */
-const joining: ReadonlySet<Node['kind']> = new Set(['branch', 'entry']);
-const noValues: ReadonlySet<Node['kind']> = new Set([
+const wrapperKinds: ReadonlySet<Node['kind']> = new Set(['branch', 'entry']);
+const nonValueKinds: ReadonlySet<Node['kind']> = new Set([
   'name',
   'type',
   'named_type',
@@ -40,9 +40,10 @@ const noValues: ReadonlySet<Node['kind']> = new Set([
   'order_item',
 ]);
 
-const isValue = (node: Node): node is Expression => !joining.has(node.kind) && !noValues.has(node.kind);
+const isValue = (node: Node): node is Expression =>
+  !wrapperKinds.has(node.kind) && !nonValueKinds.has(node.kind);
 
 const partsOf = (node: Node): readonly Expression[] =>
   childrenOf(node).flatMap((child) =>
-    joining.has(child.kind) ? partsOf(child) : isValue(child) ? [child] : [],
+    wrapperKinds.has(child.kind) ? partsOf(child) : isValue(child) ? [child] : [],
   );

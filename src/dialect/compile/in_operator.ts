@@ -3,8 +3,8 @@ import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { scalar, type Type, withNull } from '../types.ts';
-import { comparable } from './comparisons.ts';
-import { type Compiler, outputName, type Use } from './compiler.ts';
+import { toComparable } from './comparisons.ts';
+import { type Compiler, columnAlias, type ExpressionUse } from './compiler.ts';
 import { defaultOf, fromJson } from './json_values.ts';
 import { subqueryOf } from './subqueries.ts';
 
@@ -16,7 +16,12 @@ export interface InExpression {
 }
 
 /** `x IN (1, 2)`, `x IN (SELECT …)` and their negations. Null is in a list that contains null. */
-export function inValue(compiler: Compiler, inExpression: InExpression, scope: Scope, use: Use): Value {
+export function inValue(
+  compiler: Compiler,
+  inExpression: InExpression,
+  scope: Scope,
+  use: ExpressionUse,
+): Value {
   const { right } = inExpression;
   if (right.kind === 'subquery') return inQuery(compiler, inExpression, scope, use);
   const left = compiler.value(inExpression.left, scope);
@@ -47,7 +52,7 @@ function inValues(
   values: readonly Value[],
   { right, negated }: InExpression,
   scope: Scope,
-  use: Use,
+  use: ExpressionUse,
 ): Value {
   const { statement } = scope;
   const known = values.filter(({ constant }) => constant !== null);
@@ -55,11 +60,11 @@ function inValues(
   const equalities = known.map((value) => {
     const rows = itemPairs(left, value);
     if (rows === null) {
-      const sides = comparable({ left, right: value, node: right }, statement);
+      const sides = toComparable({ left, right: value, node: right }, statement);
       return { left: sides.left, right: sides.right };
     }
     const compared = rows.map(([first, second]) =>
-      comparable({ left: first, right: second, node: right }, statement),
+      toComparable({ left: first, right: second, node: right }, statement),
     );
     return {
       left: sql`(${commaList(compared.map((side) => side.left))})`,
@@ -100,7 +105,7 @@ function withNullSemantics(
   from: readonly Value[],
   nullable: boolean,
   negated: boolean,
-  use: Use,
+  use: ExpressionUse,
 ): Value {
   if (!nullable) return derive(negated ? sql`(not ${found})` : found, scalar('boolean'), from);
   if (negated) return derive(sql`(${found} is not true)`, scalar('boolean'), from);
@@ -112,13 +117,13 @@ function inArray(left: Value, array: Value, { right, negated }: InExpression, sc
   const item: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
   const name = rawSql(`member_${scope.lambdaDepth}`);
   const element = derive(fromJson(sql`${name}.value`, sql`(${name}.value #>> '{}')`, item), item);
-  const sides = comparable({ left, right: element, node: right }, scope.statement);
+  const sides = toComparable({ left, right: element, node: right }, scope.statement);
   const found = sql`exists (select from jsonb_array_elements(${array.sql}) as ${name}
     where ${sides.left} is not distinct from ${sides.right})`;
   return withNullSemantics(found, [left, array], false, negated, 'value');
 }
 
-function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, use: Use): Value {
+function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, use: ExpressionUse): Value {
   const { left, right, negated } = inExpression;
   if (right.kind !== 'subquery') throw new Error('Not a query.');
   const query = subqueryOf(compiler, right.query, scope);
@@ -126,14 +131,14 @@ function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, u
   const values = items.map((item) => compiler.value(item, scope));
   if (values.length !== query.columns.length)
     throw scope.statement.error(
-      `IN compares ${counted(values.length)} with a subquery of ${counted(query.columns.length)}.`,
+      `IN compares ${columnCount(values.length)} with a subquery of ${columnCount(query.columns.length)}.`,
       right,
     );
   const { alias } = query;
   const sides = values.map((value, index) => {
     const type = query.columns[index]?.type ?? scalar('null', true);
-    const column = derive(sql`${alias}.${outputName(index + 1)}`, type);
-    const compared = comparable({ left: value, right: column, node: right }, scope.statement);
+    const column = derive(sql`${alias}.${columnAlias(index + 1)}`, type);
+    const compared = toComparable({ left: value, right: column, node: right }, scope.statement);
     return { ...compared, isLeftNullable: value.type.nullable, isRightNullable: type.nullable };
   });
   const rows = sides.flatMap((side) =>
@@ -172,4 +177,4 @@ function withNulls({ left, right, type }: Sides): readonly Pick<Sides, 'left' | 
   ];
 }
 
-const counted = (count: number): string => `${count} ${count === 1 ? 'column' : 'columns'}`;
+const columnCount = (count: number): string => `${count} ${count === 1 ? 'column' : 'columns'}`;

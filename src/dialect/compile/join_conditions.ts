@@ -5,12 +5,12 @@ import type { Column, Relation } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import type { Sql } from '../sql.ts';
-import { condition } from './coerce.ts';
-import { comparable, compareValues } from './comparisons.ts';
+import { toCondition } from './coerce.ts';
+import { toComparable, compareValues } from './comparisons.ts';
 import type { CompiledFrom } from './compiled_from.ts';
 import type { Compiler } from './compiler.ts';
 import { conjunctsOf } from './conjuncts.ts';
-import { columnIn, sidesOf } from './using_columns.ts';
+import { asColumn, usingOperands } from './using_columns.ts';
 
 /** Comparison operators of joins, with the operator for exchanged sides. */
 const exchanged = { '=': '=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const;
@@ -51,7 +51,7 @@ export function joinConditions(
   const found = { left: [] as Sql[], right: [] as Sql[], all: [] as Sql[] };
   const others: Node[] = [];
   const add = (sides: JoinComparison): void => {
-    const { left: one, right: other, type } = comparable(sides, statement);
+    const { left: one, right: other, type } = toComparable(sides, statement);
     const inType = (value: Value, fragment: Sql): Value => derive(fragment, type, [value]);
     const comparison = { ...sides, left: inType(sides.left, one), right: inType(sides.right, other) };
     comparisons.push(comparison);
@@ -60,7 +60,7 @@ export function joinConditions(
   if (constraint?.kind === 'using')
     constraint.columns.forEach((name, index) => {
       const isClosest = strictness === 'asof' && index === constraint.columns.length - 1;
-      add({ ...sidesOf(left, right, name, statement), operator: isClosest ? '>=' : '=' });
+      add({ ...usingOperands(left, right, name, statement), operator: isClosest ? '>=' : '=' });
     });
   const inside: Scope = { ...scope, context: 'JOIN', aliases: new Map() };
   for (const node of constraint?.kind === 'on' ? conjunctsOf(constraint.condition) : []) {
@@ -70,7 +70,7 @@ export function joinConditions(
       continue;
     }
     const { value, side } = sidedValue(compiler, node, left, right, inside);
-    const fragment = condition(value, node, statement);
+    const fragment = toCondition(value, node, statement);
     found.all.push(fragment);
     if (side === 'both') others.push(node);
     else found[side ?? 'left'].push(fragment);
@@ -86,18 +86,18 @@ export function joinConditions(
 }
 
 /** Whether equalities are the only conditions on both sides. */
-export const isByKeys = ({ keys, inequalities, others }: JoinConditions): boolean =>
+export const hasOnlyKeyConditions = ({ keys, inequalities, others }: JoinConditions): boolean =>
   keys.length > 0 && inequalities.length === 0 && others.length === 0;
 
 /** Comparisons whose operands are read as columns of inner queries. */
-export function comparedColumns(
+export function compareColumns(
   comparisons: readonly JoinComparison[],
   leftColumn: (column: Column) => Column,
   rightColumn: (column: Column) => Column,
   { statement }: Scope,
 ): readonly Sql[] {
   const read = (value: Value, as: (column: Column) => Column): Value => {
-    const { sql: fragment, type } = as(columnIn(value));
+    const { sql: fragment, type } = as(asColumn(value));
     return derive(fragment, type, [value]);
   };
   return comparisons.map(({ operator, left, right, node }) => {

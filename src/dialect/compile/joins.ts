@@ -2,12 +2,12 @@ import type { Join } from '../ast.ts';
 import { optionalColumn } from '../resolve/query_relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { joinSql, rawSql, sql, type Sql } from '../sql.ts';
-import { condition } from './coerce.ts';
+import { toCondition } from './coerce.ts';
 import { compareValues } from './comparisons.ts';
-import { parenthesized, type CompiledFrom, mappedNames } from './compiled_from.ts';
+import { parenthesized, type CompiledFrom, mapColumns } from './compiled_from.ts';
 import type { Compiler } from './compiler.ts';
 import { compileSingleMatchJoin } from './single_match_joins.ts';
-import { usingColumn, sidesOf } from './using_columns.ts';
+import { usingColumn, usingOperands } from './using_columns.ts';
 
 /**
  * Maximum number of tables in one FROM. PostgreSQL plans 20 in half a second, 30 in two and 80 in nine, and seldom
@@ -35,8 +35,8 @@ export function compileJoin(
   if (join.strictness !== null && join.strictness !== 'all')
     return compileSingleMatchJoin(compiler, join, join.strictness, left, right, scope);
   const { type, constraint } = join;
-  const leftNames = type === 'right' || type === 'full' ? mappedNames(left, optionalColumn) : left;
-  const rightNames = type === 'left' || type === 'full' ? mappedNames(right, optionalColumn) : right;
+  const leftNames = type === 'right' || type === 'full' ? mapColumns(left, optionalColumn) : left;
+  const rightNames = type === 'left' || type === 'full' ? mapColumns(right, optionalColumn) : right;
   const relations = [...leftNames.relations, ...rightNames.relations];
   const usingColumns = new Map([...rightNames.usingColumns, ...leftNames.usingColumns]);
   const words = rawSql(`${type} join`);
@@ -54,11 +54,11 @@ export function compileJoin(
       aliases: new Map(),
     };
     const value = compiler.value(constraint.condition, inside, 'join');
-    const on = condition(value, constraint.condition, statement);
+    const on = toCondition(value, constraint.condition, statement);
     return { relations, usingColumns, ...joined(sql` on ${on}`) };
   }
   const conditions = constraint.columns.map((name) => {
-    const sides = sidesOf(left, right, name, statement);
+    const sides = usingOperands(left, right, name, statement);
     usingColumns.set(name.text, usingColumn(type, sides, statement));
     return compareValues('=', sides, 'join', statement).sql;
   });

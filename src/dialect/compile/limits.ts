@@ -5,8 +5,8 @@ import { bind, sql, Sql } from '../sql.ts';
 import type { Compiler } from './compiler.ts';
 
 /** A row count. @throws DialectError unless it is a constant non-negative integer */
-export function wholeNumber(compiler: Compiler, node: Expression, scope: Scope, word: string): bigint {
-  return wholeNumberOf(constantOf(compiler, node, scope), node, scope, word);
+export function integerConstant(compiler: Compiler, node: Expression, scope: Scope, word: string): bigint {
+  return requireRowCount(constantOf(compiler, node, scope), node, scope, word);
 }
 
 /** A row count, a share of all rows from 0 to 1, or null if absent. */
@@ -34,7 +34,7 @@ export function rowBounds(compiler: Compiler, limit: Limit | null, scope: Scope)
         `${word} must be a non-negative integer or a fraction below 1 such as 0.1.`,
         node,
       );
-    return wholeNumberOf(constant, node, scope, word);
+    return requireRowCount(constant, node, scope, word);
   };
   return {
     count: count !== null && percent ? percentage(compiler, count, scope) : bound(count, 'LIMIT'),
@@ -61,7 +61,7 @@ function constantOf(compiler: Compiler, node: Expression, scope: Scope): Constan
   return constant;
 }
 
-function wholeNumberOf(
+function requireRowCount(
   constant: Constant | undefined,
   node: Expression,
   { statement }: Scope,
@@ -93,12 +93,12 @@ export function limitSql(
     return sql`(select ceil(count(*) * ${bound})::int8 from ${all})`;
   };
   const { count, offset } = rowBounds(compiler, limit, scope);
-  const [first, skipped] = [rows(count), rows(offset)];
-  const skip = skipped === null ? sql`` : sql` offset ${skipped}`;
-  if (first === null) return skip;
-  if (!limit.withTies) return sql` limit ${first}${skip}`;
+  const [first, offsetRows] = [rows(count), rows(offset)];
+  const offsetClause = offsetRows === null ? sql`` : sql` offset ${offsetRows}`;
+  if (first === null) return offsetClause;
+  if (!limit.withTies) return sql` limit ${first}${offsetClause}`;
   if (!isOrdered) throw scope.statement.error('WITH TIES requires ORDER BY.', limit);
-  return sql`${skip} fetch first (${first}) rows with ties`;
+  return sql`${offsetClause} fetch first (${first}) rows with ties`;
 }
 
 /** Rows to sort and limit. */

@@ -9,7 +9,7 @@ import type { Compiler } from './compiler.ts';
  * Nulls come last in both directions by default. The clause is omitted for non-null datetimes, so that the newest
  * rows are read from the end of an index.
  */
-export function direction(item: OrderItem, type?: Type): Sql {
+export function sortDirection(item: OrderItem, type?: Type): Sql {
   if (item.descending && item.nulls === null && type?.kind === 'datetime' && !type.nullable)
     return sql` desc`;
   const down = item.descending ? sql` desc` : sql``;
@@ -17,7 +17,7 @@ export function direction(item: OrderItem, type?: Type): Sql {
 }
 
 /** A sort key. Strings are sorted by bytes. A bare `true` would be read as a column ordinal. */
-export function sortable(fragment: Sql, type: Type): Sql {
+export function sortKey(fragment: Sql, type: Type): Sql {
   if (type.kind === 'string') return sql`(${fragment}) collate "C"`;
   return type.kind === 'boolean' ? sql`(${fragment})::bool` : fragment;
 }
@@ -34,7 +34,7 @@ export function orderItems(
   });
   const fragments = items.map((item, index) => {
     const value = values[index];
-    return value === undefined ? sql`` : sql`${sortable(value.sql, value.type)}${direction(item)}`;
+    return value === undefined ? sql`` : sql`${sortKey(value.sql, value.type)}${sortDirection(item)}`;
   });
   return { sql: commaList(fragments), values };
 }

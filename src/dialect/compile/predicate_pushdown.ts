@@ -2,7 +2,7 @@ import type { Expression } from '../ast.ts';
 import type { PushdownTarget } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Sql } from '../sql.ts';
-import { condition } from './coerce.ts';
+import { toCondition } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { conjunctsOf } from './conjuncts.ts';
 
@@ -15,7 +15,7 @@ export function pushDownPredicates(compiler: Compiler, filters: readonly Express
   if (targets.length === 0) return;
   const conditions = filters
     .flatMap(conjunctsOf)
-    .map((node) => condition(compiler.value(node, scope, 'filter'), node, scope.statement));
+    .map((node) => toCondition(compiler.value(node, scope, 'filter'), node, scope.statement));
   for (const target of targets) {
     const applicable = conditions.filter((one) => readsOnly(one, target));
     if (applicable.some((one) => columnsOf(one).has(target.column.key))) target.pushDown(applicable);

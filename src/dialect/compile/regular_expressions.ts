@@ -15,7 +15,7 @@ export interface PatternError {
  * Translates a regular expression literal from RE2 syntax to PostgreSQL's; other expressions pass unchanged.
  * @throws DialectError if it is invalid or cannot be translated
  */
-export function patternOf(value: Value, node: Node, statement: Statement): Sql {
+export function toPostgresPattern(value: Value, node: Node, statement: Statement): Sql {
   const { constant } = value;
   if (typeof constant !== 'string') return value.sql;
   const pattern = translate(constant);

@@ -4,7 +4,7 @@ import { WindowSubquery } from '../resolve/window_subquery.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
 import { compileArrayJoin } from './array_joins.ts';
-import { condition } from './coerce.ts';
+import { toCondition } from './coerce.ts';
 import { cteScope } from './ctes.ts';
 import type { CompiledQuery, Compiler } from './compiler.ts';
 import { compileFrom } from './from.ts';
@@ -12,9 +12,9 @@ import { groupSql } from './group_by.ts';
 import { groupedRows } from './grouped_rows.ts';
 import { pushDownPredicates } from './predicate_pushdown.ts';
 import { assembleSelect, selectedFrom, type SelectParts } from './select_assembly.ts';
-import { collectAliases, orderOf, output, type Output, selectItems } from './select_items.ts';
+import { collectAliases, compileOrder, compileOutput, type Output, selectItems } from './select_items.ts';
 import { needsWindowSubquery } from './window_subquery_values.ts';
-import { isOfGroups, totalsOf } from './totals.ts';
+import { isInGroups, totalsRow } from './totals.ts';
 import { rejectUngrouped } from './ungrouped_columns.ts';
 
 /** Compiles one SELECT. @throws DialectError */
@@ -85,19 +85,21 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     const rows = withTotals ? statement.commonTable('groups', groups) : sql`(${groups})`;
     return sql` from ${rows} as ${grouping.alias} where ${having.sql}`;
   };
-  const bodyOf = (rows: Sql): Sql =>
+  const withWindowSubquery = (rows: Sql): Sql =>
     windowSubquery === undefined
       ? rows
       : sql` from (select ${commaList(windowSubquery.selected)}${rows}) as ${windowSubquery.alias}`;
-  const rowsOf = isGrouped ? grouped() : source();
+  const sourceRows = isGrouped ? grouped() : source();
   return {
-    sql: assembleSelect(compiler, { select, ...outputParts, body: bodyOf(rowsOf), scope }),
+    sql: assembleSelect(compiler, { select, ...outputParts, body: withWindowSubquery(sourceRows), scope }),
     columns: outputParts.outputs.map(({ name, value }) => ({ name, type: value.type })),
     tableCount: isGrouped || isBounded(select) || windowSubquery !== undefined ? 1 : (from?.tableCount ?? 1),
     ...(withTotals && {
       totals: selectedFrom(
         outputParts.outputs,
-        bodyOf(totalsOf(grouping, having === null ? source() : source(isOfGroups(grouping, rowsOf)))),
+        withWindowSubquery(
+          totalsRow(grouping, having === null ? source() : source(isInGroups(grouping, sourceRows))),
+        ),
       ),
     }),
   };
@@ -115,9 +117,9 @@ function compileOutputs(compiler: Compiler, select: Select, scope: Scope): Outpu
   return {
     outputs,
     qualify: select.qualify === null ? null : filterOf(compiler, select.qualify, scope, true),
-    order: select.orderBy.map((item) => orderOf(compiler, item, select, outputs, scope)),
-    limitBy: select.limitBy?.by.map((node) => output(compiler, node, select, scope)) ?? [],
-    distinctOn: select.distinctOn.map((node) => output(compiler, node, select, scope)),
+    order: select.orderBy.map((item) => compileOrder(compiler, item, select, outputs, scope)),
+    limitBy: select.limitBy?.by.map((node) => compileOutput(compiler, node, select, scope)) ?? [],
+    distinctOn: select.distinctOn.map((node) => compileOutput(compiler, node, select, scope)),
   };
 }
 
@@ -144,5 +146,5 @@ function filterOf(compiler: Compiler, node: Expression, scope: Scope, mayAggrega
       value.traits.window,
       'Use QUALIFY.',
     );
-  return { ...value, sql: condition(value, node, scope.statement) };
+  return { ...value, sql: toCondition(value, node, scope.statement) };
 }

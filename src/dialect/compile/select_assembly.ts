@@ -2,9 +2,9 @@ import type { Select } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
-import { type Compiler, outputName } from './compiler.ts';
-import { isShareOfAllRows, limitedRows, limitSql, wholeNumber } from './limits.ts';
-import { direction, sortable } from './order_items.ts';
+import { type Compiler, columnAlias } from './compiler.ts';
+import { isShareOfAllRows, limitedRows, limitSql, integerConstant } from './limits.ts';
+import { sortDirection, sortKey } from './order_items.ts';
 import type { Order, Output } from './select_items.ts';
 
 /** The compiled parts of a SELECT. */
@@ -24,7 +24,7 @@ const outputSql = ({ value }: Output): Sql =>
   value.type.kind === 'json' ? sql`(${value.sql})::jsonb` : value.sql;
 
 const selected = (outputs: readonly Output[]): readonly Sql[] =>
-  outputs.map((one, index) => sql`${outputSql(one)} as ${outputName(index + 1)}`);
+  outputs.map((one, index) => sql`${outputSql(one)} as ${columnAlias(index + 1)}`);
 
 /** The select list over each row of `body`. */
 export const selectedFrom = (outputs: readonly Output[], body: Sql): Sql =>
@@ -42,7 +42,7 @@ export function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
       fragment:
         select.distinct && parts.distinctOn.length === 0 && one.position !== null
           ? rawSql(String(one.position))
-          : sortable(outputSql(one), one.value.type),
+          : sortKey(outputSql(one), one.value.type),
       order: one,
     })),
   );
@@ -72,12 +72,12 @@ function distinctSql({ select, distinctOn, order, scope }: SelectParts): Sql {
       order[0]?.node ?? select,
       'Use LIMIT 1 BY instead.',
     );
-  return sql`distinct on (${commaList(distinctOn.map((one) => sortable(outputSql(one), one.value.type)))}) `;
+  return sql`distinct on (${commaList(distinctOn.map((one) => sortKey(outputSql(one), one.value.type)))}) `;
 }
 
 function sortSql(items: readonly { readonly fragment: Sql; readonly order: Order }[]): Sql {
   if (items.length === 0) return sql``;
-  return sql` order by ${commaList(items.map(({ fragment, order }) => sql`${fragment}${direction(order.item, order.value.type)}`))}`;
+  return sql` order by ${commaList(items.map(({ fragment, order }) => sql`${fragment}${sortDirection(order.item, order.value.type)}`))}`;
 }
 
 /**
@@ -94,7 +94,7 @@ function withInnerQuery(compiler: Compiler, parts: SelectParts): Sql {
   const by = limitBy.length > 0 ? limitBy : distinctOn;
   const word = isDistinct ? sql`distinct ` : sql``;
   const keys = order.map(
-    (one, index) => sql`${sortable(outputSql(one), one.value.type)} as ${identifier(`o${index + 1}`)}`,
+    (one, index) => sql`${sortKey(outputSql(one), one.value.type)} as ${identifier(`o${index + 1}`)}`,
   );
   const groups = by.map((one, index) => sql`${outputSql(one)} as ${identifier(`b${index + 1}`)}`);
   const kept = qualify === null ? [] : [sql`${qualify.sql} as q`];
@@ -106,7 +106,7 @@ function withInnerQuery(compiler: Compiler, parts: SelectParts): Sql {
   const sorted = sortSql(order.map((one, index) => ({ fragment: identifier(`o${index + 1}`), order: one })));
   if (by.length > 0) rows = numbered(rows, by, boundsBy(compiler, parts), sorted, scope);
   const alias = statement.uniqueName('staged');
-  const columns = commaList(outputs.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
+  const columns = commaList(outputs.map((_, index) => sql`${alias}.${columnAlias(index + 1)}`));
   return limitedRows(compiler, select.limit, { columns, rows, alias, sorted }, scope);
 }
 
@@ -119,8 +119,8 @@ function boundsBy(compiler: Compiler, { select: { limitBy }, scope }: SelectPart
   if (limitBy === null) return { count: 1n, offset: 0n };
   const { count, offset } = limitBy;
   return {
-    count: wholeNumber(compiler, count, scope, 'LIMIT'),
-    offset: offset === null ? 0n : wholeNumber(compiler, offset, scope, 'OFFSET'),
+    count: integerConstant(compiler, count, scope, 'LIMIT'),
+    offset: offset === null ? 0n : integerConstant(compiler, offset, scope, 'OFFSET'),
   };
 }
 

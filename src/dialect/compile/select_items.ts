@@ -7,7 +7,7 @@ import type { Scope } from '../resolve/scope.ts';
 import { noTraits, type Value } from '../resolve/value.ts';
 import { walk } from '../walk.ts';
 import type { Compiler } from './compiler.ts';
-import { columnName } from './field_access.ts';
+import { defaultColumnName } from './field_access.ts';
 
 /** A column of a query result. */
 export interface Output {
@@ -22,7 +22,7 @@ export function selectItems(compiler: Compiler, select: Select, scope: Scope): r
     if (item.kind === 'star') return starItems(compiler, item, scope);
     if (item.kind === 'columns')
       throw scope.statement.error('COLUMNS() is not supported.', item, 'List the columns.');
-    const name = columnName(item) ?? printExpression(item);
+    const name = defaultColumnName(item) ?? printExpression(item);
     return [{ name, value: compiler.value(item, scope), node: item }];
   });
 }
@@ -103,7 +103,7 @@ export function resolveOrdinal(node: Expression, select: Select, scope: Scope): 
 }
 
 /** An expression outside the select list. */
-export function output(compiler: Compiler, node: Expression, select: Select, scope: Scope): Output {
+export function compileOutput(compiler: Compiler, node: Expression, select: Select, scope: Scope): Output {
   const item = resolveOrdinal(node, select, scope);
   return { name: '', node, value: compiler.value(item, scope) };
 }
@@ -116,7 +116,7 @@ export interface Order extends Output {
 }
 
 /** @throws DialectError */
-export function orderOf(
+export function compileOrder(
   compiler: Compiler,
   item: OrderItem,
   select: Select,
@@ -129,7 +129,7 @@ export function orderOf(
       item.fill,
       'Join numbers(n) to fill the gaps.',
     );
-  const one = output(compiler, item.expression, select, scope);
+  const one = compileOutput(compiler, item.expression, select, scope);
   const at = outputs.findIndex(({ value }) => value.sql.key === one.value.sql.key);
   return { ...one, item, position: at === -1 ? null : at + 1 };
 }

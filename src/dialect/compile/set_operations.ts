@@ -5,10 +5,10 @@ import { derive } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { commonTypeOf, nameOfType, zoneOf } from '../types.ts';
 import { coerce } from './coerce.ts';
-import { type CompiledColumn, type CompiledQuery, type Compiler, outputName } from './compiler.ts';
+import { type CompiledColumn, type CompiledQuery, type Compiler, columnAlias } from './compiler.ts';
 import { cteScope, leadingCtes } from './ctes.ts';
 import { limitedRows } from './limits.ts';
-import { direction, sortable } from './order_items.ts';
+import { sortDirection, sortKey } from './order_items.ts';
 
 /**
  * Compiles UNION, INTERSECT and EXCEPT. Columns are matched by position and converted to common types; names come
@@ -54,7 +54,7 @@ export function compileSetOperation(
   if (operation.orderBy.length === 0 && operation.limit === null)
     return { sql: joined, columns, tableCount: 1 };
   const alias = statement.uniqueName('joined');
-  const selected = commaList(columns.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
+  const selected = commaList(columns.map((_, index) => sql`${alias}.${columnAlias(index + 1)}`));
   const sorted = orderSql(compiler, operation.orderBy, alias, columns, scope);
   const rows = { columns: selected, rows: joined, alias, sorted };
   return { sql: limitedRows(compiler, operation.limit, rows, scope), columns, tableCount: 1 };
@@ -66,8 +66,8 @@ function withColumnTypes(operand: CompiledQuery, columns: readonly CompiledColum
   const alias = scope.statement.uniqueName('part');
   const selected = columns.map(({ type }, index) => {
     const own = operand.columns[index]?.type ?? type;
-    const value = derive(sql`${alias}.${outputName(index + 1)}`, own);
-    return sql`${coerce(value, type, scope.statement)} as ${outputName(index + 1)}`;
+    const value = derive(sql`${alias}.${columnAlias(index + 1)}`, own);
+    return sql`${coerce(value, type, scope.statement)} as ${columnAlias(index + 1)}`;
   });
   return sql`select ${commaList(selected)} from (${operand.sql}) as ${alias}`;
 }
@@ -94,9 +94,9 @@ function orderSql(
     const isOrdinal = expression.kind === 'number' && /^\d+$/.test(expression.text);
     if (isOrdinal && Number(expression.text) > columns.length)
       throw scope.statement.error(`SELECT has no column ${expression.text}.`, expression);
-    if (isOrdinal) return sql`${rawSql(String(Number(expression.text)))}${direction(item)}`;
+    if (isOrdinal) return sql`${rawSql(String(Number(expression.text)))}${sortDirection(item)}`;
     const value = compiler.value(expression, inside);
-    return sql`${sortable(value.sql, value.type)}${direction(item)}`;
+    return sql`${sortKey(value.sql, value.type)}${sortDirection(item)}`;
   });
   return sql` order by ${commaList(fragments)}`;
 }

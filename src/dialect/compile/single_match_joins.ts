@@ -6,13 +6,13 @@ import type { Scope } from '../resolve/scope.ts';
 import { joinSql, rawSql, sql } from '../sql.ts';
 import { withNull } from '../types.ts';
 import { asofJoin } from './asof_join.ts';
-import { type CompiledFrom, mappedNames } from './compiled_from.ts';
+import { type CompiledFrom, mapColumns } from './compiled_from.ts';
 import type { Compiler } from './compiler.ts';
 import { lateralFirstRow, distinctOnRows } from './distinct_on.ts';
-import { comparedColumns, isByKeys, joinConditions } from './join_conditions.ts';
+import { compareColumns, hasOnlyKeyConditions, joinConditions } from './join_conditions.ts';
 import { postgresType } from './json_values.ts';
 import { unchanged, type SingleMatchRows, type MatchSides } from './single_match_rows.ts';
-import { columnIn, sidesOf } from './using_columns.ts';
+import { asColumn, usingOperands } from './using_columns.ts';
 
 type SingleMatchStrictness = Exclude<Join['strictness'], 'all' | null>;
 
@@ -31,12 +31,12 @@ export function compileSingleMatchJoin(
   const sides = { kept, searched, on: joinConditions(compiler, join, kept, searched, scope) };
   const rows = singleMatchRows(join, strictness, sides, scope);
   const { keptColumn } = rows;
-  const ofKept = keptColumn === undefined ? kept : mappedNames(kept, keptColumn);
-  const ofSearched = mappedNames(searched, rows.searchedColumn);
+  const ofKept = keptColumn === undefined ? kept : mapColumns(kept, keptColumn);
+  const ofSearched = mapColumns(searched, rows.searchedColumn);
   const usingColumns = new Map([...ofSearched.usingColumns, ...ofKept.usingColumns]);
   if (constraint?.kind === 'using')
     for (const name of constraint.columns) {
-      const column = columnIn(sidesOf(kept, searched, name, scope.statement).left);
+      const column = asColumn(usingOperands(kept, searched, name, scope.statement).left);
       usingColumns.set(name.text, (keptColumn ?? unchanged)(column));
     }
   const [first, second] = type === 'right' ? [ofSearched, ofKept] : [ofKept, ofSearched];
@@ -102,13 +102,13 @@ function rowsWithMatch(
   const searchedColumn = (column: Column): Column =>
     type === 'left' ? optionalColumn(rows.column(column)) : rows.column(column);
   const words = rawSql(`${type} join`);
-  if (!isByKeys(on))
+  if (!hasOnlyKeyConditions(on))
     return {
       searchedColumn,
       sql: () =>
         sql`${kept.sql()} ${words} lateral (${lateralFirstRow(rows, searched, on.all)}) as ${rows.alias} on true`,
     };
-  const equalities = comparedColumns(on.keys, unchanged, rows.column, scope);
+  const equalities = compareColumns(on.keys, unchanged, rows.column, scope);
   return {
     searchedColumn,
     sql: () => {
@@ -127,7 +127,7 @@ function rowsWithMatch(
 /** INNER ANY: the first row of each side per key. */
 function rowsOfEachKey(join: Join, { kept, searched, on }: MatchSides, scope: Scope): SingleMatchRows {
   const { statement } = scope;
-  if (!isByKeys(on))
+  if (!hasOnlyKeyConditions(on))
     throw statement.error(
       'ANY JOIN requires equal columns of both tables.',
       join.constraint ?? join.right,
@@ -135,7 +135,7 @@ function rowsOfEachKey(join: Join, { kept, searched, on }: MatchSides, scope: Sc
     );
   const rows = new Projection(statement.uniqueName('first_row'));
   const others = new Projection(statement.uniqueName('first_match'));
-  const equalities = comparedColumns(on.keys, rows.column, others.column, scope);
+  const equalities = compareColumns(on.keys, rows.column, others.column, scope);
   return {
     keptColumn: rows.column,
     searchedColumn: others.column,

@@ -1,7 +1,7 @@
 import type { Query } from '../ast.ts';
 import type { Grouping, Scope } from '../resolve/scope.ts';
 import { commaList, sql, type Sql } from '../sql.ts';
-import { outputName } from './compiler.ts';
+import { columnAlias } from './compiler.ts';
 import { groupedRows } from './grouped_rows.ts';
 import { postgresType } from './json_values.ts';
 
@@ -19,7 +19,7 @@ export function rejectTotals(query: Query, { statement }: Scope): void {
  * The totals row, as FROM under the alias of the groups: aggregates of all rows, null keys.
  * @param source FROM and WHERE
  */
-export function totalsOf(grouping: Grouping, source: Sql): Sql {
+export function totalsRow(grouping: Grouping, source: Sql): Sql {
   const { keys, withoutKeys: ofAllRows } = grouping;
   const nulls = keys.map(({ name, type }) => sql`null::${postgresType(type)} as ${name}`);
   const aggregates = ofAllRows.isUsed ? groupedRows(ofAllRows, source, null, null) : sql`select`;
@@ -31,15 +31,15 @@ export function totalsOf(grouping: Grouping, source: Sql): Sql {
  * hashed.
  * @param groups FROM and WHERE
  */
-export function isOfGroups({ alias, keys }: Grouping, groups: Sql): Sql {
+export function isInGroups({ alias, keys }: Grouping, groups: Sql): Sql {
   const ofRow = commaList(keys.map((key) => key.sql));
   const ofGroup = commaList(keys.map(({ name }) => sql`${alias}.${name}`));
   return sql`jsonb_build_array(${ofRow}) in (select jsonb_build_array(${ofGroup})${groups})`;
 }
 
 /** The rows in order, followed by the totals row. */
-export function followedByTotals(rows: Sql, totals: Sql, columnCount: number): Sql {
-  const columns = commaList(Array.from({ length: columnCount }, (_, index) => outputName(index + 1)));
+export function appendTotals(rows: Sql, totals: Sql, columnCount: number): Sql {
+  const columns = commaList(Array.from({ length: columnCount }, (_, index) => columnAlias(index + 1)));
   const numbered = sql`select groups.*, row_number() over () as ordinal from (${rows}) as groups`;
   return sql`select ${columns} from (${numbered} union all select totals.*, null from (${totals}) as totals) as answer order by ordinal`;
 }

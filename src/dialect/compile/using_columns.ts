@@ -4,16 +4,16 @@ import type { Statement } from '../resolve/statement.ts';
 import { derive, noTraits, type Value } from '../resolve/value.ts';
 import { sql } from '../sql.ts';
 import { withNull } from '../types.ts';
-import { comparable, type Comparands } from './comparisons.ts';
+import { toComparable, type ComparisonOperands } from './comparisons.ts';
 import type { CompiledFrom } from './compiled_from.ts';
 
 /** A USING column on both sides of a join. @throws DialectError if a side lacks it */
-export function sidesOf(
+export function usingOperands(
   left: CompiledFrom,
   right: CompiledFrom,
   name: Name,
   statement: Statement,
-): Comparands {
+): ComparisonOperands {
   const [one, other] = [columnOf(left, name), columnOf(right, name)];
   if (one === undefined || other === undefined)
     throw statement.error(`The USING column \`${name.text}\` is not in both tables.`, name);
@@ -38,7 +38,7 @@ const valueOf = ({ sql: fragment, type, properties }: Column, node: Name): Value
 });
 
 /** A value as a column. */
-export const columnIn = ({ sql: fragment, type, properties }: Value): Column => ({
+export const asColumn = ({ sql: fragment, type, properties }: Value): Column => ({
   kind: 'column',
   sql: fragment,
   type,
@@ -46,8 +46,8 @@ export const columnIn = ({ sql: fragment, type, properties }: Value): Column => 
 });
 
 /** The unqualified USING column: of the side that always has a row, or for FULL JOIN of either side. */
-export function usingColumn(type: Join['type'], sides: Comparands, statement: Statement): Column {
-  if (type !== 'full') return columnIn(type === 'right' ? sides.right : sides.left);
-  const both = comparable(sides, statement);
-  return columnIn(derive(sql`coalesce(${both.left}, ${both.right})`, withNull(both.type)));
+export function usingColumn(type: Join['type'], sides: ComparisonOperands, statement: Statement): Column {
+  if (type !== 'full') return asColumn(type === 'right' ? sides.right : sides.left);
+  const both = toComparable(sides, statement);
+  return asColumn(derive(sql`coalesce(${both.left}, ${both.right})`, withNull(both.type)));
 }

@@ -3,7 +3,7 @@ import type { Node } from '../ast_node.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
 import { childrenOf, findNodes } from '../walk.ts';
-import type { Compiler, Use } from './compiler.ts';
+import type { Compiler, ExpressionUse } from './compiler.ts';
 
 /** Expressions that PostgreSQL accepts around a window function in a select list. */
 const allowedAroundWindow: ReadonlySet<Node['kind']> = new Set([
@@ -43,7 +43,7 @@ export function windowSubqueryValue(
   compiler: Compiler,
   node: Expression,
   scope: Scope,
-  use: Use,
+  use: ExpressionUse,
 ): Value | undefined {
   const { windowSubquery } = scope;
   if (

@@ -24,7 +24,7 @@ export class Cursor {
   readonly #heights = new WeakMap<object, number>();
   /** The last name accepted as an alias without AS, which is often a misspelled keyword. */
   #bareAlias: Token | undefined;
-  #at = 0;
+  #position = 0;
   #depth = 0;
   #nodes = 0;
 
@@ -48,7 +48,7 @@ export class Cursor {
 
   /** The token `ahead` positions after the next one; the last token repeats. */
   peek(ahead: number): Token {
-    const token = this.#tokens[Math.min(this.#at + ahead, this.#tokens.length - 1)];
+    const token = this.#tokens[Math.min(this.#position + ahead, this.#tokens.length - 1)];
     if (token === undefined) throw new Error('A text has at least one token.');
     if (ahead === 0 && token.kind === 'invalid') throw token.error;
     return token;
@@ -56,12 +56,12 @@ export class Cursor {
 
   /** The end offset of the previous token. */
   get previousEnd(): number {
-    return this.#tokens[this.#at - 1]?.end ?? 0;
+    return this.#tokens[this.#position - 1]?.end ?? 0;
   }
 
   advance(): Token {
     const { token } = this;
-    if (token.kind !== 'end') this.#at += 1;
+    if (token.kind !== 'end') this.#position += 1;
     return token;
   }
 
@@ -84,13 +84,13 @@ export class Cursor {
   /** Consumes these keywords if they come next. */
   acceptKeywords(...words: readonly string[]): boolean {
     if (!this.peekKeywords(...words)) return false;
-    this.#at += words.length;
+    this.#position += words.length;
     return true;
   }
 
   acceptSymbol(symbol: string): boolean {
     if (!this.peekSymbol(symbol)) return false;
-    this.#at += 1;
+    this.#position += 1;
     return true;
   }
 
@@ -147,7 +147,7 @@ export class Cursor {
 
   /** Records that the previous token was accepted as an alias. */
   recordBareAlias(): void {
-    this.#bareAlias = this.#tokens[this.#at - 1];
+    this.#bareAlias = this.#tokens[this.#position - 1];
   }
 
   error(summary: string, at: Span = this.token, suggestion: string | null = null): DialectError {
@@ -158,7 +158,7 @@ export class Cursor {
   unexpected(expected: string, words: readonly string[] = clauseKeywords): DialectError {
     const { token } = this;
     const alias = this.#bareAlias;
-    if (alias !== undefined && alias === this.#tokens[this.#at - 1]) {
+    if (alias !== undefined && alias === this.#tokens[this.#position - 1]) {
       const nearest = alias.kind === 'word' ? nearestName(alias.text, clauseKeywords) : null;
       if (nearest !== null)
         return this.error(`\`${alias.text}\` is not a keyword.`, alias, `Perhaps you meant ${nearest}?`);

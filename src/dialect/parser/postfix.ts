@@ -5,7 +5,7 @@ import { anyName } from './names.ts';
 import { star } from './stars.ts';
 import { typeName } from './type_names.ts';
 
-const expectedMember = 'a property name after the dot';
+const expectedProperty = 'a property name after the dot';
 
 /** Maximum number of names in a path; no table has more. */
 const maxPathLength = 64;
@@ -27,7 +27,7 @@ function postfix(cursor: Cursor, object: Expression): Expression | undefined {
     return cursor.node<Member>(object.start, {
       kind: 'member',
       object,
-      name: anyName(cursor, expectedMember),
+      name: anyName(cursor, expectedProperty),
       nullish: true,
     });
   }
@@ -48,7 +48,7 @@ function afterDot(cursor: Cursor, object: Expression): Expression {
     return cursor.node<Element>(object.start, { kind: 'element', object, position });
   }
   if (cursor.peekSymbol('*') && object.kind === 'field') return star(cursor, object.start, object.path);
-  const name = anyName(cursor, expectedMember);
+  const name = anyName(cursor, expectedProperty);
   if (cursor.peekSymbol('('))
     throw cursor.error(
       'A function name cannot contain a dot.',

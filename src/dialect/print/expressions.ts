@@ -1,8 +1,8 @@
 import type { Comparison, Expression, TypeName } from '../ast.ts';
-import { writeQuoted } from '../quoting.ts';
+import { quoteString } from '../quoting.ts';
 import { printCall } from './calls.ts';
 import { isSum, precedence, precedenceOf } from './precedence.ts';
-import { printMemberName, printName, printPath } from './names.ts';
+import { printNameAfterDot, printName, printPath } from './names.ts';
 import type { Printer } from './printer.ts';
 import { printCase, printDictionary, printInterval, printStar, printTemplate, printTrim } from './values.ts';
 
@@ -20,13 +20,13 @@ function printUnparenthesized(printer: Printer, node: Expression): string {
     case 'number':
       return node.text;
     case 'string':
-      return writeQuoted(node.value, "'");
+      return quoteString(node.value, "'");
     case 'boolean':
       return node.value ? 'true' : 'false';
     case 'null':
       return 'NULL';
     case 'time':
-      return `${node.type.toUpperCase()} ${writeQuoted(node.text, "'")}`;
+      return `${node.type.toUpperCase()} ${quoteString(node.text, "'")}`;
     case 'template':
       return printTemplate(printer, node);
     case 'array':
@@ -38,7 +38,7 @@ function printUnparenthesized(printer: Printer, node: Expression): string {
     case 'field':
       return printPath(node.path);
     case 'member':
-      return `${printObject(printer, node.object)}${node.nullish ? '?.' : '.'}${printMemberName(node.name)}`;
+      return `${printObject(printer, node.object)}${node.nullish ? '?.' : '.'}${printNameAfterDot(node.name)}`;
     case 'element':
       return `${printObject(printer, node.object)}.${node.position.text}`;
     case 'index':
@@ -52,7 +52,7 @@ function printUnparenthesized(printer: Printer, node: Expression): string {
     case 'star':
       return printStar(printer, node);
     case 'columns':
-      return `COLUMNS(${node.pattern === null ? items(node.items) : writeQuoted(node.pattern.value, "'")})`;
+      return `COLUMNS(${node.pattern === null ? items(node.items) : quoteString(node.pattern.value, "'")})`;
     case 'unary':
       if (node.operator === 'not') return `NOT ${print(node.operand, precedence.not)}`;
       // `--` would start a comment.
@@ -121,13 +121,13 @@ function printComparison(printer: Printer, { operator, left, right }: Comparison
 }
 
 export function printType(type: TypeName): string {
-  const name = printMemberName(type.name);
+  const name = printNameAfterDot(type.name);
   if (type.arguments.length === 0) return name;
   const printed = type.arguments.map((argument) => {
     if (argument.kind === 'number') return argument.text;
-    if (argument.kind === 'string') return writeQuoted(argument.value, "'");
+    if (argument.kind === 'string') return quoteString(argument.value, "'");
     if (argument.kind === 'type') return printType(argument);
-    return `${printMemberName(argument.name)} ${printType(argument.type)}`;
+    return `${printNameAfterDot(argument.name)} ${printType(argument.type)}`;
   });
   return `${name}(${printed.join(', ')})`;
 }

@@ -1,6 +1,6 @@
 import type { From, Join, Name, Sample, Table } from '../ast.ts';
 import { precedence } from './precedence.ts';
-import { printMemberName, printName, printTableName } from './names.ts';
+import { printNameAfterDot, printName, printTableName } from './names.ts';
 import type { Printer } from './printer.ts';
 
 export function printFrom(printer: Printer, from: From): string {
@@ -22,7 +22,7 @@ const printAlias = (alias: Name | null): string => (alias === null ? '' : ` AS $
 
 function printTable({ path, alias, final, sample }: Table): string {
   const [first, ...rest] = path;
-  const name = [first === undefined ? '' : printTableName(first), ...rest.map(printMemberName)].join('.');
+  const name = [first === undefined ? '' : printTableName(first), ...rest.map(printNameAfterDot)].join('.');
   const table = `${name}${printAlias(alias)}${final ? ' FINAL' : ''}${sample === null ? '' : printSample(sample)}`;
   // Parenthesized, so that a following OFFSET is not parsed as part of SAMPLE.
   return sample !== null && sample.offset === null ? `(${table})` : table;

@@ -1,6 +1,6 @@
 import type { Name } from '../ast.ts';
 import { keywordsRequiringAs, operatorFunctions, quotedAsFirstName, reservedWords } from '../keywords.ts';
-import { writeQuoted } from '../quoting.ts';
+import { quoteString } from '../quoting.ts';
 
 const plain = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
 
@@ -8,7 +8,7 @@ const plain = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
 const windowWords: ReadonlySet<string> = new Set(['PARTITION', 'ORDER', 'ROWS', 'RANGE', 'GROUPS']);
 
 const printed = (name: Name, keywords: ReadonlySet<string>): string =>
-  plain.test(name.text) && !keywords.has(name.text.toUpperCase()) ? name.text : writeQuoted(name.text, '`');
+  plain.test(name.text) && !keywords.has(name.text.toUpperCase()) ? name.text : quoteString(name.text, '`');
 
 /** A name, quoted with backticks if necessary. */
 export const printName = (name: Name): string => printed(name, reservedWords);
@@ -17,14 +17,14 @@ export const printName = (name: Name): string => printed(name, reservedWords);
 export const printTableName = (name: Name): string => printed(name, keywordsRequiringAs);
 
 /** A name after a dot, where any word is allowed. */
-export const printMemberName = (name: Name): string => printed(name, new Set());
+export const printNameAfterDot = (name: Name): string => printed(name, new Set());
 
 export const printWindowName = (name: Name): string => printed(name, windowWords);
 
 /** A path such as `person.properties.email`. */
 export function printPath([first, ...rest]: readonly Name[]): string {
   if (first === undefined) return '';
-  return [printed(first, quotedAsFirstName), ...rest.map(printMemberName)].join('.');
+  return [printed(first, quotedAsFirstName), ...rest.map(printNameAfterDot)].join('.');
 }
 
 /** Keywords whose parentheses are not those of a call. */
@@ -37,4 +37,4 @@ const specialCalls: ReadonlySet<string> = new Set([
 export const printFunctionName = (name: Name): string => printed(name, specialCalls);
 
 /** A name that is always quoted. */
-export const quoteName = (name: Name): string => writeQuoted(name.text, '`');
+export const quoteName = (name: Name): string => quoteString(name.text, '`');

@@ -1,6 +1,6 @@
 import type { Expression, Field, Name } from '../ast.ts';
 import { nearestName } from '../nearest_name.ts';
-import { writeQuoted } from '../quoting.ts';
+import { quoteString } from '../quoting.ts';
 import { tableNames } from './tables/tables.ts';
 import type { RelationField, NestedRow, UnsupportedField, Relation } from './relation.ts';
 import type { Scope } from './scope.ts';
@@ -147,7 +147,7 @@ function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
 /** A hint for `event = "purchase"`, as other SQL dialects write strings. */
 const quoteHint = ({ path }: Field, { start, text }: Name, query: string): string | null =>
   path.length === 1 && query[start] === '"'
-    ? `Write strings in single quotes: ${writeQuoted(text, "'")}.`
+    ? `Write strings in single quotes: ${quoteString(text, "'")}.`
     : null;
 
 export const didYouMean = (near: string | null): string | null =>

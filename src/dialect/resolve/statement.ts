@@ -104,7 +104,7 @@ export class Statement {
   }
 
   /** @throws DialectError if aliases are expanded too often */
-  countExpansion(at: Node): void {
+  countAliasExpansion(at: Node): void {
     this.#expansions += 1;
     if (this.#expansions > maxAliasExpansions)
       throw this.error(

@@ -30,9 +30,12 @@ export function batched(statements: readonly CompiledStatement[]): {
 } {
   const values: string[] = [];
   const selects = statements.map(({ sql, parameters }, number) => {
-    const shifted = sql.replaceAll(/\$(\d+)::/g, (_, place: string) => `$${Number(place) + values.length}::`);
+    const shifted = sql.replaceAll(
+      /\$(\d+)::/g,
+      (_, parameter: string) => `$${Number(parameter) + values.length}::`,
+    );
     values.push(...parameters);
-    return `select ${number} as n, (select to_jsonb(q.c1)::text from (${shifted}) as q limit 1) as answer`;
+    return `select ${number} as n, (select to_jsonb(q.c1)::text from (${shifted}) as q limit 1) as result`;
   });
   return { text: selects.join('\nunion all\n'), values };
 }

@@ -36,7 +36,7 @@ export const manualCases = read('functions_manual.json') as readonly ManualCase[
 const manualQueries = new Set(manualCases.map(({ query }) => query));
 
 export const rejectedCases = manualCases.flatMap(({ query, rejected }) =>
-  rejected === undefined ? [] : [{ query, refused: rejected }],
+  rejected === undefined ? [] : [{ query, rejected }],
 );
 
 export const functionCases: readonly FunctionCase[] = [

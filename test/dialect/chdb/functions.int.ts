@@ -26,10 +26,10 @@ const batches = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
 /** The results of PostgreSQL, from one statement. */
 async function resultsOf(queries: readonly string[]): Promise<readonly unknown[]> {
   const { text, values } = batched(queries.map(compiled));
-  const { rows } = await database.pool.query<{ n: number; answer: string | null }>(text, [...values]);
+  const { rows } = await database.pool.query<{ n: number; result: string | null }>(text, [...values]);
   return rows
     .toSorted((first, second) => first.n - second.n)
-    .map(({ answer }) => comparable(answer === null ? null : JSON.parse(answer)));
+    .map(({ result }) => comparable(result === null ? null : JSON.parse(result)));
 }
 
 const compiles = (query: string): boolean => {
@@ -90,7 +90,7 @@ const unsupportedFunctions = functionDefinitions
   .map(({ name }) => ({ function: name }));
 
 describe('what is not supported', () => {
-  it.each(rejectedCases)('is rejected: $query', ({ query, refused: rejected }) => {
+  it.each(rejectedCases)('is rejected: $query', ({ query, rejected }) => {
     expect(() => compiled(query)).toThrow(rejected);
   });
 });

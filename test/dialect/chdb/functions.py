@@ -27,22 +27,22 @@ def cases_of(path):
             rows[name] = (split_top(columns), [split_top(row) for row in split_top(values, '|')], where)
             continue
         name, _, rest = line.partition(':')
-        for piece in split_top(rest, ' ; '):
+        for part in split_top(rest, ' ; '):
             if rows:
-                source, _, call = piece.partition(' ')
+                source, _, call = part.partition(' ')
                 columns, values, where = rows[source]
                 branches = ' union all '.join(
                     'select ' + ', '.join(f'{value} as {column}' for column, value in zip(columns, row)) for row in values
                 )
                 filtered = f' where {where}' if where else ''
                 yield name, f'select {call} from ({branches}) as given{filtered}'
-            elif piece.startswith('@') and ' over ' in piece:
-                call, _, source = piece[1:].partition(' over ')
+            elif part.startswith('@') and ' over ' in part:
+                call, _, source = part[1:].partition(' over ')
                 yield name, f'select {call} from (select {source}) as given'
-            elif piece.startswith('@'):
-                yield name, f'select {piece[1:]}'
+            elif part.startswith('@'):
+                yield name, f'select {part[1:]}'
             else:
-                yield name, f'select {name}({piece})'
+                yield name, f'select {name}({part})'
 
 
 def answer(statement):
@@ -59,7 +59,7 @@ for path in sorted((here / 'functions').glob('*.txt')):
 lines = ',\n'.join(json.dumps(one, ensure_ascii=False) for one in recorded)
 head = json.dumps({'clickhouse': version_of(engine), 'settings': settings})[:-1]
 (here / 'functions.json').write_text(f'{head}, "cases": [\n{lines}\n]}}\n')
-print(len(recorded), 'cases,', sum('error' in one for one in recorded), 'refused by ClickHouse')
+print(len(recorded), 'cases,', sum('error' in one for one in recorded), 'rejected by ClickHouse')
 for one in recorded:
     if 'error' in one:
         print(one['query'], '=>', one['asked'], '::', one['error'][:110])

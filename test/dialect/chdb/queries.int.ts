@@ -24,7 +24,7 @@ describe('queries return the rows that ClickHouse returns', () => {
 });
 
 describe('what is not supported', () => {
-  it.each(rejectedQueries)('is rejected: $query', ({ query, refused: rejected }) => {
+  it.each(rejectedQueries)('is rejected: $query', ({ query, rejected }) => {
     expect(() => compiled(query)).toThrow(rejected);
   });
 });

@@ -212,7 +212,7 @@ for file in sorted((here / 'queries').glob('*.txt')):
 lines = ',\n'.join(json.dumps(one, ensure_ascii=False) for one in recorded)
 head = json.dumps({'clickhouse': version_of(engine), 'settings': {**settings, **more_settings}})[:-1]
 (here / 'queries.json').write_text(f'{head}, "cases": [\n{lines}\n]}}\n')
-print(len(recorded), 'queries,', sum('error' in one for one in recorded), 'refused by ClickHouse')
+print(len(recorded), 'queries,', sum('error' in one for one in recorded), 'rejected by ClickHouse')
 for one in recorded:
     if 'error' in one:
         print(one['query'], '=>', one.get('asked', ''), '::', one['error'][:200])

@@ -63,7 +63,7 @@ const manualCases = read('queries_manual.json') as readonly ManualCase[];
 const manualQueries = new Set(manualCases.map(({ query }) => query));
 
 export const rejectedQueries = manualCases.flatMap(({ query, rejected }) =>
-  rejected === undefined ? [] : [{ query, refused: rejected }],
+  rejected === undefined ? [] : [{ query, rejected }],
 );
 
 export const queryCases: readonly QueryCase[] = [

@@ -7,7 +7,7 @@ import type { Scope } from '../../resolve/scope.ts';
 import { mergeTraits, noTraits, type Value } from '../../resolve/value.ts';
 import { joinSql, sql, Sql } from '../../sql.ts';
 import { type Type, withNull } from '../../types.ts';
-import { condition } from '../coerce.ts';
+import { toCondition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
 import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
@@ -17,7 +17,7 @@ import { aggregateEmitters } from './aggregate_emitters.ts';
 import { fillTemplate } from './sql_templates.ts';
 import { checkRanges } from './range_checks.ts';
 import { applySignature, checkArity } from './signature.ts';
-import type { AggregateSite, CallSite, Emitted } from './call_site.ts';
+import type { AggregateCallSite, CallSite, Emitted } from './call_site.ts';
 
 /** Compiles a call of an aggregate or window function. @throws DialectError */
 export function aggregateValue(
@@ -45,7 +45,7 @@ export function aggregateValue(
   const argumentValues = nodes.map((node) => compiler.value(node, inner));
   const filters = conditions.map((node) => {
     const value = compiler.value(node, inner, 'filter');
-    return { ...value, sql: condition(value, node, statement) };
+    return { ...value, sql: toCondition(value, node, statement) };
   });
   const parameterValues = (call.parameters ?? []).map((node) => compiler.value(node, scope));
   if (definition.parameterTypes.length > 0 || parameterValues.length > 0)
@@ -82,7 +82,7 @@ export function aggregateValue(
     parameters: parameterValues,
     returnType,
   };
-  const site: AggregateSite = {
+  const site: AggregateCallSite = {
     ...base,
     distinct: call.distinct || combinators.includes('Distinct'),
     mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.mayBeEmpty === true,
@@ -122,7 +122,7 @@ function sourceOrder(
  */
 function withEmptyValue(
   emitted: Emitted,
-  site: AggregateSite,
+  site: AggregateCallSite,
   combinators: readonly Combinator[],
 ): { readonly sql: Sql; readonly type: Type } {
   const result = emitted instanceof Sql ? { sql: emitted, type: site.returnType } : emitted;
@@ -135,7 +135,7 @@ function withEmptyValue(
   return { sql: sql`(case when ${some} then ${result.sql} else ${defaultOf(type)} end)`, type };
 }
 
-function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
+function emit(site: AggregateCallSite, definition: FunctionDefinition): Emitted {
   const emitter = aggregateEmitters.get(definition.name);
   if (emitter !== undefined) return emitter(site);
   if (definition.template === null)

@@ -4,7 +4,7 @@ import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { mergeTraits, type Value } from '../../resolve/value.ts';
 import { readsLambdaParameter } from '../window_subquery_values.ts';
-import type { AggregateSite } from './call_site.ts';
+import type { AggregateCallSite } from './call_site.ts';
 
 const supportingDistinct: ReadonlySet<string> = new Set([
   ...['count', 'countDistinct', 'uniq', 'uniqExact', 'uniqHLL12', 'sum', 'min', 'max', 'any', 'anyLast'],
@@ -14,7 +14,7 @@ const unchangedByDistinct = /^(min|max|any|anyLast|group.*|array_agg)$/;
 
 /** @throws DialectError if DISTINCT is not supported */
 export function checkDistinct(
-  { distinct, isWindow, statement, name, node }: AggregateSite,
+  { distinct, isWindow, statement, name, node }: AggregateCallSite,
   { name: known }: FunctionDefinition,
 ): void {
   if (!distinct) return;

@@ -6,7 +6,7 @@ import { arrayOf, isComposite, scalar, type Type, withNull } from '../../types.t
 import { defaultOf, toJson } from '../json_values.ts';
 import {
   type AggregateEmitter,
-  type AggregateSite,
+  type AggregateCallSite,
   argument,
   type Emitted,
   argumentNode,
@@ -15,14 +15,14 @@ import {
 } from './call_site.ts';
 
 /** Without rows ClickHouse returns a default, unless the argument is nullable. */
-function withEmptyValue(site: AggregateSite, value: Sql, type: Type, empty: Sql): Emitted {
+function withEmptyValue(site: AggregateCallSite, value: Sql, type: Type, empty: Sql): Emitted {
   const nullable = site.values.some((one) => one.type.nullable);
   if (nullable) return { sql: value, type: withNull(type) };
   const plain = withNull(type, false);
   return { sql: site.mayBeEmpty ? sql`coalesce(${value}, ${empty})` : value, type: plain };
 }
 
-const distinctWord = (site: AggregateSite): Sql => (site.distinct ? sql`distinct ` : sql``);
+const distinctWord = (site: AggregateCallSite): Sql => (site.distinct ? sql`distinct ` : sql``);
 
 const count: AggregateEmitter = (site) => {
   if (site.values.length === 0) return { sql: site.over(sql`count(*)`), type: scalar('integer') };
@@ -30,10 +30,10 @@ const count: AggregateEmitter = (site) => {
   return { sql: site.over(call), type: scalar('integer') };
 };
 
-const distinctCount = (site: AggregateSite): Sql =>
+const distinctCount = (site: AggregateCallSite): Sql =>
   site.values.length === 1 ? new DistinctCount(argumentSql(site, 0)) : sql`count(distinct ${rowOf(site)})`;
 
-const rowOf = (site: AggregateSite): Sql =>
+const rowOf = (site: AggregateCallSite): Sql =>
   site.values.length === 1 ? argumentSql(site, 0) : sql`(${argumentsSql(site)})`;
 
 const countDistinct: AggregateEmitter = (site) => {
@@ -59,7 +59,7 @@ const avg: AggregateEmitter = (site) => {
 };
 
 /** Minimum or maximum. Types without min and max in PostgreSQL are converted. */
-function extreme(site: AggregateSite, name: Sql): Sql {
+function extreme(site: AggregateCallSite, name: Sql): Sql {
   const { type } = argument(site, 0);
   const value = argumentSql(site, 0);
   switch (type.kind) {
@@ -145,16 +145,16 @@ const group =
   };
 
 /** @throws DialectError unless the level is a constant from 0 to 1 */
-function levelOf(site: AggregateSite, index: number): Sql {
+function levelOf(site: AggregateCallSite, index: number): Sql {
   const setting = site.parameters[index];
   if (setting === undefined) return sql`0.5::float8`;
-  const share = Number(setting.constant ?? NaN);
-  if (!(share >= 0 && share <= 1))
+  const level = Number(setting.constant ?? NaN);
+  if (!(level >= 0 && level <= 1))
     throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
-  return bind(String(share), 'float8');
+  return bind(String(level), 'float8');
 }
 
-function ordered(site: AggregateSite, call: Sql): Sql {
+function ordered(site: AggregateCallSite, call: Sql): Sql {
   if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
   return site.over(call);
 }
@@ -165,8 +165,8 @@ const quantile: AggregateEmitter = (site) => {
 };
 
 const quantiles: AggregateEmitter = (site) => {
-  const shares = commaList(site.parameters.map((_, index) => levelOf(site, index)));
-  const call = sql`percentile_cont(array[${shares}]) within group (order by (${argumentSql(site, 0)})::float8)`;
+  const levels = commaList(site.parameters.map((_, index) => levelOf(site, index)));
+  const call = sql`percentile_cont(array[${levels}]) within group (order by (${argumentSql(site, 0)})::float8)`;
   return {
     sql: sql`coalesce(to_jsonb(${ordered(site, call)}), '[]'::jsonb)`,
     type: arrayOf(scalar('float')),

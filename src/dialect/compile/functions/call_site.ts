@@ -25,7 +25,7 @@ export interface CallSite {
 }
 
 /** A call of an aggregate. */
-export interface AggregateSite extends CallSite {
+export interface AggregateCallSite extends CallSite {
   readonly distinct: boolean;
   /** Whether the aggregate may run over no rows. */
   readonly mayBeEmpty: boolean;
@@ -39,7 +39,7 @@ export interface AggregateSite extends CallSite {
 /** The SQL of a call, with its type if it differs from the declared one. */
 export type Emitted = Sql | { readonly sql: Sql; readonly type: Type };
 export type Emitter = (site: CallSite) => Emitted;
-export type AggregateEmitter = (site: AggregateSite) => Emitted;
+export type AggregateEmitter = (site: AggregateCallSite) => Emitted;
 
 /** The argument at an index. @throws Error if the definition does not have it */
 export function argument(site: CallSite, index: number): Value {

@@ -6,7 +6,7 @@ import type { Scope } from '../../resolve/scope.ts';
 import { derive, mergeTraits, type Value } from '../../resolve/value.ts';
 import { sql, Sql } from '../../sql.ts';
 import type { Type } from '../../types.ts';
-import type { Compiler, Use } from '../compiler.ts';
+import type { Compiler, ExpressionUse } from '../compiler.ts';
 import { postgresType } from '../json_values.ts';
 import { aggregateValue } from './aggregate_calls.ts';
 import { arrayCombinatorCall } from './array_aggregates.ts';
@@ -19,7 +19,7 @@ import { specialCall } from './special_calls.ts';
 import { fillTemplate } from './sql_templates.ts';
 
 /** Compiles a function call. @throws DialectError for an unknown function or wrong arguments */
-export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use): Value {
+export function callValue(compiler: Compiler, call: Call, scope: Scope, use: ExpressionUse): Value {
   const { statement } = scope;
   const name = call.name.text;
   const special = specialCall(compiler, call, scope, use);

@@ -1,6 +1,6 @@
 import { commaList, joinSql, sql, type Sql } from '../../sql.ts';
 import { type Type, withNull } from '../../types.ts';
-import { condition, unify } from '../coerce.ts';
+import { toCondition, unify } from '../coerce.ts';
 import { compareValues } from '../comparisons.ts';
 import { defaultOf, postgresType } from '../json_values.ts';
 import { argument, type Emitter, argumentNode, argumentSql, argumentsSql } from './call_site.ts';
@@ -30,7 +30,7 @@ const multiIf: Emitter = (site) => {
   const branches: Sql[] = [];
   for (let pair = 0; pair * 2 < indexes.length - 1; pair += 1) {
     const index = pair * 2;
-    const when = condition(argument(site, index), argumentNode(site, index), site.statement);
+    const when = toCondition(argument(site, index), argumentNode(site, index), site.statement);
     branches.push(sql` when ${when} then ${results[pair] ?? sql`null`}`);
   }
   return {

@@ -4,7 +4,7 @@ import { derive, noTraits, type Value } from '../../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, nameOfType, scalar, type Type, withNull } from '../../types.ts';
 import { foldValue } from '../../functions/emit/fold.ts';
-import { condition } from '../coerce.ts';
+import { toCondition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
 import { defaultOf, fromJson, toJsonItem } from '../json_values.ts';
 
@@ -24,7 +24,7 @@ interface Items {
 
 /** Compiles a function that takes a lambda. @throws DialectError */
 export function higherOrderValue(compiler: Compiler, call: Call, name: string, scope: Scope): Value {
-  if (name === 'arrayFold') return foldValue(compiler, call, scope, bodyValue);
+  if (name === 'arrayFold') return foldValue(compiler, call, scope, lambdaBodyValue);
   const items = itemsOf(compiler, call, scope);
   const emit = Object.hasOwn(emitters, name) ? emitters[name] : undefined;
   if (emit === undefined)
@@ -58,7 +58,7 @@ function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
   const parameters = arrays.map((array, index) => itemOf(array, `x${depth}_${index}`));
   const [item] = parameters;
   if (item === undefined) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
-  const result = lambda === null ? item : bodyValue(compiler, lambda, parameters, scope);
+  const result = lambda === null ? item : lambdaBodyValue(compiler, lambda, parameters, scope);
   const head = rawSql(`x${depth}_0`);
   return {
     rows: rowsOf(arrays, depth),
@@ -92,7 +92,7 @@ function rowsOf(arrays: readonly Value[], depth: number): Sql {
 }
 
 /** Compiles the body of a lambda with its parameters bound. */
-export function bodyValue(
+export function lambdaBodyValue(
   compiler: Compiler,
   lambda: Lambda,
   parameters: readonly Value[],
@@ -119,7 +119,7 @@ interface EmittedSql {
 type Emit = (items: Items, scope: Scope) => EmittedSql;
 
 const holds = ({ result, body }: Items, scope: Scope): Sql =>
-  sql`(${condition(result, body, scope.statement)}) is true`;
+  sql`(${toCondition(result, body, scope.statement)}) is true`;
 
 const collect = (value: Sql, items: Items, where: Sql = sql``, order: Sql = items.at): Sql =>
   sql`(select coalesce(jsonb_agg(${value} order by ${order}), '[]'::jsonb) from ${items.rows}${where})`;

@@ -16,7 +16,7 @@ import {
   type Type,
   withNull,
 } from '../../types.ts';
-import { coerce, condition, readConstant } from '../coerce.ts';
+import { coerce, toCondition, readConstant } from '../coerce.ts';
 import { argument, type CallSite } from './call_site.ts';
 
 /** @throws DialectError for too few or too many arguments */
@@ -124,7 +124,7 @@ function toParameterType(value: Value, parameter: string, index: ArgumentPositio
     case 'lambda':
       return value;
     case 'boolean':
-      return { ...value, sql: condition(value, node, statement), type: scalar('boolean', type.nullable) };
+      return { ...value, sql: toCondition(value, node, statement), type: scalar('boolean', type.nullable) };
     case 'number':
       if (isNumber(type)) return value;
       if (type.kind === 'boolean') return as(scalar('integer', type.nullable));

@@ -4,7 +4,7 @@ import { derive, type Value } from '../../resolve/value.ts';
 import { sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { arrayJoinCall } from '../array_joins.ts';
-import type { Compiler, Use } from '../compiler.ts';
+import type { Compiler, ExpressionUse } from '../compiler.ts';
 import { subqueryOf } from '../subqueries.ts';
 
 const comparisons: Readonly<Record<string, Comparison['operator']>> = {
@@ -32,7 +32,12 @@ const arithmetic: Readonly<Record<string, '+' | '-' | '*' | '/' | '%'>> = {
 };
 
 /** Compiles functions that are operators, and those with special arguments; undefined for all others. */
-export function specialCall(compiler: Compiler, call: Call, scope: Scope, use: Use): Value | undefined {
+export function specialCall(
+  compiler: Compiler,
+  call: Call,
+  scope: Scope,
+  use: ExpressionUse,
+): Value | undefined {
   const name = call.name.text;
   const { start, end } = call;
   if (call.over !== null || call.parameters !== null || call.distinct) return undefined;
@@ -68,7 +73,7 @@ function oneArgument(
   call: Call,
   only: Expression,
   scope: Scope,
-  use: Use,
+  use: ExpressionUse,
 ): Value | undefined {
   const { start, end } = call;
   switch (call.name.text.toLowerCase()) {

@@ -7,5 +7,5 @@ export const itemTypeOf = ({ type }: Value): Type =>
   type.kind === 'array' ? type.item : scalar('null', true);
 
 /** A FROM item with the array's items: `each.v` as jsonb and `each.at`, the index from 1. */
-export const numbered = (array: Sql): Sql =>
+export const unnestWithIndex = (array: Sql): Sql =>
   sql`jsonb_array_elements(${array}) with ordinality as each(v, at)`;

@@ -10,10 +10,10 @@ import { toJsonItem } from '../../compile/json_values.ts';
 import { derive, type Value } from '../../resolve/value.ts';
 import { sql, type Sql } from '../../sql.ts';
 import { arrayOf, withNull } from '../../types.ts';
-import { itemTypeOf, numbered } from './array_items.ts';
+import { itemTypeOf, unnestWithIndex } from './array_items.ts';
 
 const filteredItems = (site: CallSite, where: Sql, order: Sql = sql``): ReturnType<Emitter> => ({
-  sql: sql`(select coalesce(jsonb_agg(each.v order by each.at${order}), '[]'::jsonb) from ${numbered(argumentSql(site, 0))} where ${where})`,
+  sql: sql`(select coalesce(jsonb_agg(each.v order by each.at${order}), '[]'::jsonb) from ${unnestWithIndex(argumentSql(site, 0))} where ${where})`,
   type: argument(site, 0).type,
 });
 

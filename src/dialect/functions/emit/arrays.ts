@@ -20,7 +20,7 @@ import {
   withNull,
 } from '../../types.ts';
 import { arraySliceEmitters } from './array_slices.ts';
-import { itemTypeOf, numbered } from './array_items.ts';
+import { itemTypeOf, unnestWithIndex } from './array_items.ts';
 import { itemsOfRange, maxItems, withMaxSize, constantNumber } from './bounds.ts';
 import { mapEmitters } from './maps.ts';
 import { formattedText } from './formatted_text.ts';
@@ -81,7 +81,7 @@ const range: Emitter = (site) => {
 
 /** Selects from the items equal to a value. jsonb compares numbers by value. */
 const matchingItems = (site: CallSite, select: Sql): Sql =>
-  sql`(select ${select} from ${numbered(argument(site, 0).sql)} where each.v = ${jsonValueOf(site, 1)})`;
+  sql`(select ${select} from ${unnestWithIndex(argument(site, 0).sql)} where each.v = ${jsonValueOf(site, 1)})`;
 
 const has: Emitter = (site) => ({
   sql: sql`coalesce(${matchingItems(site, sql`bool_or(true)`)}, false)`,
@@ -93,7 +93,7 @@ const containsItems =
   (site) => {
     const [first, second] = [argument(site, 0), argument(site, 1)];
     const found = sql`exists (select from jsonb_array_elements(${first.sql}) as inside where inside.value = each.v)`;
-    const from = numbered(second.sql);
+    const from = unnestWithIndex(second.sql);
     return {
       sql: all
         ? sql`(not exists (select from ${from} where not ${found}))`
@@ -140,7 +140,7 @@ const unique = (from: Sql): Sql =>
   sql`(select distinct on (each.v) each.v, each.at from ${from} order by each.v, each.at)`;
 
 const distinct: Emitter = (site) => ({
-  sql: sql`(select coalesce(jsonb_agg(one.v order by one.at) filter (where one.v <> 'null'::jsonb), '[]'::jsonb) from ${unique(numbered(argumentSql(site, 0)))} as one)`,
+  sql: sql`(select coalesce(jsonb_agg(one.v order by one.at) filter (where one.v <> 'null'::jsonb), '[]'::jsonb) from ${unique(unnestWithIndex(argumentSql(site, 0)))} as one)`,
   type: argument(site, 0).type,
 });
 
@@ -148,7 +148,7 @@ const uniq: Emitter = (site) => {
   const [first, ...others] = site.values;
   if (first === undefined || others.length === 0) {
     return {
-      sql: sql`(select count(distinct each.v) from ${numbered(argumentSql(site, 0))})`,
+      sql: sql`(select count(distinct each.v) from ${unnestWithIndex(argumentSql(site, 0))})`,
       type: scalar('integer'),
     };
   }
@@ -156,7 +156,7 @@ const uniq: Emitter = (site) => {
   if (others.length > 1)
     throw site.statement.error(`Function '${site.name}' takes at most two arrays.`, site.node);
   return {
-    sql: sql`(select count(distinct (each.v, other.v)) from ${numbered(first.sql)} join ${rows} on other.at = each.at)`,
+    sql: sql`(select count(distinct (each.v, other.v)) from ${unnestWithIndex(first.sql)} join ${rows} on other.at = each.at)`,
     type: scalar('integer'),
   };
 };
@@ -167,7 +167,7 @@ const difference: Emitter = (site) => {
     throw site.statement.error(`Expected numbers, found ${nameOfType(item)}.`, argumentNode(site, 0));
   const number = sql`(each.v #>> '{}')::numeric`;
   return {
-    sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select coalesce(${number} - lag(${number}) over (order by each.at), 0) as v, each.at from ${numbered(argumentSql(site, 0))}) as run)`,
+    sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select coalesce(${number} - lag(${number}) over (order by each.at), 0) as v, each.at from ${unnestWithIndex(argumentSql(site, 0))}) as run)`,
     type: argument(site, 0).type,
   };
 };
@@ -180,7 +180,7 @@ const intersect: Emitter = (site) => {
       sql` and exists (select from jsonb_array_elements(${other.sql}) as inside where inside.value = one.v)`,
   );
   return {
-    sql: sql`(select coalesce(jsonb_agg(one.v order by one.at), '[]'::jsonb) from ${unique(numbered(first.sql))} as one where true${joinSql(inAll, '')})`,
+    sql: sql`(select coalesce(jsonb_agg(one.v order by one.at), '[]'::jsonb) from ${unique(unnestWithIndex(first.sql))} as one where true${joinSql(inAll, '')})`,
     type: first.type,
   };
 };
@@ -189,7 +189,7 @@ const intersect: Emitter = (site) => {
 const flatten: Emitter = (site) => {
   let { sql: flattened, type } = argument(site, 0);
   while (type.kind === 'array' && type.item.kind === 'array') {
-    flattened = sql`(select coalesce(jsonb_agg(inside.v order by each.at, inside.at), '[]'::jsonb) from ${numbered(flattened)}, jsonb_array_elements(each.v) with ordinality as inside(v, at))`;
+    flattened = sql`(select coalesce(jsonb_agg(inside.v order by each.at, inside.at), '[]'::jsonb) from ${unnestWithIndex(flattened)}, jsonb_array_elements(each.v) with ordinality as inside(v, at))`;
     type = type.item;
   }
   return { sql: flattened, type };
@@ -197,7 +197,7 @@ const flatten: Emitter = (site) => {
 
 const compact: Emitter = (site) => ({
   sql: sql`(select coalesce(jsonb_agg(run.v order by run.at) filter (where run.v is distinct from run.before), '[]'::jsonb) from
-    (select each.v, each.at, lag(each.v) over (order by each.at) as before from ${numbered(argumentSql(site, 0))}) as run)`,
+    (select each.v, each.at, lag(each.v) over (order by each.at) as before from ${unnestWithIndex(argumentSql(site, 0))}) as run)`,
   type: argument(site, 0).type,
 });
 
@@ -208,7 +208,7 @@ const zip: Emitter = (site) => {
     ({ sql: other }) => sql`, coalesce(${other} -> (each.at - 1)::int4, 'null'::jsonb)`,
   );
   return {
-    sql: sql`(select coalesce(jsonb_agg(jsonb_build_array(each.v${joinSql(parts, '')}) order by each.at), '[]'::jsonb) from ${numbered(first.sql)})`,
+    sql: sql`(select coalesce(jsonb_agg(jsonb_build_array(each.v${joinSql(parts, '')}) order by each.at), '[]'::jsonb) from ${unnestWithIndex(first.sql)})`,
     type: arrayOf(tupleOf(site.values.map(itemTypeOf))),
   };
 };
@@ -226,7 +226,7 @@ const stringConcat: Emitter = (site) => {
   const item = itemTypeOf(list);
   const value = derive(fromJson(sql`each.v`, sql`(each.v #>> '{}')`, item), item);
   return {
-    sql: sql`(select coalesce(string_agg(${formattedText(site, value)}, ${site.values[1]?.sql ?? sql`''::text`} order by each.at), '') from ${numbered(list.sql)})`,
+    sql: sql`(select coalesce(string_agg(${formattedText(site, value)}, ${site.values[1]?.sql ?? sql`''::text`} order by each.at), '') from ${unnestWithIndex(list.sql)})`,
     type: scalar('string'),
   };
 };
@@ -279,7 +279,7 @@ export const arrayEmitters: Readonly<Record<string, Emitter>> = {
   arrayZip: zip,
   arrayWithConstant: withMaxSize(maxItems, 'items', (site) => constantNumber(site, 0), withConstant),
   arrayEnumerate: (site) => ({
-    sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${numbered(argumentSql(site, 0))})`,
+    sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${unnestWithIndex(argumentSql(site, 0))})`,
     type: arrayOf(scalar('integer')),
   }),
   arrayStringConcat: stringConcat,

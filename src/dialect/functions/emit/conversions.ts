@@ -14,9 +14,9 @@ import { bind, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type ScalarKind, type Type, withNull } from '../../types.ts';
 import { languageNames } from './language_names.ts';
 import { decodeUtf8 } from './bytes.ts';
-import { once } from './once.ts';
+import { computeOnce } from './compute_once.ts';
 import { formattedText } from './formatted_text.ts';
-import { typeNamedBy } from './named_types.ts';
+import { typeFromLiteral } from './named_types.ts';
 import { zoneAt } from './zones.ts';
 
 /** Casts a value to another type, or null. */
@@ -32,7 +32,7 @@ const toInteger: Emitter = (site) => {
   if (value.type.kind !== 'float' && value.type.kind !== 'decimal')
     return convert(site, value, scalar('integer'));
   return {
-    sql: once(
+    sql: computeOnce(
       [{ ...value, sql: sql`(${value.sql})::float8` }],
       (x = sql``) =>
         sql`(case when ${x} between -9.2e18 and 9.2e18 and ${x} = trunc(${x}) then ${x}::int8 end)`,
@@ -43,7 +43,7 @@ const toInteger: Emitter = (site) => {
 
 /** Nineteen digits may exceed 64 bits; CASE prevents that cast. */
 const integerFromString = (value: Value): Sql =>
-  once(
+  computeOnce(
     [value],
     (text = sql``) => sql`(case when ${text} ~ '^[-+]?[0-9]{1,18}$' then (${text})::int8
       when ${text} ~ '^[-+]?[0-9]{1,40}$' then case when (${text})::numeric between -9223372036854775808 and 9223372036854775807 then (${text})::int8 end end)`,
@@ -54,7 +54,7 @@ const integerFromString = (value: Value): Sql =>
  * without digits are checked first, because a pattern that counts digits is ten times slower.
  */
 export const floatFromString = (value: Value): Sql =>
-  once(
+  computeOnce(
     [value],
     (
       text = sql``,
@@ -145,7 +145,7 @@ const toTypeName: Emitter = (site) => ({
 });
 
 const accurateCastOrNull: Emitter = (site) => {
-  const to = typeNamedBy(site, 1);
+  const to = typeFromLiteral(site, 1);
   if (to.kind === 'integer') return toInteger(site);
   if (to.kind === 'float') return toFloat(site);
   const converted = convert(site, argument(site, 0), to);
@@ -158,7 +158,10 @@ const toHex: Emitter = (site) => {
   if (value.type.kind === 'integer') {
     const digits = sql`upper(to_hex(${value.sql}))`;
     return {
-      sql: once([{ ...value, sql: digits }], (x = sql``) => sql`(repeat('0', length(${x}) % 2) || ${x})`),
+      sql: computeOnce(
+        [{ ...value, sql: digits }],
+        (x = sql``) => sql`(repeat('0', length(${x}) % 2) || ${x})`,
+      ),
       type,
     };
   }
@@ -166,7 +169,7 @@ const toHex: Emitter = (site) => {
 };
 
 const unhex: Emitter = (site) => ({
-  sql: once(
+  sql: computeOnce(
     [argument(site, 0)],
     (text = sql``) =>
       sql`(case when ${text} ~ '^([0-9a-fA-F]{2})*$' then ${decodeUtf8(sql`decode(${text}, 'hex')`)} end)`,

@@ -4,8 +4,8 @@ import { argument, type CallSite, type Emitter } from '../../compile/functions/c
 import type { TimeUnit } from '../../keywords.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { unitAt, unitsOf } from './units.ts';
-import { localTime, momentOf, zoneAt } from './zones.ts';
+import { unitAt, intervalOfUnits } from './units.ts';
+import { localTime, instantOf, zoneAt } from './zones.ts';
 
 /** The zone of one of the two times: the last argument for both, else their own. */
 const zoneOfTime = (site: CallSite, index: number): Sql => zoneAt(site, 3, index);
@@ -14,7 +14,7 @@ const localAt = (site: CallSite, index: number): Sql => localTime(site, index, z
 
 const momentAt = (site: CallSite, index: number): Sql => {
   const { sql: fragment, type } = argument(site, index);
-  return type.kind === 'datetime' ? fragment : momentOf(localAt(site, index), zoneOfTime(site, index));
+  return type.kind === 'datetime' ? fragment : instantOf(localAt(site, index), zoneOfTime(site, index));
 };
 
 const isoDay = (local: Sql): Sql => sql`date_trunc('week', ${local})::date`;
@@ -86,7 +86,7 @@ const difference =
 const shift =
   (unit: TimeUnit, sign: '+' | '-'): Emitter =>
   (site) =>
-    addInterval(argument(site, 0), unitsOf(argument(site, 1), unit), sign, site.statement);
+    addInterval(argument(site, 0), intervalOfUnits(argument(site, 1), unit), sign, site.statement);
 
 /** `dateAdd('day', 3, time)` and `dateAdd(time, INTERVAL 3 DAY)`. */
 const dateAddition =
@@ -95,7 +95,10 @@ const dateAddition =
     const [time, interval] =
       site.values.length === 2
         ? [argumentAs(site, 0, 'date_or_datetime'), argumentAs(site, 1, 'interval')]
-        : [argumentAs(site, 2, 'date_or_datetime'), unitsOf(argumentAs(site, 1, 'number'), unitAt(site, 0))];
+        : [
+            argumentAs(site, 2, 'date_or_datetime'),
+            intervalOfUnits(argumentAs(site, 1, 'number'), unitAt(site, 0)),
+          ];
     return addInterval(time, interval, sign, site.statement);
   };
 
@@ -105,7 +108,7 @@ const shifts = (['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 
     return [
       [`add${name}s`, shift(unit, '+')],
       [`subtract${name}s`, shift(unit, '-')],
-      [`toInterval${name}`, (site) => unitsOf(argument(site, 0), unit)],
+      [`toInterval${name}`, (site) => intervalOfUnits(argument(site, 0), unit)],
     ];
   },
 );

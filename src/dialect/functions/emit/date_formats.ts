@@ -2,8 +2,8 @@ import { argument, type CallSite, type Emitter, argumentNode } from '../../compi
 import { castStringTo } from '../../compile/string_casts.ts';
 import { bind, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
-import { onceOf } from './once.ts';
-import { localTime, timeAt, zoneAt } from './zones.ts';
+import { computeSqlOnce } from './compute_once.ts';
+import { localTime, datetimeTypeAt, zoneAt } from './zones.ts';
 
 /** Format specifiers with PostgreSQL's to_char patterns. */
 const formatPatterns: Readonly<Record<string, string>> = {
@@ -62,7 +62,7 @@ const formatDateTime: Emitter = (site) => {
   const local = localTime(site, 0, zone);
   const type = scalar('string', argument(site, 0).type.nullable);
   return {
-    sql: onceOf([local], (time = sql``) => {
+    sql: computeSqlOnce([local], (time = sql``) => {
       const fragments = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([matched, letter]) =>
         letter === undefined ? bind(matched, 'text') : formatted(site, letter, time, zone),
       );
@@ -133,7 +133,7 @@ const parsePatterns: Readonly<Record<string, readonly (readonly [string, string]
 };
 
 const parseDateTime: Emitter = (site) => {
-  const type = timeAt(site, 2, true);
+  const type = datetimeTypeAt(site, 2, true);
   const parts: string[] = [];
   const pattern = [...formatAt(site, 1).matchAll(/%([\s\S])|%$|[^%]+/g)].map(([matched, letter]) => {
     if (letter === '%' || letter === undefined) return (letter ?? matched).replaceAll(/[^\w ]/g, '\\$&');
@@ -144,7 +144,7 @@ const parseDateTime: Emitter = (site) => {
   });
   const match = sql`regexp_match(${argument(site, 0).sql}, ${bind(`^${pattern.join('')}$`, 'text')})`;
   return {
-    sql: onceOf([match], (groups = sql``) => {
+    sql: computeSqlOnce([match], (groups = sql``) => {
       const part = (name: string, length: number, none: string): Sql => {
         const index = parts.indexOf(name);
         return index === -1
@@ -173,16 +173,16 @@ const monthNumber = (name: Sql): Sql =>
 
 /** Casts a string such as `2026-11-21 10:00:00` in a zone. */
 const castTime = (text: Sql, type: Type, site: CallSite): Sql =>
-  onceOf([text], (t = sql``) => castStringTo(t, type, site.statement));
+  computeSqlOnce([text], (t = sql``) => castStringTo(t, type, site.statement));
 
 /**
  * Parses a time in a common format: ISO 8601 (space or T, with or without zone, one-digit month and day), seconds or
  * milliseconds since 1970, digits only, `21 Nov 2026 10:00:00`, and 21/11/2026.
  */
 export function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
-  return onceOf([sql`btrim(${text})`], (t = sql``) => {
+  return computeSqlOnce([sql`btrim(${text})`], (t = sql``) => {
     const date = (match: Sql, year: number, day: number): Sql =>
-      onceOf([match], (m = sql``) => {
+      computeSqlOnce([match], (m = sql``) => {
         const rest = sql`coalesce(' ' || lpad(${m}[4], 2, '0') || ':' || ${m}[5] || ':' || coalesce(${m}[6], '00') || coalesce(${m}[7], '') || coalesce(nullif(${m}[8], 'GMT'), case ${m}[8] when 'GMT' then 'Z' end, ''), '')`;
         const fragment = (index: number): Sql => sql`${m}[${rawSql(String(index))}]`;
         const named = sql`case when ${fragment(2)} ~ '[A-Za-z]' then ${monthNumber(fragment(2))} else lpad(${fragment(2)}, 2, '0') end`;
@@ -209,7 +209,7 @@ export const dateFormatEmitters: Readonly<Record<string, Emitter>> = {
   formatDateTime,
   parseDateTime,
   parseDateTimeBestEffort: (site) => {
-    const type = timeAt(site, 1, true);
+    const type = datetimeTypeAt(site, 1, true);
     return { sql: parseTimeText(site, argument(site, 0).sql, type), type };
   },
 };

@@ -2,7 +2,7 @@ import { dateParts } from '../../compile/date_parts.ts';
 import { argument, type CallSite, type Emitter, argumentNode } from '../../compile/functions/call_site.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { onceOf } from './once.ts';
+import { computeSqlOnce } from './compute_once.ts';
 import { unitAt } from './units.ts';
 import { localTime, zoneAt } from './zones.ts';
 
@@ -34,7 +34,7 @@ function weekOf(site: CallSite, withYear: boolean): Sql {
     monday
       ? sql`(${day} - (extract(isodow from ${day})::int4 - 1))`
       : sql`(${day} - extract(dow from ${day})::int4)`;
-  return onceOf([sql`(${localTime(site, 0, zoneAt(site, 2))})::date`], (day = sql``) => {
+  return computeSqlOnce([sql`(${localTime(site, 0, zoneAt(site, 2))})::date`], (day = sql``) => {
     const start = startOf(day);
     if (usesYearOfWeek) {
       // The year of a week is that of its first day, or of its fourth.

@@ -8,9 +8,9 @@ import {
 import type { TimeUnit } from '../../keywords.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { onceOf } from './once.ts';
+import { computeSqlOnce } from './compute_once.ts';
 import { unitAt, constantInterval } from './units.ts';
-import { isInUtc, localTime, momentOf, timeAt, zoneAt } from './zones.ts';
+import { isInUtc, localTime, instantOf, datetimeTypeAt, zoneAt } from './zones.ts';
 
 function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
   return { sql: sql`(${local})::date`, type: scalar('date', argument(site, time).type.nullable) };
@@ -19,7 +19,10 @@ function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
 /** The instant of a local time, in the zone of an argument if present. */
 function timeOf(site: CallSite, local: Sql, zone: number | null, time = 0): Emitted {
   const { nullable } = argument(site, time).type;
-  return { sql: momentOf(local, zoneAt(site, zone, time)), type: timeAt(site, zone, nullable, time) };
+  return {
+    sql: instantOf(local, zoneAt(site, zone, time)),
+    type: datetimeTypeAt(site, zone, nullable, time),
+  };
 }
 
 // Origins of weeks, before any likely time.
@@ -48,11 +51,14 @@ function truncatedTime(site: CallSite, unit: TimeUnit, zoneArgument: number, tim
   const { sql: fragment, type } = argument(site, time);
   const zone = zoneAt(site, zoneArgument, time);
   if (type.kind === 'datetime' && isInUtc(site, zoneArgument, time))
-    return { sql: binned(`1 ${unit}`, fragment), type: timeAt(site, zoneArgument, type.nullable, time) };
+    return {
+      sql: binned(`1 ${unit}`, fragment),
+      type: datetimeTypeAt(site, zoneArgument, type.nullable, time),
+    };
   if (type.kind === 'datetime' && unit !== 'day')
     return {
       sql: sql`date_trunc('${rawSql(unit)}', ${fragment}, ${zone})`,
-      type: timeAt(site, zoneArgument, type.nullable, time),
+      type: datetimeTypeAt(site, zoneArgument, type.nullable, time),
     };
   return timeOf(site, truncated(unit, localTime(site, time, zone)), zoneArgument, time);
 }
@@ -65,10 +71,10 @@ const everyMinutes =
     const step = sql`interval '${rawSql(String(minutes))} minutes'`;
     const { type } = argument(site, 0);
     const moment =
-      type.kind === 'datetime' ? argument(site, 0).sql : momentOf(localTime(site, 0, zone), zone);
+      type.kind === 'datetime' ? argument(site, 0).sql : instantOf(localTime(site, 0, zone), zone);
     return {
       sql: sql`date_bin(${step}, ${moment}, date_trunc('hour', ${moment}, ${zone}))`,
-      type: timeAt(site, 1, type.nullable),
+      type: datetimeTypeAt(site, 1, type.nullable),
     };
   };
 
@@ -136,16 +142,16 @@ const startOfInterval: Emitter = (site) => {
     default: {
       const step = sql`(${n} * '1 ${rawSql(unit)}'::interval)`;
       const { sql: fragment, type } = argument(site, 0);
-      const moment = type.kind === 'datetime' ? fragment : momentOf(local, zone);
+      const moment = type.kind === 'datetime' ? fragment : instantOf(local, zone);
       if (unit === 'hour')
         return timeOf(
           site,
-          onceOf([local], (at = sql``) => sql`date_bin(${step}, ${at}, date_trunc('day', ${at}))`),
+          computeSqlOnce([local], (at = sql``) => sql`date_bin(${step}, ${at}, date_trunc('day', ${at}))`),
           2,
         );
       return {
         sql: sql`date_bin(${step}, ${moment}, '1970-01-01T00:00:00Z'::timestamptz)`,
-        type: timeAt(site, 2, type.nullable),
+        type: datetimeTypeAt(site, 2, type.nullable),
       };
     }
   }

@@ -15,8 +15,8 @@ import { dateDifferenceEmitters } from './date_differences.ts';
 import { dateFormatEmitters, parseTimeText } from './date_formats.ts';
 import { datePartEmitters } from './date_parts.ts';
 import { dateTruncationEmitters } from './date_truncation.ts';
-import { onceOf } from './once.ts';
-import { timeAt, zoneAt } from './zones.ts';
+import { computeSqlOnce } from './compute_once.ts';
+import { datetimeTypeAt, zoneAt } from './zones.ts';
 
 /** Null for seconds out of range, many of which PostgreSQL rejects. */
 const secondsOrNull = (seconds: Sql): Sql =>
@@ -27,7 +27,7 @@ function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   const value = argument(site, 0);
   const { kind, nullable } = value.type;
   const zone = zoneAt(site, zoneArgument);
-  const type = (isNullable: boolean): Type => timeAt(site, zoneArgument, isNullable);
+  const type = (isNullable: boolean): Type => datetimeTypeAt(site, zoneArgument, isNullable);
   if (kind === 'datetime') return { sql: value.sql, type: type(nullable) };
   if (kind === 'date')
     return { sql: sql`((${value.sql})::timestamp at time zone ${zone})`, type: type(nullable) };
@@ -145,14 +145,14 @@ export const dateEmitters: Readonly<Record<string, Emitter>> = {
   toDateTime64: (site) => timeOf(site, 2),
   toTimeZone: (site) => {
     const { sql: moment, type } = argument(site, 0);
-    return { sql: moment, type: timeAt(site, 1, type.nullable) };
+    return { sql: moment, type: datetimeTypeAt(site, 1, type.nullable) };
   },
   fromUnixTimestamp: (site) => ({
     sql: secondsOrNull(sql`(${argumentSql(site, 0)})::float8`),
     type: scalar('datetime', true),
   }),
   make_date: (site) => ({
-    sql: onceOf(
+    sql: computeSqlOnce(
       [argumentSql(site, 0), argumentSql(site, 1), argumentSql(site, 2)],
       (y = sql``, m = sql``, d = sql``) => dayOf(y, m, d),
     ),
@@ -163,7 +163,7 @@ export const dateEmitters: Readonly<Record<string, Emitter>> = {
   date_bin: (site) => ({
     sql: sql`(case when extract(epoch from ${argumentSql(site, 0)}) > 0 and extract(year from justify_interval(${argumentSql(site, 0)})) = 0 and ${argumentSql(site, 0)} < interval '28 days'
       then date_bin(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${argumentSql(site, 2)}) end)`,
-    type: timeAt(site, null, true, 1),
+    type: datetimeTypeAt(site, null, true, 1),
   }),
   to_char: toChar,
   to_timestamp: toTimestamp,

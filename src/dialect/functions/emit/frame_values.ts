@@ -1,9 +1,17 @@
-import { type AggregateEmitter, type AggregateSite, argument } from '../../compile/functions/call_site.ts';
+import {
+  type AggregateEmitter,
+  type AggregateCallSite,
+  argument,
+} from '../../compile/functions/call_site.ts';
 import { isComposite, withNull } from '../../types.ts';
 import { sql, type Sql } from '../../sql.ts';
 
 /** Skips nulls in the frame unless RESPECT NULLS is given; PostgreSQL has no IGNORE NULLS. */
-function valueOf(site: AggregateSite, plain: Sql, pick: (values: Sql) => Sql): ReturnType<AggregateEmitter> {
+function valueOf(
+  site: AggregateCallSite,
+  plain: Sql,
+  pick: (values: Sql) => Sql,
+): ReturnType<AggregateEmitter> {
   const value = argument(site, 0);
   const type = withNull(site.returnType);
   if (!value.type.nullable) return { sql: site.over(plain), type };

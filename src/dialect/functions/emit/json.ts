@@ -5,8 +5,8 @@ import type { Value } from '../../resolve/value.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, tupleOf, type Type, withNull } from '../../types.ts';
 import { isJson, parseJson } from './json_parsing.ts';
-import { once, onceOf } from './once.ts';
-import { typeNamedBy } from './named_types.ts';
+import { computeOnce, computeSqlOnce } from './compute_once.ts';
+import { typeFromLiteral } from './named_types.ts';
 
 /** The jsonb at a path; null if there is none. A string that is not JSON is empty. */
 function jsonAt(site: CallSite, keys = site.values.slice(1)): Value {
@@ -47,7 +47,7 @@ function accessKey(json: Value, key: Value, site: CallSite): Sql {
 
 const withPath =
   (make: (json: Sql) => Sql, type: Type): Emitter =>
-  (site) => ({ sql: once([jsonAt(site)], (json = sql``) => make(json)), type });
+  (site) => ({ sql: computeOnce([jsonAt(site)], (json = sql``) => make(json)), type });
 
 /** JSON text without the spaces that jsonb adds after `:` and `,`. */
 export const compactText = (json: Sql): Sql =>
@@ -80,7 +80,7 @@ const typeNames = (json: Sql): Sql =>
 
 const objectEntries = (json: Sql, item: Sql): Sql =>
   sql`(case when ${typeOf(json)} = 'object' then (select coalesce(jsonb_agg(${item}), '[]'::jsonb)
-    from jsonb_each(${json}) as member) else '[]'::jsonb end)`;
+    from jsonb_each(${json}) as entry) else '[]'::jsonb end)`;
 
 const itemsRaw = (json: Sql): Sql =>
   sql`(case when ${typeOf(json)} = 'array' then (select coalesce(jsonb_agg(${compactText(sql`item.value`)} order by item.ordinality), '[]'::jsonb)
@@ -107,8 +107,8 @@ function readAs(json: Sql, type: Type): Sql {
       return sql`(case when ${typeOf(json)} = 'array' then (select coalesce(jsonb_agg(${toJson(readAs(sql`item.value`, type.item), type.item)} order by item.ordinality), '[]'::jsonb)
         from jsonb_array_elements(${json}) with ordinality as item) else '[]'::jsonb end)`;
     case 'map':
-      return sql`(case when ${typeOf(json)} = 'object' then (select coalesce(jsonb_object_agg(member.key, ${toJson(readAs(sql`member.value`, type.value), type.value)}), '{}'::jsonb)
-        from jsonb_each(${json}) as member) else '{}'::jsonb end)`;
+      return sql`(case when ${typeOf(json)} = 'object' then (select coalesce(jsonb_object_agg(entry.key, ${toJson(readAs(sql`entry.value`, type.value), type.value)}), '{}'::jsonb)
+        from jsonb_each(${json}) as entry) else '{}'::jsonb end)`;
     default:
       return defaultOf(withNull(type, false));
   }
@@ -118,7 +118,7 @@ const extractable = new Set(['string', 'integer', 'float', 'decimal', 'boolean',
 
 const extract: Emitter = (site) => {
   const last = site.values.length - 1;
-  const type = typeNamedBy(site, last);
+  const type = typeFromLiteral(site, last);
   if (!extractable.has(type.kind) || (type.kind === 'array' && !extractable.has(type.item.kind)))
     throw site.statement.error(
       `'${site.name}' does not support this type.`,
@@ -126,8 +126,8 @@ const extract: Emitter = (site) => {
       'Use String, Int64, Float64, Bool, an Array of them or a Map(String, …).',
     );
   const json = jsonAt(site, site.values.slice(1, -1));
-  if (!type.nullable) return { sql: once([json], (found = sql``) => readAs(found, type)), type };
-  const found = once(
+  if (!type.nullable) return { sql: computeOnce([json], (found = sql``) => readAs(found, type)), type };
+  const found = computeOnce(
     [json],
     (one = sql``) =>
       sql`(case when ${typeOf(one)} <> 'null' and ${readable(one, type)} then ${readAs(one, withNull(type, false))} end)`,
@@ -164,7 +164,7 @@ const jsonValue: Emitter = (site) => {
   const json = jsonAt(site, []);
   const found = sql`jsonb_path_query_first(${json.sql}, ${bind(path, 'text')}::jsonpath)`;
   return {
-    sql: onceOf(
+    sql: computeSqlOnce(
       [found],
       (one = sql``) =>
         sql`(case when ${typeOf(one)} in ('array', 'object') or ${one} is null then '' else coalesce(${jsonAsText(one)}, '') end)`,
@@ -193,16 +193,16 @@ export const jsonEmitters: Readonly<Record<string, Emitter>> = {
   JSONExtractRaw: withPath(rawJson, scalar('string')),
   JSONExtractArrayRaw: withPath(itemsRaw, arrayOf(scalar('string'))),
   JSONExtractKeys: withPath(
-    (json) => objectEntries(json, sql`to_jsonb(member.key)`),
+    (json) => objectEntries(json, sql`to_jsonb(entry.key)`),
     arrayOf(scalar('string')),
   ),
   JSONExtractKeysAndValuesRaw: withPath(
-    (json) => objectEntries(json, sql`jsonb_build_array(member.key, ${compactText(sql`member.value`)})`),
+    (json) => objectEntries(json, sql`jsonb_build_array(entry.key, ${compactText(sql`entry.value`)})`),
     arrayOf(tupleOf([scalar('string'), scalar('string')])),
   ),
   JSON_VALUE: jsonValue,
   isValidJSON: (site) => ({
-    sql: once([argument(site, 0)], (jsonAsText = sql``) => isJson(jsonAsText)),
+    sql: computeOnce([argument(site, 0)], (jsonAsText = sql``) => isJson(jsonAsText)),
     type: scalar('boolean', argument(site, 0).type.nullable),
   }),
   JSONArrayLength: withPath(

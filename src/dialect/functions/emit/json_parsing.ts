@@ -1,5 +1,5 @@
 import { sql, type Sql } from '../../sql.ts';
-import { onceOf } from './once.ts';
+import { computeSqlOnce } from './compute_once.ts';
 
 /** Maximum nesting depth; deeper strings are not treated as JSON. */
 const maxDepth = 24;
@@ -29,7 +29,7 @@ const unreadable = (text: Sql): Sql =>
 
 /** Parses a string to jsonb; null if it is not JSON. */
 export const parseJson = (text: Sql): Sql =>
-  onceOf(
+  computeSqlOnce(
     [text],
     (t = sql``) => sql`(case when ${isJson(t)} and not ${unreadable(t)} then (${t})::jsonb end)`,
   );

@@ -1,6 +1,6 @@
 import {
   type AggregateEmitter,
-  type AggregateSite,
+  type AggregateCallSite,
   argument,
   argumentNode,
   argumentSql,
@@ -10,14 +10,14 @@ import { bind, commaList, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, scalar, withNull } from '../../types.ts';
 
 /** All non-null values as a jsonb array. */
-function listOf(site: AggregateSite, value: Sql, order: Sql = site.orderBy): Sql {
+function listOf(site: AggregateCallSite, value: Sql, order: Sql = site.orderBy): Sql {
   const conditions = site.values
     .filter(({ type }) => type.nullable)
     .map((one) => sql`${one.sql} is not null`);
   return sql`coalesce(${site.over(sql`jsonb_agg(${value}${order})`, ...conditions)}, '[]'::jsonb)`;
 }
 
-function rejectWindow(site: AggregateSite): void {
+function rejectWindow(site: AggregateCallSite): void {
   if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
 }
 
@@ -78,10 +78,10 @@ const mapAggregate =
     if (type.kind !== 'map' || !isNumber(type.value))
       throw site.statement.error(`Function '${site.name}' requires maps of numbers.`, argumentNode(site, 0));
     const list = listOf(site, argumentSql(site, 0));
-    const number = fromJson(sql`member.value`, sql`(member.value #>> '{}')`, type.value);
+    const number = fromJson(sql`entry.value`, sql`(entry.value #>> '{}')`, type.value);
     return {
-      sql: sql`(select coalesce(jsonb_object_agg(one.k, one.v), '{}'::jsonb) from (select member.key as k, ${name}(${number}) as v
-        from jsonb_array_elements(${list}) as given, jsonb_each(given.value) as member group by member.key) as one)`,
+      sql: sql`(select coalesce(jsonb_object_agg(one.k, one.v), '{}'::jsonb) from (select entry.key as k, ${name}(${number}) as v
+        from jsonb_array_elements(${list}) as given, jsonb_each(given.value) as entry group by entry.key) as one)`,
       type: withNull(type, false),
     };
   };
@@ -127,17 +127,17 @@ const windowFunnel: AggregateEmitter = (site) => {
     sql`jsonb_agg(jsonb_build_array(extract(epoch from ${time.sql}), to_jsonb(array_remove(array[${commaList(reached)}], null))))`,
     sql`${time.sql} is not null`,
   );
-  const previous = sql`walk.begun[found.steps[walk.n + 1] - 1]`;
+  const previous = sql`walk.started[found.steps[walk.n + 1] - 1]`;
   const start = sql`case when found.steps[walk.n + 1] = 1 then found.times[walk.n + 1]
-    when found.times[walk.n + 1] <= ${previous} + ${seconds} then ${previous} else walk.begun[found.steps[walk.n + 1]] end`;
+    when found.times[walk.n + 1] <= ${previous} + ${seconds} then ${previous} else walk.started[found.steps[walk.n + 1]] end`;
   return {
     sql: sql`(with recursive found as materialized (select coalesce(array_agg(at.t order by at.t, at.s), '{}') as times, coalesce(array_agg(at.s order by at.t, at.s), '{}') as steps
         from (select (given.value ->> 0)::float8 as t, step.value::int4 as s from jsonb_array_elements(coalesce(${rows}, '[]'::jsonb)) as given,
           jsonb_array_elements_text(given.value -> 1) as step) as at),
-      walk(n, begun) as (select 0, array_fill(null::float8, array[${count}]) union all
-        select walk.n + 1, walk.begun[:found.steps[walk.n + 1] - 1] || (${start}) || walk.begun[found.steps[walk.n + 1] + 1:]
+      walk(n, started) as (select 0, array_fill(null::float8, array[${count}]) union all
+        select walk.n + 1, walk.started[:found.steps[walk.n + 1] - 1] || (${start}) || walk.started[found.steps[walk.n + 1] + 1:]
         from walk, found where walk.n < cardinality(found.times))
-      select coalesce(max(step.place), 0) from walk, unnest(walk.begun) with ordinality as step(begin, place) where step.begin is not null)`,
+      select coalesce(max(step.number), 0) from walk, unnest(walk.started) with ordinality as step(started_at, number) where step.started_at is not null)`,
     type: scalar('integer'),
   };
 };

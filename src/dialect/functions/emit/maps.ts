@@ -4,7 +4,7 @@ import { toJsonItem } from '../../compile/json_values.ts';
 import { toStringSql } from '../../compile/to_string.ts';
 import { commaList, sql } from '../../sql.ts';
 import { arrayOf, mapOf, scalar, withNull } from '../../types.ts';
-import { itemTypeOf, numbered } from './array_items.ts';
+import { itemTypeOf, unnestWithIndex } from './array_items.ts';
 
 /** Keys are converted to strings. */
 const map: Emitter = (site) => {
@@ -29,7 +29,7 @@ const map: Emitter = (site) => {
 const fromArrays: Emitter = (site) => {
   const [keys, values] = [argument(site, 0), argument(site, 1)];
   return {
-    sql: sql`(select coalesce(jsonb_object_agg(each.v #>> '{}', coalesce(${values.sql} -> (each.at - 1)::int4, 'null'::jsonb)) filter (where each.v <> 'null'::jsonb), '{}'::jsonb) from ${numbered(keys.sql)})`,
+    sql: sql`(select coalesce(jsonb_object_agg(each.v #>> '{}', coalesce(${values.sql} -> (each.at - 1)::int4, 'null'::jsonb)) filter (where each.v <> 'null'::jsonb), '{}'::jsonb) from ${unnestWithIndex(keys.sql)})`,
     type: mapOf(itemTypeOf(values)),
   };
 };
@@ -38,13 +38,13 @@ export const mapEmitters: Readonly<Record<string, Emitter>> = {
   map,
   mapFromArrays: fromArrays,
   mapKeys: (site) => ({
-    sql: sql`(select coalesce(jsonb_agg(member.key), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as member)`,
+    sql: sql`(select coalesce(jsonb_agg(entry.key), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as entry)`,
     type: arrayOf(scalar('string')),
   }),
   mapValues: (site) => {
     const { type } = argument(site, 0);
     return {
-      sql: sql`(select coalesce(jsonb_agg(member.value), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as member)`,
+      sql: sql`(select coalesce(jsonb_agg(entry.value), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as entry)`,
       type: arrayOf(type.kind === 'map' ? type.value : scalar('null', true)),
     };
   },

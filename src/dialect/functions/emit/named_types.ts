@@ -4,7 +4,7 @@ import { parseExpression } from '../../parser/parse.ts';
 import type { Type } from '../../types.ts';
 
 /** The type that a string literal names, such as 'Array(String)'. @throws DialectError */
-export function typeNamedBy(site: CallSite, index: number): Type {
+export function typeFromLiteral(site: CallSite, index: number): Type {
   const name = site.values[index]?.constant;
   const node = argumentNode(site, index);
   const wrong = (): Error =>

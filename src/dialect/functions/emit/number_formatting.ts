@@ -1,7 +1,7 @@
 import { argument, type Emitter, argumentNode } from '../../compile/functions/call_site.ts';
 import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { once } from './once.ts';
+import { computeOnce } from './compute_once.ts';
 
 const numbers = (x: Sql, pattern: string): Sql => sql`to_char(${x}, ${bind(pattern, 'text')})`;
 
@@ -23,7 +23,9 @@ const inReadableUnits =
   (site) => {
     const value = argument(site, 0);
     return {
-      sql: once([{ ...value, sql: sql`(${value.sql})::float8` }], (x = sql``) => inUnits(x, units, base)),
+      sql: computeOnce([{ ...value, sql: sql`(${value.sql})::float8` }], (x = sql``) =>
+        inUnits(x, units, base),
+      ),
       type: scalar('string', value.type.nullable),
     };
   };
@@ -67,7 +69,7 @@ const formatReadableTimeDelta: Emitter = (site) => {
       from (select ${words} as w) as said, (select case when ${value.sql} < 0 then '-' else '' end as s) as sign_of)`;
   };
   return {
-    sql: once([{ ...value, sql: sql`trunc(abs((${value.sql})::numeric))` }], (x = sql``) => parts(x)),
+    sql: computeOnce([{ ...value, sql: sql`trunc(abs((${value.sql})::numeric))` }], (x = sql``) => parts(x)),
     type: scalar('string', value.type.nullable),
   };
 };

@@ -3,7 +3,7 @@ import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
 import { bitEmitters } from './bits.ts';
 import { geometryEmitters } from './geometry.ts';
-import { once } from './once.ts';
+import { computeOnce } from './compute_once.ts';
 import { numberFormattingEmitters } from './number_formatting.ts';
 import { roundingEmitters } from './rounding.ts';
 
@@ -15,7 +15,7 @@ const floatFunction =
   (site) => {
     const value = argument(site, 0);
     return {
-      sql: once([{ ...value, sql: asFloat(value.sql) }], (x = sql``) => body(x)),
+      sql: computeOnce([{ ...value, sql: asFloat(value.sql) }], (x = sql``) => body(x)),
       type: float(value.type.nullable),
     };
   };
@@ -46,7 +46,7 @@ const twoFloatFunction =
   (site) => {
     const [first, second] = [argument(site, 0), argument(site, 1)];
     return {
-      sql: once(
+      sql: computeOnce(
         [first, second].map((value) => ({ ...value, sql: asFloat(value.sql) })),
         (x = sql``, y = sql``) => body(x, y),
       ),
@@ -106,7 +106,7 @@ const isOneOf =
 const ifNotFinite: Emitter = (site) => {
   const [value, other] = [argument(site, 0), argument(site, 1)];
   return {
-    sql: once(
+    sql: computeOnce(
       [value],
       (x = sql``) =>
         sql`(case when ${asFloat(x)} in ('NaN', 'Infinity', '-Infinity') then ${asFloat(other.sql)} else ${asFloat(x)} end)`,
@@ -116,7 +116,7 @@ const ifNotFinite: Emitter = (site) => {
 };
 
 const factorial: Emitter = (site) => ({
-  sql: once(
+  sql: computeOnce(
     [argument(site, 0)],
     (n = sql``) => sql`(case when ${n} < 0 then 1 when ${n} <= 20 then factorial(${n})::int8 end)`,
   ),

@@ -1,7 +1,7 @@
 import { argument, type CallSite, type Emitter } from '../../compile/functions/call_site.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { once } from './once.ts';
+import { computeOnce } from './compute_once.ts';
 
 type Rounding = 'floor' | 'ceil' | 'trunc' | 'round' | 'even';
 
@@ -51,7 +51,10 @@ function ofFraction(name: Rounding, site: CallSite): { sql: Sql; type: ReturnTyp
   ): Sql => sql`(case when ${x} in ('NaN', 'Infinity', '-Infinity') or (${digits.sql}) > 17 or abs(${x}) > 1e290 then ${x}
     when (${digits.sql}) < 0 then ${rounded(name, sql`(${x} / ${factor})`)} * ${factor}
     when (${digits.sql}) >= 0 then ${rounded(name, sql`(${x} * ${factor})`)} / ${factor} end)`;
-  return { sql: once([{ ...value, sql: up }], (x = sql``) => body(x)), type: scalar('float', nullable) };
+  return {
+    sql: computeOnce([{ ...value, sql: up }], (x = sql``) => body(x)),
+    type: scalar('float', nullable),
+  };
 }
 
 /** Rounding to a number of decimals, or before the point if negative. */

@@ -1,6 +1,6 @@
 import {
   type AggregateEmitter,
-  type AggregateSite,
+  type AggregateCallSite,
   argument,
   argumentSql,
 } from '../../compile/functions/call_site.ts';
@@ -8,14 +8,14 @@ import { bind, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 
 /** NaN for too few values; null for nullable arguments, as in ClickHouse. */
-function orNaN(site: AggregateSite, value: Sql): ReturnType<AggregateEmitter> {
+function orNaN(site: AggregateCallSite, value: Sql): ReturnType<AggregateEmitter> {
   const nullable = site.values.some(({ type }) => type.nullable);
   return nullable
     ? { sql: sql`(${value})::float8`, type: scalar('float', true) }
     : { sql: sql`coalesce((${value})::float8, 'NaN'::float8)`, type: scalar('float') };
 }
 
-const number = (site: AggregateSite, index: number): Sql => sql`(${argumentSql(site, index)})::float8`;
+const number = (site: AggregateCallSite, index: number): Sql => sql`(${argumentSql(site, index)})::float8`;
 
 const statistic =
   (name: Sql): AggregateEmitter =>
@@ -29,7 +29,7 @@ const statistic =
       ),
     );
 
-const sumOfPowers = (site: AggregateSite, power: number): Sql =>
+const sumOfPowers = (site: AggregateCallSite, power: number): Sql =>
   site.over(sql`sum((${number(site, 0)}) ^ ${bind(String(power), 'float8')})`);
 
 /** Central moments computed from power sums. */

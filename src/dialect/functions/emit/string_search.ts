@@ -9,8 +9,8 @@ import { fromJson } from '../../compile/json_values.ts';
 import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type ScalarKind, type Type } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
-import { once } from './once.ts';
-import { asGroup, patternAt, replacementAt } from './patterns.ts';
+import { computeOnce } from './compute_once.ts';
+import { wrapInGroup, patternAt, replacementAt } from './patterns.ts';
 
 const nullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);
 const typed = (site: CallSite, kind: ScalarKind): Type => scalar(kind, nullable(site));
@@ -56,11 +56,11 @@ const regexpExtract: Emitter = (site) => {
   const text = argument(site, 0);
   const pattern = patternAt(site, 1);
   return {
-    sql: once(
+    sql: computeOnce(
       [text],
       (
         t = sql``,
-      ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from ${asGroup(pattern)})
+      ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from ${wrapInGroup(pattern)})
         else (regexp_match(${t}, ${pattern}))[least(greatest(${group}, -1), 100)::int4] end, '') end)`,
     ),
     type: typed(site, 'string'),
@@ -80,7 +80,7 @@ const multiMatchAny: Emitter = (site) => {
     const each = patterns.items.map((item) => patternAt({ ...site, values: site.values.with(1, item) }, 1));
     if (each.length === 0) return { sql: sql`false`, type };
     return {
-      sql: once(
+      sql: computeOnce(
         [text],
         (t = sql``) =>
           sql`(${joinSql(
@@ -101,7 +101,7 @@ const multiMatchAny: Emitter = (site) => {
 const replaceOne: Emitter = (site) => {
   const [text, part] = [argument(site, 0), argument(site, 1)];
   return {
-    sql: once(
+    sql: computeOnce(
       [text, part],
       (t = sql``, n = sql``) =>
         sql`(case when strpos(${t}, ${n}) > 0 and ${n} <> '' then overlay(${t} placing ${argumentSql(site, 2)} from strpos(${t}, ${n}) for char_length(${n})) else ${t} end)`,
@@ -144,7 +144,7 @@ export const stringSearchEmitters: Readonly<Record<string, Emitter>> = {
   }),
   countMatches: matches(
     (text, pattern) =>
-      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${asGroup(pattern)}, 'g') as m(v))`,
+      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${wrapInGroup(pattern)}, 'g') as m(v))`,
     'integer',
   ),
   hasToken,

@@ -66,8 +66,8 @@ const found =
 const ngrams: Emitter = (site) => {
   const [text, length] = [argumentSql(site, 0), argumentSql(site, 1)];
   return {
-    sql: sql`(select coalesce(jsonb_agg(substr(${text}, place.n::int4, least(greatest(${length}, 0), 1000)::int4) order by place.n), '[]'::jsonb)
-      from generate_series(1, case when ${length} between 1 and 1000 then char_length(${text}) - ${length} + 1 else 0 end) as place(n))`,
+    sql: sql`(select coalesce(jsonb_agg(substr(${text}, offsets.n::int4, least(greatest(${length}, 0), 1000)::int4) order by offsets.n), '[]'::jsonb)
+      from generate_series(1, case when ${length} between 1 and 1000 then char_length(${text}) - ${length} + 1 else 0 end) as offsets(n))`,
     type: texts,
   };
 };

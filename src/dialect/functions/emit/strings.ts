@@ -11,7 +11,7 @@ import { decodeUtf8 } from './bytes.ts';
 import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type Type } from '../../types.ts';
 import { formattedText } from './formatted_text.ts';
-import { once } from './once.ts';
+import { computeOnce } from './compute_once.ts';
 import { stringSearchEmitters } from './string_search.ts';
 import { stringSplittingEmitters } from './string_splitting.ts';
 import { urlEmitters } from './urls.ts';
@@ -73,7 +73,7 @@ const substring: Emitter = (site) => {
   const length = optionalArgumentSql(site, 2);
   const limited = (number: Sql): Sql => sql`(least(greatest(${number}, -1000000000), 1000000000))::int4`;
   return {
-    sql: once([text, { ...from, sql: limited(from.sql) }], (t = sql``, o = sql``) => {
+    sql: computeOnce([text, { ...from, sql: limited(from.sql) }], (t = sql``, o = sql``) => {
       const start = sql`(case when ${o} > 0 then ${o} else char_length(${t}) + ${o} + 1 end)`;
       if (length === undefined)
         return sql`(case when ${o} <> 0 then substr(${t}, ${start}) when ${t} is not null and ${o} is not null then '' end)`;
@@ -160,7 +160,7 @@ const format: Emitter = (site) => {
 };
 
 const base64Decode: Emitter = (site) => ({
-  sql: once(
+  sql: computeOnce(
     [argument(site, 0)],
     (text = sql``) =>
       sql`(case when ${text} ~ '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$' then ${decodeUtf8(sql`decode(${text}, 'base64')`)} end)`,

@@ -78,7 +78,7 @@ const maxAmounts: Readonly<Record<TimeUnit, number>> = {
 };
 
 /** An interval of an amount of units; null if out of range. Fractions are truncated. */
-export function unitsOf(amount: Value, unit: TimeUnit): Value {
+export function intervalOfUnits(amount: Value, unit: TimeUnit): Value {
   const { constant } = amount;
   if (typeof constant === 'bigint' && Math.abs(Number(constant)) <= maxAmounts[unit])
     return intervalOf(amount, unit);

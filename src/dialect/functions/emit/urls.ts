@@ -2,7 +2,7 @@ import { argument, type Emitter, argumentSql } from '../../compile/functions/cal
 import { bind, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar } from '../../types.ts';
 import { decodeUtf8 } from './bytes.ts';
-import { once, onceOf } from './once.ts';
+import { computeOnce, computeSqlOnce } from './compute_once.ts';
 
 /** A part of a URL matched by a pattern; '' if nothing matches, null for null. */
 const part =
@@ -10,7 +10,7 @@ const part =
   (site) => {
     const value = argument(site, 0);
     return {
-      sql: once(
+      sql: computeOnce(
         [value],
         (url = sql``) => sql`(case when ${url} is not null then coalesce(${make(url)}, '') end)`,
       ),
@@ -39,7 +39,7 @@ const port: Emitter = (site) => {
   const other = site.values[1]?.sql ?? sql`0::int8`;
   const digits = sql`substring(${argumentSql(site, 0)} from '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?[^/?#:@]*[.][^/?#:@]*:([0-9]{1,5})(?:[/?#]|$)')`;
   return {
-    sql: onceOf(
+    sql: computeSqlOnce(
       [digits],
       (d = sql``) => sql`(case when (${d})::int8 between 1 and 65535 then (${d})::int8 else ${other} end)`,
     ),
@@ -81,7 +81,7 @@ const cutParameter: Emitter = (site) => {
 const decode: Emitter = (site) => {
   const value = argument(site, 0);
   return {
-    sql: once(
+    sql: computeOnce(
       [value],
       (
         text = sql``,
@@ -96,7 +96,7 @@ const decode: Emitter = (site) => {
 const encode: Emitter = (site) => {
   const value = argument(site, 0);
   return {
-    sql: once(
+    sql: computeOnce(
       [value],
       (
         text = sql``,
@@ -112,9 +112,9 @@ export const urlEmitters: Readonly<Record<string, Emitter>> = {
   protocol: part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*)://')),
   domain: part(host),
   domainWithoutWWW: part((url) => withoutWww(host(url))),
-  topLevelDomain: part((url) => onceOf([host(url)], (name = sql``) => topLevel(name))),
+  topLevelDomain: part((url) => computeSqlOnce([host(url)], (name = sql``) => topLevel(name))),
   cutToFirstSignificantSubdomain: part((url) =>
-    onceOf([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
+    computeSqlOnce([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
   ),
   port,
   path: part((url) => sql`substring(${withoutScheme(url)} from '(/[^?#]*)')`),

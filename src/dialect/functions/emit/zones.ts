@@ -20,7 +20,7 @@ export const isInUtc = (site: CallSite, index: number | null, time = 0): boolean
   utc.has(zoneNameAt(site, index, time) ?? site.statement.project.timezone);
 
 /** The type of a datetime in the zone of `zoneAt`. */
-export const timeAt = (site: CallSite, index: number | null, nullable: boolean, time = 0): Type =>
+export const datetimeTypeAt = (site: CallSite, index: number | null, nullable: boolean, time = 0): Type =>
   timeIn(zoneNameAt(site, index, time), nullable);
 
 function zoneNameAt(site: CallSite, index: number | null, time: number): string | undefined {
@@ -48,4 +48,4 @@ export function localTime(site: CallSite, index: number, zone: Sql): Sql {
 }
 
 /** The instant of a local time in a zone. */
-export const momentOf = (local: Sql, zone: Sql): Sql => sql`((${local}) at time zone ${zone})`;
+export const instantOf = (local: Sql, zone: Sql): Sql => sql`((${local}) at time zone ${zone})`;

@@ -3,11 +3,11 @@ import { scalar } from '../../types.ts';
 import { column, type RelationField, type PushdownTarget, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
 import { GroupsRelation } from './groups.ts';
 import { LazyJoins } from './lazy_joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
-import { personOf, PersonsRelation } from './persons.ts';
+import { nestedPerson, PersonsRelation } from './persons.ts';
 import { propertyColumns } from './property_columns.ts';
 import { SessionsRelation } from './sessions.ts';
 
@@ -63,7 +63,7 @@ export class EventsRelation implements Relation {
     ...['person', 'session', 'pdi', 'poe'],
     ...(this.#statement.project.schema.groups === null ? [] : groupFields),
   ];
-  readonly star = (): readonly string[] => starOf(fields);
+  readonly star = (): readonly string[] => starFieldsOf(fields);
   readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   /** Restricts the sessions to those of the query's own events. */
@@ -87,7 +87,7 @@ export class EventsRelation implements Relation {
 
   /** The person, with the properties stored on the event if it has them, else the current ones. */
   #person(): RelationField {
-    const current = personOf(this.#relation.column('person_id'), () => this.#persons());
+    const current = nestedPerson(this.#relation.column('person_id'), () => this.#persons());
     const { schema } = this.#statement.project;
     const eventPropertiesType = schema.events.columns.get('person_properties');
     return {

@@ -31,7 +31,7 @@ export function fieldOf(
   );
 }
 
-export const starOf = (definitions: FieldDefinitions): readonly string[] =>
+export const starFieldsOf = (definitions: FieldDefinitions): readonly string[] =>
   Object.entries(definitions)
     .filter(([, { hidden }]) => hidden !== true)
     .map(([name]) => name);

@@ -3,7 +3,7 @@ import { bind, sql, type Sql } from '../../sql.ts';
 import { column, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
 
 const fields: FieldDefinitions = {
   index: { column: 'group_type_index', kind: 'integer' },
@@ -49,7 +49,7 @@ export class GroupsRelation implements Relation {
   };
 
   readonly names = (): readonly string[] => Object.keys(fields);
-  readonly star = (): readonly string[] => starOf(fields);
+  readonly star = (): readonly string[] => starFieldsOf(fields);
   readonly from = (): Sql => this.#relation.from();
 
   get key(): Sql {

@@ -2,9 +2,9 @@ import { sql, type Sql } from '../../sql.ts';
 import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
 import { LazyJoins } from './lazy_joins.ts';
-import { personOf, PersonsRelation } from './persons.ts';
+import { nestedPerson, PersonsRelation } from './persons.ts';
 
 const fields: FieldDefinitions = {
   distinct_id: { column: 'distinct_id', kind: 'string' },
@@ -40,11 +40,11 @@ export class PersonDistinctIdsRelation implements Relation {
         const relation = new PersonsRelation(this.#statement, 'person');
         return { relation, condition: sql`${relation.id} = ${id}` };
       });
-    return { kind: 'nested', fields: personOf(id, persons) };
+    return { kind: 'nested', fields: nestedPerson(id, persons) };
   };
 
   readonly names = (): readonly string[] => [...Object.keys(fields), 'person'];
-  readonly star = (): readonly string[] => starOf(fields);
+  readonly star = (): readonly string[] => starFieldsOf(fields);
   readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   get distinctId(): Sql {

@@ -2,7 +2,7 @@ import { sql, type Sql } from '../../sql.ts';
 import { column, type RelationFields, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
 
 const fields: FieldDefinitions = {
   id: { column: 'id', kind: 'uuid' },
@@ -39,7 +39,7 @@ export class PersonsRelation implements Relation {
   };
 
   readonly names = (): readonly string[] => Object.keys(fields);
-  readonly star = (): readonly string[] => starOf(fields);
+  readonly star = (): readonly string[] => starFieldsOf(fields);
   readonly from = (): Sql => this.#relation.from();
 
   get id(): Sql {
@@ -48,8 +48,8 @@ export class PersonsRelation implements Relation {
 }
 
 /** The nested row `person` of a row with a person id. Fields other than the id are read from persons. */
-export function personOf(id: Sql, persons: () => PersonsRelation): RelationFields {
-  const names = () => starOf(fields);
+export function nestedPerson(id: Sql, persons: () => PersonsRelation): RelationFields {
+  const names = () => starFieldsOf(fields);
   const person: RelationFields = {
     // A deleted person has only an id.
     field: (name) => {

@@ -3,7 +3,7 @@ import { column, type Relation } from '../relation.ts';
 import type { SourceRelation } from '../../schema.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
 import { LazyJoins } from './lazy_joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 
@@ -52,7 +52,7 @@ export class SessionReplayEventsRelation implements Relation {
   };
 
   readonly names = (): readonly string[] => [...Object.keys(fields), 'person', 'person_id'];
-  readonly star = (): readonly string[] => starOf(fields);
+  readonly star = (): readonly string[] => starFieldsOf(fields);
   readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   #personDistinctId(): PersonDistinctIdsRelation {

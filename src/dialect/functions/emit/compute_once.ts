@@ -9,17 +9,17 @@ const maxRepeatedSize = 60;
  * SQL that uses values more than once. Long values are computed once in a subquery, whose alias is a hash of the
  * content, so that equal expressions stay equal. Window functions are repeated, because they cannot move.
  */
-export function once(values: readonly Value[], body: (...fragments: readonly Sql[]) => Sql): Sql {
+export function computeOnce(values: readonly Value[], body: (...fragments: readonly Sql[]) => Sql): Sql {
   const isShort = values.every((value) => value.sql.size <= maxRepeatedSize);
   if (isShort || mergeTraits(values).window !== null) return body(...values.map((value) => value.sql));
-  return onceOf(
+  return computeSqlOnce(
     values.map((value) => value.sql),
     body,
   );
 }
 
 /** The same for fragments without a window function. */
-export function onceOf(fragments: readonly Sql[], body: (...fragments: readonly Sql[]) => Sql): Sql {
+export function computeSqlOnce(fragments: readonly Sql[], body: (...fragments: readonly Sql[]) => Sql): Sql {
   const key = fragments.map((fragment) => fragment.key).join('\0');
   const alias = rawSql(`once_${createHash('md5').update(key).digest('hex').slice(0, 12)}`);
   const names = fragments.map((_, index) => rawSql(`v${index}`));
