@@ -12,7 +12,7 @@ export interface ObsoleteObject extends Pick<
   readonly position: number;
   /** The run that it belongs to. */
   readonly run_id: string;
-  readonly kind: 'upload' | 'file' | 'manifest';
+  readonly object_type: 'upload' | 'file' | 'manifest';
   readonly key: string;
   /** Set for an upload. */
   readonly upload_id: string | null;
@@ -52,7 +52,7 @@ export interface FailedDeletion {
 export const isObsolete = `object.obsolete_at is not null
   and object.obsolete_at <= clock_timestamp()
     - make_interval(secs => case when object.publish_claimed then $1::bigint else $2::bigint end / 1000.0)
-  and not (object.kind = 'manifest' and exists (select from exportd.batch_export_runs active
+  and not (object.object_type = 'manifest' and exists (select from exportd.batch_export_runs active
     where active.batch_export_id = object.batch_export_id and active.data_interval_start = object.data_interval_start
       and active.status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')})))`;
 
@@ -78,7 +78,7 @@ export async function readObsoleteObjects(
        from exportd.destination_objects object where object.batch_export_id = $3 and ${isObsolete}
      )
      select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
-       object.data_interval_end, object.position, object.run_id, object.kind, object.key, object.upload_id, object.upload_token,
+       object.data_interval_end, object.position, object.run_id, object.object_type, object.key, object.upload_id, object.upload_token,
        object.publish_claimed, export.config_version as newest_config_version,
        ${millisecondsSince('object.failing_since')} as failing_for_ms,
        ${millisecondsSince('failure.failing_since')} as location_failing_for_ms,
@@ -87,7 +87,7 @@ export async function readObsoleteObjects(
      left join exportd.batch_exports export on export.id = object.batch_export_id
      left join exportd.location_failures failure on failure.batch_export_id = object.batch_export_id
        and failure.config_version = object.config_version
-     left join exportd.destination_objects current on current.kind = 'manifest' and current.obsolete_at is null
+     left join exportd.destination_objects current on current.object_type = 'manifest' and current.obsolete_at is null
        and current.batch_export_id = object.batch_export_id
        and current.data_interval_start = object.data_interval_start
        and current.data_interval_end = object.data_interval_end
@@ -98,7 +98,7 @@ export async function readObsoleteObjects(
 }
 
 const deletionOrder = `object.failing_since is not null, object.data_interval_start, object.data_interval_end,
-  object.kind = 'manifest' desc, object.position`;
+  object.object_type = 'manifest' desc, object.position`;
 
 const millisecondsSince = (moment: string): string =>
   `(extract(epoch from clock_timestamp() - ${moment}) * 1000)::bigint`;

@@ -15,7 +15,7 @@ const maxOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
 /** Whether an interval can start at an hour other than midnight: day, week and month. */
 export const supportsOffsets = (interval: string): boolean => {
   const unit = parseInterval(interval);
-  return unit !== undefined && unit.kind !== 'minutes';
+  return unit !== undefined && unit.name !== 'minutes';
 };
 
 /**

@@ -60,7 +60,7 @@ export function countIntervals(
 
 function countBetween(definition: ScheduleDefinition, from: Date, stop: Date, max: number): number {
   const unit = parseInterval(definition.interval);
-  if (unit?.kind === 'minutes') {
+  if (unit?.name === 'minutes') {
     const length = unit.minutes * 60_000;
     return Math.ceil(stop.getTime() / length) - Math.floor(from.getTime() / length);
   }

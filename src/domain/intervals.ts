@@ -25,20 +25,20 @@ export interface ScheduleRevision extends ScheduleDefinition {
 }
 
 type Unit =
-  | { readonly kind: 'minutes'; readonly minutes: number }
-  | { readonly kind: 'day' }
-  | { readonly kind: 'week' }
-  | { readonly kind: 'month' };
+  | { readonly name: 'minutes'; readonly minutes: number }
+  | { readonly name: 'day' }
+  | { readonly name: 'week' }
+  | { readonly name: 'month' };
 
 const minuteMs = 60_000;
 
 /** Parses the name of an interval; undefined if it is invalid. */
 export function parseInterval(name: string): Unit | undefined {
-  if (name === 'hour') return { kind: 'minutes', minutes: 60 };
-  if (name === 'day' || name === 'week' || name === 'month') return { kind: name };
+  if (name === 'hour') return { name: 'minutes', minutes: 60 };
+  if (name === 'day' || name === 'week' || name === 'month') return { name };
   const match = /^every ([1-9]\d?) minutes$/.exec(name);
   const minutes = Number(match?.[1]);
-  return match && 60 % minutes === 0 ? { kind: 'minutes', minutes } : undefined;
+  return match && 60 % minutes === 0 ? { name: 'minutes', minutes } : undefined;
 }
 
 /** The three-letter names that Node.js and PostgreSQL agree on. CST, for example, has no DST in PostgreSQL. */
@@ -59,7 +59,7 @@ export const isTimeZone = (name: string): boolean =>
 /** Nominal length of an interval in milliseconds, with 30 days per month. For timeouts, never for boundaries. */
 export function nominalLengthMs(name: string): number {
   const unit = unitOf(name);
-  switch (unit.kind) {
+  switch (unit.name) {
     case 'minutes':
       return unit.minutes * minuteMs;
     case 'day':
@@ -74,7 +74,7 @@ export function nominalLengthMs(name: string): number {
 /** The definition's last boundary at or before the instant. */
 export function previousBoundary(definition: ScheduleDefinition, instant: Date): Date {
   const unit = unitOf(definition.interval);
-  if (unit.kind === 'minutes') {
+  if (unit.name === 'minutes') {
     const length = unit.minutes * minuteMs;
     return new Date(Math.floor(instant.getTime() / length) * length);
   }
@@ -89,7 +89,7 @@ export function previousBoundary(definition: ScheduleDefinition, instant: Date):
 /** The definition's first boundary after the instant. */
 export function nextBoundary(definition: ScheduleDefinition, instant: Date): Date {
   const unit = unitOf(definition.interval);
-  if (unit.kind === 'minutes')
+  if (unit.name === 'minutes')
     return new Date(previousBoundary(definition, instant).getTime() + unit.minutes * minuteMs);
   for (const by of [-1, 0, 1]) {
     const point = gridPoint(definition, unit, instant, by);
@@ -159,7 +159,7 @@ function revisionByIndex(revisions: readonly ScheduleRevision[], index: number):
  */
 function gridPoint(
   definition: ScheduleDefinition,
-  unit: Exclude<Unit, { kind: 'minutes' }>,
+  unit: Exclude<Unit, { name: 'minutes' }>,
   instant: Date,
   by: number,
 ): Date {
@@ -170,7 +170,7 @@ function gridPoint(
     day: () => date.plus({ days: by }),
     week: () => date.minus({ days: (local.weekday - offset_day + 7) % 7 }).plus({ weeks: by }),
     month: () => date.set({ day: 1 + offset_day }).plus({ months: by }),
-  }[unit.kind]();
+  }[unit.name]();
   const { year, month, day: dayOfMonth } = day;
   return instantOfLocalHour({ year, month, day: dayOfMonth, hour: offset_hour }, timezone);
 }

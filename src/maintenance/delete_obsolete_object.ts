@@ -44,7 +44,7 @@ export async function deleteObsoleteObject(
 ): Promise<Deletion> {
   try {
     const context = await open();
-    await deleteByKind[object.kind](object, context);
+    await deleteByKind[object.object_type](object, context);
     return { object, deleted: true, reason: null };
   } catch (error) {
     // An interrupted deletion proves nothing about its location.
@@ -60,7 +60,7 @@ export async function deleteObsoleteObject(
 }
 
 const deleteByKind: Readonly<
-  Record<ObsoleteObject['kind'], (object: ObsoleteObject, context: DeletionContext) => Promise<void>>
+  Record<ObsoleteObject['object_type'], (object: ObsoleteObject, context: DeletionContext) => Promise<void>>
 > = {
   upload: deleteUpload,
   file: deleteFile,

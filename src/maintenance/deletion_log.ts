@@ -35,7 +35,7 @@ const names = {
 
 /** `2 files and 1 unfinished upload`. */
 function countByKind(deletions: readonly Deletion[]): string {
-  const byKind = Map.groupBy(deletions, ({ object }) => object.kind);
+  const byKind = Map.groupBy(deletions, ({ object }) => object.object_type);
   return [...byKind]
     .map(([kind, { length }]) => `${length} ${names[kind][length === 1 ? 0 : 1]}`)
     .join(' and ');

@@ -79,7 +79,13 @@ describe('obsolete objects', () => {
       { kind: 'cleanUpExport', batch_export_id: commander.batchExportId },
     ]);
     expect(await readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100)).toMatchObject([
-      { key: 'first', kind: 'file', publish_claimed: true, run_id: first, current_key: 'the manifest' },
+      {
+        key: 'first',
+        object_type: 'file',
+        publish_claimed: true,
+        run_id: first,
+        current_key: 'the manifest',
+      },
     ]);
     expect(second).not.toBe(first);
   });

@@ -33,19 +33,21 @@ beforeEach(async () => {
 type State = 'needed' | 'published' | 'obsolete';
 
 /** The export's objects by key. */
-async function objects(): Promise<Record<string, [kind: string, state: State, owner: string]>> {
+async function objects(): Promise<Record<string, [object_type: string, state: State, owner: string]>> {
   const { rows } = await database.pool.query<{
     key: string;
-    kind: string;
+    object_type: string;
     state: State;
     run_id: string;
   }>(
-    `select key, kind, run_id,
+    `select key, object_type, run_id,
        case when obsolete_at is not null then 'obsolete' when publish_claimed then 'published' else 'needed' end as state
      from exportd.destination_objects where batch_export_id = $1 order by position`,
     [commander.batchExportId],
   );
-  return Object.fromEntries(rows.map(({ key, kind, state, run_id }) => [key, [kind, state, run_id]]));
+  return Object.fromEntries(
+    rows.map(({ key, object_type, state, run_id }) => [key, [object_type, state, run_id]]),
+  );
 }
 
 const end = (id: string, status: RunOutcome) =>

@@ -12,7 +12,7 @@ import { publishObjects, insertObject, inheritObjects } from './interval_objects
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 4,
+  version: 5,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
@@ -25,7 +25,7 @@ export const destinationObjectsProjection: Projection = {
       data_interval_start timestamptz not null,
       data_interval_end timestamptz not null,
       generation integer not null,
-      kind text not null check (kind in ('upload', 'file', 'manifest')),
+      object_type text not null check (object_type in ('upload', 'file', 'manifest')),
       -- The range of an upload.
       range integer,
       key text not null,
@@ -80,9 +80,9 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
       return;
     case 'RunUploadCreated': {
       const { generation, range, key, upload_id, upload_token } = event.data;
-      await markObsolete(`generation = $3 and range = $4 and kind = 'upload'`, generation, range);
+      await markObsolete(`generation = $3 and range = $4 and object_type = 'upload'`, generation, range);
       await insertObject(connection, stored, {
-        kind: 'upload',
+        object_type: 'upload',
         generation,
         range,
         key,
@@ -93,8 +93,8 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
     }
     case 'RunFileCompleted':
       await change(
-        `update exportd.destination_objects set kind = 'file', upload_id = null
-         where run_id = $1 and generation = $2 and key = $3 and kind = 'upload' and obsolete_at is null`,
+        `update exportd.destination_objects set object_type = 'file', upload_id = null
+         where run_id = $1 and generation = $2 and key = $3 and object_type = 'upload' and obsolete_at is null`,
         event.data.generation,
         event.data.file.key,
       );
@@ -102,13 +102,13 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
     case 'RunRejectedFilePlanned': {
       const { generation, file } = event.data;
       const none = { range: null, upload_id: null, upload_token: null };
-      await insertObject(connection, stored, { kind: 'file', generation, key: file.key, ...none });
+      await insertObject(connection, stored, { object_type: 'file', generation, key: file.key, ...none });
       return;
     }
     case 'RunPublishStarted':
       await change(
         `update exportd.destination_objects set publish_claimed = true
-         where run_id = $1 and generation = $2 and kind = 'file' and obsolete_at is null`,
+         where run_id = $1 and generation = $2 and object_type = 'file' and obsolete_at is null`,
         event.data.generation,
       );
       return;

@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../journal/stored_event.ts';
 
 /** An object as described by the event that creates it. */
 interface NewObject {
-  readonly kind: 'upload' | 'file';
+  readonly object_type: 'upload' | 'file';
   readonly generation: number;
   readonly range: number | null;
   readonly key: string;
@@ -20,14 +20,14 @@ export async function insertObject(
 ): Promise<void> {
   await connection.query(
     `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
-       data_interval_end, generation, kind, range, key, upload_id, upload_token)
+       data_interval_end, generation, object_type, range, key, upload_id, upload_token)
      select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, $3, $4, $5, $6, $7, $8
      from exportd.batch_export_runs where id = $1`,
     [
       stored.stream_id,
       stored.global_position,
       named.generation,
-      named.kind,
+      named.object_type,
       named.range,
       named.key,
       named.upload_id,
@@ -81,10 +81,10 @@ export async function publishObjects(
   await connection.query(
     `delete from exportd.destination_objects other using exportd.batch_export_runs run
      where run.id = $1 and ${ofInterval}
-       and other.kind = 'manifest' and other.key = $2 and other.config_version = run.config_version`,
+       and other.object_type = 'manifest' and other.key = $2 and other.config_version = run.config_version`,
     [stream_id, manifestKey],
   );
-  const isCurrent = `other.run_id = run.id and other.generation = run.generation and other.kind = 'file'`;
+  const isCurrent = `other.run_id = run.id and other.generation = run.generation and other.object_type = 'file'`;
   await connection.query(
     `update exportd.destination_objects other set
        publish_claimed = publish_claimed or (${isCurrent}),
@@ -95,7 +95,7 @@ export async function publishObjects(
   );
   await connection.query(
     `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
-       data_interval_end, generation, kind, key, publish_claimed)
+       data_interval_end, generation, object_type, key, publish_claimed)
      select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, generation, 'manifest', $3,
        true from exportd.batch_export_runs where id = $1`,
     [stream_id, global_position, manifestKey],
