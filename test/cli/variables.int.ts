@@ -37,5 +37,5 @@ it('prints errors', async () => {
   expect(await set('two words', '1')).toMatch(/"two words" is not a valid code name/);
   expect(await set('size', 'big', '--type', 'Number')).toMatch(/not a valid Number/);
   const { code, stderr } = await run('set', '--project', '4711', '--code-name', 'a', '--default', '1');
-  expect([code, stderr]).toEqual([1, expect.stringMatching(/no project 4711/)]);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/Project 4711 does not exist/)]);
 });

@@ -68,7 +68,7 @@ describe('the hourly limit', () => {
     expect(rejected.body).toEqual({
       type: 'throttled',
       code: 'throttled',
-      detail: expect.stringContaining(`available in ${seconds} seconds`),
+      detail: expect.stringContaining(`Retry in ${seconds} seconds`),
       attr: null,
     });
     expect([rejected.headers['x-ratelimit-limit'], rejected.headers['x-ratelimit-remaining']]).toEqual([

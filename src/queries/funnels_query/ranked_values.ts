@@ -4,7 +4,7 @@ import { valueLimit } from './breakdown_value.ts';
 import { passThrough, selectFrom } from './select_from.ts';
 
 /**
- * Adds to rows with `_value` the columns `_shown`, the value or null beyond the limit, and `_place`, the rank of the
+ * Adds to rows with `_value` the columns `_shown`, the value or null beyond the limit, and `_rank`, the rank of the
  * value.
  * @param names columns to keep besides `_value`
  * @param measures aggregates over a value's rows; values are ranked by them in descending order
@@ -23,11 +23,11 @@ export function withRanks(
   const by = measures.map((_, index) => `r._m${index} desc`);
   const ranked = selectFrom(measured, [
     ...passThrough(keptColumns),
-    `dense_rank() over (order by ${[...by, 'r._value'].join(', ')}) as _place`,
+    `dense_rank() over (order by ${[...by, 'r._value'].join(', ')}) as _rank`,
   ]);
   return selectFrom(ranked, [
-    ...passThrough([...keptColumns, '_place']),
-    `if(r._place <= ${valueLimit(plan)}, r._value, null) as _shown`,
+    ...passThrough([...keptColumns, '_rank']),
+    `if(r._rank <= ${valueLimit(plan)}, r._value, null) as _shown`,
   ]);
 }
 

@@ -37,7 +37,7 @@ export function stepsSelect(plan: FunnelPlan, actors: Select): Select {
   if (!isBrokenDown) return selectFrom(actors, columns);
   const names = ['_depth', ...steps.map((step) => `_t${step}`)];
   return selectFrom(withRanks(plan, actors, names, depthMeasures(plan)), columns, {
-    rest: 'group by r._shown order by min(r._place)',
+    rest: 'group by r._shown order by min(r._rank)',
   });
 }
 

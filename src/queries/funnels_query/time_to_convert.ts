@@ -27,21 +27,21 @@ export function timeToConvertSelect(plan: FunnelPlan, actors: Select): Select {
   const times = selectFrom(actors, [`r._t${to} - r._t${from} as _seconds`], { where: `r._depth >= ${to}` });
   const bounds = selectFrom(times, [
     'r._seconds as _seconds',
-    'floor(min(r._seconds) over ()) as _least',
-    'ceil(max(r._seconds) over ()) as _most',
+    'floor(min(r._seconds) over ()) as _min',
+    'ceil(max(r._seconds) over ()) as _max',
     'avg(r._seconds) over () as _average',
     `${bins} as _bins`,
   ]);
   const binned = selectFrom(bounds, [
-    ...['_seconds', '_least', '_average', '_bins'].map((name) => `r.${name} as ${name}`),
-    `r._most = r._least ? ${defaultWidth} : ceil((r._most - r._least) / r._bins) as _width`,
+    ...['_seconds', '_min', '_average', '_bins'].map((name) => `r.${name} as ${name}`),
+    `r._max = r._min ? ${defaultWidth} : ceil((r._max - r._min) / r._bins) as _width`,
   ]);
   return selectFrom(
     binned,
     [
-      'floor((r._seconds - r._least) / r._width) as _bin',
+      'floor((r._seconds - r._min) / r._width) as _bin',
       'count() as _actors',
-      'any(r._least) as _from',
+      'any(r._min) as _from',
       'any(r._width) as _by',
       'any(r._bins) as _count',
       'any(r._average) as _mean',

@@ -43,7 +43,7 @@ export function trendsSelect(plan: FunnelPlan, actors: Select): Select {
       'r._entrance as _at',
       'sum(r._entered) as _all',
       'sum(r._converted) as _done',
-      'min(r._place) as _first',
+      'min(r._rank) as _first',
     ],
     { rest: 'group by r._shown, r._entrance order by _first' },
   );
