@@ -6,7 +6,7 @@ import { fromSetUp } from '../setup/environment.ts';
 import setUp from '../setup/start_servers.ts';
 import tearDown from '../setup/stop_servers.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
-import { createControlStack } from '../temporal/control_plane_harness.ts';
+import { createControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { scenarios } from './scenarios/index.ts';
 
 /**
@@ -47,7 +47,7 @@ const wanted = scenarios.filter(({ histories }) => histories.some(isWanted));
 await setUp();
 try {
   for (const { histories, settings, queryKinds, play } of wanted) {
-    const stack = await createControlStack(settings?.(), undefined, queryKinds);
+    const stack = await createControlPlaneHarness(settings?.(), undefined, queryKinds);
     const recorded = new Set<string>();
     try {
       await stack.startWorker();

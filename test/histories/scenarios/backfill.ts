@@ -1,11 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { backfillWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import { lastHours, type ControlStack } from '../../temporal/control_plane_harness.ts';
-import { readChain, untilIdle, type Scenario } from './scenario.ts';
+import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
 
 /** Starts a backfill of a new export. */
-async function startBackfill(stack: ControlStack, hours: number) {
+async function startBackfill(stack: ControlPlaneHarness, hours: number) {
   const id = await stack.createExport();
   const { outcome } = await stack.command(id, 'backfill', lastHours(hours));
   return { id, workflowId: backfillWorkflowId(outcome?.backfill_id ?? '') };
@@ -16,7 +16,7 @@ export const backfillScenarios: readonly Scenario[] = [
     histories: ['backfill-open', 'backfill-completed'],
     play: async (stack, record) => {
       const released = Promise.withResolvers<undefined>();
-      stack.behaviour.whileExporting = () => released.promise;
+      stack.behaviour.duringExport = () => released.promise;
       const { id, workflowId } = await startBackfill(stack, 6);
       await waitFor(
         async () =>
@@ -24,7 +24,7 @@ export const backfillScenarios: readonly Scenario[] = [
           stack.settings.EXPORTD_BACKFILL_CONCURRENCY,
         'the first runs',
       );
-      await untilIdle(stack, workflowId);
+      await waitUntilIdle(stack, workflowId);
       await record('backfill-open', workflowId);
       released.resolve(undefined);
       await stack.client.workflow.getHandle(workflowId).result();
@@ -45,7 +45,7 @@ export const backfillScenarios: readonly Scenario[] = [
   {
     histories: ['backfill-paused'],
     play: async (stack, record) => {
-      stack.behaviour.whileExporting = () =>
+      stack.behaviour.duringExport = () =>
         Promise.reject(ApplicationFailure.nonRetryable('The bucket was deleted.', 'NoSuchBucket'));
       const { workflowId } = await startBackfill(stack, 12);
       const handle = stack.client.workflow.getHandle(workflowId);
@@ -54,7 +54,7 @@ export const backfillScenarios: readonly Scenario[] = [
           (await handle.describe()).typedSearchAttributes.getAll().some(({ value }) => value === 'Paused'),
         'the automatic pause',
       );
-      await untilIdle(stack, workflowId);
+      await waitUntilIdle(stack, workflowId);
       await record('backfill-paused', workflowId);
     },
   },

@@ -5,10 +5,10 @@ import { readStatus, registerQuery } from '../../../src/queries/statuses.ts';
 import { createQueryClient } from '../../../src/temporal/clients/query_client.ts';
 import { fakeKinds, statement } from '../../queries/fake_kind.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import type { ControlStack } from '../../temporal/control_plane_harness.ts';
-import { untilWaiting, type Scenario } from './scenario.ts';
+import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import { waitUntilWaiting, type Scenario } from './scenario.ts';
 
-async function startQuery(stack: ControlStack, sql: string) {
+async function startQuery(stack: ControlPlaneHarness, sql: string) {
   const { id: team_id } = await createProject(stack.pool, { name: 'Shop', timezone: 'Europe/Berlin' });
   const { kind, ...query } = statement(sql);
   const id = randomUUID();
@@ -43,7 +43,7 @@ export const backgroundQueryScenarios: readonly Scenario[] = [
         async () => (await readStatus(stack.pool, team_id, id))?.status === 'running',
         'the running query',
       );
-      await untilWaiting(stack, workflowId);
+      await waitUntilWaiting(stack, workflowId);
       await record('background-query-running', workflowId);
       await stack.client.workflow.getHandle(workflowId).cancel();
       await waitFor(async () => {

@@ -2,8 +2,8 @@ import { maintenanceWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { DestinationError } from '../../../src/destination/destination.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { hourAgo } from '../../setup/hours.ts';
-import { lastHours, type ControlStack } from '../../temporal/control_plane_harness.ts';
-import { readChain, untilIdle, type Scenario } from './scenario.ts';
+import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
 
 const quick = {
   EXPORTD_MAINTENANCE_INTERVAL: '100ms',
@@ -12,13 +12,14 @@ const quick = {
   EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
 };
 
-const workflowIdOf = (stack: ControlStack) => maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE_PREFIX);
+const workflowIdOf = (stack: ControlPlaneHarness) =>
+  maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE_PREFIX);
 
 /** Creates an export with an obsolete manifest. */
-async function createUntidyExport(stack: ControlStack): Promise<void> {
+async function createUntidyExport(stack: ControlPlaneHarness): Promise<void> {
   const id = await stack.createExport();
   await stack.command(id, 'backfill', lastHours(1));
-  const first = await stack.runIn(id, 'Completed');
+  const first = await stack.waitForRun(id, 'Completed');
   await stack.command(id, 'update', { changes: { config_version: 2 } });
   await stack.command(id, 'retry', { run_id: first.id });
   await waitFor(
@@ -28,7 +29,7 @@ async function createUntidyExport(stack: ControlStack): Promise<void> {
 }
 
 /** Waits for an execution that has continued as new after an activity with this result. */
-const untilExecuted = (stack: ControlStack, result: 'Completed' | 'Failed') =>
+const waitForExecution = (stack: ControlPlaneHarness, result: 'Completed' | 'Failed') =>
   waitFor(
     async () =>
       (await readChain(stack, workflowIdOf(stack))).find(
@@ -42,7 +43,7 @@ export const maintenanceScenarios: readonly Scenario[] = [
     histories: ['maintenance-idle'],
     play: async (stack, record) => {
       await stack.reconcile();
-      await untilIdle(stack, workflowIdOf(stack));
+      await waitUntilIdle(stack, workflowIdOf(stack));
       await record('maintenance-idle', workflowIdOf(stack));
     },
   },
@@ -52,7 +53,7 @@ export const maintenanceScenarios: readonly Scenario[] = [
     play: async (stack, record) => {
       await stack.reconcile();
       await createUntidyExport(stack);
-      const { runId } = await untilExecuted(stack, 'Completed');
+      const { runId } = await waitForExecution(stack, 'Completed');
       await record('maintenance-cleaned', workflowIdOf(stack), runId);
     },
   },
@@ -66,7 +67,7 @@ export const maintenanceScenarios: readonly Scenario[] = [
         );
       await stack.reconcile();
       await createUntidyExport(stack);
-      const { runId } = await untilExecuted(stack, 'Failed');
+      const { runId } = await waitForExecution(stack, 'Failed');
       await record('maintenance-failing', workflowIdOf(stack), runId);
     },
   },
@@ -80,9 +81,9 @@ export const maintenanceScenarios: readonly Scenario[] = [
     play: async (stack, record) => {
       const id = await stack.createExport();
       await stack.command(id, 'backfill', lastHours(1));
-      await stack.runIn(id, 'Completed');
+      await stack.waitForRun(id, 'Completed');
       await stack.reconcile();
-      const { runId } = await untilExecuted(stack, 'Completed');
+      const { runId } = await waitForExecution(stack, 'Completed');
       await record('maintenance-recheck', workflowIdOf(stack), runId);
     },
   },

@@ -5,11 +5,11 @@ import { notificationTypes } from '../../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../../src/notifications/signature.ts';
 import { createWebhook, deleteWebhook, storeWebhookTest } from '../../../src/notifications/webhooks.ts';
 import { createDestinationTestClient } from '../../../src/temporal/clients/destination_test_client.ts';
-import { createWebhookTestClient } from '../../../src/temporal/clients/notification_client.ts';
+import { createWebhookTestClient } from '../../../src/temporal/clients/webhook_test_client.ts';
 import { startReceiver, type Receiver } from '../../notifications/receiver.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import { lastHours, type ControlStack } from '../../temporal/control_plane_harness.ts';
-import { untilIdle, type Scenario } from './scenario.ts';
+import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import { waitUntilIdle, type Scenario } from './scenario.ts';
 
 const teamId = 1;
 const secret = createWebhookSecret();
@@ -24,7 +24,7 @@ async function withReceiver(use: (receiver: Receiver) => Promise<void>): Promise
 }
 
 async function storeWebhook(
-  stack: ControlStack,
+  stack: ControlPlaneHarness,
   { url }: Receiver,
   batch_export: string | null,
 ): Promise<string> {
@@ -35,14 +35,14 @@ async function storeWebhook(
 }
 
 /** Lets a run fail, whose notification the receiver rejects once. */
-async function startDelivery(stack: ControlStack, receiver: Receiver) {
+async function startDelivery(stack: ControlPlaneHarness, receiver: Receiver) {
   receiver.respond = () => 503;
-  stack.behaviour.whileExporting = () =>
+  stack.behaviour.duringExport = () =>
     Promise.reject(ApplicationFailure.nonRetryable('The bucket was deleted.', 'NoSuchBucket'));
   const id = await stack.createExport();
   const webhookId = await storeWebhook(stack, receiver, id);
   await stack.command(id, 'backfill', lastHours(1));
-  const [delivery] = await stack.untilReconciled(async () => {
+  const [delivery] = await stack.waitForReconciled(async () => {
     const { rows } = await stack.pool.query<{ id: string }>(
       'select id from exportd.webhook_deliveries where batch_export_id = $1 and attempts > 0',
       [id],
@@ -65,7 +65,7 @@ export const notificationScenarios: readonly Scenario[] = [
     play: (stack, record) =>
       withReceiver(async (receiver) => {
         const { workflowId } = await startDelivery(stack, receiver);
-        await untilIdle(stack, workflowId);
+        await waitUntilIdle(stack, workflowId);
         await record('notification-waiting', workflowId);
         receiver.respond = () => 200;
         await stack.client.workflow.getHandle(workflowId).result();

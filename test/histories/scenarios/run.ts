@@ -4,11 +4,11 @@ import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../../src/domain/run.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import { lastHours, type ControlStack } from '../../temporal/control_plane_harness.ts';
-import { readChain, untilIdle, untilWaiting, type Scenario } from './scenario.ts';
+import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import { readChain, waitUntilIdle, waitUntilWaiting, type Scenario } from './scenario.ts';
 
 /** Starts a run of a new export. */
-async function startRun(stack: ControlStack) {
+async function startRun(stack: ControlPlaneHarness) {
   const id = await stack.createExport();
   await stack.command(id, 'backfill', lastHours(1));
   const [run] = await waitFor(async () => {
@@ -18,34 +18,34 @@ async function startRun(stack: ControlStack) {
   if (!run) throw new Error('There is no run.');
   const workflowId = runWorkflowId(run);
   /** Waits for the end of its execution, whatever that is. */
-  const untilClosed = async (status: RunStatus) => {
-    await stack.runIn(id, status);
+  const waitUntilClosed = async (status: RunStatus) => {
+    await stack.waitForRun(id, status);
     await waitFor(async () => {
       const { status: execution } = await stack.client.workflow.getHandle(workflowId).describe();
       return execution.name !== 'RUNNING';
     }, 'the end of the execution');
   };
-  return { id, run, workflowId, untilClosed };
+  return { id, run, workflowId, waitUntilClosed };
 }
 
 /** A scenario of one run that ends with a status. */
 const ending = (
   name: string,
   status: RunStatus,
-  prepare: (stack: ControlStack) => void,
+  prepare: (stack: ControlPlaneHarness) => void,
   settings: Record<string, string> = {},
 ): Scenario => ({
   histories: [name],
   settings: () => settings,
   play: async (stack, record) => {
     prepare(stack);
-    const { workflowId, untilClosed } = await startRun(stack);
-    await untilClosed(status);
+    const { workflowId, waitUntilClosed } = await startRun(stack);
+    await waitUntilClosed(status);
     await record(name, workflowId);
   },
 });
 
-const openTransaction = (stack: ControlStack): void => {
+const openTransaction = (stack: ControlPlaneHarness): void => {
   stack.behaviour.checkBarrier = () =>
     Promise.resolve({
       state: { phase: 'transactions', blockers: ['3/4'] },
@@ -77,7 +77,7 @@ export const runScenarios: readonly Scenario[] = [
         async () => ((await handle.describe().catch(() => undefined))?.historyLength ?? 0) > 20,
         'some polls of the barrier',
       );
-      await untilIdle(stack, workflowId);
+      await waitUntilIdle(stack, workflowId);
       await record('run-settling', workflowId);
     },
   },
@@ -86,13 +86,13 @@ export const runScenarios: readonly Scenario[] = [
     histories: ['run-exporting', 'run-completed'],
     play: async (stack, record) => {
       const released = Promise.withResolvers<undefined>();
-      stack.behaviour.whileExporting = () => released.promise;
-      const { id, workflowId, untilClosed } = await startRun(stack);
-      await stack.runIn(id, 'Running');
-      await untilWaiting(stack, workflowId);
+      stack.behaviour.duringExport = () => released.promise;
+      const { id, workflowId, waitUntilClosed } = await startRun(stack);
+      await stack.waitForRun(id, 'Running');
+      await waitUntilWaiting(stack, workflowId);
       await record('run-exporting', workflowId);
       released.resolve(undefined);
-      await untilClosed('Completed');
+      await waitUntilClosed('Completed');
       await record('run-completed', workflowId);
     },
   },
@@ -110,22 +110,22 @@ export const runScenarios: readonly Scenario[] = [
     };
   }),
   ending('run-failed', 'Failed', ({ behaviour }) => {
-    behaviour.whileExporting = () =>
+    behaviour.duringExport = () =>
       Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'));
   }),
   ending('run-budget-exceeded', 'FailedRetryable', (stack) => {
-    stack.behaviour.whileExporting = () =>
+    stack.behaviour.duringExport = () =>
       Promise.reject(ApplicationFailure.retryable('The S3 server did not respond.', 'S3Unreachable'));
-    stack.setBudget(2_000);
+    stack.setActivityTimeout(2_000);
   }),
   {
     histories: ['run-cancelled'],
     play: async (stack, record) => {
-      stack.behaviour.whileExporting = exportUntilCancelled;
-      const { id, run, workflowId, untilClosed } = await startRun(stack);
-      await stack.runIn(id, 'Running');
+      stack.behaviour.duringExport = exportUntilCancelled;
+      const { id, run, workflowId, waitUntilClosed } = await startRun(stack);
+      await stack.waitForRun(id, 'Running');
       await stack.command(id, 'cancelRun', { run_id: run.id });
-      await untilClosed('Cancelled');
+      await waitUntilClosed('Cancelled');
       await record('run-cancelled', workflowId);
     },
   },
@@ -134,8 +134,8 @@ export const runScenarios: readonly Scenario[] = [
     play: async (stack, record) => {
       let executions = 0;
       stack.behaviour.isLastExecution = () => ++executions === 4;
-      const { workflowId, untilClosed } = await startRun(stack);
-      await untilClosed('Completed');
+      const { workflowId, waitUntilClosed } = await startRun(stack);
+      await waitUntilClosed('Completed');
       const links = await readChain(stack, workflowId);
       await record('run-continued', workflowId, links[0]?.runId);
       await record('run-continued-completed', workflowId, links.at(-1)?.runId);
@@ -146,9 +146,9 @@ export const runScenarios: readonly Scenario[] = [
       name,
       name === 'run-ranges' ? 'Completed' : 'Failed',
       ({ behaviour }) => {
-        behaviour.cuts = () => Promise.resolve(splitKeys);
+        behaviour.splitKeys = () => Promise.resolve(splitKeys);
         if (name === 'run-ranges-failed')
-          behaviour.whileExporting = (_, range) =>
+          behaviour.duringExport = (_, range) =>
             range === 3
               ? Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'))
               : exportUntilCancelled();

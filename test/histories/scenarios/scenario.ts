@@ -1,6 +1,6 @@
 import type { QueryKinds } from '../../../src/queries/registry.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import type { ControlStack } from '../../temporal/control_plane_harness.ts';
+import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 
 /** Records the history of an execution as it is now. Without a run id, that of the workflow's latest execution. */
 export type RecordHistory = (name: string, workflowId: string, runId?: string) => Promise<void>;
@@ -10,18 +10,18 @@ export interface Scenario {
   readonly histories: readonly string[];
   readonly settings?: () => Record<string, string>;
   readonly queryKinds?: QueryKinds;
-  readonly play: (stack: ControlStack, record: RecordHistory) => Promise<void>;
+  readonly play: (stack: ControlPlaneHarness, record: RecordHistory) => Promise<void>;
 }
 
 /** Waits until a workflow has no task, so that its open history ends at a timer, a signal or an activity. */
-export const untilWaiting = (stack: ControlStack, workflowId: string): Promise<boolean> =>
+export const waitUntilWaiting = (stack: ControlPlaneHarness, workflowId: string): Promise<boolean> =>
   waitFor(async () => {
     const { raw } = await stack.client.workflow.getHandle(workflowId).describe();
     return !raw.pendingWorkflowTask;
   }, `${workflowId} waits`);
 
 /** Waits until a workflow has neither a task nor a remote activity. */
-export const untilIdle = (stack: ControlStack, workflowId: string): Promise<boolean> =>
+export const waitUntilIdle = (stack: ControlPlaneHarness, workflowId: string): Promise<boolean> =>
   waitFor(async () => {
     const { raw } = await stack.client.workflow.getHandle(workflowId).describe();
     return !raw.pendingWorkflowTask && (raw.pendingActivities ?? []).length === 0;
@@ -39,7 +39,7 @@ interface ChainLink {
 }
 
 /** The executions of a workflow, oldest first. */
-export async function readChain(stack: ControlStack, workflowId: string): Promise<ChainLink[]> {
+export async function readChain(stack: ControlPlaneHarness, workflowId: string): Promise<ChainLink[]> {
   const links: ChainLink[] = [];
   const { raw } = await stack.client.workflow.getHandle(workflowId).describe();
   let runId = raw.workflowExecutionInfo?.firstRunId;

@@ -1,10 +1,10 @@
 import { scheduleWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import type { ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import type { ControlStack } from '../../temporal/control_plane_harness.ts';
-import { readChain, untilIdle, type Scenario } from './scenario.ts';
+import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
 
-const untilDecided = (stack: ControlStack, id: string, count: number) =>
+const waitUntilDecided = (stack: ControlPlaneHarness, id: string, count: number) =>
   waitFor(async () => {
     const { rows } = await stack.pool.query<{ status: string }>(
       'select status from exportd.commands where batch_export_id = $1',
@@ -15,7 +15,7 @@ const untilDecided = (stack: ControlStack, id: string, count: number) =>
 
 const nameOf = (index: number) => (index % 2 === 0 ? 'pause' : 'unpause');
 
-async function sendManualSignals(stack: ControlStack, id: string, count: number): Promise<void> {
+async function sendManualSignals(stack: ControlPlaneHarness, id: string, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1)
     await stack.client.workflow.getHandle(scheduleWorkflowId(id)).signal(nameOf(index), {});
 }
@@ -26,11 +26,11 @@ export const scheduleScenarios: readonly Scenario[] = [
     play: async (stack, record) => {
       const id = await stack.createExport();
       const workflowId = scheduleWorkflowId(id);
-      await untilIdle(stack, workflowId);
+      await waitUntilIdle(stack, workflowId);
       await record('schedule-created', workflowId);
       await stack.command(id, 'pause');
       await stack.command(id, 'unpause');
-      await untilIdle(stack, workflowId);
+      await waitUntilIdle(stack, workflowId);
       await record('schedule-commands', workflowId);
       await stack.command(id, 'delete');
       await stack.client.workflow.getHandle(workflowId).result();
@@ -42,8 +42,8 @@ export const scheduleScenarios: readonly Scenario[] = [
     play: async (stack, record) => {
       const id = await stack.createExport();
       await sendManualSignals(stack, id, 10);
-      await untilDecided(stack, id, 11);
-      await untilIdle(stack, scheduleWorkflowId(id));
+      await waitUntilDecided(stack, id, 11);
+      await waitUntilIdle(stack, scheduleWorkflowId(id));
       await record('schedule-manual-signals', scheduleWorkflowId(id));
     },
   },
@@ -58,7 +58,7 @@ export const scheduleScenarios: readonly Scenario[] = [
       const carried = await waitFor(async () => {
         await sendManualSignals(stack, id, 12);
         sent += 12;
-        await untilDecided(stack, id, sent);
+        await waitUntilDecided(stack, id, sent);
         const links = await readChain(stack, workflowId);
         return links.find(({ input, isContinued }) => isContinued && carriesSignals(input));
       }, 'an execution with carried signals');
@@ -66,7 +66,7 @@ export const scheduleScenarios: readonly Scenario[] = [
       await record('schedule-continued', workflowId, first?.runId);
       await record('schedule-carried', workflowId, carried.runId);
       await stack.command(id, 'pause');
-      await untilIdle(stack, workflowId);
+      await waitUntilIdle(stack, workflowId);
       await record('schedule-continued-open', workflowId);
     },
   },
@@ -79,8 +79,8 @@ export const scheduleScenarios: readonly Scenario[] = [
       await stack.stopWorker();
       await sendManualSignals(stack, id, 110);
       await stack.startWorker();
-      await untilDecided(stack, id, 111);
-      await untilIdle(stack, workflowId);
+      await waitUntilDecided(stack, id, 111);
+      await waitUntilIdle(stack, workflowId);
       const [first, second] = await readChain(stack, workflowId);
       await record('schedule-flood', workflowId, first?.runId);
       await record('schedule-flood-continued', workflowId, second?.runId);
