@@ -45,7 +45,7 @@ const merge = (
   );
 
 describe('stored configs', () => {
-  it('show everything but secrets, which are sealed at rest', async () => {
+  it('return everything except secrets, which are encrypted at rest', async () => {
     const id = randomUUID();
     expect(await store(id)).toBe(1);
     const shown = await readPublicConfig(database.pool, id, 1);
@@ -60,7 +60,7 @@ describe('stored configs', () => {
     expect(await readConfig(database.pool, keyRing, id, 1)).toMatchObject({ config: given });
   });
 
-  it('are merged into a new version; what is left out survives without being opened', async () => {
+  it('are merged into a new version; omitted secrets are kept without being decrypted', async () => {
     const id = randomUUID();
     await store(id);
     const stranger = newKeyRing();
@@ -80,7 +80,7 @@ describe('stored configs', () => {
     expect(await readPublicConfig(database.pool, id, 1)).toMatchObject({ config: { prefix: 'exports' } });
   });
 
-  it('have to bring their secrets again for another server', async () => {
+  it('require the secrets again for another server', async () => {
     const id = randomUUID();
     await store(id, { ...given, endpoint_url: 'https://s3.example.com' });
     const endpoint_url = 'https://elsewhere.example.com';
@@ -92,7 +92,7 @@ describe('stored configs', () => {
     expect(await merge(id, 2, { endpoint_url: 'https://elsewhere.example.com/' })).toBe(3);
   });
 
-  it('lose both credentials only together', async () => {
+  it('can only reset both credentials together', async () => {
     const id = randomUUID();
     await store(id);
     await expect(merge(id, 1, { aws_access_key_id: null })).rejects.toMatchObject({
@@ -103,7 +103,7 @@ describe('stored configs', () => {
     expect(config).not.toHaveProperty('aws_access_key_id');
   });
 
-  it('refuse a bad merge by the member at fault and never repeat a secret', async () => {
+  it('reject an invalid merge with the field, and never repeat a secret', async () => {
     const id = randomUUID();
     await store(id);
     await expect(merge(id, 1, { hello: 1 })).rejects.toMatchObject({ attr: 'destination__config__hello' });
@@ -111,13 +111,13 @@ describe('stored configs', () => {
     await expect(store(id, wrong)).rejects.not.toThrow(secret);
   });
 
-  it('are numbered in turn by writers at the same time', async () => {
+  it('get consecutive numbers from concurrent writers', async () => {
     const id = randomUUID();
     const versions = await Promise.all([store(id), store(id), store(id)]);
     expect(versions.toSorted()).toEqual([1, 2, 3]);
   });
 
-  it('cannot be opened under another export, and a missing one is said to be missing', async () => {
+  it('cannot be decrypted for another export; a missing version is ConfigVersionNotFound', async () => {
     const [id, other] = [randomUUID(), randomUUID()];
     await store(id);
     await database.pool.query(

@@ -8,7 +8,7 @@ const message = (filters: unknown): string | undefined =>
   propertyFilters.safeParse(filters).error?.issues[0]?.message;
 
 describe('property filters', () => {
-  it('compare for equality when they name no operator', () => {
+  it('compare for equality without an operator', () => {
     const { operator, ...without } = filter;
     expect(propertyFilters.parse([without, { ...without, operator: null }])).toEqual([
       { ...filter, operator },
@@ -37,7 +37,7 @@ describe('property filters', () => {
     ['is_date_exact', '2026-11-01'],
     ['is_date_before', '2026-11-01T10:00:00Z'],
     ['is_date_after', '2026-11-01T10:00:00.123+02:00'],
-  ])('take with %s the value %j', (operator, value) => {
+  ])('accept with %s the value %j', (operator, value) => {
     expect(propertyFilters.parse([{ ...filter, operator, value }])).toEqual([{ ...filter, operator, value }]);
   });
 
@@ -48,7 +48,7 @@ describe('property filters', () => {
   });
 
   it.each(propertyOperators.filter((operator) => !operator.endsWith('_set')))(
-    'need a value that is no object with %s',
+    'reject an object as value with %s',
     (operator) => {
       const expected = `The 'value' of a filter with the operator '${operator}' must be `;
       for (const value of [undefined, {}, [{}], [['a']]])
@@ -69,7 +69,7 @@ describe('property filters', () => {
     ['is_date_before', '-7d'],
     ['is_date_exact', '2026-02-30'],
     ['is_date_after', 20261101],
-  ])('refuse with %s the value %j', (operator, value) => {
+  ])('reject with %s the value %j', (operator, value) => {
     expect(message([{ ...filter, operator, value }])).toContain(`operator '${operator}' must be `);
   });
 
@@ -94,13 +94,13 @@ describe('property filters', () => {
       [{ ...filter, label: 'Browser' }],
       expect.stringContaining("only have the fields 'type', 'key', 'operator' and 'value'"),
     ],
-  ])('refuse %j', (filters, expected) => {
+  ])('reject %j', (filters, expected) => {
     expect(message(filters)).toEqual(expected);
   });
 });
 
 describe('a selection for the model persons', () => {
-  it('may hold conditions on persons alone', () => {
+  it('can only filter by properties of persons', () => {
     const person = { type: 'person', key: 'email', operator: 'is_set', value: null } as const;
     expect(() => rejectSelectionForModel({ include_events: [], filters: [person] }, 'persons')).not.toThrow();
   });
@@ -109,9 +109,9 @@ describe('a selection for the model persons', () => {
     ['include_events', { include_events: ['a'] }],
     ['exclude_events', { exclude_events: ['a'] }],
     ['filters', { filters: [{ type: 'event', key: 'a', operator: 'is_set', value: null }] }],
-  ] as const)('is refused for %s, which an export of events may have', (member, selection) => {
+  ] as const)('is rejected with %s, which exports of events support', (field, selection) => {
     expect(() => rejectSelectionForModel(selection, 'persons')).toThrow(
-      expect.objectContaining({ attr: `destination__config__${member}`, code: 'invalid_input' }),
+      expect.objectContaining({ attr: `destination__config__${field}`, code: 'invalid_input' }),
     );
     expect(() => rejectSelectionForModel(selection, 'events')).not.toThrow();
   });

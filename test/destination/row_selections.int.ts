@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it('a version of a config is read once in a process, however many steps ask for its selection', async () => {
+it('a config version is read once per process', async () => {
   const batch_export_id = randomUUID();
   for (const [version, event] of ['one', 'two'].entries())
     await database.pool.query(

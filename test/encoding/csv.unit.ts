@@ -3,9 +3,9 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { csv } from '../../src/encoding/csv.ts';
 import { columnsOf, int64 } from './copy_block.ts';
-import { textOf } from './text_of.ts';
+import { encodeRows } from './encode_rows.ts';
 
-const hardText = fc.array(
+const textArb = fc.array(
   fc.oneof(
     fc.constantFrom('"', ',', '\r', '\n', ' ', '\t', 'a', 'é', '\u2028'),
     fc.string({ unit: 'binary' }),
@@ -16,12 +16,12 @@ const hardText = fc.array(
 describe('CSV', () => {
   it('gives any text back, and tells null from an empty one', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.option(hardText), hardText)), (given) => {
+      fc.property(fc.array(fc.tuple(fc.option(textArb), textArb)), (given) => {
         const rows = given.map(([first, second]) => [
           first === null ? null : first.join(''),
           second.join(''),
         ]);
-        const { text } = textOf(
+        const { text } = encodeRows(
           csv,
           columnsOf('text', 'text'),
           ...rows.map((row) => row.map((value) => (value === null ? null : Buffer.from(value)))),
@@ -38,7 +38,7 @@ describe('CSV', () => {
 
   it('quotes only what needs quotes', () => {
     const values = ['a b', ' a', 'a\t', '"', ',', '\r', '', "'", ';', '\\N', 'NULL'];
-    const { text } = textOf(
+    const { text } = encodeRows(
       csv,
       columnsOf(...values.map(() => 'text' as const)),
       values.map((value) => Buffer.from(value)),
@@ -48,7 +48,7 @@ describe('CSV', () => {
 
   it('writes numbers, booleans, uuids, times and null without quotes', () => {
     const columns = columnsOf('bigint', 'integer', 'boolean', 'boolean', 'uuid', 'timestamp', 'text');
-    const { text } = textOf(csv, columns, [
+    const { text } = encodeRows(csv, columns, [
       int64(2n ** 63n - 1n),
       Buffer.from([255, 255, 255, 254]),
       Buffer.from([1]),
@@ -64,7 +64,7 @@ describe('CSV', () => {
 
   it('writes JSON as its text, without its version and its line breaks', () => {
     const json = Buffer.from('{"a":\r\n [1,\n 1e400], "b": "\\n\\u0000"}\n');
-    const { text } = textOf(csv, columnsOf('json', 'json', 'json'), [
+    const { text } = encodeRows(csv, columnsOf('json', 'json', 'json'), [
       Buffer.from('\u0001{}'),
       Buffer.from('null'),
       json,
@@ -78,7 +78,7 @@ describe('CSV', () => {
   });
 
   it('leaves out a row with a time that has no text', () => {
-    const { text, bad } = textOf(csv, columnsOf('timestamp', 'text'), [
+    const { text, bad } = encodeRows(csv, columnsOf('timestamp', 'text'), [
       int64(-(2n ** 63n)),
       Buffer.from('never'),
     ]);

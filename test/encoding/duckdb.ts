@@ -16,7 +16,7 @@ export interface IndependentReader {
 }
 
 /** Larger than any line of the tests. */
-const longestLine = 128 * 1024 * 1024;
+const maxLineLength = 128 * 1024 * 1024;
 
 export async function startDuckDb(): Promise<IndependentReader> {
   const instance = await DuckDBInstance.create(':memory:');
@@ -29,12 +29,12 @@ export async function startDuckDb(): Promise<IndependentReader> {
       textsOf(
         connection,
         `select * from read_json('${path}', format = 'newline_delimited', columns = ${columnList(columns)},
-           maximum_object_size = ${longestLine})`,
+           maximum_object_size = ${maxLineLength})`,
       ),
     jsonTexts: async (path) => {
       const rows = await textsOf(
         connection,
-        `select json::varchar from read_ndjson_objects('${path}', maximum_object_size = ${longestLine})`,
+        `select json::varchar from read_ndjson_objects('${path}', maximum_object_size = ${maxLineLength})`,
       );
       return rows.map(([line]) => line ?? '');
     },
@@ -43,7 +43,7 @@ export async function startDuckDb(): Promise<IndependentReader> {
         connection,
         `select * from read_csv('${path}', auto_detect = false, header = true, columns = ${columnList(columns)},
            delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, new_line = '\\n',
-           strict_mode = true, max_line_size = ${longestLine}, parallel = false)`,
+           strict_mode = true, max_line_size = ${maxLineLength}, parallel = false)`,
       ),
     parquet: async (path, columns) => {
       const selected = columns.map((column) => `${parquetText(column)}::varchar`).join(', ');

@@ -54,13 +54,13 @@ function createEncoder() {
 
 const immediately = { encode: (rows: RowBlock) => Promise.resolve(encodedOf(rows)) };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-const createAccount = () => createMemoryBudget(1_000).openReservation();
+const createReservation = () => createMemoryBudget(1_000).openReservation();
 
 describe('encodeBlocks', () => {
   it('gives blocks out in their order, whichever is ready first, and takes no more than may be under way', async () => {
     const { told, blocks } = createBlocks(5);
     const encoder = createEncoder();
-    const encoded = encodeBlocks(blocks, { encoder, memory: createAccount(), blocksInFlight: 3 });
+    const encoded = encodeBlocks(blocks, { encoder, memory: createReservation(), blocksInFlight: 3 });
     const first = encoded.next();
     await turn();
     expect([told.given, encoder.waiting.length]).toEqual([3, 3]);
@@ -109,7 +109,7 @@ describe('encodeBlocks', () => {
   it('throws what a block cannot be encoded for, in its turn, when all others have ended', async () => {
     const { told, blocks } = createBlocks(10);
     const encoder = createEncoder();
-    const encoded = encodeBlocks(blocks, { encoder, memory: createAccount(), blocksInFlight: 3 });
+    const encoded = encodeBlocks(blocks, { encoder, memory: createReservation(), blocksInFlight: 3 });
     const first = encoded.next();
     await turn();
     const error = new Error('no year 10000');
@@ -129,7 +129,7 @@ describe('encodeBlocks', () => {
     const { blocks } = createBlocks(2, failure);
     const rows: number[] = [];
     const reading = (async () => {
-      const work = { encoder: immediately, memory: createAccount(), blocksInFlight: 4 };
+      const work = { encoder: immediately, memory: createReservation(), blocksInFlight: 4 };
       for await (const { block } of encodeBlocks(blocks, work)) rows.push(block.rows);
     })();
     await expect(reading).rejects.toBe(failure);
@@ -138,7 +138,7 @@ describe('encodeBlocks', () => {
 
   it('asks for no more blocks when the caller stops', async () => {
     const { told, blocks } = createBlocks(1_000);
-    const work = { encoder: immediately, memory: createAccount(), blocksInFlight: 4 };
+    const work = { encoder: immediately, memory: createReservation(), blocksInFlight: 4 };
     for await (const { block } of encodeBlocks(blocks, work)) if (block.rows === 3) break;
     expect(told.ended).toBe(true);
     expect(told.given).toBeLessThan(15);

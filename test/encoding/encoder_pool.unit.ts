@@ -5,7 +5,7 @@ import { EncoderThreadExited, startEncoderThreads } from '../../src/encoding/enc
 import type { EncodingOptions, FileEncoder } from '../../src/encoding/encoder.ts';
 import type { RowBlock } from '../../src/source/source.ts';
 import { columnsOf, copyBlock } from './copy_block.ts';
-import { inflated, joinBlocks } from './files.ts';
+import { decompress, joinBlocks } from './join_blocks.ts';
 
 const columns = columnsOf('text');
 const jsonLines = { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' } as const;
@@ -28,7 +28,7 @@ describe('the encoder pool', () => {
     const encoder = encoderOf({ ...jsonLines, compression });
     const texts = Array.from({ length: 9 }, (_, block) => [`${block} first`, 'x'.repeat(block * 5_000), '']);
     const blocks = await Promise.all(texts.map((values) => encoder.encode(blockOf(...values))));
-    const text = inflated(await joinBlocks(encoder, blocks), compression);
+    const text = decompress(await joinBlocks(encoder, blocks), compression);
     expect(text.toString()).toBe(
       texts
         .flat()
@@ -50,9 +50,9 @@ describe('the encoder pool', () => {
 
   it.each(compressions)('makes a valid file of no blocks, compression %s', async (compression) => {
     const ofJson = await joinBlocks(encoderOf({ ...jsonLines, compression }), []);
-    expect(inflated(ofJson, compression)).toHaveLength(0);
+    expect(decompress(ofJson, compression)).toHaveLength(0);
     const ofCsv = await joinBlocks(encoderOf({ file_format: 'CSV', compression, on_bad_row: 'fail' }), []);
-    expect(inflated(ofCsv, compression).toString()).toBe('c0\n');
+    expect(decompress(ofCsv, compression).toString()).toBe('c0\n');
   });
 
   it('takes the memory of a block, but never that which others share', async () => {

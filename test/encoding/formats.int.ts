@@ -16,8 +16,8 @@ import type { ExportedColumn, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
 import { startDuckDb, type IndependentReader, type RowTexts } from './duckdb.ts';
-import { inflated, joinBlocks } from './files.ts';
-import { createJsonViews, insertHardEvents, insertHardPersons, interval } from './hard_rows.ts';
+import { decompress, joinBlocks } from './join_blocks.ts';
+import { createJsonViews, insertEdgeCaseEvents, insertEdgeCasePersons, interval } from './edge_case_rows.ts';
 
 const sources = ['jsonb', 'json'] as const;
 const models = ['events', 'persons'] as const;
@@ -33,10 +33,10 @@ beforeAll(async () => {
   duckDb = await startDuckDb();
   database = await createTestDatabase();
   await createJsonViews(database.pool);
-  await insertHardEvents(database.pool, teams.jsonb, 'events');
-  await insertHardEvents(database.pool, teams.json, 'json_events');
-  await insertHardPersons(database.pool, teams.jsonb, 'persons');
-  await insertHardPersons(database.pool, teams.json, 'json_persons');
+  await insertEdgeCaseEvents(database.pool, teams.jsonb, 'events');
+  await insertEdgeCaseEvents(database.pool, teams.json, 'json_events');
+  await insertEdgeCasePersons(database.pool, teams.jsonb, 'persons');
+  await insertEdgeCasePersons(database.pool, teams.json, 'json_persons');
   opened = {
     jsonb: sourceOf(database.url),
     json: sourceOf(database.url, {
@@ -69,7 +69,7 @@ async function writeFile(
   const isBrotli = options.file_format !== 'Parquet' && options.compression === 'brotli';
   const extension = isBrotli ? encoder.extension.slice(0, -'.br'.length) : encoder.extension;
   const path = join(folder, `${model}.${extension}`);
-  writeFileSync(path, isBrotli ? inflated(file, 'brotli') : file);
+  writeFileSync(path, isBrotli ? decompress(file, 'brotli') : file);
   return { path, columns };
 }
 
@@ -95,7 +95,7 @@ async function expectedRows(model: Model, team: number, times: 'text' | 'microse
 }
 
 /** The same without the line breaks that only lay JSON out. */
-const squeezed = (rows: readonly RowTexts[], columns: readonly ExportedColumn[]): RowTexts[] =>
+const withoutLineBreaks = (rows: readonly RowTexts[], columns: readonly ExportedColumn[]): RowTexts[] =>
   rows.map((row) =>
     row.map((value, index) =>
       columns[index]?.type === 'json' ? (value?.replaceAll(/[\r\n]/g, '') ?? null) : value,
@@ -121,7 +121,7 @@ describe.each(cases)('$model whose JSON is $source', ({ source, model }) => {
     const options = { file_format: 'CSV', compression, ...onBadRow } as const;
     const { path, columns } = await writeFile(opened[source], model, team, options);
     expect(await duckDb.csv(path, columns)).toEqual(
-      squeezed(await expectedRows(model, team, 'text'), columns),
+      withoutLineBreaks(await expectedRows(model, team, 'text'), columns),
     );
   });
 
@@ -134,7 +134,7 @@ describe.each(cases)('$model whose JSON is $source', ({ source, model }) => {
   it.each([null, ...textCompressions])('as JSON lines, compression %s', async (compression) => {
     const options = { file_format: 'JSONLines', compression, ...onBadRow } as const;
     const { path, columns } = await writeFile(opened[source], model, team, options);
-    const expected = squeezed(await expectedRows(model, team, 'text'), columns);
+    const expected = withoutLineBreaks(await expectedRows(model, team, 'text'), columns);
     expect(await duckDb.jsonTexts(path)).toEqual(expected.map((row) => lineOf(row, columns)));
     // What JSON holds is compared above: this reader rounds its numbers.
     const withoutJson = (rows: readonly RowTexts[]): RowTexts[] =>

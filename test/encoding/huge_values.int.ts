@@ -9,8 +9,8 @@ import type { ExportedColumn, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
 import { startDuckDb, type IndependentReader } from './duckdb.ts';
-import { inflated, joinBlocks } from './files.ts';
-import { interval } from './hard_rows.ts';
+import { decompress, joinBlocks } from './join_blocks.ts';
+import { interval } from './edge_case_rows.ts';
 
 let database: TestDatabase;
 let source: Source;
@@ -51,7 +51,7 @@ async function writeFile(
   const encoding = (await blocksOf(source, range)).map((block) => encoder.encode(block));
   const file = await joinBlocks(encoder, await Promise.all(encoding));
   const path = join(folder, `events.${encoder.extension.replace(/\.br$/, '')}`);
-  writeFileSync(path, path.endsWith(encoder.extension) ? file : inflated(file, 'brotli'));
+  writeFileSync(path, path.endsWith(encoder.extension) ? file : decompress(file, 'brotli'));
   return { path, columns };
 }
 

@@ -6,12 +6,12 @@ import { MalformedBlock } from '../../src/encoding/unencodable_row.ts';
 import { appendRows } from '../../src/encoding/text_rows.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
 import { columnsOf, copyBlock, int32, int64, type FieldBytes } from './copy_block.ts';
-import { textOf } from './text_of.ts';
+import { encodeRows } from './encode_rows.ts';
 
 const doubles = [0.1, -0, 1e300, 5e-324, -12_345_678.5] as const;
 
 const encode = (columns: readonly ExportedColumn[], ...rows: FieldBytes[][]): string =>
-  textOf(jsonLines, columns, ...rows).text;
+  encodeRows(jsonLines, columns, ...rows).text;
 
 describe('JSON lines', () => {
   it('give any text back', () => {
@@ -84,7 +84,7 @@ describe('JSON lines', () => {
   it('leave out a row with a time that has no text, and say where it is', () => {
     const infinity = int64(2n ** 63n - 1n);
     const good = [Buffer.from('ann'), int64(1n), Buffer.from('x')];
-    const { text, bad } = textOf(
+    const { text, bad } = encodeRows(
       jsonLines,
       columnsOf('text', 'timestamp', 'text'),
       good,

@@ -7,11 +7,11 @@ import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
-import { interval } from './hard_rows.ts';
+import { interval } from './edge_case_rows.ts';
 
 /** Times as PostgreSQL prints them, by the formats that have no text or number for them. */
 const infinite = ['infinity', '-infinity', '294276-12-31 23:59:59.999999+00'];
-const outOfText = [
+const outsideTextRange = [
   ...infinite,
   '10000-01-01 00:00:00+00',
   '0001-12-31 23:59:59.999999+00 BC',
@@ -29,7 +29,7 @@ beforeAll(async () => {
   // A good row before and behind each bad one.
   for (const [index, time] of [
     '2026-11-01Z',
-    ...outOfText.flatMap((bad) => [bad, '2026-11-01Z']),
+    ...outsideTextRange.flatMap((bad) => [bad, '2026-11-01Z']),
   ].entries()) {
     const { rows } = await database.pool.query<{ uuid: string }>(
       `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, created_at, inserted_at)
@@ -65,8 +65,8 @@ async function encode(
 }
 
 const formats = [
-  ['JSONLines', outOfText, 'contains a time that is infinite or outside the years 0001 to 9999'],
-  ['CSV', outOfText, 'contains a time that is infinite or outside the years 0001 to 9999'],
+  ['JSONLines', outsideTextRange, 'contains a time that is infinite or outside the years 0001 to 9999'],
+  ['CSV', outsideTextRange, 'contains a time that is infinite or outside the years 0001 to 9999'],
   ['Parquet', infinite, 'contains a time that is infinite or after the year 294246'],
 ] as const;
 

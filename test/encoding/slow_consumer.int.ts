@@ -38,28 +38,31 @@ afterAll(async () => {
 });
 
 /** An account that remembers the most that was held at once through any of these. */
-function watched(account: MemoryReservation, told: { held: number; most: number }): MemoryReservation {
+function withPeakTracking(
+  reservation: MemoryReservation,
+  peak: { held: number; max: number },
+): MemoryReservation {
   const add = (bytes: number): void => {
-    told.held += bytes;
-    told.most = Math.max(told.most, told.held);
+    peak.held += bytes;
+    peak.max = Math.max(peak.max, peak.held);
   };
   return {
-    ...account,
+    ...reservation,
     reserveRows: async (bytes, signal) => {
-      await account.reserveRows(bytes, signal);
+      await reservation.reserveRows(bytes, signal);
       add(bytes);
     },
     releaseRows: (bytes) => {
       add(-bytes);
-      account.releaseRows(bytes);
+      reservation.releaseRows(bytes);
     },
     reserveEncoded: (bytes) => {
       add(bytes);
-      account.reserveEncoded(bytes);
+      reservation.reserveEncoded(bytes);
     },
     releaseEncoded: (bytes) => {
       add(-bytes);
-      account.releaseEncoded(bytes);
+      reservation.releaseEncoded(bytes);
     },
   };
 }
@@ -76,14 +79,14 @@ const busySessions = async (): Promise<number> =>
 describe('a consumer that is slow', () => {
   it('keeps the memory of several exports within their budget, and no transaction open', async () => {
     const budget = createMemoryBudget(limit);
-    const told = { held: 0, most: 0 };
+    const peak = { held: 0, max: 0 };
     const columns = source.columns('events');
     const stretches = Array.from({ length: 3 }, () => {
       const encoder = pool.fileEncoder(
         { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
         columns,
       );
-      const memory = watched(budget.openReservation(), told);
+      const memory = withPeakTracking(budget.openReservation(), peak);
       const options = { blockBytes: 20_000, signal: new AbortController().signal, memory };
       const blocks = source.blocks(range, wholeRange, options);
       return { memory, encoded: encodeBlocks(blocks, { encoder, memory, blocksInFlight }), rows: 0 };
@@ -108,14 +111,14 @@ describe('a consumer that is slow', () => {
       expect((await encoded.next()).done).toBe(true);
       memory.close();
     }
-    expect(told.held).toBe(0);
+    expect(peak.held).toBe(0);
     // What is gathered or encoded cannot be refused, and everyone may have a page.
     const encodedBlocks = 30 + stretches.length * blocksInFlight;
-    expect(told.most).toBeLessThan(limit + encodedBlocks * 25_000 + stretches.length * pageBytes);
+    expect(peak.max).toBeLessThan(limit + encodedBlocks * 25_000 + stretches.length * pageBytes);
   });
 
   it('that never takes anything has a bounded number of rows read for it', async () => {
-    const told = { held: 0, most: 0 };
+    const peak = { held: 0, max: 0 };
     const columns = source.columns('events');
     const encoder = pool.fileEncoder(
       { file_format: 'JSONLines', compression: 'gzip', on_bad_row: 'fail' },
@@ -123,7 +126,7 @@ describe('a consumer that is slow', () => {
     );
     const abort = new AbortController();
     const reason = new Error('the run was cancelled');
-    const memory = watched(createMemoryBudget(limit).openReservation(), told);
+    const memory = withPeakTracking(createMemoryBudget(limit).openReservation(), peak);
     const options = { blockBytes: 20_000, signal: abort.signal, memory };
     const encoded = encodeBlocks(source.blocks(range, wholeRange, options), {
       encoder,
@@ -132,7 +135,7 @@ describe('a consumer that is slow', () => {
     });
     expect((await encoded.next()).done).toBe(false);
     await waitFor(async () => (await busySessions()) === 0, 'nothing is read any more');
-    expect(told.most).toBeLessThanOrEqual(limit + pageBytes);
+    expect(peak.max).toBeLessThanOrEqual(limit + pageBytes);
     abort.abort(reason);
     await expect(
       (async () => {

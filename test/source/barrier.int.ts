@@ -6,7 +6,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { sourceOf } from './rows.ts';
 
 let database: TestDatabase;
-/** Reads as a role that may do nothing but connect. */
+/** A connection of a role without any permissions. */
 let source: Source;
 const role = `reader_${process.pid}`;
 const settling: BarrierState = { phase: 'settling' };
@@ -37,64 +37,64 @@ const insert = `insert into public.events (team_id, uuid, event, distinct_id, ti
 const sourceNow = async (): Promise<string> =>
   (await database.pool.query<{ now: string }>('select clock_timestamp()::text as now')).rows[0]?.now ?? '';
 
-async function countBelow(cut: string): Promise<number> {
-  const { rows } = await database.pool.query('select from public.events where inserted_at < $1', [cut]);
+async function countBefore(cutoff: string): Promise<number> {
+  const { rows } = await database.pool.query('select from public.events where inserted_at < $1', [cutoff]);
   return rows.length;
 }
 
 describe('the barrier', () => {
-  it.each(['begins and has written nothing yet', 'begins and writes'])(
-    'waits for a transaction that %s before the cut and commits after it',
+  it.each(['starts and has not written yet', 'starts and writes'])(
+    'waits for a transaction that %s before the cutoff and commits after it',
     async (order) => {
       const writer = await openWriter();
       await writer.query('begin');
       await writer.query('select now()');
       if (order === 'begins and writes') await writer.query(insert);
-      const cut = await sourceNow();
-      const before = await countBelow(cut);
-      const first = await source.checkBarrier(cut, settling);
+      const cutoff = await sourceNow();
+      const before = await countBefore(cutoff);
+      const first = await source.checkBarrier(cutoff, settling);
       expect(first).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
       expect(first.blocked_by).toEqual([expect.stringContaining('application writer')]);
-      // What begins after the list was taken does not hold it.
+      // Transactions that start after the list was read do not block it.
       const later = await openWriter();
       await later.query('begin');
       await later.query(insert);
-      expect(await source.checkBarrier(cut, first.state)).toMatchObject({ state: first.state });
+      expect(await source.checkBarrier(cutoff, first.state)).toMatchObject({ state: first.state });
       if (order !== 'begins and writes') await writer.query(insert);
       await writer.query('commit');
-      expect(await source.checkBarrier(cut, first.state)).toEqual({
+      expect(await source.checkBarrier(cutoff, first.state)).toEqual({
         state: { phase: 'open' },
         wait_ms: 0,
         blocked_by: [],
       });
-      expect(await countBelow(cut)).toBe(before + 1);
+      expect(await countBefore(cutoff)).toBe(before + 1);
       await later.query('rollback');
       await Promise.all([writer.end(), later.end()]);
     },
   );
 
-  it('waits for a transaction that was prepared meanwhile', async () => {
+  it('waits for a transaction that is prepared meanwhile', async () => {
     const writer = await openWriter();
     await writer.query('begin');
     await writer.query(insert);
-    const cut = await sourceNow();
-    const open = await source.checkBarrier(cut, settling);
+    const cutoff = await sourceNow();
+    const open = await source.checkBarrier(cutoff, settling);
     expect(open.state.phase).toBe('transactions');
     await writer.query(`prepare transaction 'order''s 1'`);
-    const prepared = await source.checkBarrier(cut, open.state);
+    const prepared = await source.checkBarrier(cutoff, open.state);
     expect(prepared).toMatchObject({ state: { phase: 'prepared' }, wait_ms: 123 });
     expect(prepared.blocked_by).toEqual([expect.stringContaining(`prepared transaction 'order''s 1'`)]);
-    expect(await source.checkBarrier(cut, settling)).toMatchObject({ state: { phase: 'prepared' } });
+    expect(await source.checkBarrier(cutoff, settling)).toMatchObject({ state: { phase: 'prepared' } });
     await writer.query(`commit prepared 'order''s 1'`);
-    expect(await source.checkBarrier(cut, prepared.state)).toMatchObject({ state: { phase: 'open' } });
+    expect(await source.checkBarrier(cutoff, prepared.state)).toMatchObject({ state: { phase: 'open' } });
     await writer.end();
   });
 
-  it('opens at once while nothing is open, or only sessions of exportd, of other databases, and a vacuum', async () => {
+  it('ignores sessions of exportd and of other databases, and a vacuum', async () => {
     const own = await openWriter('exportd');
     await own.query('begin');
     await own.query('select now()');
-    // A vacuum that rests long after each of many pages.
+    // A vacuum with a long cost delay after each of many pages.
     await database.pool.query(`
       create table public.vacuumed as select repeat(md5(n::text), 60) as filler from generate_series(1, 2000) n`);
     const vacuum = await openWriter('vacuum');
@@ -115,8 +115,8 @@ describe('the barrier', () => {
         )
       ).rows[0]?.pid;
     const vacuumPid = await waitFor(vacuumAtWork, 'the vacuum at work');
-    const cut = await sourceNow();
-    expect(await source.checkBarrier(cut, settling)).toEqual({
+    const cutoff = await sourceNow();
+    expect(await source.checkBarrier(cutoff, settling)).toEqual({
       state: { phase: 'open' },
       wait_ms: 0,
       blocked_by: [],
@@ -127,12 +127,12 @@ describe('the barrier', () => {
     await Promise.all([own.end(), vacuum.end(), other.end()]);
   });
 
-  it('waits by the clock of the source until the cut has settled, at first as long as the first look came late', async () => {
+  it('waits by the clock of the source until the cutoff has settled, the first time at least the settle time', async () => {
     const unhurried = sourceOf(database.url, { EXPORTD_SETTLE_DELAY: 60_000 });
-    const cut = await sourceNow();
-    const first = await unhurried.checkBarrier(cut, settling);
+    const cutoff = await sourceNow();
+    const first = await unhurried.checkBarrier(cutoff, settling);
     expect(first).toEqual({ state: { phase: 'settling', checked: true }, wait_ms: 60_000, blocked_by: [] });
-    const second = await unhurried.checkBarrier(cut, first.state);
+    const second = await unhurried.checkBarrier(cutoff, first.state);
     expect(second).toMatchObject({ state: first.state, blocked_by: [] });
     expect(second.wait_ms).toBeGreaterThan(0);
     expect(second.wait_ms).toBeLessThan(60_000);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { tapCopyData, type CopyDataSink } from '../../src/source/copy_data_tap.ts';
 import { transientBytes } from '../../src/source/reusing_socket.ts';
 
-/** A message of the protocol: its type, its length, its payload. */
+/** A protocol message: type, length and payload. */
 function message(type: string, payload: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.write(type, 0, 'latin1');
@@ -12,7 +12,7 @@ function message(type: string, payload: Uint8Array): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-/** Keeps whole payloads. */
+/** Creates a sink that keeps complete payloads. */
 function createSink() {
   const taken: Buffer[] = [];
   let open: Buffer[] = [];
@@ -32,7 +32,7 @@ function createSink() {
   return { sink, taken };
 }
 
-/** A connection's stream with a parser that keeps what it is given. */
+/** Creates a stream with a parser that keeps its input. */
 function createStream() {
   const stream = new PassThrough();
   const parsed: Buffer[] = [];
@@ -47,8 +47,8 @@ const anyMessage = fc.record({
   payload,
 });
 
-describe('divertCopyData', () => {
-  it('parts CopyData from all else, however the messages are cut into reads', () => {
+describe('tapCopyData', () => {
+  it('separates CopyData from other messages, however they are split into reads', () => {
     fc.assert(
       fc.property(
         fc.array(anyMessage),
@@ -59,7 +59,7 @@ describe('divertCopyData', () => {
           const { sink, taken } = createSink();
           const restore = tapCopyData(stream, sink);
           const bytes = Buffer.concat(messages.map(({ type, payload }) => message(type, payload)));
-          // As a socket that reads into the same memory does.
+          // Like a socket that reuses its read buffer.
           const memory = Buffer.alloc(12);
           for (let at = 0, read = 0; at < bytes.length; read += 1) {
             const size = Math.min(sizes[read % sizes.length] ?? 1, bytes.length - at);
@@ -81,7 +81,7 @@ describe('divertCopyData', () => {
     );
   });
 
-  it('leaves what follows the end of the statement to the parser, in the same read too', () => {
+  it('forwards everything after the end of the statement, even in the same read', () => {
     const stream = new PassThrough();
     const parsed: Buffer[] = [];
     const ready = message('Z', Buffer.from('I'));
@@ -101,7 +101,7 @@ describe('divertCopyData', () => {
   it.each([
     ['an unknown type', Buffer.from([0x21, 0, 0, 0, 9])],
     ['a length that cannot be', Buffer.from([0x64, 0, 0, 0, 1])],
-  ])('gives the connection up at %s', (_, bytes) => {
+  ])('destroys the connection at %s', (_, bytes) => {
     const { stream } = createStream();
     tapCopyData(stream, createSink().sink);
     stream.emit('data', bytes);

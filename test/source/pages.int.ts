@@ -24,8 +24,8 @@ const range: RowRange = {
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // One row a second, three crowds of one time (one of them on the interval's start), another team, and rows on both
-  // sides of the interval.
+  // One row per second, three groups with the same time (one at the start of the interval), another team, and rows on
+  // both sides of the interval.
   await database.pool.query(`
     insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
     select 1 + (n % 10 = 0)::int, gen_random_uuid(), 'event ' || n, 'user ' || n % 7,
@@ -64,7 +64,7 @@ describe('pages of events', () => {
     { EXPORTD_SOURCE_PAGE_SIZE: 1_024 },
     { EXPORTD_SOURCE_PAGE_SIZE: 5_000, EXPORTD_SOURCE_PAGE_ROWS: 20 },
     {},
-  ])('hold the rows of a plain SELECT in its order, never cut between equal keys: %j', async (settings) => {
+  ])('contain the rows of a SELECT in order, never split between equal keys: %j', async (settings) => {
     const source = sourceOf(database.url, settings);
     const pages = await blocksOf(source, range);
     const rows = pages.map(rowsOf);
@@ -80,13 +80,13 @@ describe('pages of events', () => {
       ]);
       expect(page.last).not.toEqual(pages[index + 1]?.first);
       const bytes = settings.EXPORTD_SOURCE_PAGE_SIZE ?? Infinity;
-      // Rows that share the last key come along, however many they are.
+      // All rows with the last key are included.
       expect(page.block.length <= bytes || keys.length === 1 || keys.at(-1) === keys.at(-2)).toBe(true);
     });
     await source.close();
   });
 
-  it('go on after any key', async () => {
+  it('continue after any key', async () => {
     const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_ROWS: 40 });
     const expected = await expectedKeys();
     for (const position of [0, 13, 133, expected.length - 1]) {
@@ -99,7 +99,7 @@ describe('pages of events', () => {
     await source.close();
   });
 
-  it('hold the rows between any two keys, in blocks of any size', async () => {
+  it('contain the rows between any two keys, in blocks of any size', async () => {
     const expected = await expectedKeys();
     const key = fc.oneof(
       fc.constant(null),
@@ -124,7 +124,7 @@ describe('pages of events', () => {
           const keys = rows[index]?.map(keyOf) ?? [];
           expect([keys.length, keys[0], keys.at(-1)]).toEqual([count, textOf(first), textOf(last)]);
           expect(textOf(last)).not.toBe(blocks[index + 1] && textOf(blocks[index + 1]?.first ?? last));
-          // Rows that share a key stay together, however many they are.
+          // Rows with the same key stay together.
           expect(block.length <= blockBytes || new Set(keys).size === 1 || keys.at(-1) === keys.at(-2)).toBe(
             true,
           );
@@ -137,7 +137,7 @@ describe('pages of events', () => {
     );
   });
 
-  it('can be cut into stretches of any size, never between equal keys', async () => {
+  it('can be split into key ranges of any size, never between equal keys', async () => {
     const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_ROWS: 30 });
     const expected = await expectedKeys();
     const endOf = (position: number): number => expected.lastIndexOf(expected[position - 1] ?? '') + 1;
@@ -155,7 +155,7 @@ describe('pages of events', () => {
     await source.close();
   });
 
-  it('hold a row that is larger than a page, and stop before the one that would not fit', async () => {
+  it('contain a row that is larger than a page, and end before one that does not fit', async () => {
     const large: RowRange = { ...range, team_id: 3 };
     await database.pool.query(`
       insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
@@ -171,7 +171,7 @@ describe('pages of events', () => {
     await source.close();
   });
 
-  it('are found by the index on the time of insertion', async () => {
+  it('use the index on the insertion time', async () => {
     await database.pool.query(`
       insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
       select 4, gen_random_uuid(), 'e', 'd', t, t from generate_series(1, 30000) n,
@@ -197,7 +197,7 @@ describe('pages of events', () => {
     expect(plan).not.toMatch(/Sort {2}\(|Seq Scan/);
   });
 
-  it('take the properties of the person where the events do not carry them, and columns of the type json', async () => {
+  it('read person properties from the person if events do not store them, and json columns', async () => {
     await database.pool.query(`
       create view public.plain_events as select team_id, uuid, event, distinct_id, person_id,
         ('{"a": "\\u0000",' || chr(10) || ' "n": ' || (properties->>'n') || '}')::json as properties,
@@ -217,14 +217,14 @@ describe('pages of events', () => {
     await source.close();
   });
 
-  it('of a relation that is not there fail with its name', async () => {
+  it('of a missing relation fail with its name', async () => {
     const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'nowhere.events' });
     await expect(blocksOf(source, range)).rejects.toThrow(RelationNotFound);
     await source.close();
   });
 });
 
-describe('a page under way', () => {
+describe('a page that is being read', () => {
   const activity = async () =>
     (
       await database.pool.query<{ pid: number; state: string }>(
@@ -245,7 +245,7 @@ describe('a page under way', () => {
     );
   });
 
-  it('is cancelled in PostgreSQL by an abort, and nothing is left of it', async () => {
+  it('is cancelled in PostgreSQL by an abort, without open transactions', async () => {
     const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.slow_events' });
     const reason = new Error('the run was cancelled');
     const abort = new AbortController();
@@ -258,7 +258,7 @@ describe('a page under way', () => {
     await source.close();
   });
 
-  it('ahead of the rows that are given out is cancelled in PostgreSQL by an abort, and when no more are wanted', async () => {
+  it('ahead of the caller is cancelled in PostgreSQL by an abort, and when the caller stops', async () => {
     const [middle] = (await expectedKeys()).slice(100).map(sortKeyOf);
     await database.pool.query(
       `create view public.half_slow_events as select * from public.events
@@ -300,12 +300,12 @@ describe('a page under way', () => {
     await source.close();
   });
 
-  it('ends at the time limit of a statement', async () => {
+  it('ends at the statement timeout', async () => {
     const source = sourceOf(database.url, {
       EXPORTD_EVENTS_RELATION: 'public.slow_events',
       EXPORTD_SOURCE_STATEMENT_TIMEOUT: 200,
     });
-    // It is the limit of the wait between two statements as well: where this process was held up, the session has ended.
+    // It is also the idle-in-transaction timeout: the session ends if this process stalled between two statements.
     const failure = await waitFor(async () => {
       const error = await outcome(blocksOf(source, range));
       return isConnectionLost(error) ? undefined : error;

@@ -21,8 +21,8 @@ const range: RowRange = {
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // Persons and their distinct ids, each changed at a time of its own between 09:00 and 12:00, many at the same one;
-  // distinct ids that a locale would order otherwise than C does; one mapping without a person; another team.
+  // Persons and their distinct ids, changed between 09:00 and 12:00, many at the same time; distinct ids whose order
+  // in a locale differs from C; a mapping without a person; another team.
   await database.pool.query(`
     create function public.id_of(n int) returns uuid language sql immutable as $$ select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
     create function public.time_of(n int) returns timestamptz language sql immutable
@@ -58,7 +58,7 @@ describe('pages of persons', () => {
     { EXPORTD_SOURCE_PAGE_ROWS: 7 },
     { EXPORTD_SOURCE_PAGE_SIZE: 1_024 },
     {},
-  ])('hold one row for each distinct id whose newest change is in the interval: %j', async (settings) => {
+  ])('contain one row per distinct id whose newest change is in the interval: %j', async (settings) => {
     const source = sourceOf(database.url, settings);
     const pages = await blocksOf(source, range);
     const rows = pages.flatMap(rowsOf);
@@ -69,7 +69,7 @@ describe('pages of persons', () => {
       expected.map((row) => ({
         ...row,
         person_distinct_id_version: Number(row.person_distinct_id_version),
-        // As JSON.parse reads it: the file holds every digit.
+        // Parsed with JSON.parse; the file keeps all digits.
         person_version: row.person_version === null ? null : Number(row.person_version),
       })),
     );
@@ -77,7 +77,7 @@ describe('pages of persons', () => {
     await source.close();
   });
 
-  it('hold the rows between any two keys, in blocks of any size', async () => {
+  it('contain the rows between any two keys, in blocks of any size', async () => {
     const expected = await expectedRows();
     const keys = expected.map(({ _inserted_at, distinct_id }) => ({
       inserted_at: String(_inserted_at),
@@ -111,7 +111,7 @@ describe('pages of persons', () => {
     );
   });
 
-  it('can be cut into stretches of any size', async () => {
+  it('can be split into key ranges of any size', async () => {
     const source = sourceOf(database.url, {});
     const expected = await expectedRows();
     for (const every of [1, 40, expected.length - 1, expected.length]) {
@@ -129,7 +129,7 @@ describe('pages of persons', () => {
     await source.close();
   });
 
-  it('are found by the indexes on the times of change, so that no page sorts what is left', async () => {
+  it('use the indexes on the times of change, so that no page sorts the remaining rows', async () => {
     await database.pool.query(`
       insert into public.persons (team_id, id, updated_at)
         select 3, public.id_of(n), timestamptz '2026-11-01 10:00Z' + n * interval '1 ms' from generate_series(1, 30000) n;
@@ -159,7 +159,7 @@ describe('pages of persons', () => {
     expect(plan).not.toMatch(/-> {2}Sort/);
   });
 
-  it('go on after any key', async () => {
+  it('continue after any key', async () => {
     const source = sourceOf(database.url, {});
     const expected = await expectedRows();
     const { _inserted_at, distinct_id } = expected[30] ?? {};

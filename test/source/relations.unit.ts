@@ -11,7 +11,7 @@ describe('quoteRelation', () => {
   });
 
   it.each(['', '.', 'a.b.c', 'events; drop table events', 'events e', '"open', 'e"vents', '1events', '""'])(
-    '%j is refused',
+    '%j is rejected',
     (name) => {
       expect(() => quoteRelation(name)).toThrow(InvalidRelationName);
     },

@@ -17,7 +17,7 @@ const person = (number: number) => `00000000-0000-0000-0000-00000000000${number}
 const event = (number: number) => `10000000-0000-0000-0000-00000000000${number}`;
 
 let database: TestDatabase;
-/** As the migrations make the relations, and views that lack a column and have JSON as text. */
+/** The relations of the migrations, and views that lack a column and have JSON as text. */
 let sources: Record<'plain' | 'views', Source>;
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -73,22 +73,22 @@ const rangeOf = (model: Model, dialect_query: string, more: Partial<RowSelection
   },
 });
 
-/** What files of a query have, and that it was counted alike. */
+/** Reads the rows of a query, and checks that they are counted alike. */
 async function exported(range: RowRange, from: Source = sources.plain) {
   const blocks = await blocksOf(from, range);
   const columns = from.columns(range.model, range.selection);
   for (const block of blocks) expect(block.columns.filter(({ hidden }) => !hidden)).toEqual(columns);
-  const rows = blocks.flatMap((block) => rowsOf({ ...block, columns: named(block.columns) }));
+  const rows = blocks.flatMap((block) => rowsOf({ ...block, columns: visibleNames(block.columns) }));
   expect(await from.countRows(range, neverAborted())).toBe(rows.length);
   return rows.map((row) => columns.map(({ name }) => row[name]));
 }
 
-/** Hidden columns may be called as shown ones are. */
-const named = (columns: readonly ExportedColumn[]): ExportedColumn[] =>
+/** Hidden columns can have the name of a selected one. */
+const visibleNames = (columns: readonly ExportedColumn[]): ExportedColumn[] =>
   columns.map((column) => (column.hidden ? { ...column, name: `hidden ${column.name}` } : column));
 
 describe.each(['plain', 'views'] as const)('the query of an export of events, of %s', (name) => {
-  it('chooses columns of every type, page by page in the order of the rows', async () => {
+  it('selects columns of every type, page by page in row order', async () => {
     const rows = await exported(
       rangeOf(
         'events',
@@ -110,7 +110,7 @@ describe.each(['plain', 'views'] as const)('the query of an export of events, of
           n / 4,
           n % 2 === 0,
         ],
-        // Half past eleven in the evening is the next day in Berlin.
+        // 23:30 UTC is the next day in Berlin.
         ...[
           '2026-11-01',
           `2026-11-01T10:0${n}:00.000000Z`,
@@ -123,7 +123,7 @@ describe.each(['plain', 'views'] as const)('the query of an export of events, of
     );
   });
 
-  it('reads the person of an event, and filters beside the filters of the destination', async () => {
+  it('reads the person of an event, and filters in addition to the filters of the destination', async () => {
     const persons = `select toInt(properties.n) as n, person.properties.plan as plan, person.id, person.created_at as since from events`;
     const own = name === 'plain' ? 'own' : 'plan 2';
     const rows = [
@@ -148,7 +148,7 @@ describe.each(['plain', 'views'] as const)('the query of an export of events, of
     ).toEqual([rows[0], rows[2]]);
   });
 
-  it('gives what the model has with a star, and may leave some of it out', async () => {
+  it('selects all columns of the model with a star, and can exclude some', async () => {
     const stars = rangeOf('events', 'select * except (elements_chain, person_properties) from events');
     expect(sources[name].columns('events', stars.selection).map((column) => column.name)).toEqual([
       ...[
@@ -175,7 +175,7 @@ describe.each(['plain', 'views'] as const)('the query of an export of events, of
 });
 
 describe.each(['plain', 'views'] as const)('the query of an export of persons, of %s', (name) => {
-  it('chooses columns of their rows, one of each distinct id', async () => {
+  it('selects columns of their rows, one per distinct id', async () => {
     const rows = await exported(
       rangeOf(
         'persons',
@@ -201,7 +201,7 @@ describe.each(['plain', 'views'] as const)('the query of an export of persons, o
   });
 });
 
-it('cuts a range and reads its stretches as it does without a query', async () => {
+it('splits a range and reads its key ranges like without a query', async () => {
   const range = rangeOf('events', `select event as uuid from events where properties.n != '3'`);
   const cuts = await sources.plain.splitKeys(range, 2, neverAborted());
   expect(cuts.map(({ id }) => id)).toEqual([event(2)]);
@@ -210,7 +210,7 @@ it('cuts a range and reads its stretches as it does without a query', async () =
   expect(behind.map(({ rows, first }) => [rows, first.id])).toEqual([[2, event(4)]]);
 });
 
-it('fails for good where a stored query does not give what it gave', async () => {
+it('fails permanently when a stored query compiles to other columns', async () => {
   const range = rangeOf('events', 'select event from events');
   const { query } = range.selection;
   if (!query) throw new Error('There is no query.');
@@ -227,7 +227,7 @@ it('fails for good where a stored query does not give what it gave', async () =>
   await fails({ selection: { ...everyRow, query: { ...query, fields } } }, /Save the query again/);
 });
 
-it('binds values, whatever they hold', async () => {
+it('binds values with any content', async () => {
   const rows = await exported(
     rangeOf(
       'events',
@@ -240,7 +240,7 @@ it('binds values, whatever they hold', async () => {
   ]);
 });
 
-it('is read by the index on the time of insertion, without sorting and person by person', async () => {
+it('uses the index on the insertion time and reads persons one by one, without sorting', async () => {
   await database.pool.query(`
     insert into events (team_id, uuid, event, distinct_id, person_id, timestamp, inserted_at)
     select 4, gen_random_uuid(), 'e', 'd', gen_random_uuid(), t, t from generate_series(1, 30000) n,

@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Expressions without columns as the columns of an export; null where one cannot be exported. */
+/** A query that exports expressions without columns; null if one cannot be exported. */
 function queryOf(expressions: readonly string[]): RowQuery | null {
   const columns = expressions.map((expression, index) => `${expression} as c${index}`).join(', ');
   try {
@@ -44,7 +44,7 @@ function queryOf(expressions: readonly string[]): RowQuery | null {
 const expressionOf = ({ query }: FunctionCase): string | undefined =>
   / from /i.test(query) ? undefined : /^select (.*)$/s.exec(query)?.[1];
 
-/** Two calls of each function: how values are bound is what is told here, not what functions give. */
+/** Two calls of each function: this tests how values are bound, not what functions return. */
 const some = [...Map.groupBy(functionCases, (one) => one.function).values()].flatMap((cases) => [
   ...new Set([cases.at(0), cases.at(-1)]),
 ]);
@@ -57,11 +57,11 @@ const batches = Array.from({ length: Math.ceil(exportable.length / batchSize) },
   exportable.slice(batch * batchSize, (batch + 1) * batchSize),
 );
 
-/** A value as files have it beside what was to come; decimals are text. */
+/** Formats a value like the expected one; decimals are strings. */
 const shown = (value: unknown, expected: unknown): unknown =>
   comparable(typeof expected === 'number' && typeof value === 'string' ? Number(value) : value);
 
-it('exports what functions give elsewhere', async () => {
+it('exports the same results of functions as queries', async () => {
   expect(exportable.length).toBeGreaterThan(400);
   for (const cases of batches) {
     const query = queryOf(cases.map(({ expression }) => expression));

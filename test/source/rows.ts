@@ -12,12 +12,12 @@ export const sourceOf = (url: string, settings: Partial<Settings> = {}): Source 
     settings: { ...readSettings({ DATABASE_URL: url, EXPORTD_SETTLE_DELAY: '0s' }), ...settings },
   });
 
-/** A whole range. */
+/** Key bounds of a whole range. */
 export const wholeRange: KeyBounds = { after: null, until: null };
 
 export const neverAborted = (): AbortSignal => new AbortController().signal;
 
-/** The blocks of a stretch of a range, by default of all of it. */
+/** The blocks of a key range, by default of the whole range. */
 export async function blocksOf(
   source: Source,
   range: RowRange,
@@ -30,7 +30,7 @@ export async function blocksOf(
   return blocks;
 }
 
-/** The rows of a block, read by the names of its columns; bigints as numbers, times as text. */
+/** The rows of a block by column name; bigints as numbers, times as strings. */
 export function rowsOf({ block, columns }: RowBlock): Record<string, unknown>[] {
   const rows: Record<string, unknown>[] = [];
   let at = 0;

@@ -11,7 +11,7 @@ import type { Model } from '../../src/domain/batch_export.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
-import { isSelected } from './selected.ts';
+import { isSelected } from './reference_selection.ts';
 import { randomCases } from '../setup/effort.ts';
 
 const interval = { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' };
@@ -129,7 +129,7 @@ const rows = fc.sample(
 );
 
 let database: TestDatabase;
-/** Reads `jsonb`, and `json` that holds what no text of PostgreSQL can. */
+/** Sources with `jsonb`, and with `json` that PostgreSQL cannot convert to text. */
 let sources: { jsonb: Source; json: Source; joined: Source };
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -166,7 +166,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Positions of the rows that a source gives, by the last digits of their uuids or distinct ids. */
+/** Positions of the rows that a source returns, from the last digits of their uuids or distinct ids. */
 async function selectedBy(source: Source, range: RowRange): Promise<number[]> {
   const selected = (await blocksOf(source, range)).flatMap(rowsOf);
   expect(await source.countRows(range)).toBe(selected.length);
@@ -178,7 +178,7 @@ const positions = (of: readonly boolean[]): number[] =>
   of.flatMap((selected, index) => (selected ? [index + 1] : []));
 
 describe('a selection', () => {
-  it('of events takes the rows that a plain evaluation takes', async () => {
+  it('of events selects the same rows as the reference implementation', async () => {
     await fc.assert(
       fc.asyncProperty(eventSelection, async (selection) => {
         const expected = rows.map((row) => isSelected(selection, row));
@@ -188,7 +188,7 @@ describe('a selection', () => {
     );
   });
 
-  it('of events in columns of the type json takes the same, whatever the rest of the document holds', async () => {
+  it('of events in json columns selects the same rows, whatever other fields contain', async () => {
     await fc.assert(
       fc.asyncProperty(eventSelection, async (selection) => {
         const expected = rows.map(({ event, properties, person_properties }) =>
@@ -204,7 +204,7 @@ describe('a selection', () => {
     );
   });
 
-  it('by properties of persons that events do not carry looks at the persons', async () => {
+  it('by person properties reads the persons if events do not store them', async () => {
     await fc.assert(
       fc.asyncProperty(filterOf('person'), async (filter) => {
         const expected = rows.map((row) => isSelected({ ...everyRow, filters: [filter] }, row));
@@ -214,7 +214,7 @@ describe('a selection', () => {
     );
   });
 
-  it('of persons looks at their properties', async () => {
+  it('of persons uses their properties', async () => {
     await fc.assert(
       fc.asyncProperty(filterOf('person'), async (filter) => {
         const expected = rows.map((row) => isSelected({ ...everyRow, filters: [filter] }, row));
@@ -226,7 +226,7 @@ describe('a selection', () => {
     );
   });
 
-  it('compares numbers that no double can hold', async () => {
+  it('compares numbers beyond the precision of doubles', async () => {
     await database.pool.query(
       `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
        select 2, gen_random_uuid(), 'e', 'd', properties::jsonb, now(), $1 from unnest($2::text[]) properties`,
@@ -242,7 +242,7 @@ describe('a selection', () => {
     expect(await count({ operator: 'exact', value: '1e99999' })).toBe(1);
   });
 
-  it('ends the export with words about the filters when PostgreSQL cannot use a regular expression', async () => {
+  it('fails with a message about the filters when PostgreSQL rejects a regular expression', async () => {
     const filters: PropertyFilter[] = [{ type: 'event', key: 'plain', operator: 'regex', value: 'a(' }];
     const error: unknown = await sources.jsonb
       .countRows(rangeOf({ filters }))
@@ -258,7 +258,7 @@ describe('a selection', () => {
     { include_events: ['a'] },
     { exclude_events: ['a'] },
     { filters: [{ type: 'event', key: 'a', operator: 'is_set', value: null }] },
-  ])('of events is refused for persons: %j', async (selection) => {
+  ])('of events is rejected for persons: %j', async (selection) => {
     await expect(sources.jsonb.countRows(rangeOf(selection, 'persons'))).rejects.toMatchObject({
       name: 'UnsupportedSelection',
     });

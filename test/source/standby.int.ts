@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 describe('a source that is a standby', () => {
-  it('is refused where nobody says what its primary is', async () => {
+  it('is rejected without the URL of its primary', async () => {
     const alone = sourceOf(servers.standbyUrl);
     await expect(alone.checkBarrier(await primaryNow(), settling)).rejects.toThrow(
       /SOURCE_PRIMARY_DATABASE_URL/,
@@ -58,7 +58,7 @@ describe('a source that is a standby', () => {
     await alone.close();
   });
 
-  it('is read once the primary has no open transaction and the standby has replayed what they wrote', async () => {
+  it('is read when the primary has no open transaction and the standby has replayed them', async () => {
     await writer.query('begin');
     await writer.query(insert);
     const looker = await connect(servers.primaryUrl);
@@ -71,7 +71,7 @@ describe('a source that is a standby', () => {
       async () =>
         (await standby.query<{ state: string }>('select pg_get_wal_replay_pause_state() as state')).rows[0]
           ?.state === 'paused',
-      'the standby replays nothing more',
+      'the standby pauses replay',
     );
     await writer.query('commit');
     const behind = await source.checkBarrier(cut, held.state);
@@ -90,7 +90,7 @@ describe('a source that is a standby', () => {
     await looker.end();
   });
 
-  it('is read without a wait when it has replayed everything', async () => {
+  it('is read immediately when it has replayed everything', async () => {
     const last = await waitFor(async () => {
       const look = await source.checkBarrier(await primaryNow(), settling);
       return look.state.phase === 'open' && look;

@@ -22,15 +22,15 @@ export interface StandbyServers {
   stop(): Promise<void>;
 }
 
-/** Starts a server of PostgreSQL in a folder of its own. */
-async function startServer(path: string, port: number, answers: () => Promise<boolean>) {
+/** Starts a PostgreSQL server in a separate folder. */
+async function startServer(path: string, port: number, isReady: () => Promise<boolean>) {
   const folder = openDataFolder(path);
   const children = createChildProcesses(folder);
-  await waitUntilReady(children.start(await postgresqlProgram(folder, port, password, false)), answers);
+  await waitUntilReady(children.start(await postgresqlProgram(folder, port, password, false)), isReady);
   return children;
 }
 
-/** Makes both: the standby is a copy of the primary's data, taken while it is stopped. */
+/** Creates both servers. The standby is a copy of the primary's data, taken while it is stopped. */
 export async function startStandbyServers(): Promise<StandbyServers> {
   const path = join(fromSetUp('EXPORTD_TEST_FOLDER'), `standby-${process.pid}`);
   const [primaryPath, standbyPath] = [join(path, 'primary'), join(path, 'standby')];

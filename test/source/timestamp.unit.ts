@@ -27,7 +27,7 @@ describe('timestampText', () => {
     );
   });
 
-  it('writes the first and the last microsecond that have four digits for a year', () => {
+  it('formats the first and last microsecond with a four-digit year', () => {
     const first = fromMilliseconds(new Date('0001-01-01T00:00:00Z').getTime());
     const last = fromMilliseconds(new Date('9999-12-31T23:59:59.999Z').getTime(), 999);
     expect(timestampText(first, 0)).toBe('0001-01-01T00:00:00.000000Z');
@@ -36,7 +36,7 @@ describe('timestampText', () => {
     expect(timestampText(int64(last.readBigInt64BE() + 1n), 0)).toBeUndefined();
   });
 
-  it('has no text for the infinities', () => {
+  it('rejects infinities', () => {
     expect(timestampText(int64(2n ** 63n - 1n), 0)).toBeUndefined();
     expect(timestampText(int64(-(2n ** 63n)), 0)).toBeUndefined();
   });

@@ -1,38 +1,38 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { exportd } from '../cli/command_line.ts';
-import { createVerifyStage, type Exported, type VerifyStage } from './verify_harness.ts';
+import { createVerifyHarness, type Exported, type VerifyHarness } from './verify_harness.ts';
 
-let stage: VerifyStage;
+let harness: VerifyHarness;
 let exported: Exported;
 let environment: Record<string, string>;
 beforeAll(async () => {
-  stage = await createVerifyStage(20);
-  exported = await stage.exportHours();
+  harness = await createVerifyHarness(20);
+  exported = await harness.exportHours();
   environment = {
-    DATABASE_URL: stage.database.url,
-    EXPORTD_ENCRYPTION_KEYS: stage.encryptionKeys,
+    DATABASE_URL: harness.database.url,
+    EXPORTD_ENCRYPTION_KEYS: harness.encryptionKeys,
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
   };
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
 const verify = (...args: readonly string[]) =>
   exportd(environment, 'verify', exported.batchExportId, ...args);
 
 describe('exportd verify', () => {
   it('shows every interval, what is wrong and a last line, and tells by its code', async () => {
-    const well = await verify('--deep');
-    expect(well).toMatchObject({ code: 0, stderr: '' });
-    const lines = well.stdout.trimEnd().split('\n');
+    const clean = await verify('--deep');
+    expect(clean).toMatchObject({ code: 0, stderr: '' });
+    const lines = clean.stdout.trimEnd().split('\n');
     expect(lines[1]).toMatch(/^2026-01-01T10:00:00Z +2026-01-01T11:00:00Z +1 +1 +20 +20 +0 +0$/);
     expect(lines.at(-1)).toBe('3 manifests, 3 files, 60 rows: no findings.');
 
     await exported.rewrite(1, (rows) => rows.slice(1));
-    const wrong = await verify();
-    expect(wrong).toMatchObject({ code: 1, stderr: '' });
-    expect(wrong.stdout).toContain('LOST  2026-01-01T11:00:00Z to 2026-01-01T12:00:00Z');
-    expect(wrong.stdout.trimEnd().split('\n').at(-1)).toBe(
+    const faulty = await verify();
+    expect(faulty).toMatchObject({ code: 1, stderr: '' });
+    expect(faulty.stdout).toContain('LOST  2026-01-01T11:00:00Z to 2026-01-01T12:00:00Z');
+    expect(faulty.stdout.trimEnd().split('\n').at(-1)).toBe(
       '3 manifests, 3 files, 59 rows: 1 finding, 1 row lost.',
     );
 

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { VerificationReport } from '../../src/verify/report.ts';
-import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_harness.ts';
+import { createVerifyHarness, hours, teamId, type VerifyHarness } from './verify_harness.ts';
 
 const eventsPerHour = 60;
-let stage: VerifyStage;
+let harness: VerifyHarness;
 beforeAll(async () => {
-  stage = await createVerifyStage(eventsPerHour);
-  await stage.database.pool.query(
+  harness = await createVerifyHarness(eventsPerHour);
+  await harness.database.pool.query(
     `update events set properties = jsonb_build_object('n', number, 'text', repeat('ä', number::int)),
        timestamp = case when number % 7 = 0 then timestamptz '0001-01-01Z' else timestamp end
      from (select ctid as place, row_number() over (order by inserted_at, uuid) as number from events) numbered
      where events.ctid = place`,
   );
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
 const kindsOf = ({ findings }: VerificationReport) => findings.map(({ kind, count }) => [kind, count]);
 
@@ -34,7 +34,7 @@ describe.each(formats)('an export of a query to $file_format', (config) => {
       `select uuid, _inserted_at, ${columns} from events where toInt(properties.n) % 4 != 0`,
       `select ${columns} from events where toInt(properties.n) % 4 != 0`,
     ]) {
-      const exported = await stage.exportHours({ config, query });
+      const exported = await harness.exportHours({ config, query });
       expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, findings: [], notes: [] });
       expect(await exported.verify()).toMatchObject({
         ok: true,
@@ -46,7 +46,7 @@ describe.each(formats)('an export of a query to $file_format', (config) => {
 
 describe('files of a query without keys', () => {
   it('are told from the source when rows are lost, others or changed', async () => {
-    const exported = await stage.exportHours({ query: `select properties.n as n, event from events` });
+    const exported = await harness.exportHours({ query: `select properties.n as n, event from events` });
     await exported.rewrite(1, (lines) => [
       ...lines.slice(0, 10),
       ...lines.slice(12, 30),
@@ -58,7 +58,7 @@ describe('files of a query without keys', () => {
       ['missing', 3],
       ['unexpected', 1],
     ]);
-    const { rows } = await stage.database.pool.query<{ uuid: string }>(
+    const { rows } = await harness.database.pool.query<{ uuid: string }>(
       `select uuid from events where team_id = $1 and inserted_at >= $2 order by inserted_at, uuid offset 10 limit 2`,
       [teamId, hours[1]?.start],
     );
@@ -70,17 +70,17 @@ describe('files of a query without keys', () => {
 
 describe('an export of a query over persons', () => {
   it('is compared where its files have keys, and counted where they have none', async () => {
-    await stage.database.pool.query(
+    await harness.database.pool.query(
       `insert into persons (team_id, id, properties, updated_at)
          select $1, md5(n::text)::uuid, jsonb_build_object('n', n), timestamptz '2026-01-01 10:30Z' from generate_series(1, 5) n`,
       [teamId],
     );
-    await stage.database.pool.query(
+    await harness.database.pool.query(
       `insert into person_distinct_ids (team_id, distinct_id, person_id, updated_at)
          select $1, 'd' || n, md5(n::text)::uuid, timestamptz '2026-01-01 10:20Z' from generate_series(1, 5) n`,
       [teamId],
     );
-    const keyed = await stage.exportHours({
+    const keyed = await harness.exportHours({
       model: 'persons',
       query: `select _inserted_at, distinct_id, properties.n as n from persons where properties.n != '2'`,
     });
@@ -90,7 +90,7 @@ describe('an export of a query over persons', () => {
       notes: [],
       totals: { rows: 4 },
     });
-    const plain = await stage.exportHours({
+    const plain = await harness.exportHours({
       model: 'persons',
       query: `select properties.n as n from persons`,
     });

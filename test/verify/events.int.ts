@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
-import { createVerifyStage, crcOf, hours, type Exported, type VerifyStage } from './verify_harness.ts';
+import { createVerifyHarness, crc32Of, hours, type Exported, type VerifyHarness } from './verify_harness.ts';
 
 const eventsPerHour = 100;
-let stage: VerifyStage;
+let harness: VerifyHarness;
 beforeAll(async () => {
-  stage = await createVerifyStage(eventsPerHour);
+  harness = await createVerifyHarness(eventsPerHour);
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
 const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind).sort();
 
@@ -16,11 +16,11 @@ const uuidOf = (line: string | undefined): string => (JSON.parse(line ?? '') as 
 /** The lines of the only file of an hour. */
 async function linesOf(exported: Exported, hour: number): Promise<string[]> {
   const { files } = await exported.manifest(hour);
-  return (await stage.getObject(files[0]?.key ?? '')).toString().trimEnd().split('\n');
+  return (await harness.getObject(files[0]?.key ?? '')).toString().trimEnd().split('\n');
 }
 
 /** The manifest of an hour over another interval. */
-const over = async (exported: Exported, hour: number, start: string, end: string) => ({
+const coveringInterval = async (exported: Exported, hour: number, start: string, end: string) => ({
   ...(await exported.manifest(hour)),
   data_interval_start: start,
   data_interval_end: end,
@@ -28,7 +28,7 @@ const over = async (exported: Exported, hour: number, start: string, end: string
 
 describe('a bucket as it should be', () => {
   it.each([null, 'gzip'])('has nothing wrong in it (%s)', async (compression) => {
-    const exported = await stage.exportHours({ config: { compression } });
+    const exported = await harness.exportHours({ config: { compression } });
     for (const deep of [false, true]) {
       const report = await exported.verify({ deep });
       expect(report).toMatchObject({ ok: true, deep, findings: [], notes: [] });
@@ -38,7 +38,7 @@ describe('a bucket as it should be', () => {
   });
 
   it('has not after intervals were exported again, with another prefix too', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     await exported.exportAgain(0);
     await exported.exportAgain(1, { prefix: `${exported.batchExportId}-moved/{hour}` });
     const report = await exported.verify({ deep: true });
@@ -52,7 +52,7 @@ describe('a bucket as it should be', () => {
 
 describe('rows', () => {
   it('that are lost are named', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const lost = (await linesOf(exported, 1)).slice(40, 65).map(uuidOf);
     await exported.rewrite(1, (lines) => [...lines.slice(0, 40), ...lines.slice(65)]);
     const report = await exported.verify();
@@ -66,7 +66,7 @@ describe('rows', () => {
   });
 
   it('that are twice in a manifest are named', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const [first = ''] = await linesOf(exported, 0);
     await exported.rewrite(0, (lines) => [first, ...lines]);
     const report = await exported.verify();
@@ -75,7 +75,7 @@ describe('rows', () => {
   });
 
   it('that are in two manifests are named', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const foreign = (await linesOf(exported, 0)).at(-1) ?? '';
     await exported.rewrite(1, (lines) => [foreign, ...lines]);
     const report = await exported.verify();
@@ -89,7 +89,7 @@ describe('rows', () => {
   });
 
   it('that moved into another manifest are lost from their own', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const moved = (await linesOf(exported, 0)).at(-1) ?? '';
     await exported.rewrite(0, (lines) => lines.slice(0, -1));
     await exported.rewrite(1, (lines) => [moved, ...lines]);
@@ -100,7 +100,7 @@ describe('rows', () => {
   });
 
   it('that the source does not have are named', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const uuid = '00000000-0000-4000-8000-000000000000';
     await exported.rewrite(2, (lines) =>
       lines.flatMap((line, index) => {
@@ -114,7 +114,7 @@ describe('rows', () => {
   });
 
   it('whose values changed are named with their columns, without the values', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     await exported.rewrite(0, (lines) =>
       lines.map((line, index) =>
         index === 7
@@ -137,7 +137,7 @@ describe('rows', () => {
   });
 
   it('out of order are told, and compared all the same', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const [first = ''] = await linesOf(exported, 0);
     await exported.rewrite(0, (lines) => [...lines.slice(2), first, first]);
     const report = await exported.verify({ deep: true });
@@ -148,36 +148,36 @@ describe('rows', () => {
 
 describe('files', () => {
   it('that changed are found by their checksum', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const { files } = await exported.manifest(0);
     const key = files[0]?.key ?? '';
-    const bytes = await stage.getObject(key);
-    await stage.putObject(key, Buffer.from(bytes.toString().replace('"event":"event"', '"event":"evenT"')));
+    const bytes = await harness.getObject(key);
+    await harness.putObject(key, Buffer.from(bytes.toString().replace('"event":"event"', '"event":"evenT"')));
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['file_changed']);
-    expect(report.findings[0]?.object).toBe(`s3://${stage.bucket.bucket}/${key}`);
+    expect(report.findings[0]?.object).toBe(`s3://${harness.bucket.bucket}/${key}`);
   });
 
   it('that are missing lose their rows', async () => {
-    const exported = await stage.exportHours();
-    await stage.deleteObject((await exported.manifest(1)).files[0]?.key ?? '');
+    const exported = await harness.exportHours();
+    await harness.deleteObject((await exported.manifest(1)).files[0]?.key ?? '');
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['file_missing', 'missing']);
     expect(report.totals.missing).toBe(eventsPerHour);
   });
 
   it.each([null, 'gzip'])('that were cut off lose the rest of their rows (%s)', async (compression) => {
-    const exported = await stage.exportHours({ config: { compression } });
+    const exported = await harness.exportHours({ config: { compression } });
     const key = (await exported.manifest(1)).files[0]?.key ?? '';
-    const bytes = await stage.getObject(key);
-    await stage.putObject(key, bytes.subarray(0, bytes.length / 2 - 5));
+    const bytes = await harness.getObject(key);
+    await harness.putObject(key, bytes.subarray(0, bytes.length / 2 - 5));
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['file_changed', 'file_unreadable', 'missing']);
     expect(report.totals.rows + report.totals.missing).toBe(3 * eventsPerHour);
   });
 
   it('that have other rows than their manifest says, or are named twice, are told', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const manifest = await exported.manifest(1);
     const [file] = manifest.files;
     await exported.putManifest({ ...manifest, rows: 8, files: file ? [{ ...file, rows: 7 }] : [] });
@@ -191,16 +191,16 @@ describe('files', () => {
 
 describe('manifests', () => {
   it('that are missing leave a gap', async () => {
-    const exported = await stage.exportHours();
-    await stage.deleteObject(exported.manifestKey(1));
+    const exported = await harness.exportHours();
+    await harness.deleteObject(exported.manifestKey(1));
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['gap']);
     expect(report.findings[0]).toMatchObject({ ...hours[1], count: eventsPerHour });
   });
 
   it('leave a gap to the range that was asked for, and others out', async () => {
-    const exported = await stage.exportHours();
-    await stage.deleteObject(exported.manifestKey(0));
+    const exported = await harness.exportHours();
+    await harness.deleteObject(exported.manifestKey(0));
     const asked = { from: '2026-01-01T09:30:00Z', to: '2026-01-01T11:30:00Z' };
     const report = await exported.verify(asked);
     expect(report.intervals).toMatchObject([hours[1]]);
@@ -211,14 +211,19 @@ describe('manifests', () => {
   });
 
   it('that overlap are told with the rows that are in both', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const [key = ''] = (await exported.manifest(0)).files.map((file) => file.key);
     const half = (await linesOf(exported, 0)).slice(50);
     const bytes = Buffer.from(half.map((line) => `${line}\n`).join(''));
     const copy = key.replace('.jsonl', '-copy.jsonl');
-    await stage.putObject(copy, bytes);
-    const manifest = await over(exported, 0, '2026-01-01T10:30:00.000Z', '2026-01-01T11:00:00.000Z');
-    const entry = { key: copy, rows: 50, bytes: bytes.length, crc32: crcOf(bytes) };
+    await harness.putObject(copy, bytes);
+    const manifest = await coveringInterval(
+      exported,
+      0,
+      '2026-01-01T10:30:00.000Z',
+      '2026-01-01T11:00:00.000Z',
+    );
+    const entry = { key: copy, rows: 50, bytes: bytes.length, crc32: crc32Of(bytes) };
     const files = manifest.files.map((file) => ({ ...file, ...entry }));
     await exported.putManifest({ ...manifest, rows: 50, bytes: bytes.length, source_rows: 50, files });
     const report = await exported.verify();
@@ -228,11 +233,11 @@ describe('manifests', () => {
   });
 
   it('that are none, or have the wrong name, are told', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const folder = exported.manifestKey(0).split('/').slice(0, -1).join('/');
-    await stage.putObject(exported.manifestKey(0), Buffer.from('{"version": 2}'));
-    await stage.putObject(exported.manifestKey(1), await stage.getObject(exported.manifestKey(2)));
-    await stage.putObject(`${folder}/notes.txt`, Buffer.from('?'));
+    await harness.putObject(exported.manifestKey(0), Buffer.from('{"version": 2}'));
+    await harness.putObject(exported.manifestKey(1), await harness.getObject(exported.manifestKey(2)));
+    await harness.putObject(`${folder}/notes.txt`, Buffer.from('?'));
     const report = await exported.verify({ from: hours[0]?.start });
     expect(kindsOf(report)).toEqual(['gap', 'manifest_misnamed', 'manifest_misnamed', 'manifest_unreadable']);
     expect(report.findings.find(({ kind }) => kind === 'gap')).toMatchObject({

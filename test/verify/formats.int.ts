@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DuckDBInstance } from '@duckdb/node-api';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import {
-  createVerifyStage,
-  crcOf,
+  createVerifyHarness,
+  crc32Of,
   hours,
   teamId,
   type Exported,
-  type VerifyStage,
+  type VerifyHarness,
 } from './verify_harness.ts';
 
 // Files of these formats are written here by other programs than exportd, from what PostgreSQL says.
@@ -30,11 +30,11 @@ const names = [
 ];
 type Row = Record<string, string | null>;
 
-let stage: VerifyStage;
+let harness: VerifyHarness;
 let rows: Row[];
 beforeAll(async () => {
-  stage = await createVerifyStage(400);
-  const { pool } = stage.database;
+  harness = await createVerifyHarness(400);
+  const { pool } = harness.database;
   await pool.query(
     `update events set elements_chain = case when number % 2 = 0 then E'a, "b"\\r\\n\\U0001F600' else '' end,
        person_id = case when number % 3 = 0 then gen_random_uuid() end,
@@ -52,7 +52,7 @@ beforeAll(async () => {
   );
   rows = found.rows.map(({ inserted_at, ...row }) => ({ ...row, _inserted_at: inserted_at ?? null }));
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
 const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind);
 
@@ -66,18 +66,18 @@ async function replaceFile(
   const manifest = await exported.manifest(0);
   const files = manifest.files.map((file) => {
     const key = file.key.replace(/\.[^/]*$/, extension);
-    return { ...file, key, rows: rowCount, bytes: bytes.length, crc32: crcOf(bytes) };
+    return { ...file, key, rows: rowCount, bytes: bytes.length, crc32: crc32Of(bytes) };
   });
-  await stage.putObject(files[0]?.key ?? '', bytes);
+  await harness.putObject(files[0]?.key ?? '', bytes);
   await exported.putManifest({ ...manifest, rows: rowCount, bytes: bytes.length, files });
 }
 
 /** Verifies a format as it should be, then with a row that is missing and one that differs. */
-async function expectToBeRead(
+async function expectReadable(
   extension: string,
   write: (rows: readonly Row[]) => Promise<Buffer>,
 ): Promise<void> {
-  const exported = await stage.exportHours();
+  const exported = await harness.exportHours();
   await replaceFile(exported, extension, await write(rows), rows.length);
   for (const deep of [false, true])
     expect(await exported.verify({ deep })).toMatchObject({ ok: true, findings: [] });
@@ -131,11 +131,11 @@ describe('CSV', () => {
         ),
     ],
   ])('is read back (%s)', (extension, compress) =>
-    expectToBeRead(extension, (given) => Promise.resolve(compress(csvOf(given)))),
+    expectReadable(extension, (given) => Promise.resolve(compress(csvOf(given)))),
   );
 
   it('whose records cannot be told apart is told, without their values', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const bytes = csvOf(rows);
     bytes.write('secret"secret', 100_000);
     await replaceFile(exported, '.csv', bytes, rows.length);
@@ -177,11 +177,11 @@ describe('Parquet', () => {
   }
 
   it.each(['zstd', 'snappy', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'])('is read back (%s)', (codec) =>
-    expectToBeRead('.parquet', (given) => parquetOf(given, codec)),
+    expectReadable('.parquet', (given) => parquetOf(given, codec)),
   );
 
   it('that is broken is told', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const bytes = await parquetOf(rows, 'zstd');
     bytes.fill(0x55, 1_000, 30_000);
     await replaceFile(exported, '.parquet', bytes, rows.length);

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
-import { createVerifyStage, hours, teamId, type Exported, type VerifyStage } from './verify_harness.ts';
+import { createVerifyHarness, hours, teamId, type Exported, type VerifyHarness } from './verify_harness.ts';
 
 const personCount = 90;
-let stage: VerifyStage;
+let harness: VerifyHarness;
 let exported: Exported;
 beforeAll(async () => {
-  stage = await createVerifyStage(0);
+  harness = await createVerifyHarness(0);
   // Each person has two distinct ids: one was mapped with the person, the other one an hour later. Persons with a
   // number above the last have no row of their own.
-  await stage.database.pool.query(
+  await harness.database.pool.query(
     `insert into persons (team_id, id, properties, created_at, updated_at, version)
      select $1, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, jsonb_build_object('n', n),
        '2025-12-31Z', timestamptz '2026-01-01 10:00Z' + n * interval '1 minute', 9007199254740993
      from generate_series(1, $2 - 1) n`,
     [teamId, personCount],
   );
-  await stage.database.pool.query(
+  await harness.database.pool.query(
     `insert into person_distinct_ids (team_id, distinct_id, person_id, version, updated_at)
      select $1, kind || n, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, n,
        timestamptz '2026-01-01 10:00Z' + n * interval '1 minute' + lag
@@ -24,7 +24,7 @@ beforeAll(async () => {
     [teamId, personCount],
   );
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
 const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind).sort();
 const idOf = (line: string): string => (JSON.parse(line) as { distinct_id: string }).distinct_id;
@@ -32,27 +32,27 @@ const findingOf = ({ findings }: VerificationReport, kind: FindingKind) =>
   findings.find((one) => one.kind === kind);
 
 /** A distinct id's line, somewhere else or somewhat else. */
-const altered = (line: string, members: object): string =>
-  JSON.stringify({ ...(JSON.parse(line) as object), ...members });
+const withChanges = (line: string, fields: object): string =>
+  JSON.stringify({ ...(JSON.parse(line) as object), ...fields });
 
 describe('a bucket with persons', () => {
   it('has nothing wrong in it when each newest state is where it belongs', async () => {
-    exported = await stage.exportHours({ model: 'persons' });
+    exported = await harness.exportHours({ model: 'persons' });
     const report = await exported.verify({ deep: true });
     expect(report).toMatchObject({ ok: true, findings: [], totals: { rows: 2 * personCount } });
     expect(report.intervals.map(({ rows }) => rows)).toEqual([59, 90, 31]);
   });
 
   it('has not either when older states were replaced in the source', async () => {
-    exported = await stage.exportHours({ model: 'persons' });
-    await stage.database.pool.query(
+    exported = await harness.exportHours({ model: 'persons' });
+    await harness.database.pool.query(
       `update persons set updated_at = '2026-01-01 13:30Z' where properties ->> 'n' = '7'`,
     );
     expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, findings: [] });
   });
 
   it('may lack newest states', async () => {
-    exported = await stage.exportHours({ model: 'persons' });
+    exported = await harness.exportHours({ model: 'persons' });
     const lost: string[] = [];
     await exported.rewrite(1, (lines) => {
       lost.push(...lines.slice(3, 5).map(idOf));
@@ -64,11 +64,12 @@ describe('a bucket with persons', () => {
   });
 
   it('may have states that came late in the source', async () => {
-    exported = await stage.exportHours({ model: 'persons' });
+    exported = await harness.exportHours({ model: 'persons' });
     const change = (time: string) =>
-      stage.database.pool.query(`update person_distinct_ids set updated_at = $1 where distinct_id = 'now1'`, [
-        time,
-      ]);
+      harness.database.pool.query(
+        `update person_distinct_ids set updated_at = $1 where distinct_id = 'now1'`,
+        [time],
+      );
     await change('2026-01-01 11:59:59.999999Z');
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['missing']);
@@ -77,17 +78,17 @@ describe('a bucket with persons', () => {
   });
 
   it('may have a distinct id twice in a manifest, in two of them, or one that nobody knows', async () => {
-    exported = await stage.exportHours({ model: 'persons' });
+    exported = await harness.exportHours({ model: 'persons' });
     let moved = '';
     await exported.rewrite(0, (lines) => {
       const [first = ''] = lines;
       moved = lines.at(-1) ?? '';
-      const earlier = altered(first, { _inserted_at: '2026-01-01T10:00:00.000000Z' });
+      const earlier = withChanges(first, { _inserted_at: '2026-01-01T10:00:00.000000Z' });
       return [earlier, ...lines];
     });
     await exported.rewrite(2, (lines) => [
       moved,
-      altered(lines[0] ?? '', { distinct_id: 'invented' }),
+      withChanges(lines[0] ?? '', { distinct_id: 'invented' }),
       ...lines,
     ]);
     const report = await exported.verify();
@@ -99,7 +100,7 @@ describe('a bucket with persons', () => {
   });
 
   it('may have other values than the source, to the last digit', async () => {
-    exported = await stage.exportHours({ model: 'persons' });
+    exported = await harness.exportHours({ model: 'persons' });
     let id = '';
     await exported.rewrite(0, (lines) =>
       lines.map((line, index) => {
@@ -114,16 +115,16 @@ describe('a bucket with persons', () => {
   });
 
   it('says so where a person was deleted outright', async () => {
-    exported = await stage.exportHours({ model: 'persons' });
+    exported = await harness.exportHours({ model: 'persons' });
     // The mapping is older than the person was, so its state is now that of an interval that never saw it.
-    await stage.database.pool.query(
+    await harness.database.pool.query(
       `update persons set updated_at = '2026-01-01 12:30Z' where properties ->> 'n' = '20'`,
     );
     await exported.exportAgain(0);
     await exported.exportAgain(1);
     await exported.exportAgain(2);
     expect(await exported.verify()).toMatchObject({ ok: true });
-    await stage.database.pool.query(`delete from persons where properties ->> 'n' = '20'`);
+    await harness.database.pool.query(`delete from persons where properties ->> 'n' = '20'`);
     const report = await exported.verify();
     expect(findingOf(report, 'missing')).toMatchObject({
       detail: expect.stringContaining('deleted from the source'),

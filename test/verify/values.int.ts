@@ -4,12 +4,12 @@ import { everyRow } from '../../src/source/row_selection.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import type { VerifiedRow } from '../../src/verify/row.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
-import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_harness.ts';
+import { createVerifyHarness, hours, teamId, type VerifyHarness } from './verify_harness.ts';
 
 const nested = (depth: number): string => `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
 
 /** Properties that are easily changed on the way, as a `json` column keeps them. */
-const hardProperties = [
+const edgeCaseProperties = [
   '{}',
   'null',
   '"text"',
@@ -21,7 +21,7 @@ const hardProperties = [
   nested(1_000),
   JSON.stringify({ text: 'ä€😀'.repeat(20_000) }),
 ];
-const hardTexts = [
+const edgeCaseTexts = [
   '',
   ' ',
   'null',
@@ -32,22 +32,22 @@ const hardTexts = [
   '""',
   'sha256:',
 ];
-const hardTimes = [
+const edgeCaseTimes = [
   '0001-01-01 00:00:00Z',
   '9999-12-31 23:59:59.999999Z',
   '1969-12-31 23:59:59.999999Z',
   '2026-02-28 23:59:59.5+05:45',
 ];
 
-let stage: VerifyStage;
+let harness: VerifyHarness;
 beforeAll(async () => {
-  stage = await createVerifyStage(0);
-  const { pool } = stage.database;
+  harness = await createVerifyHarness(0);
+  const { pool } = harness.database;
   await pool.query(
     `drop index events_team_session; -- PostgreSQL cannot look into all that the type json keeps.
      alter table events alter properties drop default, alter properties type json using properties::json`,
   );
-  const count = Math.max(hardProperties.length, hardTexts.length, hardTimes.length);
+  const count = Math.max(edgeCaseProperties.length, edgeCaseTexts.length, edgeCaseTimes.length);
   for (let index = 0; index < count; index += 1)
     await pool.query(
       `insert into events (team_id, uuid, event, distinct_id, person_id, properties, person_properties, elements_chain, timestamp, created_at, inserted_at)
@@ -57,23 +57,23 @@ beforeAll(async () => {
        from generate_series(1, 2) n`,
       [
         teamId,
-        hardTexts[index % hardTexts.length],
-        hardProperties[index % hardProperties.length],
-        hardTimes[index % hardTimes.length],
+        edgeCaseTexts[index % edgeCaseTexts.length],
+        edgeCaseProperties[index % edgeCaseProperties.length],
+        edgeCaseTimes[index % edgeCaseTimes.length],
         index,
       ],
     );
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
 describe('hard values', () => {
   it('are the same in JSON lines and in the source', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, findings: [] });
   });
 
   it('that differ a little are found, each', async () => {
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     const changes: [string, string, string][] = [
       ['9007199254740993', '9007199254740992', 'properties'],
       ['"zero": -0', '"zero": 0', 'properties'],
@@ -103,9 +103,9 @@ describe('hard values', () => {
   });
 
   it('that are joined from persons as of reading are left out', async () => {
-    const { pool } = stage.database;
+    const { pool } = harness.database;
     await pool.query('alter table events rename column person_properties to hidden');
-    const exported = await stage.exportHours();
+    const exported = await harness.exportHours();
     await exported.rewrite(0, (lines) =>
       lines.map((line) => line.replace('"person_properties":null', '"person_properties":{}')),
     );
@@ -116,7 +116,7 @@ describe('hard values', () => {
 
 describe('pages of the source', () => {
   it.each(['events', 'persons'] as const)('of any size hold the same rows (%s)', async (model) => {
-    const { pool, url } = stage.database;
+    const { pool, url } = harness.database;
     await pool.query(
       `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
        select $1, gen_random_uuid(), '', '', '{}', now(), timestamptz '2026-01-01 11:00Z' + n / 3 * interval '1 minute'
@@ -139,7 +139,7 @@ describe('pages of the source', () => {
       const limits = { deep: rows, shallow: rows };
       const source = createSourceRows(
         connections,
-        relationsOf(stage.settings),
+        relationsOf(harness.settings),
         new AbortController().signal,
         limits,
       );

@@ -44,11 +44,11 @@ export interface Exported {
 }
 
 /** Everything to export for real and to verify it: PostgreSQL with three hours of events, a bucket, exports into it. */
-export async function createVerifyStage(eventsPerHour = 100) {
-  const stage = await createExportHarness();
-  const { pool } = stage.database;
+export async function createVerifyHarness(eventsPerHour = 100) {
+  const harness = await createExportHarness();
+  const { pool } = harness.database;
   for (const { start } of hours) await insertEvents(pool, eventsPerHour, start);
-  const { client, bucket: Bucket } = stage.bucket;
+  const { client, bucket: Bucket } = harness.bucket;
 
   const getObject = async (Key: string): Promise<Buffer> => {
     const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
@@ -68,9 +68,9 @@ export async function createVerifyStage(eventsPerHour = 100) {
     verifyBatchExport(
       {
         pool,
-        keyRing: stage.keyRing,
-        settings: stage.settings,
-        sourceUrl: stage.database.url,
+        keyRing: harness.keyRing,
+        settings: harness.settings,
+        sourceUrl: harness.database.url,
         onError: () => undefined,
       },
       options,
@@ -78,7 +78,7 @@ export async function createVerifyStage(eventsPerHour = 100) {
 
   const createExport = async (model: Model): Promise<string> => {
     const batchExportId = randomUUID();
-    await stage.journal.transaction(async (transaction) => {
+    await harness.journal.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, batchExportId);
       const definition = {
         name: 'An export',
@@ -104,15 +104,15 @@ export async function createVerifyStage(eventsPerHour = 100) {
     return batchExportId;
   };
 
-  const exportHour = async (more: Parameters<typeof stage.createRun>[0]): Promise<string> => {
-    const { run_id } = await stage.createRun(more);
-    const attempt = stage.attempt();
+  const exportHour = async (more: Parameters<typeof harness.createRun>[0]): Promise<string> => {
+    const { run_id } = await harness.createRun(more);
+    const attempt = harness.attempt();
     await attempt.exportInterval({ run_id });
     return (await attempt.publishManifest({ run_id })).manifest_key;
   };
 
   const putInForce = (batchExportId: string, config_version: number): Promise<void> =>
-    stage.journal.transaction(async (transaction) => {
+    harness.journal.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, batchExportId);
       const data = { changes: { config_version }, schedule_effective_from: null };
       await stream.append(`version ${config_version}`, [{ type: 'BatchExportUpdated', data }]);
@@ -151,18 +151,18 @@ export async function createVerifyStage(eventsPerHour = 100) {
         const lines = change((await getObject(file.key)).toString().trimEnd().split('\n'));
         const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
         await putObject(file.key, bytes);
-        const entry = { ...file, rows: lines.length, bytes: bytes.length, crc32: crcOf(bytes) };
+        const entry = { ...file, rows: lines.length, bytes: bytes.length, crc32: crc32Of(bytes) };
         await putManifest({ ...before, rows: entry.rows, bytes: entry.bytes, files: [entry] });
       },
     };
   };
-  return { ...stage, exportHours, verify, getObject, putObject, deleteObject, keysBelow };
+  return { ...harness, exportHours, verify, getObject, putObject, deleteObject, keysBelow };
 }
 
-export type VerifyStage = Awaited<ReturnType<typeof createVerifyStage>>;
+export type VerifyHarness = Awaited<ReturnType<typeof createVerifyHarness>>;
 
 /** CRC-32 as manifests write it. */
-export const crcOf = (bytes: Buffer): string => crc32(bytes).toString(16).padStart(8, '0');
+export const crc32Of = (bytes: Buffer): string => crc32(bytes).toString(16).padStart(8, '0');
 
 /** The key of the manifest of another interval, beside a given one. */
 function keyOf(manifestKey: string, { data_interval_start, data_interval_end }: Manifest): string {

@@ -12,9 +12,9 @@ const { signal } = new AbortController();
 const bytes = randomBytes(1_000_000);
 let bucket: TestBucket;
 let proxy: Server;
-/** How many bytes of answers pass the proxy before it cuts a connection. */
+/** Number of response bytes after which the proxy closes a connection. */
 let cutAfter = Number.POSITIVE_INFINITY;
-/** Called when the proxy cuts a connection. */
+/** Called when the proxy closes a connection. */
 let onCut: () => Promise<unknown> = () => Promise.resolve();
 
 const put = (Key: string, Body: Buffer) =>
@@ -68,8 +68,8 @@ const readAll = (key: string) =>
     return object && Buffer.concat(chunks);
   });
 
-describe('reading a bucket', () => {
-  it('lists every page of keys, and tells what there is not', async () => {
+describe('the bucket reader', () => {
+  it('lists all pages of keys, and returns null for a missing object', async () => {
     const names = Array.from({ length: 1_005 }, (_, index) => `list/${String(index).padStart(4, '0')}`);
     for (let at = 0; at < names.length; at += 50)
       await Promise.all(names.slice(at, at + 50).map((name) => put(name, Buffer.from(''))));
@@ -82,20 +82,20 @@ describe('reading a bucket', () => {
     expect(await readAll('nothing')).toBeNull();
   });
 
-  it('goes on where a connection broke', async () => {
+  it('resumes after a broken connection', async () => {
     await put('object', bytes);
     cutAfter = 300_000;
     expect((await readAll('object'))?.equals(bytes)).toBe(true);
   });
 
-  it('does not mix an object with the one that took its place', async () => {
+  it('does not mix an object with its replacement', async () => {
     await put('object', bytes);
     cutAfter = 300_000;
     onCut = () => put('object', randomBytes(1_000_000));
     await expect(readAll('object')).rejects.toMatchObject({ type: 'ObjectReplaced' });
   });
 
-  it('gives up on a connection that breaks every time', async () => {
+  it('fails when connections keep breaking', async () => {
     await put('object', bytes);
     cutAfter = 0;
     onCut = () => Promise.resolve();

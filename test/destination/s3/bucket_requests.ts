@@ -6,7 +6,7 @@ import { s3 } from '../../../src/destination/s3/index.ts';
 import { createS3Requests, type S3Requests } from '../../../src/destination/s3/requests.ts';
 import type { TestBucket } from '../../setup/bucket.ts';
 
-/** Settings under which loopback is allowed and waits are short. */
+/** Settings that allow loopback addresses, with short waits. */
 export const s3Settings = (more: Record<string, string> = {}): Settings =>
   readSettings({
     DATABASE_URL: 'unused',
@@ -16,7 +16,7 @@ export const s3Settings = (more: Record<string, string> = {}): Settings =>
     ...more,
   });
 
-/** A config that leads to a test's bucket, as a user would send it. */
+/** A config of a test bucket, as in a request. */
 export const configOf = (bucket: TestBucket, more: object = {}) => ({
   bucket_name: bucket.bucket,
   region: 'us-east-1',
@@ -39,8 +39,8 @@ export const openBucket = (bucket: TestBucket, more: object = {}): Destination =
 export const requestsOf = (bucket: TestBucket, more: object = {}): S3Requests =>
   createS3Requests(parse(bucket, more), { settings: s3Settings(), onError: () => undefined });
 
-/** Makes one request with a config as a user would send it; the fault that it met, or null. */
-export async function visitBucket(config: object, settings: Settings): Promise<unknown> {
+/** Sends one request with a config from a request; returns its error or null. */
+export async function requestError(config: object, settings: Settings): Promise<unknown> {
   const requests = createS3Requests(s3.parseConfig(config, settings), {
     settings,
     onError: () => undefined,
@@ -56,8 +56,8 @@ export async function visitBucket(config: object, settings: Settings): Promise<u
     .finally(() => requests.close());
 }
 
-/** Requests whose every answer to `operation` is lost once, after the server has acted on it. */
-export const losingReplies = (requests: S3Requests, operation: string): S3Requests => ({
+/** Requests that lose the first response to `operation`, after the server has processed it. */
+export const losingResponses = (requests: S3Requests, operation: string): S3Requests => ({
   ...requests,
   send: async (name, signal, call) => {
     if (name === operation) await requests.send(name, signal, call);
@@ -65,7 +65,7 @@ export const losingReplies = (requests: S3Requests, operation: string): S3Reques
   },
 });
 
-/** Requests of credentials without the right to `operation`. */
+/** Requests with credentials that lack the permission for `operation`. */
 export const denying = (requests: S3Requests, operation: string): S3Requests => ({
   ...requests,
   send: (name, signal, call) =>
@@ -74,8 +74,8 @@ export const denying = (requests: S3Requests, operation: string): S3Requests => 
       : requests.send(name, signal, call),
 });
 
-/** Requests to a server that knows no conditional writes. */
-export const unconditional = (requests: S3Requests): S3Requests => ({
+/** Requests to a server without conditional writes. */
+export const withoutConditionalWrites = (requests: S3Requests): S3Requests => ({
   ...requests,
   send: (name, signal, call) =>
     requests.send(name, signal, (client, options) => {

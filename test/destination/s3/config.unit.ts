@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { CommandRejected } from '../../../src/domain/errors.ts';
 import { parseS3Config } from '../../../src/destination/s3/config.ts';
 
-const least = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };
+const minimal = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };
 const strict = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
 
-function refusalOf(config: unknown): { detail: string; attr: string | null } {
+function rejectionOf(config: unknown): { detail: string; attr: string | null } {
   try {
     parseS3Config(config, strict);
   } catch (error) {
@@ -22,7 +22,7 @@ describe('the config of an S3 destination', () => {
     ['Parquet', [null, 'zstd', 'snappy', 'gzip', 'brotli', 'lz4']],
   ])('accepts %s with %j', (file_format, compressions) => {
     for (const compression of compressions)
-      expect(parseS3Config({ ...least, file_format, compression }, strict)).toMatchObject({
+      expect(parseS3Config({ ...minimal, file_format, compression }, strict)).toMatchObject({
         file_format,
         compression,
       });
@@ -40,23 +40,23 @@ describe('the config of an S3 destination', () => {
       encryption: 'aws:kms',
       kms_key_id: 'arn:aws:kms:eu-central-1:123456789012:key/1234',
     };
-    expect(parseS3Config({ ...least, ...options }, strict)).toMatchObject(options);
+    expect(parseS3Config({ ...minimal, ...options }, strict)).toMatchObject(options);
   });
 
-  it('needs keys or a role where the installation lends no credentials of its own', () => {
+  it('requires keys or a role if the installation does not provide credentials', () => {
     const closed = { ...strict, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: false };
-    expect(() => parseS3Config(least, closed)).toThrow(
+    expect(() => parseS3Config(minimal, closed)).toThrow(
       expect.objectContaining({ code: 'required', attr: 'destination__config__aws_access_key_id' }),
     );
     const keys = { aws_access_key_id: 'id', aws_secret_access_key: 'secret' };
-    expect(parseS3Config({ ...least, ...keys }, closed)).toMatchObject(keys);
+    expect(parseS3Config({ ...minimal, ...keys }, closed)).toMatchObject(keys);
     const role_arn = 'arn:aws:iam::123456789012:role/exports';
-    expect(parseS3Config({ ...least, role_arn }, closed)).toMatchObject({ role_arn });
+    expect(parseS3Config({ ...minimal, role_arn }, closed)).toMatchObject({ role_arn });
   });
 
-  it('takes what means nothing for null', () => {
+  it('normalizes empty values to null', () => {
     const nothing = { max_file_size_mb: 0, role_arn: '', external_id: '', endpoint_url: '' };
-    expect(parseS3Config({ ...least, ...nothing }, strict)).toMatchObject({
+    expect(parseS3Config({ ...minimal, ...nothing }, strict)).toMatchObject({
       max_file_size_mb: null,
       role_arn: null,
       external_id: null,
@@ -64,85 +64,89 @@ describe('the config of an S3 destination', () => {
     });
   });
 
-  it('fills in what is left out or null', () => {
-    expect(parseS3Config({ ...least, compression: null, include_events: [], filters: null }, strict)).toEqual(
-      {
-        ...least,
-        endpoint_url: null,
-        use_virtual_style_addressing: false,
-        role_arn: null,
-        external_id: null,
-        file_format: 'JSONLines',
-        compression: null,
-        max_file_size_mb: null,
-        on_bad_row: 'fail',
-        include_events: [],
-        exclude_events: [],
-        filters: [],
-        encryption: null,
-        kms_key_id: null,
-      },
-    );
+  it('fills in defaults for omitted fields and null', () => {
+    expect(
+      parseS3Config({ ...minimal, compression: null, include_events: [], filters: null }, strict),
+    ).toEqual({
+      ...minimal,
+      endpoint_url: null,
+      use_virtual_style_addressing: false,
+      role_arn: null,
+      external_id: null,
+      file_format: 'JSONLines',
+      compression: null,
+      max_file_size_mb: null,
+      on_bad_row: 'fail',
+      include_events: [],
+      exclude_events: [],
+      filters: [],
+      encryption: null,
+      kms_key_id: null,
+    });
   });
 
   it.each([
-    [{ ...least, hello: 1 }, 'hello', "Configuration has unknown field/s: 'hello'"],
-    [{ ...least, b: 1, a: 1 }, 'a', "Configuration has unknown field/s: 'a', 'b'"],
+    [{ ...minimal, hello: 1 }, 'hello', "Configuration has unknown field/s: 'hello'"],
+    [{ ...minimal, b: 1, a: 1 }, 'a', "Configuration has unknown field/s: 'a', 'b'"],
     [{ region: 'r', prefix: '' }, 'bucket_name', "Configuration missing required field: 'bucket_name'"],
     [
-      { ...least, aws_access_key_id: 'id' },
+      { ...minimal, aws_access_key_id: 'id' },
       'aws_secret_access_key',
       "Configuration missing required field: 'aws_secret_access_key'",
     ],
     [
-      { ...least, prefix: 7 },
+      { ...minimal, prefix: 7 },
       'prefix',
       "Configuration has invalid type for 'prefix': got 'number', expected 'string'",
     ],
-    [{ ...least, bucket_name: '' }, 'bucket_name', "The following inputs are empty: ['bucket_name']"],
-    [{ ...least, prefix: '{when}' }, 'prefix', expect.stringContaining('{when}')],
+    [{ ...minimal, bucket_name: '' }, 'bucket_name', "The following inputs are empty: ['bucket_name']"],
+    [{ ...minimal, prefix: '{when}' }, 'prefix', expect.stringContaining('{when}')],
     [
-      { ...least, file_format: 'ORC' },
+      { ...minimal, file_format: 'ORC' },
       'file_format',
       "This file format is not supported. Supported file formats are ['JSONLines', 'CSV', 'Parquet'].",
     ],
     [
-      { ...least, compression: 'snappy' },
+      { ...minimal, compression: 'snappy' },
       'compression',
       "Compression snappy is not supported for file format JSONLines. Supported compressions are ['gzip', 'zstd', 'brotli'].",
     ],
     [
-      { ...least, file_format: 'Parquet', compression: 'bzip2' },
+      { ...minimal, file_format: 'Parquet', compression: 'bzip2' },
       'compression',
       "This compression is not supported for file format Parquet. Supported compressions are ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'].",
     ],
-    [{ ...least, kms_key_id: 'key' }, 'kms_key_id', expect.stringContaining("'aws:kms'")],
-    [{ ...least, kms_key_id: 'a key' }, 'kms_key_id', expect.stringContaining('spaces')],
-    [{ ...least, on_bad_row: 'skip' }, 'on_bad_row', expect.stringContaining("['fail', 'reject']")],
-    [{ ...least, max_file_size_mb: -1 }, 'max_file_size_mb', expect.stringContaining('at least 1')],
+    [{ ...minimal, kms_key_id: 'key' }, 'kms_key_id', expect.stringContaining("'aws:kms'")],
+    [{ ...minimal, kms_key_id: 'a key' }, 'kms_key_id', expect.stringContaining('spaces')],
+    [{ ...minimal, on_bad_row: 'skip' }, 'on_bad_row', expect.stringContaining("['fail', 'reject']")],
+    [{ ...minimal, max_file_size_mb: -1 }, 'max_file_size_mb', expect.stringContaining('at least 1')],
     [
-      { ...least, max_file_size_mb: 1.5 },
+      { ...minimal, max_file_size_mb: 1.5 },
       'max_file_size_mb',
       "Configuration has invalid type for 'max_file_size_mb': got 'number', expected 'int'",
     ],
     [
-      { ...least, role_arn: 'exports' },
+      { ...minimal, role_arn: 'exports' },
       'role_arn',
       expect.stringContaining('arn:aws:iam::123456789012:role/'),
     ],
-    [{ ...least, role_arn: 'arn:aws:iam::1:role/exports' }, 'role_arn', expect.stringContaining('ARN')],
-    [{ ...least, external_id: 'a' }, 'external_id', expect.stringContaining('2 to 1224')],
-    [{ ...least, external_id: 'abc' }, 'external_id', "The field 'external_id' requires 'role_arn'."],
+    [{ ...minimal, role_arn: 'arn:aws:iam::1:role/exports' }, 'role_arn', expect.stringContaining('ARN')],
+    [{ ...minimal, external_id: 'a' }, 'external_id', expect.stringContaining('2 to 1224')],
+    [{ ...minimal, external_id: 'abc' }, 'external_id', "The field 'external_id' requires 'role_arn'."],
     [
-      { ...least, include_events: '$pageview' },
+      { ...minimal, include_events: '$pageview' },
       'include_events',
       "The field 'include_events' must be a list of non-empty event names.",
     ],
-    [{ ...least, exclude_events: ['a', ''] }, 'exclude_events', expect.stringContaining("'exclude_events'")],
-    [{ ...least, include_events: [7] }, 'include_events', expect.stringContaining("'include_events'")],
-    [{ ...least, filters: {} }, 'filters', "'filters' should be an array of filters"],
-  ])('refuses %j and names the member', (config, member, detail) => {
-    expect(refusalOf(config)).toEqual({ attr: `destination__config__${member}`, detail });
+    [
+      { ...minimal, exclude_events: ['a', ''] },
+      'exclude_events',
+      expect.stringContaining("'exclude_events'"),
+    ],
+    [{ ...minimal, include_events: [7] }, 'include_events', expect.stringContaining("'include_events'")],
+    [{ ...minimal, filters: {} }, 'filters', "'filters' should be an array of filters"],
+  ])('rejects %j with the field', (config, field, detail) => {
+    expect(rejectionOf(config)).toEqual({ attr: `destination__config__${field}`, detail });
   });
 
   it.each([
@@ -174,13 +178,13 @@ describe('the config of an S3 destination', () => {
     'https://[64:ff9b:1::1]',
     'https://[2002:7f00:1::]',
     'https://[2001:0:1::]',
-  ])('refuses the private endpoint %s, unless the installation allows it', (endpoint_url) => {
-    expect(refusalOf({ ...least, endpoint_url })).toEqual({
+  ])('rejects the private endpoint %s unless the installation allows it', (endpoint_url) => {
+    expect(rejectionOf({ ...minimal, endpoint_url })).toEqual({
       attr: 'destination__config__endpoint_url',
       detail: expect.stringContaining('private or loopback'),
     });
     const allowed = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
-    expect(parseS3Config({ ...least, endpoint_url }, allowed)).toMatchObject({ endpoint_url });
+    expect(parseS3Config({ ...minimal, endpoint_url }, allowed)).toMatchObject({ endpoint_url });
   });
 
   it.each([
@@ -195,8 +199,8 @@ describe('the config of an S3 destination', () => {
     ' https://example.com',
     'https://example.com\\@127.0.0.1',
     'https://[fe80::1%25eth0]',
-  ])('refuses %j, which is no endpoint', (endpoint_url) => {
-    expect(refusalOf({ ...least, endpoint_url }).attr).toBe('destination__config__endpoint_url');
+  ])('rejects the invalid endpoint %j', (endpoint_url) => {
+    expect(rejectionOf({ ...minimal, endpoint_url }).attr).toBe('destination__config__endpoint_url');
   });
 
   it.each([
@@ -205,6 +209,6 @@ describe('the config of an S3 destination', () => {
     'http://storage.example.com',
     'https://[2a00:1450:4001::1]/path',
   ])('accepts the endpoint %s', (endpoint_url) => {
-    expect(parseS3Config({ ...least, endpoint_url }, strict).endpoint_url).toBe(endpoint_url);
+    expect(parseS3Config({ ...minimal, endpoint_url }, strict).endpoint_url).toBe(endpoint_url);
   });
 });

@@ -1,12 +1,12 @@
 import dns from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { endpointLookup } from '../../../src/destination/s3/endpoint.ts';
-import { s3Settings, visitBucket } from './bucket_requests.ts';
-import { startWebServer, type WebServer } from './web_server.ts';
+import { s3Settings, requestError } from './bucket_requests.ts';
+import { startFakeServer, type FakeServer } from './fake_server.ts';
 
-let server: WebServer;
+let server: FakeServer;
 beforeEach(async () => {
-  server = await startWebServer((_, response) => response.end());
+  server = await startFakeServer((_, response) => response.end());
 });
 afterEach(async () => {
   jest.restoreAllMocks();
@@ -15,9 +15,9 @@ afterEach(async () => {
 
 const port = (): string => new URL(server.endpoint).port;
 
-/** Makes one request with this config; what it threw, or null. */
-const visit = (config: object, allowPrivate = 'false'): Promise<unknown> =>
-  visitBucket(
+/** Sends one request with this config; returns its error or null. */
+const requestErrorOf = (config: object, allowPrivate = 'false'): Promise<unknown> =>
+  requestError(
     {
       bucket_name: 'bucket',
       region: 'us-east-1',
@@ -29,11 +29,11 @@ const visit = (config: object, allowPrivate = 'false'): Promise<unknown> =>
     s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s', EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate }),
   );
 
-/** Has every name lead to these addresses, one look-up after the other. */
-function nameServer(...answers: readonly string[]): void {
+/** Makes each DNS lookup return the next of these addresses. */
+function fakeLookup(...addresses: readonly string[]): void {
   let asked = 0;
   jest.spyOn(dns, 'lookup').mockImplementation(((_name: string, options: unknown, callback: unknown) => {
-    const address = answers[Math.min(asked++, answers.length - 1)] ?? '';
+    const address = addresses[Math.min(asked++, addresses.length - 1)] ?? '';
     const family = address.includes(':') ? 6 : 4;
     const all = (options as { all?: boolean }).all === true;
     const answer = callback as (error: null, found: unknown, family?: number) => void;
@@ -42,28 +42,28 @@ function nameServer(...answers: readonly string[]): void {
   }) as typeof dns.lookup);
 }
 
-describe('an endpoint whose name leads inwards', () => {
+describe('an endpoint that resolves to a private address', () => {
   it.each(['127.0.0.1', '169.254.169.254', '::1', '::ffff:127.0.0.1', 'fe80::1%lo'])(
-    'is refused at the moment of connecting when that is %s, and nothing reaches a server',
+    'is rejected when connecting to %s, before anything is sent',
     async (address) => {
-      nameServer(address);
-      const fault = await visit({ endpoint_url: `http://storage.example.com:${port()}` });
-      expect(fault).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
+      fakeLookup(address);
+      const error = await requestErrorOf({ endpoint_url: `http://storage.example.com:${port()}` });
+      expect(error).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
       expect(server.received).toHaveLength(0);
     },
   );
 
-  it('is refused through the name of the bucket in front of it too', async () => {
-    nameServer('127.0.0.1');
-    const fault = await visit({
+  it('is rejected with virtual-hosted addressing too', async () => {
+    fakeLookup('127.0.0.1');
+    const error = await requestErrorOf({
       endpoint_url: `http://storage.example.com:${port()}`,
       use_virtual_style_addressing: true,
     });
-    expect(fault).toMatchObject({ type: 'EndpointNotAllowed' });
+    expect(error).toMatchObject({ type: 'EndpointNotAllowed' });
     expect(server.received).toHaveLength(0);
   });
 
-  it('is refused when one address of several does', async () => {
+  it('is rejected when one of several addresses is private', async () => {
     jest.spyOn(dns, 'lookup').mockImplementation(((_name: string, _options: unknown, callback: unknown) => {
       (callback as (error: null, found: unknown) => void)(null, [
         { address: '8.8.8.8', family: 4 },
@@ -76,31 +76,36 @@ describe('an endpoint whose name leads inwards', () => {
     expect(error).toMatchObject({ type: 'EndpointNotAllowed' });
   });
 
-  it.each(['true', 'loopback'])('is used where the installation allows it: %s', async (allowed) => {
-    nameServer('127.0.0.1');
-    expect(await visit({ endpoint_url: `http://storage.example.com:${port()}` }, allowed)).toBeNull();
+  it.each(['true', 'loopback'])('is allowed by the setting %s', async (allowed) => {
+    fakeLookup('127.0.0.1');
+    expect(
+      await requestErrorOf({ endpoint_url: `http://storage.example.com:${port()}` }, allowed),
+    ).toBeNull();
     expect(server.received).toHaveLength(1);
   });
 
   it.each(['169.254.169.254', '10.0.0.1', 'fe80::1%lo', '::ffff:169.254.169.254'])(
-    'is refused where only the machine itself is allowed and it is %s',
+    'is rejected for %s when only loopback is allowed',
     async (address) => {
-      nameServer(address);
-      const fault = await visit({ endpoint_url: `http://storage.example.com:${port()}` }, 'loopback');
-      expect(fault).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
+      fakeLookup(address);
+      const error = await requestErrorOf(
+        { endpoint_url: `http://storage.example.com:${port()}` },
+        'loopback',
+      );
+      expect(error).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
       expect(server.received).toHaveLength(0);
     },
   );
 });
 
 describe('a server that redirects', () => {
-  it.each([301, 302, 307, 308])('with %i to another one is not followed', async (status) => {
-    const inner = await startWebServer((_, response) => response.end());
-    const outer = await startWebServer((_, response) =>
+  it.each([301, 302, 307, 308])('with %i to another server is not followed', async (status) => {
+    const inner = await startFakeServer((_, response) => response.end());
+    const outer = await startFakeServer((_, response) =>
       response.writeHead(status, { location: `${inner.endpoint}/bucket` }).end(),
     );
-    const fault = await visit({ endpoint_url: outer.endpoint }, 'true');
-    expect(fault).toMatchObject({ name: 'DestinationError', transient: false });
+    const error = await requestErrorOf({ endpoint_url: outer.endpoint }, 'true');
+    expect(error).toMatchObject({ name: 'DestinationError', transient: false });
     expect(outer.received.length).toBeGreaterThan(0);
     expect(inner.received).toHaveLength(0);
     await inner.close();

@@ -24,7 +24,7 @@ describe('two configs', () => {
     ["AWS's own address", { endpoint_url: 'https://s3.us-east-1.amazonaws.com' }, {}],
     ['the default port', { endpoint_url: 'https://Store.test:443/' }, { endpoint_url: 'https://store.test' }],
     [
-      'compression inside of Parquet',
+      'another Parquet compression',
       { file_format: 'Parquet' },
       { file_format: 'Parquet', compression: 'zstd' },
     ],
@@ -35,7 +35,7 @@ describe('two configs', () => {
       { on_bad_row: 'reject' },
     ],
     ['a file size', { max_file_size_mb: 10 }, {}],
-  ])('meet in spite of %s', (_difference, one, other) => {
+  ])('collide despite %s', (_difference, one, other) => {
     expect(keysCollide(source(one), source(other))).toBe(true);
   });
 
@@ -48,11 +48,11 @@ describe('two configs', () => {
     ['format', { file_format: 'CSV' }, {}],
     ['format, when one rejects no rows', { file_format: 'CSV', on_bad_row: 'reject' }, {}],
     ['ending', { compression: 'gzip' }, { compression: 'zstd' }],
-  ])('are apart by the %s', (_difference, one, other) => {
+  ])('do not collide with another %s', (_difference, one, other) => {
     expect(keysCollide(source(one), source(other))).toBe(false);
   });
 
-  it('are apart by the model only where the prefix names it', () => {
+  it('do not collide with another model only if the prefix contains it', () => {
     expect(keysCollide(source({}, 'events'), source({}, 'persons'))).toBe(true);
     const prefix = 'exports/{table}';
     expect(keysCollide(source({ prefix }, 'events'), source({ prefix }, 'persons'))).toBe(false);
@@ -75,7 +75,7 @@ describe('two prefixes', () => {
     ['a/{data_interval_end}', 'a/{data_interval_start}'],
     ['{year}/{month}', '2026/{day}/'],
     ['{year}{month}', '{month}{year}'],
-  ])('%s and %s meet', (one, other) => {
+  ])('%s and %s overlap', (one, other) => {
     expect(meet(one, other)).toBe(true);
     expect(meet(other, one)).toBe(true);
   });
@@ -89,12 +89,12 @@ describe('two prefixes', () => {
     ['a/{year}/{month}', 'a/{year}-{month}'],
     ['{month}/{month}', '01/02'],
     ['a/{data_interval_start}', 'a/20261301T100000Z'],
-  ])('%s and %s do not', (one, other) => {
+  ])('%s and %s do not overlap', (one, other) => {
     expect(meet(one, other)).toBe(false);
     expect(meet(other, one)).toBe(false);
   });
 
-  it('meet whenever a key of both is the same', () => {
+  it('overlap whenever they can render the same key', () => {
     const piece = fc.constantFrom(
       '{year}',
       '{month}',

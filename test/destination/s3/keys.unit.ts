@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { fileKey, keyLengthProblem, manifestKey, rejectedKey } from '../../../src/destination/s3/keys.ts';
 import { prefixProblem } from '../../../src/destination/s3/prefix.ts';
 
-const subject = {
+const spec = {
   batch_export_id: '018f0000-0000-4000-8000-000000000001',
   model: 'events',
   data_interval_start: '2026-11-01T10:00:00.000Z',
@@ -12,12 +12,12 @@ const subject = {
 
 const only = { range: null, file: null };
 
-/** Any interval and place that a file can have. */
-const keyed = fc.record({
-  subject: fc
+/** A random interval and file identity. */
+const keyedFileArb = fc.record({
+  spec: fc
     .tuple(fc.integer({ min: 0, max: 5_000_000 }), fc.integer({ min: 1, max: 50_000 }))
     .map(([start, minutes]) => ({
-      ...subject,
+      ...spec,
       data_interval_start: new Date(start * 60_000).toISOString(),
       data_interval_end: new Date((start + minutes) * 60_000).toISOString(),
     })),
@@ -51,11 +51,11 @@ describe('keys of files', () => {
       '20261101T100000Z/20261101T110000Z/20261101T100000Z-20261101T110000Z.jsonl',
     ],
   ])('under %j, generation %i', (prefix, generation, extension, key) => {
-    expect(fileKey(prefix, subject, { generation, ...only }, extension)).toBe(key);
+    expect(fileKey(prefix, spec, { generation, ...only }, extension)).toBe(key);
   });
 
-  it('takes variables from the start in UTC, whatever offset it is written with', () => {
-    const local = { ...subject, data_interval_start: '2026-11-01T01:00:00+03:00' };
+  it('renders variables from the start in UTC, whatever its offset', () => {
+    const local = { ...spec, data_interval_start: '2026-11-01T01:00:00+03:00' };
     expect(fileKey('{day}/{hour}', local, { generation: 1, ...only }, 'jsonl')).toMatch(
       /^31\/22\/20261031T220000Z-/,
     );
@@ -68,22 +68,22 @@ describe('keys of files', () => {
     [1, 0, 0, '-0.0.csv'],
     [2, 7, 4, '-7.4-g2.csv'],
   ])('of generation %i, range %p, file %i', (generation, range, file, ending) => {
-    expect(fileKey('a', subject, { generation, range, file }, 'csv')).toBe(
+    expect(fileKey('a', spec, { generation, range, file }, 'csv')).toBe(
       `a/20261101T100000Z-20261101T110000Z${ending}`,
     );
   });
 
-  it('are never the same for two intervals or two places', () => {
+  it('differ for different intervals or files', () => {
     fc.assert(
       fc.property(
-        keyed,
-        keyed,
+        keyedFileArb,
+        keyedFileArb,
         fc.constantFrom('', 'a/{day}/{hour}', '{data_interval_end}'),
         (one, other, prefix) => {
           fc.pre(JSON.stringify(one) !== JSON.stringify(other));
           const keys = [one, other].flatMap((of) => [
-            fileKey(prefix, of.subject, of.place, 'jsonl'),
-            fileKey(prefix, of.subject, of.place, 'parquet'),
+            fileKey(prefix, of.spec, of.place, 'jsonl'),
+            fileKey(prefix, of.spec, of.place, 'parquet'),
           ]);
           expect(new Set(keys).size).toBe(4);
         },
@@ -97,7 +97,7 @@ describe('keys of rejected rows', () => {
     [1, '-rejected.jsonl'],
     [2, '-g2-rejected.jsonl'],
   ])('of generation %i', (generation, ending) => {
-    expect(rejectedKey('{table}/{hour}', subject, generation)).toBe(
+    expect(rejectedKey('{table}/{hour}', spec, generation)).toBe(
       `events/10/20261101T100000Z-20261101T110000Z${ending}`,
     );
   });
@@ -110,14 +110,14 @@ describe('keys of manifests', () => {
     ['exports/y={year}/fixed', 'exports/'],
     ['{table}/x', ''],
     ['', ''],
-  ])('stand under the constant part of %j', (prefix, constant) => {
-    expect(manifestKey(prefix, subject)).toBe(
-      `${constant}_manifests/${subject.batch_export_id}/20261101T100000Z-20261101T110000Z.json`,
+  ])('are below the constant part of %j', (prefix, constant) => {
+    expect(manifestKey(prefix, spec)).toBe(
+      `${constant}_manifests/${spec.batch_export_id}/20261101T100000Z-20261101T110000Z.json`,
     );
   });
 });
 
-describe('prefixes that are refused', () => {
+describe('invalid prefixes', () => {
   it.each([
     ['/exports', 'start with "/"'],
     ['a/../b', '".."'],
@@ -128,11 +128,11 @@ describe('prefixes that are refused', () => {
     ['a/{year', 'brace'],
     ['a/year}', 'brace'],
     ['a\nb', 'control characters'],
-  ])('%j', (prefix, words) => {
-    expect(prefixProblem(prefix)).toContain(words);
+  ])('%j', (prefix, message) => {
+    expect(prefixProblem(prefix)).toContain(message);
   });
 
-  it('one that makes keys longer than S3 allows, counted in bytes', () => {
+  it('a prefix whose keys exceed the limit of S3 in bytes', () => {
     expect(keyLengthProblem('ä'.repeat(480))).toContain('1024');
     expect(keyLengthProblem('a'.repeat(480))).toBeNull();
     expect(keyLengthProblem('a'.repeat(960))).toContain('1024');

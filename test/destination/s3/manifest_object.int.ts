@@ -4,7 +4,7 @@ import { parseManifest, type Manifest } from '../../../src/destination/manifest.
 import { getManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
-import { denying, losingReplies, requestsOf, unconditional } from './bucket_requests.ts';
+import { denying, losingResponses, requestsOf, withoutConditionalWrites } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/json' };
@@ -49,7 +49,7 @@ const read = async (key: string): Promise<Manifest | null> => {
 };
 
 describe('the manifest of an interval', () => {
-  it('is indented JSON with a line break at its end; a repeat writes the same bytes', async () => {
+  it('is indented JSON with a trailing line break; repeating it writes the same bytes', async () => {
     expect(await read('new.json')).toBeNull();
     expect(await put('new.json', manifest(1))).toEqual({ verified: true });
     expect(await put('new.json', manifest(1))).toEqual({ verified: true });
@@ -60,7 +60,7 @@ describe('the manifest of an interval', () => {
     expect(await read('new.json')).toEqual(manifest(1));
   });
 
-  it('is replaced by a newer generation and never by an older or another one of the same number', async () => {
+  it('is replaced by a newer generation, never by an older one or another run of the same one', async () => {
     await put('newer.json', manifest(2));
     await put('newer.json', manifest(3));
     for (const other of [manifest(2), manifest(3, 'a stranger')])
@@ -71,19 +71,19 @@ describe('the manifest of an interval', () => {
     expect(await read('newer.json')).toEqual(manifest(3));
   });
 
-  it('is recognised as written when the reply was lost, new and replaced', async () => {
-    const losing = losingReplies(requests, 'PutObject');
+  it('is recognized as written when the response was lost', async () => {
+    const losing = losingResponses(requests, 'PutObject');
     expect(await put('lost.json', manifest(1), losing)).toEqual({ verified: true });
     expect(await put('lost.json', manifest(2), losing)).toEqual({ verified: true });
     expect(await read('lost.json')).toEqual(manifest(2));
   });
 
-  it('is the newest one however many write at the same time', async () => {
+  it('is the newest one after concurrent writes', async () => {
     await Promise.allSettled([1, 2, 3, 4].map((generation) => put('race.json', manifest(generation))));
     expect(await read('race.json')).toMatchObject({ generation: 4 });
   });
 
-  it('replaces something under its key that is no manifest', async () => {
+  it('replaces an object that is not a manifest', async () => {
     await bucket.client.send(
       new PutObjectCommand({ Bucket: bucket.bucket, Key: 'odd.json', Body: 'not JSON' }),
     );
@@ -91,18 +91,21 @@ describe('the manifest of an interval', () => {
     expect(await put('odd.json', manifest(1))).toEqual({ verified: true });
   });
 
-  it('is written, new and replaced, by credentials that may not read, which then cannot verify it', async () => {
+  it('is written but not verified by credentials that may not read', async () => {
     const blind = denying(requests, 'GetObject');
     expect(await put('blind.json', manifest(1), blind)).toEqual({ verified: false });
     expect(await put('blind.json', manifest(2), blind)).toEqual({ verified: false });
     expect(await read('blind.json')).toEqual(manifest(2));
   });
 
-  it('is written to a server that knows no conditional writes', async () => {
-    const told: string[] = [];
-    const simple = { ...unconditional(requests), report: ({ type }: { type: string }) => told.push(type) };
+  it('is written to a server without conditional writes', async () => {
+    const reported: string[] = [];
+    const simple = {
+      ...withoutConditionalWrites(requests),
+      report: ({ type }: { type: string }) => reported.push(type),
+    };
     expect(await put('simple.json', manifest(1), simple)).toEqual({ verified: true });
     expect(await put('simple.json', manifest(2), simple)).toEqual({ verified: true });
-    expect(told).toEqual(['NotImplemented', 'NotImplemented']);
+    expect(reported).toEqual(['NotImplemented', 'NotImplemented']);
   });
 });

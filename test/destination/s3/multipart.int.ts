@@ -5,7 +5,13 @@ import { abortUpload } from '../../../src/destination/s3/abort_uploads.ts';
 import { createUpload, listParts } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
-import { denying, losingReplies, openBucket, requestsOf, unconditional } from './bucket_requests.ts';
+import {
+  denying,
+  losingResponses,
+  openBucket,
+  requestsOf,
+  withoutConditionalWrites,
+} from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/jsonl', firstPartBytes: 5 * 1024 * 1024 };
@@ -37,7 +43,7 @@ async function uploadTo(key: string, through = requests) {
 }
 
 describe('a multipart upload', () => {
-  it('becomes one object of its parts in order, and can be completed twice', async () => {
+  it('joins its parts in order, and can be completed twice', async () => {
     const { upload, parts } = await uploadTo('twice');
     expect(await listParts(requests, 'twice', upload.upload_id, signal)).toEqual([
       { ...parts[0], bytes: first.length },
@@ -48,14 +54,14 @@ describe('a multipart upload', () => {
     expect(await textOf('twice')).toBe(`${first.toString()}the end`);
   });
 
-  it('is there although the reply to its completion was lost', async () => {
-    const { upload, parts } = await uploadTo('lost', losingReplies(requests, 'CompleteMultipartUpload'));
+  it('is completed although the response was lost', async () => {
+    const { upload, parts } = await uploadTo('lost', losingResponses(requests, 'CompleteMultipartUpload'));
     await upload.complete(parts, length, signal);
     const head = new HeadObjectCommand({ Bucket: bucket.bucket, Key: 'lost' });
     expect(await bucket.client.send(head)).toMatchObject({ ContentLength: length });
   });
 
-  it('never replaces an object, even one of the same length', async () => {
+  it('never overwrites an object, even of the same size', async () => {
     const standing = await uploadTo('taken');
     await standing.upload.complete(standing.parts, length, signal);
     const late = await createUpload(requests, 'taken', options, signal);
@@ -68,7 +74,7 @@ describe('a multipart upload', () => {
     await abortUpload(requests, 'taken', late.upload_id, signal);
   });
 
-  it('is gone after an abort, twice is no error, and completing it then says that it is lost', async () => {
+  it('can be aborted twice, and cannot be completed afterwards', async () => {
     const { upload, parts } = await uploadTo('aborted');
     await abortUpload(requests, 'aborted', upload.upload_id, signal);
     await abortUpload(requests, 'aborted', upload.upload_id, signal);
@@ -77,12 +83,12 @@ describe('a multipart upload', () => {
     expect(open.Uploads ?? []).toEqual([]);
   });
 
-  it('is the only one of its key, although the answers to earlier tries to begin it were lost', async () => {
+  it('is the only upload of its key although responses of earlier attempts were lost', async () => {
     const openOf = async (key: string) => {
       const list = new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: key });
       return ((await bucket.client.send(list)).Uploads ?? []).map(({ UploadId }) => UploadId);
     };
-    const losing = losingReplies(requests, 'CreateMultipartUpload');
+    const losing = losingResponses(requests, 'CreateMultipartUpload');
     const { upload_id } = await createUpload(losing, 'unanswered', options, signal);
     expect(await openOf('unanswered')).toEqual([upload_id]);
     await abortUpload(requests, 'unanswered', upload_id, signal);
@@ -105,16 +111,19 @@ describe('a multipart upload', () => {
     for (const id of await openOf('unseen')) await abortUpload(requests, 'unseen', id ?? '', signal);
   });
 
-  it('is completed by a server that knows no conditional writes', async () => {
-    const told: string[] = [];
-    const simple = { ...unconditional(requests), report: ({ type }: { type: string }) => told.push(type) };
+  it('is completed by a server without conditional writes', async () => {
+    const reported: string[] = [];
+    const simple = {
+      ...withoutConditionalWrites(requests),
+      report: ({ type }: { type: string }) => reported.push(type),
+    };
     const { upload, parts } = await uploadTo('simple', simple);
     await upload.complete(parts, length, signal);
-    expect(told).toEqual(['NotImplemented']);
+    expect(reported).toEqual(['NotImplemented']);
     expect((await textOf('simple')).length).toBe(length);
   });
 
-  it('lists more parts than fit into one answer', async () => {
+  it('lists more parts than one response contains', async () => {
     const upload = await createUpload(requests, 'many', options, signal);
     const numbers = Array.from({ length: 1_001 }, (_, index) => index + 1);
     for (let sent = 0; sent < numbers.length; sent += 50)
@@ -126,20 +135,20 @@ describe('a multipart upload', () => {
     await abortUpload(requests, 'many', upload.upload_id, signal);
   });
 
-  it('stops with the signal', async () => {
+  it('stops when the signal is aborted', async () => {
     const { upload } = await uploadTo('stopped');
     const reason = new Error('stop');
     await expect(upload.putPart(2, first, AbortSignal.abort(reason))).rejects.toBe(reason);
   });
 });
 
-describe('a destination that cannot work', () => {
+describe('an unusable destination', () => {
   it.each([
     ['InvalidAccessKeyId', { aws_access_key_id: 'nobody' }],
     ['SignatureDoesNotMatch', { aws_secret_access_key: 'wrong' }],
     ['NoSuchBucket', { bucket_name: 'no-such-bucket-anywhere' }],
     ['AuthorizationHeaderMalformed', { region: 'eu-west-9' }],
-  ])('says at once that it is %s', async (type, change) => {
+  ])('fails at once with %s', async (type, change) => {
     const destination = openBucket(bucket, change);
     await expect(destination.createUpload('x', 'text/plain', signal)).rejects.toMatchObject({
       type,
@@ -148,7 +157,7 @@ describe('a destination that cannot work', () => {
     destination.close();
   });
 
-  it('is waited for when nobody answers', async () => {
+  it('is retried when the server does not respond', async () => {
     const destination = openBucket(bucket, { endpoint_url: 'http://127.0.0.1:1' });
     await expect(destination.createUpload('x', 'text/plain', signal)).rejects.toMatchObject({
       type: 'S3Unreachable',

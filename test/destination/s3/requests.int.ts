@@ -12,8 +12,10 @@ afterEach(() => {
   server?.close();
 });
 
-/** A server that is busy for so many requests; returns what a patient client met. */
-async function visitBusyServer(busyRequests: number, patienceMs: number) {
+/**
+ * Sends a request to a server that is busy for `busyRequests` requests; returns the reported errors and the outcome.
+ */
+async function requestFromBusyServer(busyRequests: number, retryBudgetMs: number) {
   let requestCount = 0;
   const listening = createServer((_, response) => {
     requestCount += 1;
@@ -21,7 +23,7 @@ async function visitBusyServer(busyRequests: number, patienceMs: number) {
   });
   server = listening;
   await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
-  const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: `${patienceMs}ms` });
+  const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: `${retryBudgetMs}ms` });
   const waits: DestinationError[] = [];
   const config = {
     bucket_name: 'bucket',
@@ -32,7 +34,7 @@ async function visitBusyServer(busyRequests: number, patienceMs: number) {
     aws_secret_access_key: 'secret',
   };
   const requests = createS3Requests(s3Config(config), { settings, onError: (fault) => waits.push(fault) });
-  const answer = await requests
+  const error = await requests
     .send('HeadBucket', new AbortController().signal, (client, call) =>
       client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
     )
@@ -41,20 +43,20 @@ async function visitBusyServer(busyRequests: number, patienceMs: number) {
       (fault: unknown) => fault,
     )
     .finally(() => requests.close());
-  return { answer, waits };
+  return { answer: error, waits };
 }
 
 const s3Config = (config: object) => s3.parseConfig(config, s3Settings());
 
-describe('requests to a server that has an outage', () => {
-  it('wait until it is back, and say so', async () => {
-    const { answer, waits } = await visitBusyServer(5, 60_000);
-    expect(answer).toBe('answered');
+describe('requests during an outage', () => {
+  it('are retried until the server is back, and reported', async () => {
+    const { answer: error, waits } = await requestFromBusyServer(5, 60_000);
+    expect(error).toBe('answered');
     expect(waits.length).toBeGreaterThan(0);
   });
 
-  it('give up as passing once the patience is used up', async () => {
-    const { answer } = await visitBusyServer(Number.POSITIVE_INFINITY, 30);
-    expect(answer).toMatchObject({ name: 'DestinationError', transient: true });
+  it('fail with a transient error when the retry budget is exhausted', async () => {
+    const { answer: error } = await requestFromBusyServer(Number.POSITIVE_INFINITY, 30);
+    expect(error).toMatchObject({ name: 'DestinationError', transient: true });
   });
 });

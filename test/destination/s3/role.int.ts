@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { s3Settings, visitBucket } from './bucket_requests.ts';
-import { startWebServer, type WebServer } from './web_server.ts';
+import { s3Settings, requestError } from './bucket_requests.ts';
+import { startFakeServer, type FakeServer } from './fake_server.ts';
 
 const role = 'arn:aws:iam::123456789012:role/exports';
 const keys = { aws_access_key_id: 'AKIABASE', aws_secret_access_key: 'base-secret' };
@@ -14,18 +14,18 @@ const errorXml = (code: string): string =>
   `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>${code}</Code>
   <Message>${keys.aws_access_key_id} is not allowed.</Message></Error></ErrorResponse>`;
 
-let sts: WebServer;
-let store: WebServer;
+let sts: FakeServer;
+let store: FakeServer;
 let answer: { status: number; xml: string };
 const environment = ['AWS_ENDPOINT_URL_STS', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
 const before = environment.map((name) => process.env[name]);
 
 beforeEach(async () => {
   answer = { status: 200, xml: credentialsXml };
-  sts = await startWebServer((_, response) =>
+  sts = await startFakeServer((_, response) =>
     response.writeHead(answer.status, { 'content-type': 'text/xml' }).end(answer.xml),
   );
-  store = await startWebServer((_, response) => response.end());
+  store = await startFakeServer((_, response) => response.end());
   process.env.AWS_ENDPOINT_URL_STS = sts.endpoint;
 });
 afterEach(async () => {
@@ -38,16 +38,16 @@ afterEach(async () => {
   await store.close();
 });
 
-/** Makes one request to the store with this config; what it threw, or null. */
-const visit = (config: object): Promise<unknown> =>
-  visitBucket(
+/** Sends one request to the store with this config; returns its error or null. */
+const requestErrorOf = (config: object): Promise<unknown> =>
+  requestError(
     { bucket_name: 'bucket', region: 'auto', prefix: '', endpoint_url: store.endpoint, ...config },
     s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
   );
 
 describe('a destination with a role', () => {
-  it('assumes it with its keys and its external id, and signs with what it was given', async () => {
-    expect(await visit({ ...keys, role_arn: role, external_id: 'project-7' })).toBeNull();
+  it('assumes it with its keys and external id, and signs with the temporary credentials', async () => {
+    expect(await requestErrorOf({ ...keys, role_arn: role, external_id: 'project-7' })).toBeNull();
     expect(sts.received).toHaveLength(1);
     const form = new URLSearchParams(sts.received[0]?.body);
     expect(Object.fromEntries(form)).toMatchObject({
@@ -61,32 +61,32 @@ describe('a destination with a role', () => {
     expect(store.received[0]?.headers['x-amz-security-token']).toBe(assumed.token);
   });
 
-  it('without keys assumes it as the machine that exportd runs on', async () => {
+  it('assumes it with the credentials of the machine if it has no keys', async () => {
     process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
     process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
-    expect(await visit({ role_arn: role })).toBeNull();
+    expect(await requestErrorOf({ role_arn: role })).toBeNull();
     expect(sts.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
     expect(new URLSearchParams(sts.received[0]?.body).has('ExternalId')).toBe(false);
     expect(store.received[0]?.headers.authorization).toContain(`Credential=${assumed.id}/`);
   });
 
-  it('ends a run when the role is refused, and repeats nothing that AWS wrote', async () => {
+  it('fails permanently when the role is denied, without the message of AWS', async () => {
     answer = { status: 403, xml: errorXml('AccessDenied') };
-    const fault = await visit({ ...keys, role_arn: role });
-    expect(fault).toMatchObject({ name: 'DestinationError', type: 'AssumeRoleFailed', transient: false });
-    expect((fault as Error).message).toContain('could not be assumed (AccessDenied)');
-    expect((fault as Error).message).not.toContain(keys.aws_access_key_id);
+    const error = await requestErrorOf({ ...keys, role_arn: role });
+    expect(error).toMatchObject({ name: 'DestinationError', type: 'AssumeRoleFailed', transient: false });
+    expect((error as Error).message).toContain('could not be assumed (AccessDenied)');
+    expect((error as Error).message).not.toContain(keys.aws_access_key_id);
     expect(store.received).toHaveLength(0);
   });
 
-  it('is tried again when AWS is busy or cannot be reached', async () => {
+  it('fails with a transient error when AWS is busy or unreachable', async () => {
     answer = { status: 400, xml: errorXml('Throttling') };
-    expect(await visit({ ...keys, role_arn: role })).toMatchObject({
+    expect(await requestErrorOf({ ...keys, role_arn: role })).toMatchObject({
       type: 'AssumeRoleFailed',
       transient: true,
     });
     await sts.close();
-    expect(await visit({ ...keys, role_arn: role })).toMatchObject({
+    expect(await requestErrorOf({ ...keys, role_arn: role })).toMatchObject({
       type: 'StsUnreachable',
       transient: true,
     });
@@ -94,10 +94,10 @@ describe('a destination with a role', () => {
 });
 
 describe('a destination without keys and without a role', () => {
-  it('signs as the machine that exportd runs on', async () => {
+  it('signs with the credentials of the machine', async () => {
     process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
     process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
-    expect(await visit({})).toBeNull();
+    expect(await requestErrorOf({})).toBeNull();
     expect(store.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
     expect(sts.received).toHaveLength(0);
   });

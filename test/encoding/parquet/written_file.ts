@@ -17,9 +17,10 @@ export const rowGroupOf = (
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
   rows: readonly SampleRow[],
-): EncodedRowGroup => encodeRowGroup(copyBlock(rows.map(bytesOf)), rows.length, columns, compression, refuse);
+): EncodedRowGroup =>
+  encodeRowGroup(copyBlock(rows.map(bytesOf)), rows.length, columns, compression, throwUnrepresentable);
 
-function refuse({ column, reason }: UnrepresentableValue): never {
+function throwUnrepresentable({ column, reason }: UnrepresentableValue): never {
   throw new Error(`The column ${column} ${reason}.`);
 }
 

@@ -16,7 +16,7 @@ async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerato
 }
 
 /** What comes out, taken as slowly as `isSlow` says. */
-async function inflated(chunks: AsyncIterable<Buffer>, codec: string, isSlow = false): Promise<Buffer> {
+async function decompressed(chunks: AsyncIterable<Buffer>, codec: string, isSlow = false): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of decompress(chunks, codec)) {
     pieces.push(piece);
@@ -39,7 +39,7 @@ describe('decompressing', () => {
         async (lengths, sizes, isSlow) => {
           const parts = lengths.map(text);
           const frames = Buffer.concat(parts.map((part) => zstdCompressSync(part)));
-          const whole = await inflated(inChunks(frames, sizes), 'zst', isSlow);
+          const whole = await decompressed(inChunks(frames, sizes), 'zst', isSlow);
           expect(whole.equals(Buffer.concat(parts))).toBe(true);
         },
       ),
@@ -52,7 +52,7 @@ describe('decompressing', () => {
     ['br', brotliCompressSync(text(5_000))],
     ['zst', zstdCompressSync(text(50_000))],
   ])('tells what was cut off, goes on behind its end, or is something else (%s)', async (codec, bytes) => {
-    const read = (given: Buffer) => inflated(inChunks(given, [1_000]), codec);
+    const read = (given: Buffer) => decompressed(inChunks(given, [1_000]), codec);
     const error = { name: 'FileUnreadable' };
     await expect(read(bytes.subarray(0, -3))).rejects.toMatchObject(error);
     await expect(read(Buffer.concat([bytes, Buffer.from('garbage')]))).rejects.toMatchObject(error);
@@ -65,7 +65,7 @@ describe('decompressing', () => {
       await nextTurn();
       throw new RangeError('the connection');
     };
-    await expect(inflated(broken(), 'gz')).rejects.toThrow('the connection');
-    expect((await inflated(inChunks(Buffer.from('text'), [1]), '')).toString()).toBe('text');
+    await expect(decompressed(broken(), 'gz')).rejects.toThrow('the connection');
+    expect((await decompressed(inChunks(Buffer.from('text'), [1]), '')).toString()).toBe('text');
   });
 });

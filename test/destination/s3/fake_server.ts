@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** A request as a server of a test received it. */
+/** A received request. */
 export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
@@ -10,17 +10,17 @@ export interface ReceivedRequest {
   readonly body: string;
 }
 
-/** A server on the loopback address that answers as a test says. */
-export interface WebServer {
+/** An HTTP server on the loopback address whose responses a test defines. */
+export interface FakeServer {
   readonly endpoint: string;
   readonly received: readonly ReceivedRequest[];
   close(): Promise<void>;
 }
 
 /** Starts a server on a free port. */
-export async function startWebServer(
+export async function startFakeServer(
   answer: (request: ReceivedRequest, response: ServerResponse) => void,
-): Promise<WebServer> {
+): Promise<FakeServer> {
   const received: ReceivedRequest[] = [];
   const server = createServer((incoming, response) => {
     void text(incoming).then((body) => {

@@ -5,14 +5,14 @@ import type {
   RowSelection,
 } from '../../src/source/row_selection.ts';
 
-/** What a selection looks at in a row. */
+/** The fields of a row that a selection uses. */
 export interface SelectableRow {
   readonly event: string;
   readonly properties: Readonly<Record<string, unknown>> | null;
   readonly person_properties: Readonly<Record<string, unknown>> | null;
 }
 
-/** Whether a row is selected, worked out in plain TypeScript without a database. */
+/** Reference implementation of selections, without a database. */
 export const isSelected = (
   { include_events, exclude_events, filters }: RowSelection,
   row: SelectableRow,
@@ -85,7 +85,7 @@ function positive(operator: PropertyOperator, property: unknown, value: FilterSc
 const textOf = (property: unknown): string | null =>
   property === null ? null : typeof property === 'string' ? property : JSON.stringify(property);
 
-function numberOf(text: string): number | undefined {
+function parseNumber(text: string): number | undefined {
   const trimmed = text.startsWith('+') ? text.slice(1) : text;
   return /^[-.\d]/.test(trimmed) && !/^-?0[xob]/i.test(trimmed) && !/\s/.test(text) && trimmed !== '-'
     ? undefinedIfNaN(Number(trimmed))
@@ -96,18 +96,18 @@ const undefinedIfNaN = (number: number): number | undefined => (Number.isNaN(num
 function equal(property: unknown, value: FilterScalar): boolean {
   const text = textOf(property);
   if (text === null || value === null) return text === value;
-  const [left, right] = [numberOf(text), numberOf(String(value))];
+  const [left, right] = [parseNumber(text), parseNumber(String(value))];
   if (typeof value === 'number') return left === value;
   return text === String(value) || (typeof property === 'number' && right !== undefined && left === right);
 }
 
-/** Below, at or above 0 as the property is smaller, equal or larger; undefined where it cannot be compared. */
+/** Negative, zero or positive if the property is smaller, equal or larger; undefined if not comparable. */
 function order(property: unknown, value: FilterScalar): number | undefined {
   const text = textOf(property);
   if (text === null) return undefined;
-  const right = numberOf(String(value));
+  const right = parseNumber(String(value));
   if (right === undefined) return Buffer.compare(Buffer.from(text), Buffer.from(String(value)));
-  const left = numberOf(text);
+  const left = parseNumber(text);
   return left === undefined ? undefined : left - right;
 }
 
@@ -135,7 +135,7 @@ function momentOf(text: string): number | undefined {
   if (!parts) return undefined;
   const [, day = '', minutes = '00:00', seconds = ':00', zone = 'Z'] = parts;
   const midnight = Date.parse(`${day}T00:00:00Z`);
-  // The engine reads the 30th of February as a day of March.
+  // JavaScript parses February 30 as a day in March.
   if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== day) return undefined;
   return undefinedIfNaN(Date.parse(`${day}T${minutes}${seconds}${zone}`));
 }

@@ -10,15 +10,15 @@ import type { FindingKind, VerificationReport } from '../../src/verify/report.ts
 import { createSourceRows } from '../../src/verify/source_rows.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
-import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_harness.ts';
+import { createVerifyHarness, hours, teamId, type VerifyHarness } from './verify_harness.ts';
 
 const eventsPerHour = 50;
-let stage: VerifyStage;
+let harness: VerifyHarness;
 let connections: SourceConnections;
 beforeAll(async () => {
-  stage = await createVerifyStage(eventsPerHour);
+  harness = await createVerifyHarness(eventsPerHour);
   connections = connectToSource({
-    sourceUrl: stage.database.url,
+    sourceUrl: harness.database.url,
     applicationName: 'exportd',
     maxConnections: 2,
     statementTimeoutMs: 60_000,
@@ -26,19 +26,19 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await connections.close();
-  await stage.close();
+  await harness.close();
 });
 
 const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind).sort();
 
 /** Inserts one more event into the first hour. */
-async function insertEvent(members: {
+async function insertEvent(fields: {
   event?: string;
   properties?: object;
   timestamp?: string;
 }): Promise<string> {
-  const { event = 'event', properties = {}, timestamp = '2026-01-01' } = members;
-  const { rows } = await stage.database.pool.query<{ uuid: string }>(
+  const { event = 'event', properties = {}, timestamp = '2026-01-01' } = fields;
+  const { rows } = await harness.database.pool.query<{ uuid: string }>(
     `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
      values ($1, gen_random_uuid(), $2, 'person', $3, $4, '2026-01-01 10:30Z') returning uuid`,
     [teamId, event, JSON.stringify(properties), timestamp],
@@ -54,7 +54,7 @@ describe('rows that an export does not take', () => {
       include_events: ['page'],
       filters: [{ key: 'plan', type: 'event', operator: 'exact', value: 'pro' }],
     };
-    const exported = await stage.exportHours({ config });
+    const exported = await harness.exportHours({ config });
     expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, totals: { rows: 1 } });
     await exported.exportAgain(0, { exclude_events: ['page'] });
     expect(await exported.verify()).toMatchObject({ ok: true, totals: { rows: eventsPerHour } });
@@ -68,7 +68,7 @@ describe('rows that an export does not take', () => {
 
   it('are not lost when the format cannot hold them and they were rejected', async () => {
     const uuid = await insertEvent({ timestamp: 'infinity' });
-    const exported = await stage.exportHours({ config: { on_bad_row: 'reject' } });
+    const exported = await harness.exportHours({ config: { on_bad_row: 'reject' } });
     const well = await exported.verify({ deep: true });
     expect(well).toMatchObject({ ok: true, totals: { rejected: 1 } });
     expect(well.notes.map(({ detail }) => detail)).toEqual([
@@ -77,22 +77,22 @@ describe('rows that an export does not take', () => {
 
     const manifest = await exported.manifest(0);
     const key = manifest.rejected_file?.key ?? '';
-    const bytes = await stage.getObject(key);
-    await stage.putObject(key, Buffer.from(bytes.toString().replace(uuid, 'nobody')));
+    const bytes = await harness.getObject(key);
+    await harness.putObject(key, Buffer.from(bytes.toString().replace(uuid, 'nobody')));
     expect(kindsOf(await exported.verify())).toEqual(['file_changed', 'missing']);
-    await stage.deleteObject(key);
+    await harness.deleteObject(key);
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['file_missing', 'missing']);
     expect(report.findings.find(({ kind }) => kind === 'missing')?.rows).toEqual([{ id: uuid }]);
-    await stage.database.pool.query(`delete from events where timestamp = 'infinity'`);
+    await harness.database.pool.query(`delete from events where timestamp = 'infinity'`);
   });
 });
 
 describe('an interval that is exported again while it is verified', () => {
   it('is checked anew, with what its manifest names then', async () => {
-    const exported = await stage.exportHours();
-    const config = parseS3Config(configOf(stage.bucket), stage.settings);
-    const bucket = openBucketReader(config, { settings: stage.settings, onError: () => undefined });
+    const exported = await harness.exportHours();
+    const config = parseS3Config(configOf(harness.bucket), harness.settings);
+    const bucket = openBucketReader(config, { settings: harness.settings, onError: () => undefined });
     const [file] = (await exported.manifest(0)).files;
     let opened = 0;
     const reader: BucketReader = {
@@ -100,17 +100,17 @@ describe('an interval that is exported again while it is verified', () => {
       open: async (key, signal) => {
         if (key === file?.key && opened++ === 0) {
           await exported.exportAgain(0);
-          await stage.deleteObject(key);
+          await harness.deleteObject(key);
         }
         return bucket.open(key, signal);
       },
     };
     const signal = new AbortController().signal;
-    const definition = await readDefinition(stage.database.pool, exported.batchExportId);
+    const definition = await readDefinition(harness.database.pool, exported.batchExportId);
     const context = {
-      source: createSourceRows(connections, relationsOf(stage.settings), signal),
+      source: createSourceRows(connections, relationsOf(harness.settings), signal),
       definition,
-      findVersion: createVersionFinder(stage.database.pool, definition),
+      findVersion: createVersionFinder(harness.database.pool, definition),
       deep: true,
       signal,
     };
@@ -128,12 +128,12 @@ describe('an interval that is exported again while it is verified', () => {
 describe('an export that has moved to another bucket', () => {
   it('is verified in both, and in the new one alone where the old one is gone', async () => {
     const { client, bucket: left } = await createBucket();
-    const exported = await stage.exportHours({ config: { bucket_name: left } });
+    const exported = await harness.exportHours({ config: { bucket_name: left } });
     await exported.exportAgain(2, {});
     const report = await exported.verify({ deep: true });
     expect(report).toMatchObject({ ok: true, totals: { manifests: 3 } });
     const buckets = report.intervals.map(({ manifest }) => manifest.split('/')[2]);
-    expect(buckets).toEqual([left, left, stage.bucket.bucket]);
+    expect(buckets).toEqual([left, left, harness.bucket.bucket]);
 
     await exported.putInForce(4);
     const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: left }));

@@ -65,7 +65,7 @@ export async function createJsonViews(pool: Pool): Promise<void> {
 }
 
 /** A row for each of the values, one second after the other. */
-export async function insertHardEvents(
+export async function insertEdgeCaseEvents(
   pool: Pool,
   teamId: number,
   relation: 'events' | 'json_events',
@@ -92,7 +92,7 @@ export async function insertHardEvents(
 }
 
 /** A person for each of the values, each with two distinct ids. */
-export async function insertHardPersons(
+export async function insertEdgeCasePersons(
   pool: Pool,
   teamId: number,
   relation: 'persons' | 'json_persons',

@@ -6,7 +6,7 @@ import { createUpload, isFromUpload } from '../../../src/destination/s3/multipar
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { deleteObject, deleteUnchanged, putSmallObject } from '../../../src/destination/s3/small_object.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
-import { configOf, denying, requestsOf, s3Settings, unconditional } from './bucket_requests.ts';
+import { configOf, denying, requestsOf, s3Settings, withoutConditionalWrites } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/json' };
@@ -22,31 +22,31 @@ afterAll(() => {
 });
 
 const put = (key: string, text: string) => putSmallObject(requests, key, Buffer.from(text), options, signal);
-const look = (key: string) => getManifestObject(requests, key, signal);
+const getManifest = (key: string) => getManifestObject(requests, key, signal);
 
-describe('removing an object', () => {
-  it('is done once it is done: a repeat is no error', async () => {
+describe('deleting an object', () => {
+  it('is idempotent', async () => {
     await put('a', 'text');
     await deleteObject(requests, 'a', signal);
     await deleteObject(requests, 'a', signal);
-    expect(await look('a')).toEqual({ state: 'absent' });
+    expect(await getManifest('a')).toEqual({ state: 'absent' });
   });
 
-  it('leaves one alone that took its place since', async () => {
+  it('keeps an object that replaced it', async () => {
     await put('b', 'first');
-    const seen = await look('b');
+    const seen = await getManifest('b');
     if (seen.state !== 'present') throw new Error('The object is not there.');
     await deleteObject(requests, 'b', signal);
     await put('b', 'second');
     await deleteUnchanged(requests, 'b', seen.etag, signal);
-    expect(await look('b')).toMatchObject({ text: 'second' });
-    await deleteUnchanged(unconditional(requests), 'b', seen.etag, signal);
-    expect(await look('b')).toEqual({ state: 'absent' });
+    expect(await getManifest('b')).toMatchObject({ text: 'second' });
+    await deleteUnchanged(withoutConditionalWrites(requests), 'b', seen.etag, signal);
+    expect(await getManifest('b')).toEqual({ state: 'absent' });
   });
 });
 
-describe('the upload_token of an upload', () => {
-  it('tells the object that was made of it from any other', async () => {
+describe('the token of an upload', () => {
+  it('identifies the object that was created by it', async () => {
     const upload = await createUpload(requests, 'c', { ...options, firstPartBytes: 5 * 1024 * 1024 }, signal);
     const ours = { key: 'c', upload_token: upload.upload_token };
     expect(await isFromUpload(requests, ours, signal)).toBe(false);
@@ -58,10 +58,10 @@ describe('the upload_token of an upload', () => {
   });
 });
 
-describe('the access of a newer config', () => {
+describe('the credentials of a newer config', () => {
   const parse = (more: object) => s3.parseConfig(configOf(bucket, more), s3Settings());
 
-  it('opens what lies in the same bucket, under the keys of the older one', () => {
+  it('open the same bucket, with the keys of the older config', () => {
     const [older, newer] = [
       parse({ prefix: 'old', file_format: 'CSV' }),
       parse({ prefix: 'new', aws_access_key_id: 'newer', endpoint_url: `${bucket.endpoint}/` }),
@@ -73,7 +73,7 @@ describe('the access of a newer config', () => {
     });
   });
 
-  it('opens nothing in another bucket', () => {
+  it('are not used for another bucket', () => {
     const [older, newer] = [parse({}), parse({ bucket_name: 'another', aws_access_key_id: 'newer' })];
     expect(withAccessOf(older, newer)).toBe(older);
   });

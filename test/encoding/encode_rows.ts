@@ -6,7 +6,7 @@ import type { ExportedColumn } from '../../src/source/source.ts';
 import { copyBlock, type FieldBytes } from './copy_block.ts';
 
 /** The text of rows, and the values that the format cannot hold. */
-export function textOf(
+export function encodeRows(
   format: TextFormat,
   columns: readonly ExportedColumn[],
   ...rows: FieldBytes[][]

@@ -12,12 +12,12 @@ export async function joinBlocks(encoder: FileEncoder, blocks: readonly EncodedB
 }
 
 /** What was compressed. */
-export function inflated(file: Buffer, compression: string | null): Buffer {
+export function decompress(file: Buffer, compression: string | null): Buffer {
   switch (compression) {
     case 'gzip':
       return gunzipSync(file);
     case 'zstd':
-      return inflatedFrames(file);
+      return decompressFrames(file);
     case 'brotli':
       return brotliDecompressSync(file);
     default:
@@ -26,7 +26,7 @@ export function inflated(file: Buffer, compression: string | null): Buffer {
 }
 
 /** Node's own decoder stops behind the first frame, where other readers go on. */
-function inflatedFrames(file: Buffer): Buffer {
+function decompressFrames(file: Buffer): Buffer {
   const texts: Buffer[] = [];
   for (let at = 0; at < file.length;) {
     const { buffer, engine } = zstdDecompressSync(file.subarray(at), { info: true }) as unknown as {

@@ -32,7 +32,7 @@ const types: ColumnType[] = [
 ];
 
 /** Any value of a type. Times are those of the calendar. */
-const anySample: Record<ColumnType, fc.Arbitrary<Sample>> = {
+const sampleArb: Record<ColumnType, fc.Arbitrary<Sample>> = {
   uuid: fc.uuid().map(sampleOf.uuid),
   text: fc.string({ unit: 'binary', maxLength: 30 }).map(sampleOf.text),
   json: fc.json().chain((json) => fc.constantFrom(sampleOf.json(json), sampleOf.jsonb(json))),
@@ -45,7 +45,7 @@ const anySample: Record<ColumnType, fc.Arbitrary<Sample>> = {
 };
 
 /** Columns, and row groups of them in which values, nulls and runs of both come again and again. */
-const anyFile = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 6 }).chain((chosen) =>
+const fileArb = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 6 }).chain((chosen) =>
   fc.record({
     columns: fc.constant(columnsOf(...chosen)),
     compression: fc.constantFrom(null, ...parquetCompressions),
@@ -53,7 +53,7 @@ const anyFile = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 6
       fc
         .array(
           fc.tuple(
-            fc.tuple(...chosen.map((type) => fc.option(anySample[type], { freq: 3 }))),
+            fc.tuple(...chosen.map((type) => fc.option(sampleArb[type], { freq: 3 }))),
             fc.constantFrom(1, 1, 1, 2, 9, 40),
           ),
           { minLength: 1, maxLength: 20 },
@@ -67,7 +67,7 @@ const anyFile = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 6
 describe('any file', () => {
   it('gives its rows back', async () => {
     await fc.assert(
-      fc.asyncProperty(anyFile, async ({ columns, compression, groups }) => {
+      fc.asyncProperty(fileArb, async ({ columns, compression, groups }) => {
         const encoded = groups.map((rows) => rowGroupOf(columns, compression, rows));
         const file = fileOf(columns, compression, encoded);
         const expected = groups.flat().map(textsOf);
