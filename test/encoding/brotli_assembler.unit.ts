@@ -17,25 +17,25 @@ const blockOf = (bytes: Buffer): EncodedBlock => ({
 const head = Buffer.from('head\n');
 
 describe('a brotli file', () => {
-  it('is one stream of its head and all its blocks, which comes out bit by bit', async () => {
+  it('is one stream of its header and all blocks, returned incrementally', async () => {
     const texts = Array.from({ length: 6 }, () => randomBytes(500_000).toString('hex'));
     const file = assembleBrotli(head);
     const pieces: Buffer[] = [];
     for (const text of texts) pieces.push(await file.append(blockOf(Buffer.from(text))));
-    // Not all of it is kept to the end, and what has been given out is never given out again.
+    // Output is returned before the end, and never twice.
     expect(Buffer.concat(pieces).length).toBeGreaterThan(1_000_000);
     expect(file.takeState()).toBeNull();
     pieces.push(await file.finish());
     file.close();
-    // The decoder takes the first of several streams for all there is.
+    // The decoder stops after the first of several streams.
     expect(brotliDecompressSync(Buffer.concat(pieces)).toString()).toBe(head.toString() + texts.join(''));
   });
 
-  it('tells who waits for it when it is given up', async () => {
+  it('rejects a pending append when it is closed', async () => {
     const file = assembleBrotli(head);
     await file.append(blockOf(Buffer.from('first')));
     const appending = file.append(blockOf(randomBytes(8_000_000)));
-    // By then the compressor works on it.
+    // The compressor is working on it by now.
     await setImmediate();
     file.close();
     await expect(appending).rejects.toThrow('The file was abandoned.');

@@ -15,7 +15,7 @@ export const int64 = (value: bigint): Buffer => {
   return bytes;
 };
 
-/** Tuples as COPY sends them, back to back, in memory of their own. */
+/** Consecutive binary COPY tuples in a separate buffer. */
 export function copyBlock(rows: readonly (readonly FieldBytes[])[]): Buffer {
   const tuples = rows.flatMap((fields) => [
     Buffer.from([fields.length >> 8, fields.length & 255]),
@@ -27,6 +27,6 @@ export function copyBlock(rows: readonly (readonly FieldBytes[])[]): Buffer {
   return block;
 }
 
-/** Columns named by their position. */
+/** Columns named after their position. */
 export const columnsOf = (...types: ColumnType[]): ExportedColumn[] =>
   types.map((type, index) => ({ name: `c${index}`, type }));

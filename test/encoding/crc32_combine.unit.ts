@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { combineCrc32 } from '../../src/encoding/crc32_combine.ts';
 
 describe('combineCrc32', () => {
-  it('is the CRC of the two texts laid end to end', () => {
+  it('is the CRC-32 of the concatenated texts', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ maxLength: 300 }), (left, right) => {
         expect(combineCrc32(crc32(left), crc32(right), right.length)).toBe(
@@ -14,8 +14,8 @@ describe('combineCrc32', () => {
     );
   });
 
-  it('holds for texts longer than 4 GiB', () => {
-    // 2^33 zero bytes, doubled up from one.
+  it('supports texts longer than 4 GiB', () => {
+    // 2^33 zero bytes, by doubling.
     let crc = crc32(Buffer.alloc(1));
     for (let length = 1; length < 2 ** 33; length *= 2) crc = combineCrc32(crc, crc, length);
     const megabyte = Buffer.alloc(1024 * 1024);

@@ -14,7 +14,7 @@ const textArb = fc.array(
 );
 
 describe('CSV', () => {
-  it('gives any text back, and tells null from an empty one', () => {
+  it('preserves any string, and distinguishes null from an empty string', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.option(textArb), textArb)), (given) => {
         const rows = given.map(([first, second]) => [
@@ -26,7 +26,7 @@ describe('CSV', () => {
           columnsOf('text', 'text'),
           ...rows.map((row) => row.map((value) => (value === null ? null : Buffer.from(value)))),
         );
-        // The parser is asked to tell what was quoted.
+        // The parser reports which fields were quoted.
         const read = parse(text, {
           record_delimiter: '\n',
           cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
@@ -36,7 +36,7 @@ describe('CSV', () => {
     );
   });
 
-  it('quotes only what needs quotes', () => {
+  it('quotes only if necessary', () => {
     const values = ['a b', ' a', 'a\t', '"', ',', '\r', '', "'", ';', '\\N', 'NULL'];
     const { text } = encodeRows(
       csv,
@@ -62,7 +62,7 @@ describe('CSV', () => {
     );
   });
 
-  it('writes JSON as its text, without its version and its line breaks', () => {
+  it('writes JSON without the version byte and line breaks', () => {
     const json = Buffer.from('{"a":\r\n [1,\n 1e400], "b": "\\n\\u0000"}\n');
     const { text } = encodeRows(csv, columnsOf('json', 'json', 'json'), [
       Buffer.from('\u0001{}'),
@@ -72,12 +72,12 @@ describe('CSV', () => {
     expect(text).toBe('{},null,"{""a"": [1, 1e400], ""b"": ""\\n\\u0000""}"\n');
   });
 
-  it('begins with the names of the columns', () => {
+  it('starts with the column names', () => {
     const columns = ['plain', 'with "quotes"', 'a,b'].map((name) => ({ name, type: 'text' as const }));
     expect(csv.header(columns).toString()).toBe('plain,"with ""quotes""","a,b"\n');
   });
 
-  it('leaves out a row with a time that has no text', () => {
+  it('leaves out a row with an unrepresentable time', () => {
     const { text, bad } = encodeRows(csv, columnsOf('timestamp', 'text'), [
       int64(-(2n ** 63n)),
       Buffer.from('never'),

@@ -1,21 +1,21 @@
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import type { ExportedColumn } from '../../src/source/source.ts';
 
-/** A row as texts, in the order of the columns. */
+/** A row as strings in column order. */
 export type RowTexts = readonly (string | null)[];
 
-/** Reads files by a program that has nothing to do with exportd. */
+/** Reads files with DuckDB, independently of exportd. */
 export interface IndependentReader {
-  /** Compressed by gzip or zstd, or not. Loses digits of numbers within JSON, and its layout. */
+  /** Reads files with gzip, zstd or no compression. Loses digits of numbers within JSON, and its whitespace. */
   jsonLines(path: string, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
-  /** The lines as they are, of a file that is JSON as far as this reader goes. */
+  /** The unchanged lines of a file that DuckDB accepts as JSON. */
   jsonTexts(path: string): Promise<string[]>;
   csv(path: string, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
   parquet(path: string, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
   close(): void;
 }
 
-/** Larger than any line of the tests. */
+/** Larger than any line in the tests. */
 const maxLineLength = 128 * 1024 * 1024;
 
 export async function startDuckDb(): Promise<IndependentReader> {
@@ -63,7 +63,7 @@ function parquetText({ name, type }: ExportedColumn): string {
   return type === 'date' ? `("${name}" - date '1970-01-01')` : `"${name}"`;
 }
 
-/** Numbers as JavaScript writes them. */
+/** Numbers as JavaScript formats them. */
 const numberText = (text: string | null, column: ExportedColumn | undefined): string | null =>
   text === null || column?.type !== 'double' ? text : String(Number(text.replace('inf', 'Infinity')));
 

@@ -1,13 +1,13 @@
 import type { Pool } from '../../src/journal/database.ts';
 
-/** Values that have broken exporters before. */
+/** Values that are difficult for exporters. */
 
 export const interval = { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' };
 
 const nested = `${'{"a": ['.repeat(1_000)}1${']}'.repeat(1_000)}`;
 const controls = Array.from({ length: 127 }, (_, code) => String.fromCharCode(code + 1)).join('');
 
-/** JSON that a column of either type holds. */
+/** JSON for columns of both types. */
 const json = [
   '{}',
   'null',
@@ -20,7 +20,7 @@ const json = [
   JSON.stringify({ large: 'z"\n'.repeat(400_000) }),
 ];
 
-/** JSON that only the type `json` keeps. */
+/** JSON that only the type `json` preserves. */
 const jsonAsWritten = [
   '{"nul": "\\u0000", "nul again": "\\u0000"}',
   '{"zero": -0, "huge": 1e400, "doubled": 1, "doubled": 2}',
@@ -52,7 +52,7 @@ const times = [
   '1999-12-31T23:59:59.999999Z',
 ];
 
-/** Views whose JSON is of the type `json`, and whose other columns may hold null. */
+/** Creates views whose JSON columns have the type `json` and whose other columns are nullable. */
 export async function createJsonViews(pool: Pool): Promise<void> {
   await pool.query(`
     create table public.json_event_rows (like public.events);
@@ -64,7 +64,7 @@ export async function createJsonViews(pool: Pool): Promise<void> {
     create view public.json_persons as select * from public.json_person_rows`);
 }
 
-/** A row for each of the values, one second after the other. */
+/** Inserts a row for each value, one second apart. */
 export async function insertEdgeCaseEvents(
   pool: Pool,
   teamId: number,
@@ -91,7 +91,7 @@ export async function insertEdgeCaseEvents(
     );
 }
 
-/** A person for each of the values, each with two distinct ids. */
+/** Inserts a person for each value, with two distinct ids. */
 export async function insertEdgeCasePersons(
   pool: Pool,
   teamId: number,

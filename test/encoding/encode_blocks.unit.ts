@@ -21,7 +21,7 @@ const encodedOf = ({ rows }: RowBlock): EncodedBlock => ({
   state: null,
 });
 
-/** Blocks that count how many were taken, and tell when nobody wants more. */
+/** Blocks that count how many were read, and record when the caller stops. */
 function createBlocks(count: number, failure?: Error) {
   const told = { given: 0, ended: false };
   async function* blocks(): AsyncGenerator<RowBlock> {
@@ -38,7 +38,7 @@ function createBlocks(count: number, failure?: Error) {
   return { told, blocks: blocks() };
 }
 
-/** An encoder whose blocks are ready when a test says so. */
+/** An encoder whose blocks a test completes. */
 function createEncoder() {
   const waiting: { rows: RowBlock; ready: (error?: Error) => void }[] = [];
   const encode = (rows: RowBlock): Promise<EncodedBlock> =>
@@ -57,7 +57,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 const createReservation = () => createMemoryBudget(1_000).openReservation();
 
 describe('encodeBlocks', () => {
-  it('gives blocks out in their order, whichever is ready first, and takes no more than may be under way', async () => {
+  it('yields blocks in order, and reads at most the allowed number ahead', async () => {
     const { told, blocks } = createBlocks(5);
     const encoder = createEncoder();
     const encoded = encodeBlocks(blocks, { encoder, memory: createReservation(), blocksInFlight: 3 });
@@ -82,7 +82,7 @@ describe('encodeBlocks', () => {
     expect(told.ended).toBe(true);
   });
 
-  it('gives rows back when they are encoded, and encoded bytes when they are released', async () => {
+  it('releases rows when they are encoded, and encoded bytes when the caller releases them', async () => {
     const budget = createMemoryBudget(25);
     const memory = budget.openReservation();
     const encoder = createEncoder();
@@ -95,7 +95,7 @@ describe('encodeBlocks', () => {
     await turn();
     encoder.waiting[0]?.ready();
     const given = await first;
-    // 10 of rows, 4 and 10 encoded.
+    // 10 bytes of rows, 4 and 10 bytes encoded.
     expect(memory.isOverBudget()).toBe(false);
     memory.reserveEncoded(5);
     expect(memory.isOverBudget()).toBe(true);
@@ -106,7 +106,7 @@ describe('encodeBlocks', () => {
     await encoded.return(undefined);
   });
 
-  it('throws what a block cannot be encoded for, in its turn, when all others have ended', async () => {
+  it('throws the error of a block in order, after all others have ended', async () => {
     const { told, blocks } = createBlocks(10);
     const encoder = createEncoder();
     const encoded = encodeBlocks(blocks, { encoder, memory: createReservation(), blocksInFlight: 3 });
@@ -124,7 +124,7 @@ describe('encodeBlocks', () => {
     expect(told.given).toBeLessThan(10);
   });
 
-  it('throws what the reading fails with, after the blocks before it', async () => {
+  it('throws a read error after the blocks before it', async () => {
     const failure = new Error('the connection broke');
     const { blocks } = createBlocks(2, failure);
     const rows: number[] = [];
@@ -136,7 +136,7 @@ describe('encodeBlocks', () => {
     expect(rows).toEqual([0, 1]);
   });
 
-  it('asks for no more blocks when the caller stops', async () => {
+  it('reads no more blocks when the caller stops', async () => {
     const { told, blocks } = createBlocks(1_000);
     const work = { encoder: immediately, memory: createReservation(), blocksInFlight: 4 };
     for await (const { block } of encodeBlocks(blocks, work)) if (block.rows === 3) break;

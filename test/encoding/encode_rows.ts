@@ -5,13 +5,13 @@ import type { TextFormat } from '../../src/encoding/text_format.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
 import { copyBlock, type FieldBytes } from './copy_block.ts';
 
-/** The text of rows, and the values that the format cannot hold. */
+/** Encodes rows as text; returns it with the unrepresentable values. */
 export function encodeRows(
   format: TextFormat,
   columns: readonly ExportedColumn[],
   ...rows: FieldBytes[][]
 ): { text: string; bad: UnrepresentableValue[] } {
-  // So small that it has to grow at every step.
+  // So small that it grows at every step.
   const target = createGrowingBuffer(1);
   const bad: UnrepresentableValue[] = [];
   const block = copyBlock(rows);

@@ -24,7 +24,7 @@ describe('the encoder pool', () => {
   const compressions = [null, 'gzip', 'zstd', 'brotli'] as const;
   const encoderOf = (options: EncodingOptions): FileEncoder => pool.fileEncoder(options, columns);
 
-  it.each(compressions)('makes one file of many blocks, compression %s', async (compression) => {
+  it.each(compressions)('joins many blocks to one file, compression %s', async (compression) => {
     const encoder = encoderOf({ ...jsonLines, compression });
     const texts = Array.from({ length: 9 }, (_, block) => [`${block} first`, 'x'.repeat(block * 5_000), '']);
     const blocks = await Promise.all(texts.map((values) => encoder.encode(blockOf(...values))));
@@ -38,7 +38,7 @@ describe('the encoder pool', () => {
     expect(blocks[3]).toMatchObject({ rows: 3, first: blockOf('3 first').first, last: blockOf('').last });
   });
 
-  it('makes a single member of gzip, since some readers stop behind the first', async () => {
+  it('writes a single gzip member, because some readers stop after the first', async () => {
     const encoder = encoderOf({ ...jsonLines, compression: 'gzip' });
     const blocks = await Promise.all(['a', 'b', 'c'].map((text) => encoder.encode(blockOf(text))));
     const file = await joinBlocks(encoder, blocks);
@@ -48,14 +48,14 @@ describe('the encoder pool', () => {
     expect(engine.bytesWritten).toBe(file.length - 18);
   });
 
-  it.each(compressions)('makes a valid file of no blocks, compression %s', async (compression) => {
+  it.each(compressions)('writes a valid file without blocks, compression %s', async (compression) => {
     const ofJson = await joinBlocks(encoderOf({ ...jsonLines, compression }), []);
     expect(decompress(ofJson, compression)).toHaveLength(0);
     const ofCsv = await joinBlocks(encoderOf({ file_format: 'CSV', compression, on_bad_row: 'fail' }), []);
     expect(decompress(ofCsv, compression).toString()).toBe('c0\n');
   });
 
-  it('takes the memory of a block, but never that which others share', async () => {
+  it('transfers the buffer of a block, unless it is shared', async () => {
     const encoder = encoderOf(jsonLines);
     const own = blockOf('a');
     const shared = { ...own, block: Buffer.from(own.block) };
@@ -66,19 +66,19 @@ describe('the encoder pool', () => {
     await expect(encoder.encode(blockOf('b'))).resolves.toMatchObject({ rows: 1 });
   });
 
-  it('refuses a block that holds other rows than it says', async () => {
+  it('rejects a block with another number of rows than declared', async () => {
     const encoder = encoderOf(jsonLines);
     await expect(encoder.encode({ ...blockOf('a'), rows: 2 })).rejects.toThrow('1 rows, expected 2');
   });
 
-  it('goes on with another thread after an error that no block is to blame for', async () => {
+  it('replaces a thread after an unexpected error', async () => {
     const columns = [{ name: 'c0', type: 'unknown' as 'text' }];
     const unknown = pool.fileEncoder(jsonLines, columns);
     await expect(unknown.encode({ ...blockOf('a'), columns })).rejects.toThrow(EncoderThreadExited);
     await expect(encoderOf(jsonLines).encode(blockOf('b'))).resolves.toMatchObject({ rows: 1 });
   });
 
-  it('ends what is under way when it is closed', async () => {
+  it('rejects pending blocks when it is closed', async () => {
     const closing = createEncoderPool({ threads: 1 });
     const encoder = closing.fileEncoder(jsonLines, columns);
     const encoded = Promise.allSettled([1, 2, 3, 4].map((number) => encoder.encode(blockOf(String(number)))));
@@ -89,7 +89,7 @@ describe('the encoder pool', () => {
   });
 });
 
-describe('an encoder thread that dies', () => {
+describe('an encoder thread that exits', () => {
   const program = new URL(
     `data:text/javascript,${encodeURIComponent(`
       import { parentPort } from 'node:worker_threads';
@@ -103,13 +103,13 @@ describe('an encoder thread that dies', () => {
   const threads = startEncoderThreads(1, program);
   afterAll(() => threads.close());
 
-  it('fails its blocks and is replaced for the rest', async () => {
+  it('fails its blocks and is replaced for the others', async () => {
     const encode = (rows: number) =>
       threads.run({ options: jsonLines, columns, block: Buffer.alloc(0), rows }).then(
         () => 'encoded',
         (error: unknown) => String(error),
       );
-    // A thread has the block that it works on and the next one.
+    // A thread has the current block and the next one.
     expect(await Promise.all([0, 2, 1, 2, 2, 2].map(encode))).toEqual([
       'EncoderThreadExited: An encoder thread exited: out of luck.',
       'EncoderThreadExited: An encoder thread exited: out of luck.',

@@ -52,7 +52,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A file of several blocks, brotli inflated, which DuckDB does not read. */
+/** Writes a file of several blocks. Brotli is decompressed, because DuckDB does not read it. */
 async function writeFile(
   source: Source,
   model: Model,
@@ -73,7 +73,7 @@ async function writeFile(
   return { path, columns };
 }
 
-/** What SQL itself says that the rows are, as texts. */
+/** The expected rows as strings, from SQL. */
 async function expectedRows(model: Model, team: number, times: 'text' | 'microseconds'): Promise<RowTexts[]> {
   const json = team === teams.jsonb ? '' : 'json_';
   const timeOf = (column: string): string =>
@@ -94,7 +94,7 @@ async function expectedRows(model: Model, team: number, times: 'text' | 'microse
   return rows;
 }
 
-/** The same without the line breaks that only lay JSON out. */
+/** The same without line breaks between JSON tokens. */
 const withoutLineBreaks = (rows: readonly RowTexts[], columns: readonly ExportedColumn[]): RowTexts[] =>
   rows.map((row) =>
     row.map((value, index) =>
@@ -136,14 +136,14 @@ describe.each(cases)('$model whose JSON is $source', ({ source, model }) => {
     const { path, columns } = await writeFile(opened[source], model, team, options);
     const expected = withoutLineBreaks(await expectedRows(model, team, 'text'), columns);
     expect(await duckDb.jsonTexts(path)).toEqual(expected.map((row) => lineOf(row, columns)));
-    // What JSON holds is compared above: this reader rounds its numbers.
+    // JSON values are compared above, because this reader rounds numbers.
     const withoutJson = (rows: readonly RowTexts[]): RowTexts[] =>
       rows.map((row) => row.filter((_, index) => columns[index]?.type !== 'json'));
     expect(withoutJson(await duckDb.jsonLines(path, columns))).toEqual(withoutJson(expected));
   });
 });
 
-describe('lone surrogates, for which the grammar of JSON has room and DuckDB has none', () => {
+describe('lone surrogates, which JSON allows and DuckDB rejects', () => {
   const properties = '{"lone": "\\ud800", "reversed": "\\udc00\\ud800"}';
   const team = 3;
   beforeAll(async () => {
@@ -156,7 +156,7 @@ describe('lone surrogates, for which the grammar of JSON has room and DuckDB has
   });
   const writeOptions = { compression: null, on_bad_row: 'fail' } as const;
 
-  it('stay in JSON lines', async () => {
+  it('are kept in JSON lines', async () => {
     const options = { file_format: 'JSONLines', ...writeOptions } as const;
     const { path } = await writeFile(opened.json, 'events', team, options, 1);
     const lines = readFileSync(path, 'utf8').trim().split('\n');
@@ -167,13 +167,13 @@ describe('lone surrogates, for which the grammar of JSON has room and DuckDB has
     }
   });
 
-  it('stay in CSV', async () => {
+  it('are kept in CSV', async () => {
     const options = { file_format: 'CSV', ...writeOptions } as const;
     const { path, columns } = await writeFile(opened.json, 'events', team, options, 1);
     expect(await duckDb.csv(path, columns)).toEqual(await expectedRows('events', team, 'text'));
   });
 
-  it('stay in Parquet', async () => {
+  it('are kept in Parquet', async () => {
     const options = { file_format: 'Parquet', ...writeOptions } as const;
     const { path } = await writeFile(opened.json, 'events', team, options, 1);
     const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path) });

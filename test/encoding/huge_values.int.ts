@@ -23,7 +23,7 @@ beforeAll(async () => {
   duckDb = await startDuckDb();
   database = await createTestDatabase();
   source = sourceOf(database.url);
-  // Small, 50 MB of JSON in one property, small.
+  // A small row, one with 50 MB of JSON in a property, a small row.
   await database.pool.query(
     `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
      select 1, gen_random_uuid(), 'e', 'd', jsonb_build_object('large', repeat('z"' || chr(10), size)), now(),
@@ -55,7 +55,7 @@ async function writeFile(
   return { path, columns };
 }
 
-/** Told without a difference of 50 MB when they are not equal. */
+/** Fails without printing a difference of 50 MB. */
 const expectSame = (values: (string | null | undefined)[]): void => {
   expect(values.map((value) => value?.length)).toEqual(expected.map((value) => value?.length));
   expect(values.every((value, index) => value === expected[index])).toBe(true);

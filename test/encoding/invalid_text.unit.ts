@@ -6,13 +6,13 @@ import type { ExportedColumn } from '../../src/source/source.ts';
 import { columnsOf, copyBlock } from './copy_block.ts';
 
 describe('rows with text that is not UTF-8', () => {
-  it('are left out, and no others', () => {
+  it('are removed, and no others', () => {
     const columns = columnsOf('text', 'uuid', 'json');
     const text = fc.oneof(
       fc.uint8Array({ maxLength: 12 }),
       fc.string({ unit: 'binary' }).map((value) => Buffer.from(value)),
     );
-    // A uuid may hold any bytes.
+    // A uuid can contain any bytes.
     const row = fc.tuple(fc.option(text), fc.uint8Array({ minLength: 16, maxLength: 16 }), text);
     fc.assert(
       fc.property(fc.array(row), (given) => {
@@ -55,7 +55,7 @@ describe('rows with text that is not UTF-8', () => {
     last: { inserted_at: 'b', id: 'cat' },
   });
 
-  it.each(['JSONLines', 'CSV', 'Parquet'] as const)('never get into a file of %s', async (file_format) => {
+  it.each(['JSONLines', 'CSV', 'Parquet'] as const)('never reach a %s file', async (file_format) => {
     const rejecting = pool.fileEncoder({ file_format, compression: null, on_bad_row: 'reject' }, columns);
     const encoded = await rejecting.encode(block());
     expect(encoded).toMatchObject({

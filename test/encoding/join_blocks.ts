@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
 
-/** The file of these blocks. */
+/** Joins blocks to a file. */
 export async function joinBlocks(encoder: FileEncoder, blocks: readonly EncodedBlock[]): Promise<Buffer> {
   const assembly = encoder.assemble([]);
   const pieces: Buffer[] = [];
@@ -11,7 +11,7 @@ export async function joinBlocks(encoder: FileEncoder, blocks: readonly EncodedB
   return Buffer.concat(pieces);
 }
 
-/** What was compressed. */
+/** Decompresses a file. */
 export function decompress(file: Buffer, compression: string | null): Buffer {
   switch (compression) {
     case 'gzip':
@@ -25,7 +25,7 @@ export function decompress(file: Buffer, compression: string | null): Buffer {
   }
 }
 
-/** Node's own decoder stops behind the first frame, where other readers go on. */
+/** Decompresses all frames; Node's decoder stops after the first. */
 function decompressFrames(file: Buffer): Buffer {
   const texts: Buffer[] = [];
   for (let at = 0; at < file.length;) {

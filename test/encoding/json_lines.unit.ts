@@ -14,7 +14,7 @@ const encode = (columns: readonly ExportedColumn[], ...rows: FieldBytes[][]): st
   encodeRows(jsonLines, columns, ...rows).text;
 
 describe('JSON lines', () => {
-  it('give any text back', () => {
+  it('preserve any string', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 100 })), (texts) => {
         const lines = encode(columnsOf('text'), ...texts.map((text) => [Buffer.from(text)]));
@@ -28,12 +28,12 @@ describe('JSON lines', () => {
     );
   });
 
-  it('escape what JSON demands and nothing else', () => {
+  it('escape only what JSON requires', () => {
     const line = encode(columnsOf('text'), [Buffer.from('\u0001\b\t\n\f\r"\\/\u007f\u2028é😀')]);
     expect(line).toBe('{"c0":"\\u0001\\b\\t\\n\\f\\r\\"\\\\/\u007f\u2028é😀"}\n');
   });
 
-  it('pass JSON on as it is, without its version and its line breaks', () => {
+  it('keep JSON unchanged, without the version byte and line breaks', () => {
     const jsonb = Buffer.from('\u0001{"a": 12345678901234567890.10, "__proto__": 1}');
     const json = Buffer.from('{"a":\r\n [1,\n 1e400], "a": "\\n\\u0000"}\n');
     expect(encode(columnsOf('json', 'json'), [jsonb, json])).toBe(
@@ -41,7 +41,7 @@ describe('JSON lines', () => {
     );
   });
 
-  it('write whole numbers, booleans, uuids and null', () => {
+  it('write integers, booleans, uuids and null', () => {
     const columns = columnsOf('bigint', 'integer', 'boolean', 'boolean', 'uuid', 'timestamp', 'text');
     const uuid = Buffer.from('0123456789abcdef0123456789abcdef', 'hex');
     const line = encode(columns, [
@@ -59,7 +59,7 @@ describe('JSON lines', () => {
     );
   });
 
-  it('write numbers with a fraction and dates; what JSON has no number for is null', () => {
+  it('write doubles and dates; infinities and NaN are null', () => {
     const rows = ([...doubles, NaN, Infinity] as const).map((value) => {
       const bytes = Buffer.alloc(8);
       bytes.writeDoubleBE(value);
@@ -75,13 +75,13 @@ describe('JSON lines', () => {
     );
   });
 
-  it('leave out what is hidden', () => {
+  it('leave out hidden columns', () => {
     const [first, second, third] = columnsOf('text', 'text', 'bigint');
     const columns = [{ ...first, hidden: true }, second, { ...third, hidden: true }] as ExportedColumn[];
     expect(encode(columns, [Buffer.from('a'), Buffer.from('b'), int64(1n)])).toBe('{"c1":"b"}\n');
   });
 
-  it('leave out a row with a time that has no text, and say where it is', () => {
+  it('leave out a row with an unrepresentable time, and report its position', () => {
     const infinity = int64(2n ** 63n - 1n);
     const good = [Buffer.from('ann'), int64(1n), Buffer.from('x')];
     const { text, bad } = encodeRows(
@@ -99,14 +99,14 @@ describe('JSON lines', () => {
   it.each([
     ['a missing field', columnsOf('text', 'text'), [[Buffer.from('a')]]],
     ['a value of another size', columnsOf('bigint'), [[Buffer.from('a')]]],
-  ])('refuse a block with %s', (_, columns, rows) => {
+  ])('reject a block with %s', (_, columns, rows) => {
     expect(() => encode(columns, ...rows)).toThrow(MalformedBlock);
   });
 
   it.each([
     ['ends too soon', copyBlock([[Buffer.from('abc')]]).subarray(0, -1), 1],
     ['holds other rows than announced', copyBlock([[null]]), 2],
-  ])('refuse a block that %s', (_, block, rows) => {
+  ])('reject a block that %s', (_, block, rows) => {
     const appending = () =>
       appendRows(
         createGrowingBuffer(1),

@@ -4,7 +4,7 @@ import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/m
 
 const neverAborted = new AbortController().signal;
 
-/** Whether a promise is settled once everything that can go on has gone on. */
+/** Whether a promise is settled after all pending work has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const settle = (): void => {
@@ -15,8 +15,8 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-describe('a byte budget', () => {
-  it('gives room in the order of asking, and lets who holds no rows have some at once', async () => {
+describe('a memory budget', () => {
+  it('grants requests in order, and immediately to a reservation without rows', async () => {
     const budget = createMemoryBudget(100);
     const [one, other] = [budget.openReservation(), budget.openReservation()];
     await one.reserveRows(80, neverAborted);
@@ -29,7 +29,7 @@ describe('a byte budget', () => {
     expect(await isSettled(small)).toBe(false);
     one.releaseRows(70);
     await Promise.all([large, small]);
-    // Holds no rows, only what has been encoded of them.
+    // Holds no rows, only encoded bytes.
     one.releaseRows(70);
     one.reserveEncoded(500);
     await one.reserveRows(10, neverAborted);
@@ -38,7 +38,7 @@ describe('a byte budget', () => {
     expect(other.isOverBudget()).toBe(false);
   });
 
-  it('gives back everything when an account is closed, whatever comes afterwards', async () => {
+  it('releases everything when a reservation is closed', async () => {
     const budget = createMemoryBudget(100);
     const [one, other] = [budget.openReservation(), budget.openReservation()];
     await one.reserveRows(50, neverAborted);
@@ -53,7 +53,7 @@ describe('a byte budget', () => {
     expect(other.isOverBudget()).toBe(false);
   });
 
-  it('ends a wait with the reason of its signal, and serves those behind it', async () => {
+  it('rejects an aborted request with the reason of its signal, and serves the others', async () => {
     const budget = createMemoryBudget(100);
     const [one, other] = [budget.openReservation(), budget.openReservation()];
     await one.reserveRows(50, neverAborted);
@@ -69,7 +69,7 @@ describe('a byte budget', () => {
     await expect(one.reserveRows(1, abort.signal)).rejects.toBe(reason);
   });
 
-  it('never leaves everybody waiting, however stretches take, encode and gather', async () => {
+  it('never deadlocks', async () => {
     const stretch = fc.array(fc.record({ rows: fc.integer({ min: 1, max: 80 }), part: fc.boolean() }), {
       minLength: 1,
     });

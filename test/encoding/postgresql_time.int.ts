@@ -16,7 +16,7 @@ const dayBounds = fc
   .bigInt({ min: earliest / 86_400_000_000n, max: latest / 86_400_000_000n })
   .map((day) => day * 86_400_000_000n);
 
-it('prints any time as PostgreSQL does', async () => {
+it('formats any time like PostgreSQL', async () => {
   const times = fc.sample(fc.oneof(fc.bigInt({ min: earliest, max: latest }), dayBounds), 2_000);
   const given = [earliest, latest, 0n, -1n, ...times.filter((time) => time >= earliest)];
   const { rows } = await database.pool.query<{ text: string }>(

@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
 import { interval } from './edge_case_rows.ts';
 
-/** Times as PostgreSQL prints them, by the formats that have no text or number for them. */
+/** Times that a format cannot represent, as PostgreSQL prints them. */
 const infinite = ['infinity', '-infinity', '294276-12-31 23:59:59.999999+00'];
 const outsideTextRange = [
   ...infinite,
@@ -26,7 +26,7 @@ const eventUuids: string[] = [];
 beforeAll(async () => {
   database = await createTestDatabase();
   source = sourceOf(database.url);
-  // A good row before and behind each bad one.
+  // A valid row before and after each invalid one.
   for (const [index, time] of [
     '2026-11-01Z',
     ...outsideTextRange.flatMap((bad) => [bad, '2026-11-01Z']),
@@ -71,7 +71,7 @@ const formats = [
 ] as const;
 
 describe.each(formats)('%s', (file_format, badTimes, reason) => {
-  it('leaves out the rows that it cannot hold, and tells them whole', async () => {
+  it('rejects rows that it cannot represent, and reports them completely', async () => {
     const block = await encode('events', { file_format, compression: null, on_bad_row: 'reject' });
     expect(block.rows).toBe(eventUuids.length - badTimes.length);
     expect(block.first).toMatchObject({ id: eventUuids[0] });
@@ -93,7 +93,7 @@ describe.each(formats)('%s', (file_format, badTimes, reason) => {
     }
   });
 
-  it('ends with the row and the column where nothing may be left out', async () => {
+  it('fails with row and column if rows are not rejected', async () => {
     await expect(
       encode('events', { file_format, compression: null, on_bad_row: 'fail' }),
     ).rejects.toMatchObject({
@@ -104,12 +104,12 @@ describe.each(formats)('%s', (file_format, badTimes, reason) => {
     });
   });
 
-  it("names an event by its uuid whatever a query chooses, and tells the query's columns", async () => {
+  it("identifies an event by its uuid whatever a query selects, and reports the query's columns", async () => {
     const dialect_query = 'select event as uuid, toDate(timestamp) as day from events';
     const query = readRowQuery('events', { dialect_query, timezone: 'UTC', week_start_day: 'sunday' });
     const options = { file_format, compression: null, on_bad_row: 'reject' } as const;
     const { rows, rejected } = await encode('events', options, { ...everyRow, query });
-    // Parquet counts the days of any year.
+    // Parquet represents dates of any year.
     const bad = file_format === 'Parquet' ? infinite.slice(0, 2) : badTimes;
     expect(rows).toBe(eventUuids.length - bad.length);
     expect(rejected.map(({ id, column }) => [id, column])).toEqual(
@@ -118,7 +118,7 @@ describe.each(formats)('%s', (file_format, badTimes, reason) => {
     expect(JSON.parse(rejected[0]?.row ?? '')).toEqual({ uuid: 'e', day: 'infinity' });
   });
 
-  it('names a person by its distinct id', async () => {
+  it('identifies a person by its distinct id', async () => {
     const block = await encode('persons', { file_format, compression: null, on_bad_row: 'reject' });
     expect(block).toMatchObject({ rows: 0, rejected: [{ id: 'd"1', column: 'created_at', reason }] });
     expect(JSON.parse(block.rejected[0]?.row ?? '')).toMatchObject({ team_id: 1, created_at: 'infinity' });

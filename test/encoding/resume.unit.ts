@@ -28,7 +28,7 @@ const options: EncodingOptions[] = [
 ];
 const encoders = options.map((given) => pool.fileEncoder(given, columns));
 
-/** Rows, each with a text and whether a format has room for it; and whether a part ends behind the block. */
+/** Random blocks of rows, some unrepresentable, and whether a part ends after the block. */
 const blocks = fc.array(
   fc.record({
     rows: fc.array(fc.tuple(fc.option(fc.string({ unit: 'binary' })), fc.boolean()), { maxLength: 4 }),
@@ -53,7 +53,7 @@ const blockOf = (rows: Blocks[number]['rows']) => ({
 });
 
 describe.each(encoders.filter(({ resumable }) => resumable))('a file of $identity', (encoder) => {
-  it('is the same, bit by bit, wherever another process goes on with it', async () => {
+  it('has the same bytes wherever another process resumes it', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, async (given) => {
         const encoded: EncodedBlock[] = [];
@@ -69,7 +69,7 @@ describe.each(encoders.filter(({ resumable }) => resumable))('a file of $identit
           cuts.push({ blocks: index + 1, parts: states.length });
         }
         const file = Buffer.concat([...begun, await whole.finish()]);
-        // As the journal gives them back.
+        // As read from the journal.
         const journalled = JSON.parse(JSON.stringify(states)) as EncoderState[];
         expect(journalled).toEqual(states);
         for (const cut of cuts) {
@@ -84,23 +84,23 @@ describe.each(encoders.filter(({ resumable }) => resumable))('a file of $identit
     );
   });
 
-  it('is not gone on with from what another encoder left', () => {
+  it('is not resumed from the state of another encoder', () => {
     expect(() => encoder.assemble(['nothing of the kind'])).toThrow(TypeError);
   });
 });
 
-it('only brotli files begin anew', () => {
+it('only brotli files are not resumable', () => {
   expect(encoders.filter(({ resumable }) => !resumable).map(({ identity }) => identity)).toEqual([
     'jsonlines+brotli/1',
     'csv+brotli/1',
   ]);
 });
 
-it('no two encoders share a name', () => {
+it('no two encoders share an identity', () => {
   expect(new Set(encoders.map(({ identity }) => identity)).size).toBe(options.length);
 });
 
-it('keys end as the format and the compression of the whole file say', () => {
+it('extensions consist of format and compression', () => {
   expect(new Set(encoders.map(({ extension }) => extension))).toEqual(
     new Set(['jsonl', 'jsonl.gz', 'jsonl.zst', 'jsonl.br', 'csv', 'csv.gz', 'csv.zst', 'csv.br', 'parquet']),
   );

@@ -37,7 +37,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** An account that remembers the most that was held at once through any of these. */
+/** Tracks the peak memory of several reservations. */
 function withPeakTracking(
   reservation: MemoryReservation,
   peak: { held: number; max: number },
@@ -67,7 +67,7 @@ function withPeakTracking(
   };
 }
 
-/** Sessions of the source that are not idle, or have a transaction open. */
+/** Number of sessions of the source that are active or in a transaction. */
 const busySessions = async (): Promise<number> =>
   (
     await database.pool.query(
@@ -76,8 +76,8 @@ const busySessions = async (): Promise<number> =>
     )
   ).rows.length;
 
-describe('a consumer that is slow', () => {
-  it('keeps the memory of several exports within their budget, and no transaction open', async () => {
+describe('a slow consumer', () => {
+  it('keeps several exports within the memory budget, without open transactions', async () => {
     const budget = createMemoryBudget(limit);
     const peak = { held: 0, max: 0 };
     const columns = source.columns('events');
@@ -101,7 +101,7 @@ describe('a consumer that is slow', () => {
         held.push(next.value);
       }
       reading = reading.filter(({ rows }) => rows < rowCount);
-      // The store takes what is there only now and then.
+      // The store rarely accepts data.
       if (held.length < 30 && reading.length > 0) continue;
       await waitFor(async () => (await busySessions()) === 0, 'every transaction has ended');
       for (const { release } of held.splice(0)) release();
@@ -112,12 +112,12 @@ describe('a consumer that is slow', () => {
       memory.close();
     }
     expect(peak.held).toBe(0);
-    // What is gathered or encoded cannot be refused, and everyone may have a page.
+    // Collected and encoded bytes exceed the budget, and each export may have one page.
     const encodedBlocks = 30 + stretches.length * blocksInFlight;
     expect(peak.max).toBeLessThan(limit + encodedBlocks * 25_000 + stretches.length * pageBytes);
   });
 
-  it('that never takes anything has a bounded number of rows read for it', async () => {
+  it('that never consumes anything causes a bounded number of rows to be read', async () => {
     const peak = { held: 0, max: 0 };
     const columns = source.columns('events');
     const encoder = pool.fileEncoder(
@@ -142,7 +142,7 @@ describe('a consumer that is slow', () => {
         for await (const { release } of encoded) release();
       })(),
     ).rejects.toBe(reason);
-    // PostgreSQL tells of a transaction's end a moment after the client has heard of it.
+    // PostgreSQL's statistics show the end of a transaction slightly after the client sees it.
     await waitFor(async () => (await busySessions()) === 0, 'every transaction has ended');
   });
 });

@@ -21,7 +21,7 @@ const verify = (...args: readonly string[]) =>
   exportd(environment, 'verify', exported.batchExportId, ...args);
 
 describe('exportd verify', () => {
-  it('shows every interval, what is wrong and a last line, and tells by its code', async () => {
+  it('prints every interval, findings and a summary, and sets the exit code', async () => {
     const clean = await verify('--deep');
     expect(clean).toMatchObject({ code: 0, stderr: '' });
     const lines = clean.stdout.trimEnd().split('\n');
@@ -51,7 +51,7 @@ describe('exportd verify', () => {
       { id: 'nothing' },
       /Batch export nothing does not exist\./,
     ],
-    ['of a time that is none', ['--from', 'yesterday'], {}, /"yesterday" is not a valid time\./],
+    ['of an invalid time', ['--from', 'yesterday'], {}, /"yesterday" is not a valid time\./],
     [
       'without a source',
       [],
@@ -60,7 +60,7 @@ describe('exportd verify', () => {
     ],
     ['with an unknown option', ['--depp'], {}, /unknown option/],
     [
-      'of an endpoint that is refused',
+      'of an endpoint that is not allowed',
       [],
       { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'false' },
       /endpoint_url is not allowed/,

@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind).sort();
 
-/** Inserts one more event into the first hour. */
+/** Inserts another event into the first hour. */
 async function insertEvent(fields: {
   event?: string;
   properties?: object;
@@ -46,8 +46,8 @@ async function insertEvent(fields: {
   return rows[0]?.uuid ?? '';
 }
 
-describe('rows that an export does not take', () => {
-  it('are not lost: only those are that its config at that time selects', async () => {
+describe('rows that an export does not select', () => {
+  it('are not missing: only rows that the config version of the manifest selects are', async () => {
     const page = await insertEvent({ event: 'page', properties: { plan: 'pro' } });
     const other = await insertEvent({ event: 'page', properties: { plan: 'free' } });
     const config = {
@@ -66,7 +66,7 @@ describe('rows that an export does not take', () => {
     expect(report.findings[0]?.rows).toEqual([page, other].sort().map((id) => ({ id })));
   });
 
-  it('are not lost when the format cannot hold them and they were rejected', async () => {
+  it('are not missing when they were rejected', async () => {
     const uuid = await insertEvent({ timestamp: 'infinity' });
     const exported = await harness.exportHours({ config: { on_bad_row: 'reject' } });
     const well = await exported.verify({ deep: true });
@@ -89,7 +89,7 @@ describe('rows that an export does not take', () => {
 });
 
 describe('an interval that is exported again while it is verified', () => {
-  it('is checked anew, with what its manifest names then', async () => {
+  it('is checked again with the files of the new manifest', async () => {
     const exported = await harness.exportHours();
     const config = parseS3Config(configOf(harness.bucket), harness.settings);
     const bucket = openBucketReader(config, { settings: harness.settings, onError: () => undefined });
@@ -126,7 +126,7 @@ describe('an interval that is exported again while it is verified', () => {
 });
 
 describe('an export that has moved to another bucket', () => {
-  it('is verified in both, and in the new one alone where the old one is gone', async () => {
+  it('is verified in both, or in the new one only if the old one was deleted', async () => {
     const { client, bucket: left } = await createBucket();
     const exported = await harness.exportHours({ config: { bucket_name: left } });
     await exported.exportAgain(2, {});

@@ -13,7 +13,7 @@ const interval = fc
   .map(([hour, length]) => ({ start: timeOf(hour), end: timeOf(hour + length) }));
 
 describe('the time that intervals cover', () => {
-  it('is all of the range but the gaps, and what two of them cover is told for each pair', () => {
+  it('is the range without gaps; overlaps are returned for each pair', () => {
     fc.assert(
       fc.property(fc.array(interval, { minLength: 1, maxLength: 8 }), (intervals) => {
         const range = { start: timeOf(0), end: timeOf(40) };
@@ -32,7 +32,7 @@ describe('the time that intervals cover', () => {
     );
   });
 
-  it('without a range is that between the first start and the last end', () => {
+  it('without a range is between the first start and the last end', () => {
     const open = { from: null, to: null };
     const [one, other] = [
       { start: timeOf(1), end: timeOf(2) },
@@ -43,7 +43,7 @@ describe('the time that intervals cover', () => {
     expect(coverageOf([], { from: timeOf(1), to: timeOf(2) }).gaps).toEqual([one]);
   });
 
-  it('touches a range that shares time with it, not one that only meets it', () => {
+  it('touches an overlapping range, not an adjacent one', () => {
     const hour = { start: timeOf(1), end: timeOf(2) };
     expect(touches(hour, { from: timeOf(2), to: null })).toBe(false);
     expect(touches(hour, { from: null, to: timeOf(1) })).toBe(false);

@@ -17,7 +17,7 @@ afterAll(() => harness.close());
 
 const kindsOf = ({ findings }: VerificationReport) => findings.map(({ kind, count }) => [kind, count]);
 
-/** Columns of every type; some numbers are infinite and none. */
+/** Columns of every type; some numbers are infinite or NaN. */
 const columns = `upper(event) as name, properties, properties.text as text, toInt(properties.n) as n,
   toInt(properties.n) / 3 as third, 1 / (toInt(properties.n) % 5) as quotient, toDate(timestamp) as day, timestamp,
   toInt(properties.n) > 50 as late, [toInt(properties.n)] as list, toDecimal(properties.n, 3) as exact, person_id`;
@@ -29,7 +29,7 @@ const formats = [
 ];
 
 describe.each(formats)('an export of a query to $file_format', (config) => {
-  it('is compared value by value, by keys where its files have them, else in the order of the rows', async () => {
+  it('is compared by keys if its files contain them, else by values in row order', async () => {
     for (const query of [
       `select uuid, _inserted_at, ${columns} from events where toInt(properties.n) % 4 != 0`,
       `select ${columns} from events where toInt(properties.n) % 4 != 0`,
@@ -45,7 +45,7 @@ describe.each(formats)('an export of a query to $file_format', (config) => {
 });
 
 describe('files of a query without keys', () => {
-  it('are told from the source when rows are lost, others or changed', async () => {
+  it('differ from the source when rows are missing, unexpected or changed', async () => {
     const exported = await harness.exportHours({ query: `select properties.n as n, event from events` });
     await exported.rewrite(1, (lines) => [
       ...lines.slice(0, 10),
@@ -69,7 +69,7 @@ describe('files of a query without keys', () => {
 });
 
 describe('an export of a query over persons', () => {
-  it('is compared where its files have keys, and counted where they have none', async () => {
+  it('is compared if its files contain keys, else counted', async () => {
     await harness.database.pool.query(
       `insert into persons (team_id, id, properties, updated_at)
          select $1, md5(n::text)::uuid, jsonb_build_object('n', n), timestamptz '2026-01-01 10:30Z' from generate_series(1, 5) n`,

@@ -13,21 +13,21 @@ const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.ma
 
 const uuidOf = (line: string | undefined): string => (JSON.parse(line ?? '') as { uuid: string }).uuid;
 
-/** The lines of the only file of an hour. */
+/** The lines of an hour's only file. */
 async function linesOf(exported: Exported, hour: number): Promise<string[]> {
   const { files } = await exported.manifest(hour);
   return (await harness.getObject(files[0]?.key ?? '')).toString().trimEnd().split('\n');
 }
 
-/** The manifest of an hour over another interval. */
+/** The manifest of an hour for another interval. */
 const coveringInterval = async (exported: Exported, hour: number, start: string, end: string) => ({
   ...(await exported.manifest(hour)),
   data_interval_start: start,
   data_interval_end: end,
 });
 
-describe('a bucket as it should be', () => {
-  it.each([null, 'gzip'])('has nothing wrong in it (%s)', async (compression) => {
+describe('a correct bucket', () => {
+  it.each([null, 'gzip'])('has no findings (%s)', async (compression) => {
     const exported = await harness.exportHours({ config: { compression } });
     for (const deep of [false, true]) {
       const report = await exported.verify({ deep });
@@ -37,7 +37,7 @@ describe('a bucket as it should be', () => {
     }
   });
 
-  it('has not after intervals were exported again, with another prefix too', async () => {
+  it('has no findings after intervals were exported again, even with another prefix', async () => {
     const exported = await harness.exportHours();
     await exported.exportAgain(0);
     await exported.exportAgain(1, { prefix: `${exported.batchExportId}-moved/{hour}` });
@@ -51,7 +51,7 @@ describe('a bucket as it should be', () => {
 });
 
 describe('rows', () => {
-  it('that are lost are named', async () => {
+  it('that are missing are named', async () => {
     const exported = await harness.exportHours();
     const lost = (await linesOf(exported, 1)).slice(40, 65).map(uuidOf);
     await exported.rewrite(1, (lines) => [...lines.slice(0, 40), ...lines.slice(65)]);
@@ -79,7 +79,7 @@ describe('rows', () => {
     const foreign = (await linesOf(exported, 0)).at(-1) ?? '';
     await exported.rewrite(1, (lines) => [foreign, ...lines]);
     const report = await exported.verify();
-    // The row lies before the first key that the manifest gives the file.
+    // The row is before the first key of the file in the manifest.
     expect(kindsOf(report)).toEqual(['duplicate', 'file_order']);
     expect(report.findings.find(({ kind }) => kind === 'duplicate')).toMatchObject({
       ...hours[1],
@@ -88,7 +88,7 @@ describe('rows', () => {
     });
   });
 
-  it('that moved into another manifest are lost from their own', async () => {
+  it('in the manifest of another interval are missing in their own', async () => {
     const exported = await harness.exportHours();
     const moved = (await linesOf(exported, 0)).at(-1) ?? '';
     await exported.rewrite(0, (lines) => lines.slice(0, -1));
@@ -113,7 +113,7 @@ describe('rows', () => {
     expect(report.findings[0]).toMatchObject({ count: 1, rows: [{ id: uuid }] });
   });
 
-  it('whose values changed are named with their columns, without the values', async () => {
+  it('with mismatched values are named with their columns, without the values', async () => {
     const exported = await harness.exportHours();
     await exported.rewrite(0, (lines) =>
       lines.map((line, index) =>
@@ -136,7 +136,7 @@ describe('rows', () => {
     expect(JSON.stringify(report)).not.toMatch(/planted|noize/);
   });
 
-  it('out of order are told, and compared all the same', async () => {
+  it('that are not sorted are reported and still compared', async () => {
     const exported = await harness.exportHours();
     const [first = ''] = await linesOf(exported, 0);
     await exported.rewrite(0, (lines) => [...lines.slice(2), first, first]);
@@ -147,7 +147,7 @@ describe('rows', () => {
 });
 
 describe('files', () => {
-  it('that changed are found by their checksum', async () => {
+  it('that changed are detected by their checksum', async () => {
     const exported = await harness.exportHours();
     const { files } = await exported.manifest(0);
     const key = files[0]?.key ?? '';
@@ -158,7 +158,7 @@ describe('files', () => {
     expect(report.findings[0]?.object).toBe(`s3://${harness.bucket.bucket}/${key}`);
   });
 
-  it('that are missing lose their rows', async () => {
+  it('that are missing make their rows missing', async () => {
     const exported = await harness.exportHours();
     await harness.deleteObject((await exported.manifest(1)).files[0]?.key ?? '');
     const report = await exported.verify();
@@ -166,7 +166,7 @@ describe('files', () => {
     expect(report.totals.missing).toBe(eventsPerHour);
   });
 
-  it.each([null, 'gzip'])('that were cut off lose the rest of their rows (%s)', async (compression) => {
+  it.each([null, 'gzip'])('that are truncated make the remaining rows missing (%s)', async (compression) => {
     const exported = await harness.exportHours({ config: { compression } });
     const key = (await exported.manifest(1)).files[0]?.key ?? '';
     const bytes = await harness.getObject(key);
@@ -176,7 +176,7 @@ describe('files', () => {
     expect(report.totals.rows + report.totals.missing).toBe(3 * eventsPerHour);
   });
 
-  it('that have other rows than their manifest says, or are named twice, are told', async () => {
+  it('whose row count differs from the manifest, or that are referenced twice, are reported', async () => {
     const exported = await harness.exportHours();
     const manifest = await exported.manifest(1);
     const [file] = manifest.files;
@@ -198,7 +198,7 @@ describe('manifests', () => {
     expect(report.findings[0]).toMatchObject({ ...hours[1], count: eventsPerHour });
   });
 
-  it('leave a gap to the range that was asked for, and others out', async () => {
+  it('leave gaps within the requested range only', async () => {
     const exported = await harness.exportHours();
     await harness.deleteObject(exported.manifestKey(0));
     const asked = { from: '2026-01-01T09:30:00Z', to: '2026-01-01T11:30:00Z' };
@@ -210,7 +210,7 @@ describe('manifests', () => {
     expect(await exported.verify({ from: hours[1]?.start })).toMatchObject({ ok: true });
   });
 
-  it('that overlap are told with the rows that are in both', async () => {
+  it('that overlap are reported with the rows that are in both', async () => {
     const exported = await harness.exportHours();
     const [key = ''] = (await exported.manifest(0)).files.map((file) => file.key);
     const half = (await linesOf(exported, 0)).slice(50);
@@ -232,7 +232,7 @@ describe('manifests', () => {
     expect(report.findings[0]).toMatchObject({ start: '2026-01-01T10:30:00.000Z', end: hours[0]?.end });
   });
 
-  it('that are none, or have the wrong name, are told', async () => {
+  it('that are invalid or misnamed are reported', async () => {
     const exported = await harness.exportHours();
     const folder = exported.manifestKey(0).split('/').slice(0, -1).join('/');
     await harness.putObject(exported.manifestKey(0), Buffer.from('{"version": 2}'));

@@ -14,7 +14,7 @@ import {
   type VerifyHarness,
 } from './verify_harness.ts';
 
-// Files of these formats are written here by other programs than exportd, from what PostgreSQL says.
+// These files are written by other programs than exportd, from PostgreSQL's values.
 
 const names = [
   'uuid',
@@ -56,7 +56,7 @@ afterAll(() => harness.close());
 
 const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind);
 
-/** Puts another file in the place of the first hour's. */
+/** Replaces the file of the first hour. */
 async function replaceFile(
   exported: Exported,
   extension: string,
@@ -72,7 +72,7 @@ async function replaceFile(
   await exported.putManifest({ ...manifest, rows: rowCount, bytes: bytes.length, files });
 }
 
-/** Verifies a format as it should be, then with a row that is missing and one that differs. */
+/** Verifies a correct file, then one with a missing and a mismatched row. */
 async function expectReadable(
   extension: string,
   write: (rows: readonly Row[]) => Promise<Buffer>,
@@ -122,7 +122,7 @@ describe('CSV', () => {
     ],
     [
       '.csv.zst',
-      // In frames, as exportd writes it.
+      // Several frames, as exportd writes it.
       (bytes: Buffer) =>
         Buffer.concat(
           [0, 1, 2].map((part) =>
@@ -134,7 +134,7 @@ describe('CSV', () => {
     expectReadable(extension, (given) => Promise.resolve(compress(csvOf(given)))),
   );
 
-  it('whose records cannot be told apart is told, without their values', async () => {
+  it('that cannot be parsed is reported without values', async () => {
     const exported = await harness.exportHours();
     const bytes = csvOf(rows);
     bytes.write('secret"secret', 100_000);
@@ -180,7 +180,7 @@ describe('Parquet', () => {
     expectReadable('.parquet', (given) => parquetOf(given, codec)),
   );
 
-  it('that is broken is told', async () => {
+  it('that is damaged is reported', async () => {
     const exported = await harness.exportHours();
     const bytes = await parquetOf(rows, 'zstd');
     bytes.fill(0x55, 1_000, 30_000);

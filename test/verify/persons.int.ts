@@ -7,8 +7,8 @@ let harness: VerifyHarness;
 let exported: Exported;
 beforeAll(async () => {
   harness = await createVerifyHarness(0);
-  // Each person has two distinct ids: one was mapped with the person, the other one an hour later. Persons with a
-  // number above the last have no row of their own.
+  // Each person has two distinct ids: one mapped with the person, the other an hour later. Persons with a number
+  // above the last have no row.
   await harness.database.pool.query(
     `insert into persons (team_id, id, properties, created_at, updated_at, version)
      select $1, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, jsonb_build_object('n', n),
@@ -31,19 +31,19 @@ const idOf = (line: string): string => (JSON.parse(line) as { distinct_id: strin
 const findingOf = ({ findings }: VerificationReport, kind: FindingKind) =>
   findings.find((one) => one.kind === kind);
 
-/** A distinct id's line, somewhere else or somewhat else. */
+/** The line of a distinct id with changed fields. */
 const withChanges = (line: string, fields: object): string =>
   JSON.stringify({ ...(JSON.parse(line) as object), ...fields });
 
 describe('a bucket with persons', () => {
-  it('has nothing wrong in it when each newest state is where it belongs', async () => {
+  it('has no findings when each newest state is in its interval', async () => {
     exported = await harness.exportHours({ model: 'persons' });
     const report = await exported.verify({ deep: true });
     expect(report).toMatchObject({ ok: true, findings: [], totals: { rows: 2 * personCount } });
     expect(report.intervals.map(({ rows }) => rows)).toEqual([59, 90, 31]);
   });
 
-  it('has not either when older states were replaced in the source', async () => {
+  it('has no findings when older states were replaced in the source', async () => {
     exported = await harness.exportHours({ model: 'persons' });
     await harness.database.pool.query(
       `update persons set updated_at = '2026-01-01 13:30Z' where properties ->> 'n' = '7'`,
@@ -51,7 +51,7 @@ describe('a bucket with persons', () => {
     expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, findings: [] });
   });
 
-  it('may lack newest states', async () => {
+  it('reports missing newest states', async () => {
     exported = await harness.exportHours({ model: 'persons' });
     const lost: string[] = [];
     await exported.rewrite(1, (lines) => {
@@ -63,7 +63,7 @@ describe('a bucket with persons', () => {
     expect(findingOf(report, 'missing')).toMatchObject({ ...hours[1], rows: lost.map((id) => ({ id })) });
   });
 
-  it('may have states that came late in the source', async () => {
+  it('reports states that appeared late in the source', async () => {
     exported = await harness.exportHours({ model: 'persons' });
     const change = (time: string) =>
       harness.database.pool.query(
@@ -77,7 +77,7 @@ describe('a bucket with persons', () => {
     await change('2026-01-01 10:01Z');
   });
 
-  it('may have a distinct id twice in a manifest, in two of them, or one that nobody knows', async () => {
+  it('reports a distinct id twice in a manifest, in two manifests, or unknown', async () => {
     exported = await harness.exportHours({ model: 'persons' });
     let moved = '';
     await exported.rewrite(0, (lines) => {
@@ -99,7 +99,7 @@ describe('a bucket with persons', () => {
     expect(findingOf(report, 'unexpected')?.rows).toEqual([{ id: 'invented' }]);
   });
 
-  it('may have other values than the source, to the last digit', async () => {
+  it('reports values that differ from the source in any digit', async () => {
     exported = await harness.exportHours({ model: 'persons' });
     let id = '';
     await exported.rewrite(0, (lines) =>
@@ -114,9 +114,9 @@ describe('a bucket with persons', () => {
     expect(kindsOf(report)).toEqual(['mismatched']);
   });
 
-  it('says so where a person was deleted outright', async () => {
+  it('adds a hint when the row of a person was deleted', async () => {
     exported = await harness.exportHours({ model: 'persons' });
-    // The mapping is older than the person was, so its state is now that of an interval that never saw it.
+    // The mapping is older than the person, so its state now belongs to an interval that never contained it.
     await harness.database.pool.query(
       `update persons set updated_at = '2026-01-01 12:30Z' where properties ->> 'n' = '20'`,
     );

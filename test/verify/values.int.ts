@@ -8,7 +8,7 @@ import { createVerifyHarness, hours, teamId, type VerifyHarness } from './verify
 
 const nested = (depth: number): string => `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
 
-/** Properties that are easily changed on the way, as a `json` column keeps them. */
+/** Properties that are easily corrupted, as a `json` column keeps them. */
 const edgeCaseProperties = [
   '{}',
   'null',
@@ -66,13 +66,13 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-describe('hard values', () => {
-  it('are the same in JSON lines and in the source', async () => {
+describe('edge case values', () => {
+  it('are equal in JSON lines and in the source', async () => {
     const exported = await harness.exportHours();
     expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, findings: [] });
   });
 
-  it('that differ a little are found, each', async () => {
+  it('are reported when they differ slightly', async () => {
     const exported = await harness.exportHours();
     const changes: [string, string, string][] = [
       ['9007199254740993', '9007199254740992', 'properties'],
@@ -102,7 +102,7 @@ describe('hard values', () => {
     );
   });
 
-  it('that are joined from persons as of reading are left out', async () => {
+  it('are not compared when they are joined from persons while reading', async () => {
     const { pool } = harness.database;
     await pool.query('alter table events rename column person_properties to hidden');
     const exported = await harness.exportHours();
@@ -115,7 +115,7 @@ describe('hard values', () => {
 });
 
 describe('pages of the source', () => {
-  it.each(['events', 'persons'] as const)('of any size hold the same rows (%s)', async (model) => {
+  it.each(['events', 'persons'] as const)('of any size contain the same rows (%s)', async (model) => {
     const { pool, url } = harness.database;
     await pool.query(
       `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)

@@ -15,7 +15,7 @@ import { createExportHarness, insertEvents } from '../export/export_harness.ts';
 /** The project of every row. */
 export const teamId = 1;
 
-/** Three hours in a row. */
+/** Three consecutive hours. */
 export const hours = [10, 11, 12].map((hour) => ({
   start: `2026-01-01T${hour}:00:00.000Z`,
   end: `2026-01-01T${hour + 1}:00:00.000Z`,
@@ -27,23 +27,23 @@ function hourAt(index: number): (typeof hours)[number] {
   return hour;
 }
 
-/** An export with a manifest for each of the hours, and ways to spoil it. */
+/** An export with a manifest for each hour, and methods to corrupt it. */
 export interface Exported {
   readonly batchExportId: string;
   verify(options?: Partial<VerifyOptions>): Promise<VerificationReport>;
-  /** Exports an hour once more. */
+  /** Exports an hour again. */
   exportAgain(hour: number, config?: object): Promise<void>;
-  /** Puts a version of the config in force; each hour that was exported has one of its own, from 1. */
+  /** Makes a config version current. Each exported hour has its own, from 1. */
   putInForce(config_version: number): Promise<void>;
   manifestKey(hour: number): string;
   manifest(hour: number): Promise<Manifest>;
-  /** Replaces an hour's manifest, or that of another interval with the members given. */
+  /** Replaces the manifest of an hour, or of another interval, with the given fields. */
   putManifest(manifest: Manifest): Promise<void>;
-  /** Changes the lines of an hour's only file; the manifest then says of it what is true. */
+  /** Changes the lines of an hour's only file, and updates its manifest. */
   rewrite(hour: number, change: (lines: string[]) => string[]): Promise<void>;
 }
 
-/** Everything to export for real and to verify it: PostgreSQL with three hours of events, a bucket, exports into it. */
+/** Creates an environment for exporting and verifying: PostgreSQL with three hours of events, and a bucket. */
 export async function createVerifyHarness(eventsPerHour = 100) {
   const harness = await createExportHarness();
   const { pool } = harness.database;
@@ -161,10 +161,10 @@ export async function createVerifyHarness(eventsPerHour = 100) {
 
 export type VerifyHarness = Awaited<ReturnType<typeof createVerifyHarness>>;
 
-/** CRC-32 as manifests write it. */
+/** The CRC-32 in the form of manifests. */
 export const crc32Of = (bytes: Buffer): string => crc32(bytes).toString(16).padStart(8, '0');
 
-/** The key of the manifest of another interval, beside a given one. */
+/** The key of the manifest of another interval in the same folder. */
 function keyOf(manifestKey: string, { data_interval_start, data_interval_end }: Manifest): string {
   const compact = (time: string) => new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const name = `${compact(data_interval_start)}-${compact(data_interval_end)}.json`;

@@ -11,7 +11,7 @@ import { fileOf, metadataOf, readWithHyparquet, rowGroupOf } from './written_fil
 const columns = columnsOf('uuid', 'text', 'timestamp', 'json', 'bigint', 'integer', 'boolean');
 
 describe('a file', () => {
-  it('says what its columns are', () => {
+  it('describes its columns', () => {
     const { schema, created_by } = metadataOf(fileOf(columns, 'zstd', []));
     expect(created_by).toBe('exportd');
     expect(schema.slice(1)).toMatchObject([
@@ -32,11 +32,11 @@ describe('a file', () => {
     );
   });
 
-  it('without rows can be read', async () => {
+  it('without rows is valid', async () => {
     expect(await readWithHyparquet(fileOf(columns, null, []), columns)).toEqual([]);
   });
 
-  it('may have a column of any name', async () => {
+  it('supports any column name', async () => {
     const named: ExportedColumn[] = ['constructor', 'ä "quoted"', 'a.b'].map((name) => ({
       name,
       type: 'text',
@@ -46,7 +46,7 @@ describe('a file', () => {
     expect(await readWithHyparquet(file, named)).toEqual([named.map(({ name }) => name)]);
   });
 
-  it('says where each column of each row group lies', () => {
+  it('contains the offset of each column chunk', () => {
     const chosen = columnsOf('text', 'bigint');
     const rows: SampleRow[] = [1n, 2n, 3n, 4n].map((number) => [
       sampleOf.text('same'),
@@ -66,12 +66,12 @@ describe('a file', () => {
     expect(metadataOf(file).num_rows).toBe(7n);
   });
 
-  it('is refused when its row groups are those of other columns', () => {
+  it('rejects row groups with other columns', () => {
     const { rowGroup } = rowGroupOf(columnsOf('text'), 'zstd', [[null]]);
     expect(() => parquetFooter(columns, 'zstd', [rowGroup])).toThrow(TypeError);
   });
 
-  it('is known by its format, its compression and a version', () => {
+  it('has an identity of format, compression and version', () => {
     expect([null, ...parquetCompressions].map(parquetIdentity)).toEqual([
       'parquet/1',
       'parquet+zstd/1',
@@ -83,7 +83,7 @@ describe('a file', () => {
   });
 });
 
-describe('what is journalled of a row group', () => {
+describe('the journaled state of a row group', () => {
   const { rowGroup } = rowGroupOf(columns, 'zstd', [columns.map(() => null)]);
 
   it('survives as JSON', () => {

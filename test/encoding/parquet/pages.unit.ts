@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => files.remove());
 
-/** Columns of one type each, so many rows; both readers give them back. Whether each column has a dictionary. */
+/** Writes columns of random rows and reads them back with two readers. Returns whether each column has a dictionary. */
 async function writeAndRead(
   rows: number,
   columns: readonly { type: ColumnType; value: (row: number) => Sample | null }[],
@@ -26,7 +26,7 @@ async function writeAndRead(
   const group = rowGroupOf(exported, 'zstd', written);
   const file = fileOf(exported, 'zstd', [group]);
   const expected = JSON.stringify(written.map(textsOf));
-  // Compared as a whole: a difference of so many rows is no help.
+  // Compared as one value, because a diff of so many rows does not help.
   expect(JSON.stringify(await readWithHyparquet(file, exported)) === expected).toBe(true);
   expect(JSON.stringify(await files.readWithDuckDb(file, exported)) === expected).toBe(true);
   return group.rowGroup.columns.map(({ dictionary }) => dictionary !== undefined);
@@ -36,7 +36,7 @@ const uuidOf = (number: number): Sample =>
   sampleOf.uuid(`00000000-0000-4000-8000-${String(number).padStart(12, '0')}`);
 
 describe('a column', () => {
-  it('whose values come again has a dictionary, whatever its nulls', async () => {
+  it('with repeated values has a dictionary, whatever its nulls', async () => {
     const hasDictionary = await writeAndRead(10_000, [
       { type: 'text', value: (row) => sampleOf.text(`text ${row % 1_000}`) },
       { type: 'text', value: () => sampleOf.text('') },
@@ -48,19 +48,19 @@ describe('a column', () => {
     expect(hasDictionary).toEqual([true, true, true, true, false, false]);
   });
 
-  it('whose values differ has none, wherever that shows', async () => {
+  it('with many distinct values has no dictionary', async () => {
     const hasDictionary = await writeAndRead(50_000, [
       { type: 'uuid', value: uuidOf },
-      // Too many different values, which shows late, in the middle of what was taken in at once.
+      // Too many distinct values, detected late in the middle of a batch.
       { type: 'text', value: (row) => sampleOf.text(row < 30_000 ? 'same' : `text ${row}`) },
-      // Too many bytes of them.
+      // Too many bytes.
       {
         type: 'json',
         value: (row) => sampleOf.jsonb(row < 40_000 ? '{}' : `{"a": ${'1'.repeat(200)}${row}}`),
       },
-      // Too many among the first.
+      // Too many in the sample.
       { type: 'text', value: (row) => (row % 2 === 0 ? null : sampleOf.text(`text ${row % 9_000}`)) },
-      // Few, of which one is too large.
+      // Few values, one too large.
       {
         type: 'text',
         value: (row) => sampleOf.text(row === 45_000 ? 'x'.repeat(1_048_573) : `text ${row % 2}`),
@@ -69,8 +69,8 @@ describe('a column', () => {
     expect(hasDictionary).toEqual([false, false, false, false, false]);
   });
 
-  it('is not misled by values that look alike to its dictionary', async () => {
-    // Two whose hashes are the same, in pairs that begin and end alike.
+  it('distinguishes values with equal hashes', async () => {
+    // Pairs with the same hash that start and end alike.
     const alike = ['01234567-89ab-cdef-0123-456789abcdef', '01234567-89ab-cdef-0123-453212366213'].map(
       sampleOf.uuid,
     );
@@ -82,13 +82,13 @@ describe('a column', () => {
     expect(hasDictionary).toEqual([true, true]);
   });
 
-  it('may have an entry as large as a dictionary can be', async () => {
+  it('supports a dictionary entry of the maximum size', async () => {
     const large = sampleOf.text('x'.repeat(1_048_572));
     const hasDictionary = await writeAndRead(4, [{ type: 'text', value: () => large }]);
     expect(hasDictionary).toEqual([true]);
   });
 
-  it('of numbers, texts and times fills many pages, with nulls between and at the end', async () => {
+  it('of numbers, strings and times fills many pages, with nulls in between and at the end', async () => {
     const rows = 140_000;
     const unlessNull = (row: number, sample: Sample): Sample | null =>
       row % 20 === 0 || row > rows - 100 ? null : sample;
@@ -104,8 +104,8 @@ describe('a column', () => {
     expect(hasDictionary).toEqual([false, false, false, false]);
   });
 
-  it('with a dictionary may fill many pages too', async () => {
-    // 14 bits for each value.
+  it('with a dictionary can fill many pages', async () => {
+    // 14 bits per value.
     const value = (row: number): Sample | null =>
       row % 7 === 0 || row > 619_900
         ? null

@@ -31,7 +31,7 @@ const types: ColumnType[] = [
   'boolean',
 ];
 
-/** Any value of a type. Times are those of the calendar. */
+/** A random value of each type. Times are within the calendar. */
 const sampleArb: Record<ColumnType, fc.Arbitrary<Sample>> = {
   uuid: fc.uuid().map(sampleOf.uuid),
   text: fc.string({ unit: 'binary', maxLength: 30 }).map(sampleOf.text),
@@ -44,7 +44,7 @@ const sampleArb: Record<ColumnType, fc.Arbitrary<Sample>> = {
   boolean: fc.boolean().map(sampleOf.boolean),
 };
 
-/** Columns, and row groups of them in which values, nulls and runs of both come again and again. */
+/** Random columns and row groups with repeated values, nulls and runs. */
 const fileArb = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 6 }).chain((chosen) =>
   fc.record({
     columns: fc.constant(columnsOf(...chosen)),
@@ -64,8 +64,8 @@ const fileArb = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 6
   }),
 );
 
-describe('any file', () => {
-  it('gives its rows back', async () => {
+describe('a random file', () => {
+  it('reads back its rows', async () => {
     await fc.assert(
       fc.asyncProperty(fileArb, async ({ columns, compression, groups }) => {
         const encoded = groups.map((rows) => rowGroupOf(columns, compression, rows));
@@ -78,9 +78,9 @@ describe('any file', () => {
     );
   });
 
-  it('gives its rows back wherever its pages end', async () => {
+  it('reads back its rows wherever pages end', async () => {
     const columns = columnsOf('text', 'boolean');
-    // Around the limit of a page, the length in front of each value counted.
+    // Around the page limit, including the length prefix of each value.
     const lengths = [0, 1, 400_000, 1_048_571, 1_048_572, 1_048_573, 1_500_000];
     const anyRow = fc.tuple(
       fc.option(fc.constantFrom(...lengths)),

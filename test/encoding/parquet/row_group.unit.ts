@@ -23,7 +23,7 @@ const types: ColumnType[] = [
 ];
 const everyType = columnsOf(...types);
 
-/** As many rows as there are values of the type with the most, and some more so that values come again. */
+/** As many rows as the type with the most values has, and more so that values repeat. */
 const rowsWithoutNull: SampleRow[] = Array.from({ length: 40 }, (_, row) =>
   types.map((type) => samples[type][row % samples[type].length] ?? null),
 );
@@ -33,7 +33,7 @@ const rowsWithNulls = rowsWithoutNull.map((row, index) =>
 const rowsOfNulls = rowsWithoutNull.slice(0, 5).map((row) => row.map(() => null));
 
 describe.each([null, ...parquetCompressions])('a file, compression %s', (compression) => {
-  it('of several row groups gives every type back, with nulls, without and of nulls alone', async () => {
+  it('of several row groups reads back every type, with nulls, without, and with nulls only', async () => {
     const groups = [rowsWithoutNull, rowsWithNulls, rowsOfNulls, rowsWithNulls.slice(0, 1)];
     const file = fileOf(
       everyType,
@@ -45,7 +45,7 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
     expect(await files.readWithDuckDb(file, everyType)).toEqual(expected);
   });
 
-  it('has none of what is hidden', async () => {
+  it('does not contain hidden columns', async () => {
     const columns = columnsOf('timestamp', 'text', 'uuid', 'double');
     const hidden = columns.map((column, index) =>
       index % 2 === 0 ? { ...column, hidden: true as const } : column,
@@ -63,7 +63,7 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
     expect(await files.readWithDuckDb(file, shown)).toEqual(expected);
   });
 
-  it('holds values that are larger than a page', async () => {
+  it('supports values larger than a page', async () => {
     const columns = columnsOf('text', 'json');
     const large = 'ä"\n'.repeat(500_000);
     const rows: SampleRow[] = [
@@ -79,7 +79,7 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
 });
 
 describe('a row group', () => {
-  it('tells empty texts from nulls', async () => {
+  it('distinguishes empty strings from null', async () => {
     const columns = columnsOf('text');
     const rows: SampleRow[] = [[sampleOf.text('')], [null], [sampleOf.text('')], [null]];
     const file = fileOf(columns, 'zstd', [rowGroupOf(columns, 'zstd', rows)]);
@@ -87,7 +87,7 @@ describe('a row group', () => {
     expect(await readWithHyparquet(file, columns)).toEqual([[''], [null], [''], [null]]);
   });
 
-  it('holds a value of 50 MB', async () => {
+  it('supports a value of 50 MB', async () => {
     const columns = columnsOf('uuid', 'json');
     const json = JSON.stringify({ large: 'z"\n\u2028'.repeat(8_000_000) });
     const rows: SampleRow[] = [
@@ -98,25 +98,25 @@ describe('a row group', () => {
     const read = await readWithHyparquet(file, columns);
     expect(read.map(([uuid]) => uuid)).toEqual(samples.uuid.slice(0, 2).map(({ text }) => text));
     expect(read[0]?.[1]).toBe('{"small": true}');
-    // Compared as a whole: a difference of 50 MB is no help.
+    // Compared as one value, because a diff of 50 MB does not help.
     expect(read[1]?.[1] === json).toBe(true);
   });
 
-  it('makes the same bytes of the same rows, whatever came before', () => {
+  it('is the same for the same rows, whatever was encoded before', () => {
     const first = rowGroupOf(everyType, 'zstd', rowsWithNulls);
     const others = columnsOf('text');
     rowGroupOf(others, 'gzip', [[sampleOf.text('x'.repeat(70_000_000))], [null]]);
     expect(rowGroupOf(everyType, 'zstd', rowsWithNulls)).toEqual(first);
   });
 
-  it('lies in memory of its own, so that it can be handed to another thread', () => {
+  it('has a separate buffer that can be transferred', () => {
     for (const rows of [rowsOfNulls, rowsWithNulls]) {
       const { bytes } = rowGroupOf(everyType, null, rows);
       expect(bytes.buffer.byteLength).toBe(bytes.length);
     }
   });
 
-  it('tells the range of numbers and times, and of none that a number cannot hold', () => {
+  it('has the range of numbers and times, if they are safe integers', () => {
     const columns = columnsOf('timestamp', 'bigint', 'integer', 'bigint', 'timestamp', 'integer');
     const rows: SampleRow[] = [
       [

@@ -2,7 +2,7 @@ import { epochDays, epochShift } from '../../../src/encoding/parquet/timestamp.t
 import type { ColumnType } from '../../../src/source/source.ts';
 import { int32, int64, type FieldBytes } from '../copy_block.ts';
 
-/** A value as COPY sends it, and as a reader of the file has to give it back, as text. */
+/** A value in binary COPY, and its text in a reader. */
 export interface Sample {
   readonly bytes: Buffer;
   readonly text: string;
@@ -36,15 +36,15 @@ export const times = {
   year4714bc: -210_866_803_200_000_000n,
   year1: -62_135_596_800_000_000n,
   year9999: 253_402_300_799_999_999n,
-  /** The last that Parquet's readers take as a time. */
+  /** The last value that Parquet readers accept as a time. */
   last: largestLong - 1n,
 };
 
-/** What COPY sends for times without a place in the calendar. */
+/** Binary COPY of infinite times. */
 export const infinity = int64(largestLong);
 export const minusInfinity = int64(-largestLong - 1n);
 
-/** Values of each type, the ends of its range among them. */
+/** Values of each type, including the limits of its range. */
 export const samples: Record<ColumnType, readonly Sample[]> = {
   uuid: [
     '00000000-0000-0000-0000-000000000000',

@@ -25,17 +25,17 @@ const goodRow = (number: number): SampleRow => [
   number % 7 === 0 ? null : sampleOf.boolean(number % 2 === 0),
 ];
 
-/** The row's fields with another value in one column. */
+/** The fields of a row with one value replaced. */
 const withField = (row: SampleRow, column: string, field: FieldBytes): FieldBytes[] =>
   bytesOf(row).map((bytes, index) => (columns[index]?.name === column ? field : bytes));
 
-describe('a time that Parquet cannot hold', () => {
+describe('a time that Parquet cannot represent', () => {
   it.each([
     ['infinity', infinity],
     ['-infinity', minusInfinity],
     ['the end of the year 294276', int64(9_223_371_331_199_999_999n)],
     ['the first after the last', sampleOf.timestamp(times.last + 1n).bytes],
-  ])('%s is told with its row, its column and the reason', (_, field) => {
+  ])('%s is reported with row, column and reason', (_, field) => {
     const rows = [bytesOf(goodRow(1)), withField(goodRow(2), 'created_at', field)];
     const block = copyBlock(rows);
     const refused = () =>
@@ -48,8 +48,8 @@ describe('a time that Parquet cannot hold', () => {
     );
   });
 
-  it('is left out with its row where such rows are rejected, and the others stay whole', async () => {
-    // Enough for several batches, pages and a dictionary that is given up.
+  it('removes its row when rows are rejected, and no others', async () => {
+    // Enough for several batches and pages, and a dictionary that is dropped.
     const count = 20_000;
     const isBad = (number: number): boolean => number % 11 === 0 || number % 101 < 3;
     const rows = Array.from({ length: count }, (_, number) =>
@@ -63,7 +63,7 @@ describe('a time that Parquet cannot hold', () => {
     const good = numbers.filter((number) => !isBad(number));
     expect(group.rowGroup.rows).toBe(good.length);
     const read = await readWithHyparquet(fileOf(columns, 'zstd', [group]), columns);
-    // Compared as a whole: a difference of so many rows is no help.
+    // Compared as one value, because a diff of so many rows does not help.
     expect(JSON.stringify(read) === JSON.stringify(good.map((number) => textsOf(goodRow(number))))).toBe(
       true,
     );
@@ -77,14 +77,14 @@ describe('a time that Parquet cannot hold', () => {
     expect(bad.map(({ rowAt, column }) => ({ rowAt, column }))).toEqual(expected);
   });
 
-  it('is told once for a row that has several', () => {
+  it('is reported once per row', () => {
     const row = withField(goodRow(1), 'timestamp', infinity).with(4, minusInfinity);
     const bad: UnrepresentableValue[] = [];
     encodeRowGroup(copyBlock([row]), 1, columns, null, (value) => bad.push(value));
     expect(bad).toMatchObject([{ rowAt: 0, column: 'timestamp' }]);
   });
 
-  it('in every row leaves nothing, and a file without it is whole', async () => {
+  it('in every row leaves an empty row group, and a valid file', async () => {
     const rows = [1, 2].map((number) => withField(goodRow(number), 'created_at', infinity));
     const bad: UnrepresentableValue[] = [];
     const nothing = encodeRowGroup(copyBlock(rows), 2, columns, 'zstd', (value) => bad.push(value));
@@ -109,17 +109,17 @@ describe('a block', () => {
     ['of more rows than it says', copyBlock([row, row]), 1],
     ['of fewer rows than it says', copyBlock([row]), 2],
     ['of no rows where it says one', copyBlock([]), 1],
-  ])('%s is refused', (_, block, rows) => {
+  ])('%s is rejected', (_, block, rows) => {
     expect(() => encodeRowGroup(block, rows, ofRow, 'zstd', () => undefined)).toThrow(MalformedBlock);
   });
 
-  it('of no rows makes no row group', () => {
+  it('without rows makes no row group', () => {
     const { bytes, rowGroup } = encodeRowGroup(copyBlock([]), 0, ofRow, 'zstd', () => undefined);
     expect(bytes).toHaveLength(0);
     expect(rowGroup.rows).toBe(0);
   });
 
-  it('that was refused leaves no trace in the next', () => {
+  it('that was rejected does not affect the next', () => {
     const encoded = () => encodeRowGroup(copyBlock([row]), 1, ofRow, 'zstd', () => undefined);
     const before = encoded();
     const refused = () =>

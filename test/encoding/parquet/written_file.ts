@@ -12,7 +12,7 @@ import { copyBlock } from '../copy_block.ts';
 import { startDuckDb, type RowTexts } from '../duckdb.ts';
 import { bytesOf, type SampleRow } from './samples.ts';
 
-/** A row group of rows that are all good. */
+/** Encodes a row group without unrepresentable values. */
 export const rowGroupOf = (
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
@@ -24,7 +24,7 @@ function throwUnrepresentable({ column, reason }: UnrepresentableValue): never {
   throw new Error(`The column ${column} ${reason}.`);
 }
 
-/** Row groups as one file, whose footer knows only what a journal keeps of them. */
+/** Joins row groups to a file, with a footer from journaled states. */
 export function fileOf(
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
@@ -43,7 +43,7 @@ const memoryOf = (file: Buffer<ArrayBuffer>): ArrayBuffer =>
 
 export const metadataOf = (file: Buffer<ArrayBuffer>): FileMetaData => parquetMetadata(memoryOf(file));
 
-/** Every value as hyparquet reads it, as text; times in microseconds since 1970. */
+/** Reads all values with hyparquet as strings; times in microseconds since 1970. */
 export async function readWithHyparquet(
   file: Buffer<ArrayBuffer>,
   columns: readonly ExportedColumn[],
@@ -65,7 +65,7 @@ export async function readWithHyparquet(
   );
 }
 
-/** Files on disk, which is where DuckDB reads from. */
+/** Files on disk for DuckDB. */
 export interface WrittenFiles {
   readWithDuckDb(file: Buffer, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
   remove(): void;

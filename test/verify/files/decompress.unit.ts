@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { decompress } from '../../../src/verify/files/decompress.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-/** Bytes in chunks of these sizes, over and over. */
+/** Bytes in chunks of these sizes, repeatedly. */
 async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
   for (let at = 0, index = 0; at < bytes.length; index += 1) {
     const size = sizes[index % sizes.length] ?? 1;
@@ -15,7 +15,7 @@ async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerato
   }
 }
 
-/** What comes out, taken as slowly as `isSlow` says. */
+/** Reads the output, slowly if `isSlow`. */
 async function decompressed(chunks: AsyncIterable<Buffer>, codec: string, isSlow = false): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of decompress(chunks, codec)) {
@@ -25,12 +25,12 @@ async function decompressed(chunks: AsyncIterable<Buffer>, codec: string, isSlow
   return Buffer.concat(pieces);
 }
 
-/** Text that does not compress to nothing. */
+/** Text that compresses moderately. */
 const text = (length: number): Buffer =>
   Buffer.from(Array.from({ length }, (_, index) => String((index * 7_919) % 104_729)).join(','));
 
-describe('decompressing', () => {
-  it('puts frames of zstd together wherever chunks are cut and however slowly they are taken', async () => {
+describe('decompress', () => {
+  it('joins zstd frames, wherever chunks end and however slowly they are consumed', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 4 }),
@@ -51,7 +51,7 @@ describe('decompressing', () => {
     ['gz', gzipSync(text(50_000))],
     ['br', brotliCompressSync(text(5_000))],
     ['zst', zstdCompressSync(text(50_000))],
-  ])('tells what was cut off, goes on behind its end, or is something else (%s)', async (codec, bytes) => {
+  ])('rejects truncated data, trailing data and other formats (%s)', async (codec, bytes) => {
     const read = (given: Buffer) => decompressed(inChunks(given, [1_000]), codec);
     const error = { name: 'FileUnreadable' };
     await expect(read(bytes.subarray(0, -3))).rejects.toMatchObject(error);
@@ -59,7 +59,7 @@ describe('decompressing', () => {
     await expect(read(Buffer.from('something else'))).rejects.toMatchObject(error);
   });
 
-  it('passes on what the chunks throw, and what is not compressed', async () => {
+  it('passes errors of chunks and uncompressed data through', async () => {
     const broken = async function* () {
       yield gzipSync('text').subarray(0, 5);
       await nextTurn();

@@ -28,7 +28,7 @@ const line = (properties: string, rest = '"event":"a","version":1'): string =>
   `{"uuid":"u","_inserted_at":"t","properties":${properties},${rest}}\n`;
 
 describe('JSON lines', () => {
-  it('give the text of any JSON as it stands there, wherever chunks are cut', async () => {
+  it('return the unchanged text of any JSON, wherever chunks end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.json(), { minLength: 1, maxLength: 4 }),
@@ -52,12 +52,12 @@ describe('JSON lines', () => {
     );
   });
 
-  it('keep what JSON.parse would lose', async () => {
+  it('keep what JSON.parse loses', async () => {
     const kept = '{"a":1.0,"a":-0,"c":"\\u0041","__proto__":1e400}';
     expect((await read(line(kept)))[0]?.values[0]).toBe(kept);
   });
 
-  it('take a member that is missing for something else than null', async () => {
+  it('distinguish a missing field from null', async () => {
     const [row] = await read(line('null', '"event":null'));
     expect(row?.values).toEqual([null, null, undefined]);
   });
@@ -71,7 +71,7 @@ describe('JSON lines', () => {
     ['something behind the object', '{"uuid":"u"} x\n'],
     ['a row without its key', '{"uuid":"u"}\n'],
     ['a key that is no text', '{"uuid":"u","_inserted_at":1}\n'],
-  ])('tell %s', async (_, text) => {
+  ])('reject %s', async (_, text) => {
     await expect(read(text)).rejects.toMatchObject({ name: 'FileUnreadable' });
   });
 });

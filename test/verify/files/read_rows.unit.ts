@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { extensionsOf } from '../../../src/verify/files/read_rows.ts';
 
-describe('the endings of a key', () => {
+describe('the extensions of a key', () => {
   it.each([
     ['a.b/20261101T100000Z-20261101T110000Z.jsonl', 'jsonl', ''],
     ['20261101T100000Z-20261101T110000Z-3-g2.csv.zst', 'csv', 'zst'],
