@@ -22,7 +22,7 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
   if (scope.lambdaParameters.size > 0)
     throw statement.error('ASOF JOIN is not allowed in a lambda.', join.right, 'Move the query to WITH.');
   const rows = new Projection(statement.uniqueName('closest_match'));
-  const ofKeys = statement.uniqueName('first_of_keys');
+  const firstOfKeys = statement.uniqueName('first_of_keys');
   const found = statement.uniqueName('found');
   const [position, values, positions] = [
     identifier('position'),
@@ -30,19 +30,19 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
     identifier('positions'),
   ];
   const conditions = [
-    ...compareColumns(on.keys, unchanged, (column) => rows.columnOf(ofKeys, column), scope),
-    sql`${ofKeys}.${values} is not null`,
-    ...on.ofLeft,
+    ...compareColumns(on.keys, unchanged, (column) => rows.columnOf(firstOfKeys, column), scope),
+    sql`${firstOfKeys}.${values} is not null`,
+    ...on.leftOnly,
   ];
   // Cast to the declared type, so that PostgreSQL does not convert the array for each row.
-  const typed = sql`(${rows.column(asColumn(right)).sql})::${postgresType(right.type)}`;
-  const value = sortKey(typed, right.type);
+  const typedValue = sql`(${rows.column(asColumn(right)).sql})::${postgresType(right.type)}`;
+  const value = sortKey(typedValue, right.type);
   const keys = on.keys.map((key) => key.right);
   const keysOfRow = keys.map((key) => {
     const { sql: fragment, type } = rows.column(asColumn(key));
     return sortKey(fragment, type);
   });
-  const closest = closestIn(sql`${ofKeys}.${values}`, operator, sortKey(left.sql, left.type));
+  const closest = closestIn(sql`${firstOfKeys}.${values}`, operator, sortKey(left.sql, left.type));
   return {
     searchedColumn: (column) =>
       join.type === 'left' ? optionalColumn(rows.column(column)) : rows.column(column),
@@ -51,18 +51,18 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
         rows,
         searched,
         [...keys, right],
-        [...on.ofRight, sql`${right.sql} is not null`],
+        [...on.rightOnly, sql`${right.sql} is not null`],
       );
       const withPosition = sql`select *, row_number() over () as ${position} from (${first}) as ${rows.alias}`;
-      const ofFirst = (all: Sql): Sql =>
+      const inFirstRow = (all: Sql): Sql =>
         sql`case when row_number() over of_keys = 1 then ${all} over of_keys end`;
       const partition = sql`partition by ${commaList(keysOfRow)} order by ${value} rows between unbounded preceding and unbounded following`;
       const numbered = statement.commonTable(
         'numbered',
-        sql`select *, ${ofFirst(sql`array_agg(${value})`)} as ${values}, ${ofFirst(sql`array_agg(${position})`)} as ${positions} from (${withPosition}) as ${rows.alias} window of_keys as (${partition})`,
+        sql`select *, ${inFirstRow(sql`array_agg(${value})`)} as ${values}, ${inFirstRow(sql`array_agg(${position})`)} as ${positions} from (${withPosition}) as ${rows.alias} window of_keys as (${partition})`,
       );
       // LEFT and OFFSET fix the join order: PostgreSQL does not know how many rows share a key.
-      return sql`${kept.sql()} left join ${numbered} as ${ofKeys} on ${joinSql(conditions, ' and ')} cross join lateral (select ${ofKeys}.${positions}[${closest}] as ${position} offset 0) as ${found} ${rawSql(join.type)} join ${numbered} as ${rows.alias} on ${rows.alias}.${position} = ${found}.${position}`;
+      return sql`${kept.sql()} left join ${numbered} as ${firstOfKeys} on ${joinSql(conditions, ' and ')} cross join lateral (select ${firstOfKeys}.${positions}[${closest}] as ${position} offset 0) as ${found} ${rawSql(join.type)} join ${numbered} as ${rows.alias} on ${rows.alias}.${position} = ${found}.${position}`;
     },
   };
 }
@@ -70,8 +70,8 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
 /** The index of the closest of ascending values; 0 or one past the end if there is none. */
 function closestIn(values: Sql, operator: JoinComparison['operator'], value: Sql): Sql {
   const notAbove = sql`width_bucket(${value}, ${values})`;
-  const isThere = sql`(${values}[${notAbove}] is not distinct from ${value})`;
-  const before = operator === '>' || operator === '<=' ? sql`${notAbove} - ${isThere}::int4` : notAbove;
+  const isEqual = sql`(${values}[${notAbove}] is not distinct from ${value})`;
+  const before = operator === '>' || operator === '<=' ? sql`${notAbove} - ${isEqual}::int4` : notAbove;
   return operator === '<' || operator === '<=' ? sql`${before} + 1` : before;
 }
 

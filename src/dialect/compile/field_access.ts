@@ -109,17 +109,17 @@ export function accessElement(value: Value, key: Value, node: Node, scope: Scope
 const orDefault = (item: Sql, type: Type): Sql =>
   type.nullable ? item : sql`coalesce(${item}, ${defaultOf(type)})`;
 
-function accessJson({ root: json, keys }: JsonPath, key: Value, from: readonly Value[]): Value {
+function accessJson({ root, keys }: JsonPath, key: Value, from: readonly Value[]): Value {
   const isIndex = key.type.kind === 'integer';
   const next = isIndex ? toZeroBased(key) : key.type.kind === 'string' ? key.sql : sql`(${key.sql})::text`;
   const path = [...keys, next];
   const before = path.slice(0, -1);
-  const inner = before.length === 0 ? json : sql`${json} -> ${joinSql(before, ' -> ')}`;
+  const inner = before.length === 0 ? root : sql`${root} -> ${joinSql(before, ' -> ')}`;
   return {
     sql: sql`(${inner} ->> ${next})`,
     type: scalar('string', true),
     traits: mergeTraits(from),
-    json: { root: json, keys: path },
+    json: { root, keys: path },
   };
 }
 

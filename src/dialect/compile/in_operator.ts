@@ -56,7 +56,7 @@ function inValues(
 ): Value {
   const { statement } = scope;
   const known = values.filter(({ constant }) => constant !== null);
-  const holdsNull = known.length < values.length;
+  const containsNull = known.length < values.length;
   const equalities = known.map((value) => {
     const rows = itemPairs(left, value);
     if (rows === null) {
@@ -78,7 +78,7 @@ function inValues(
     byLeft.set(compared.key, group);
   }
   const found = [...byLeft.values()].map((group) => sql`${group.left} in (${commaList(group.rights)})`);
-  if (holdsNull) found.push(sql`${left.sql} is null`);
+  if (containsNull) found.push(sql`${left.sql} is null`);
   const any = found.length === 0 ? sql`false` : sql`(${joinSql(found, ' or ')})`;
   return withNullSemantics(any, [left, ...values], anyNullable(left, values), negated, use);
 }
@@ -115,7 +115,7 @@ function withNullSemantics(
 
 function inArray(left: Value, array: Value, { right, negated }: InExpression, scope: Scope): Value {
   const item: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
-  const name = rawSql(`member_${scope.lambdaDepth}`);
+  const name = rawSql(`item_${scope.lambdaDepth}`);
   const element = derive(fromJson(sql`${name}.value`, sql`(${name}.value #>> '{}')`, item), item);
   const sides = toComparable({ left, right: element, node: right }, scope.statement);
   const found = sql`exists (select from jsonb_array_elements(${array.sql}) as ${name}
@@ -159,7 +159,7 @@ function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, u
   return withNullSemantics(found, values, isNullable, negated, use);
 }
 
-interface Sides {
+interface ComparedSides {
   readonly left: Sql;
   readonly right: Sql;
   readonly type: Type;
@@ -169,7 +169,7 @@ interface Sides {
  * Null is in a subquery that returns null. Two non-null columns replace a nullable one, so that PostgreSQL can still
  * use a hash join.
  */
-function withNulls({ left, right, type }: Sides): readonly Pick<Sides, 'left' | 'right'>[] {
+function withNulls({ left, right, type }: ComparedSides): readonly Pick<ComparedSides, 'left' | 'right'>[] {
   const none = defaultOf(withNull(type, false));
   return [
     { left: sql`coalesce(${left}, ${none})`, right: sql`coalesce(${right}, ${none})` },

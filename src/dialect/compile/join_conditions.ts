@@ -13,11 +13,11 @@ import { conjunctsOf } from './conjuncts.ts';
 import { asColumn, usingOperands } from './using_columns.ts';
 
 /** Comparison operators of joins, with the operator for exchanged sides. */
-const exchanged = { '=': '=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const;
+const exchangedOperators = { '=': '=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const;
 
 /** A comparison of a value of each side, in their common type. */
 export interface JoinComparison {
-  readonly operator: keyof typeof exchanged;
+  readonly operator: keyof typeof exchangedOperators;
   readonly left: Value;
   readonly right: Value;
   readonly node: Node;
@@ -32,8 +32,8 @@ export interface JoinConditions {
   /** Other conditions on both sides. */
   readonly others: readonly Node[];
   /** Conditions that read only the left side, or neither. */
-  readonly ofLeft: readonly Sql[];
-  readonly ofRight: readonly Sql[];
+  readonly leftOnly: readonly Sql[];
+  readonly rightOnly: readonly Sql[];
   /** All conditions. */
   readonly all: readonly Sql[];
 }
@@ -79,8 +79,8 @@ export function joinConditions(
     keys: comparisons.filter(({ operator }) => operator === '='),
     inequalities: comparisons.filter(({ operator }) => operator !== '='),
     others,
-    ofLeft: found.left,
-    ofRight: found.right,
+    leftOnly: found.left,
+    rightOnly: found.right,
     all: found.all,
   };
 }
@@ -120,12 +120,12 @@ function comparisonOf(
   if (first.side === 'left' && second.side === 'right')
     return { operator, left: first.value, right: second.value, node };
   if (first.side === 'right' && second.side === 'left')
-    return { operator: exchanged[operator], left: second.value, right: first.value, node };
+    return { operator: exchangedOperators[operator], left: second.value, right: first.value, node };
   return undefined;
 }
 
-const comparesSides = (operator: ComparisonOperator): operator is keyof typeof exchanged =>
-  Object.hasOwn(exchanged, operator);
+const comparesSides = (operator: ComparisonOperator): operator is keyof typeof exchangedOperators =>
+  Object.hasOwn(exchangedOperators, operator);
 
 type Side = 'left' | 'right' | 'both';
 

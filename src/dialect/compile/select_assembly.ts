@@ -91,12 +91,12 @@ function withInnerQuery(compiler: Compiler, parts: SelectParts): Sql {
     throw statement.error('DISTINCT ON cannot be combined with LIMIT BY.', select, 'Remove one of them.');
   const isDistinct = select.distinct && distinctOn.length === 0;
   if (isDistinct) rejectUnselected(parts);
-  const by = limitBy.length > 0 ? limitBy : distinctOn;
+  const limitByOutputs = limitBy.length > 0 ? limitBy : distinctOn;
   const word = isDistinct ? sql`distinct ` : sql``;
   const keys = order.map(
     (one, index) => sql`${sortKey(outputSql(one), one.value.type)} as ${identifier(`o${index + 1}`)}`,
   );
-  const groups = by.map((one, index) => sql`${outputSql(one)} as ${identifier(`b${index + 1}`)}`);
+  const groups = limitByOutputs.map((one, index) => sql`${outputSql(one)} as ${identifier(`b${index + 1}`)}`);
   const kept = qualify === null ? [] : [sql`${qualify.sql} as q`];
   let rows = sql`select ${qualify === null ? word : sql``}${commaList([...selected(outputs), ...keys, ...groups, ...kept])}${body}`;
   if (qualify !== null) {
@@ -104,18 +104,19 @@ function withInnerQuery(compiler: Compiler, parts: SelectParts): Sql {
     rows = sql`select ${word}* from (${rows}) as ${alias} where ${alias}.q`;
   }
   const sorted = sortSql(order.map((one, index) => ({ fragment: identifier(`o${index + 1}`), order: one })));
-  if (by.length > 0) rows = numbered(rows, by, boundsBy(compiler, parts), sorted, scope);
-  const alias = statement.uniqueName('staged');
+  if (limitByOutputs.length > 0)
+    rows = limitByRows(rows, limitByOutputs, limitByBounds(compiler, parts), sorted, scope);
+  const alias = statement.uniqueName('inner_rows');
   const columns = commaList(outputs.map((_, index) => sql`${alias}.${columnAlias(index + 1)}`));
   return limitedRows(compiler, select.limit, { columns, rows, alias, sorted }, scope);
 }
 
-interface BoundsBy {
+interface LimitByBounds {
   readonly count: bigint;
   readonly offset: bigint;
 }
 
-function boundsBy(compiler: Compiler, { select: { limitBy }, scope }: SelectParts): BoundsBy {
+function limitByBounds(compiler: Compiler, { select: { limitBy }, scope }: SelectParts): LimitByBounds {
   if (limitBy === null) return { count: 1n, offset: 0n };
   const { count, offset } = limitBy;
   return {
@@ -124,15 +125,15 @@ function boundsBy(compiler: Compiler, { select: { limitBy }, scope }: SelectPart
   };
 }
 
-function numbered(
+function limitByRows(
   rows: Sql,
-  by: readonly Output[],
-  { count, offset }: BoundsBy,
+  limitByOutputs: readonly Output[],
+  { count, offset }: LimitByBounds,
   sorted: Sql,
   { statement }: Scope,
 ): Sql {
   const [inner, outer] = [statement.uniqueName('rows'), statement.uniqueName('numbered')];
-  const groups = commaList(by.map((_, index) => sql`${inner}.${identifier(`b${index + 1}`)}`));
+  const groups = commaList(limitByOutputs.map((_, index) => sql`${inner}.${identifier(`b${index + 1}`)}`));
   const number = sql`row_number() over (partition by ${groups}${sorted}) as n`;
   return sql`select * from (select ${inner}.*, ${number} from (${rows}) as ${inner}) as ${outer}
     where ${outer}.n > ${bind(String(offset), 'int8')} and ${outer}.n <= ${bind(String(offset + count), 'int8')}`;

@@ -116,9 +116,9 @@ function rowsWithMatch(
         rows,
         searched,
         on.keys.map(({ right }) => right),
-        on.ofRight,
+        on.rightOnly,
       );
-      const all = joinSql([...equalities, ...on.ofLeft], ' and ');
+      const all = joinSql([...equalities, ...on.leftOnly], ' and ');
       return sql`${kept.sql()} ${words} (${first}) as ${rows.alias} on ${all}`;
     },
   };
@@ -141,8 +141,8 @@ function rowsOfEachKey(join: Join, { kept, searched, on }: MatchSides, scope: Sc
     searchedColumn: others.column,
     sql: () => {
       const [keys, otherKeys] = [on.keys.map(({ left }) => left), on.keys.map(({ right }) => right)];
-      const first = distinctOnRows(rows, kept, keys, on.ofLeft);
-      const matches = distinctOnRows(others, searched, otherKeys, on.ofRight);
+      const first = distinctOnRows(rows, kept, keys, on.leftOnly);
+      const matches = distinctOnRows(others, searched, otherKeys, on.rightOnly);
       return sql`(${first}) as ${rows.alias} inner join (${matches}) as ${others.alias} on ${joinSql(equalities, ' and ')}`;
     },
   };

@@ -16,7 +16,7 @@ export interface Subquery extends CompiledQuery {
 export function subqueryOf(compiler: Compiler, query: Query, scope: Scope): Subquery {
   const make = (): Subquery => ({
     ...compiler.query(query, scope),
-    alias: scope.statement.uniqueName('answer'),
+    alias: scope.statement.uniqueName('subquery'),
   });
   if (scope.lambdaParameters.size > 0) return make();
   const { subqueries } = scope.statement;

@@ -41,5 +41,5 @@ export function isInGroups({ alias, keys }: Grouping, groups: Sql): Sql {
 export function appendTotals(rows: Sql, totals: Sql, columnCount: number): Sql {
   const columns = commaList(Array.from({ length: columnCount }, (_, index) => columnAlias(index + 1)));
   const numbered = sql`select groups.*, row_number() over () as ordinal from (${rows}) as groups`;
-  return sql`select ${columns} from (${numbered} union all select totals.*, null from (${totals}) as totals) as answer order by ordinal`;
+  return sql`select ${columns} from (${numbered} union all select totals.*, null from (${totals}) as totals) as all_rows order by ordinal`;
 }

@@ -12,7 +12,7 @@ const allowedAroundWindow: ReadonlySet<Node['kind']> = new Set([
 ]);
 
 /** Window functions whose results are computed by a subquery: `groupUniqArray`, `sumArray`, `topK`. */
-const needingSubquery = /Array|^topK/;
+const computedBySubquery = /Array|^topK/;
 
 /**
  * Whether window functions appear inside something that becomes a subquery, so that an inner query must compute
@@ -23,7 +23,7 @@ export function needsWindowSubquery(node: Node, value: Value, scope: Scope): boo
 }
 
 function isAllowedAroundWindow(node: Node, scope: Scope): boolean {
-  if (node.kind === 'call') return node.over !== null && !needingSubquery.test(node.name.text);
+  if (node.kind === 'call') return node.over !== null && !computedBySubquery.test(node.name.text);
   if (node.kind === 'field') {
     const aliased = node.path.length === 1 ? scope.aliases.get(node.path[0]?.text ?? '') : undefined;
     return aliased === undefined || scope.expandingAliases.includes(aliased)

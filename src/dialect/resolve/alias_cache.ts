@@ -10,8 +10,8 @@ interface WithExpressions {
 }
 
 /**
- * The parts of a scope that determine what an expression means; all of them are compared. It is declared apart from
- * Scope, because a scope refers to the statement, which refers to this cache.
+ * The fields of a scope that this cache reads by name; scopes are compared by all of their fields. It is declared apart
+ * from Scope, because a scope refers to the statement, which refers to this cache.
  */
 interface AliasScope {
   readonly aliases: ReadonlyMap<string, Expression>;
@@ -31,26 +31,26 @@ interface CachedValue {
  * reads other aliases would be compiled once for every path that leads to it.
  */
 export class AliasCache {
-  readonly #known = new Map<Expression, CachedValue[]>();
-  readonly #reached = new Map<Expression, ReadonlySet<Expression> | null>();
+  readonly #cached = new Map<Expression, CachedValue[]>();
+  readonly #reachable = new Map<Expression, ReadonlySet<Expression> | null>();
 
   /** The value of an aliased expression in the scope where it is expanded; `compile` computes it on a miss. */
   getOrCompile(expression: Expression, scope: AliasScope, compile: () => Value): Value {
-    if (!this.#isAlike(expression, scope)) return compile();
-    const cached = this.#known.get(expression) ?? [];
+    if (!this.#isContextFree(expression, scope)) return compile();
+    const cached = this.#cached.get(expression) ?? [];
     const found = cached.find((one) => isSameScope(one.scope, scope));
     if (found !== undefined) return found.value;
     const value = compile();
-    this.#known.set(expression, [...cached, { scope, value }]);
+    this.#cached.set(expression, [...cached, { scope, value }]);
     return value;
   }
 
   /** Whether the expression means the same regardless of which aliases are being expanded. */
-  #isAlike(expression: Expression, scope: AliasScope): boolean {
-    let reachable = this.#reached.get(expression);
+  #isContextFree(expression: Expression, scope: AliasScope): boolean {
+    let reachable = this.#reachable.get(expression);
     if (reachable === undefined) {
       reachable = reachableAliases(expression, scope);
-      this.#reached.set(expression, reachable);
+      this.#reachable.set(expression, reachable);
     }
     return reachable !== null && !scope.expandingAliases.some((one) => reachable.has(one));
   }

@@ -22,25 +22,25 @@ import { argument, type CallSite } from './call_site.ts';
 /** @throws DialectError for too few or too many arguments */
 export function checkArity(
   name: string,
-  parameters: readonly ArgumentType[],
+  argumentTypes: readonly ArgumentType[],
   found: number,
   node: Node,
   statement: Statement,
   what = 'argument',
 ): void {
-  const { min, max } = arityOf(parameters);
+  const { min, max } = arityOf(argumentTypes);
   if (found >= min && found <= max) return;
   const count = min === max ? `${min}` : max === Infinity ? `at least ${min}` : `${min} to ${max}`;
   const plural = count === '1' || count === 'at least 1' ? '' : 's';
   throw statement.error(`Function '${name}' expects ${count} ${what}${plural}, found ${found}`, node);
 }
 
-const baseType = (parameter: ArgumentType): string => parameter.replace(/\?$|\.\.\.$/, '');
+const baseType = (argumentType: ArgumentType): string => argumentType.replace(/\?$|\.\.\.$/, '');
 
 /** The type of the argument at an index; the last one repeats. */
-function argumentTypeAt(parameters: readonly ArgumentType[], index: number): string {
-  const parameter = parameters[index] ?? parameters.at(-1);
-  return parameter === undefined ? 'any' : baseType(parameter);
+function argumentTypeAt(argumentTypes: readonly ArgumentType[], index: number): string {
+  const argumentType = argumentTypes[index] ?? argumentTypes.at(-1);
+  return argumentType === undefined ? 'any' : baseType(argumentType);
 }
 
 /** Converts arguments to the declared types and computes the return type. @throws DialectError */
@@ -57,7 +57,7 @@ export function applySignature(
     const types = values.flatMap(({ type }, index) => genericPart(argumentTypes[index] ?? '', letter, type));
     if (types.length === 0) continue;
     const common = commonTypeOf(types);
-    const mismatched = nodes[argumentTypes.findLastIndex((parameter) => parameter.includes(letter))];
+    const mismatched = nodes[argumentTypes.findLastIndex((argumentType) => argumentType.includes(letter))];
     if (common === null)
       throw statement.error(
         `The arguments of '${name}' have no common type: ${types.map((type) => nameOfType(type)).join(', ')}.`,
@@ -69,9 +69,9 @@ export function applySignature(
   const converted = values.map((value, index) => {
     const node = nodes[index];
     if (node === undefined) return value;
-    const parameter = argumentTypes[index] ?? 'any';
+    const argumentType = argumentTypes[index] ?? 'any';
     return {
-      ...toParameterType(value, parameter, { name, index, node, statement, genericTypes }),
+      ...toParameterType(value, argumentType, { name, index, node, statement, genericTypes }),
       traits: value.traits,
     };
   });
@@ -80,8 +80,8 @@ export function applySignature(
 }
 
 /** Converts one argument whose type does not follow from its index. @throws DialectError */
-export const argumentAs = (site: CallSite, index: number, parameter: ArgumentType): Value =>
-  toParameterType(argument(site, index), parameter, {
+export const argumentAs = (site: CallSite, index: number, argumentType: ArgumentType): Value =>
+  toParameterType(argument(site, index), argumentType, {
     name: site.name,
     index,
     node: site.nodes[index] ?? site.node,
@@ -89,9 +89,9 @@ export const argumentAs = (site: CallSite, index: number, parameter: ArgumentTyp
     genericTypes: new Map(),
   });
 
-function genericPart(parameter: string, letter: string, type: Type): readonly Type[] {
-  if (parameter === letter) return [type];
-  if (parameter === `array(${letter})` && type.kind === 'array') return [type.item];
+function genericPart(argumentType: string, letter: string, type: Type): readonly Type[] {
+  if (argumentType === letter) return [type];
+  if (argumentType === `array(${letter})` && type.kind === 'array') return [type.item];
   return [];
 }
 
@@ -115,11 +115,11 @@ const scalarKinds: Readonly<Record<string, ScalarKind>> = {
   json: 'json',
 };
 
-function toParameterType(value: Value, parameter: string, index: ArgumentPosition): Value {
-  const { statement, node } = index;
+function toParameterType(value: Value, argumentType: string, position: ArgumentPosition): Value {
+  const { statement, node } = position;
   const { type } = value;
   const as = (to: Type): Value => ({ ...value, sql: coerce(value, to, statement), type: to });
-  switch (parameter) {
+  switch (argumentType) {
     case 'any':
     case 'lambda':
       return value;
@@ -129,33 +129,34 @@ function toParameterType(value: Value, parameter: string, index: ArgumentPositio
       if (isNumber(type)) return value;
       if (type.kind === 'boolean') return as(scalar('integer', type.nullable));
       if (type.kind === 'null') return as(scalar('float', true));
-      throw wrongTypeError(value, parameter, index);
+      throw wrongTypeError(value, argumentType, position);
     case 'date_or_datetime':
       if (type.kind === 'date' || type.kind === 'datetime') return value;
       if (type.kind === 'null') return as(scalar('datetime', true));
       return (
-        readConstant(value, scalar('datetime'), statement) ?? fail(wrongTypeError(value, parameter, index))
+        readConstant(value, scalar('datetime'), statement) ??
+        fail(wrongTypeError(value, argumentType, position))
       );
     case 'T':
     case 'U': {
-      const common = index.genericTypes.get(parameter) ?? type;
+      const common = position.genericTypes.get(argumentType) ?? type;
       return value.items !== undefined && common.kind === type.kind
         ? value
         : as(withNull(common, type.nullable));
     }
     case 'tuple':
     case 'map':
-      if (type.kind === parameter) return value;
-      throw wrongTypeError(value, parameter, index);
+      if (type.kind === argumentType) return value;
+      throw wrongTypeError(value, argumentType, position);
   }
-  if (parameter.startsWith('array(')) {
+  if (argumentType.startsWith('array(')) {
     if (type.kind === 'array') return value;
     if (type.kind === 'null') return { ...value, sql: sql`'[]'::jsonb`, type: arrayOf(scalar('null', true)) };
-    throw wrongTypeError(value, 'array', index);
+    throw wrongTypeError(value, 'array', position);
   }
-  const kind = scalarKinds[parameter];
+  const kind = scalarKinds[argumentType];
   if (kind === undefined) return value;
-  return toScalarType(value, kind, as) ?? fail(wrongTypeError(value, parameter, index));
+  return toScalarType(value, kind, as) ?? fail(wrongTypeError(value, argumentType, position));
 }
 
 function toScalarType(value: Value, kind: ScalarKind, as: (to: Type) => Value): Value | undefined {
@@ -204,12 +205,12 @@ const conversions: Readonly<Record<string, string>> = {
 
 function wrongTypeError(
   value: Value,
-  parameter: string,
+  argumentType: string,
   { name, index, node, statement }: ArgumentPosition,
 ): Error {
-  const conversion = conversions[parameter];
+  const conversion = conversions[argumentType];
   return statement.error(
-    `Function '${name}' expects ${typeWords[parameter] ?? parameter} as argument ${index + 1}, found ${nameOfType(value.type)}.`,
+    `Function '${name}' expects ${typeWords[argumentType] ?? argumentType} as argument ${index + 1}, found ${nameOfType(value.type)}.`,
     node,
     conversion === undefined ? null : `Convert it with ${conversion}.`,
   );
