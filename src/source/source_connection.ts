@@ -61,11 +61,11 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   // One message for both: a run has several transactions, and round trips dominate the cost of a short one.
   const beginStatement = `begin transaction read only; select pg_backend_pid() as pid, ${setSession.join(', ')}`;
 
-  async function begin(connection: pg.PoolClient): Promise<number | undefined> {
+  async function beginTransaction(connection: pg.PoolClient): Promise<number | undefined> {
     // Several statements return several results, which the types of the driver do not express.
     const results: unknown = await connection.query(beginStatement);
-    const [, begun] = results as readonly (pg.QueryResult<{ pid: number }> | undefined)[];
-    return begun?.rows[0]?.pid;
+    const [, session] = results as readonly (pg.QueryResult<{ pid: number }> | undefined)[];
+    return session?.rows[0]?.pid;
   }
 
   const setIn =
@@ -98,7 +98,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       };
       let broken: Error | undefined;
       try {
-        pid = await begin(connection);
+        pid = await beginTransaction(connection);
         const set = setIn(connection);
         await set(parameters);
         signal?.throwIfAborted();

@@ -20,15 +20,15 @@ describe('a brotli file', () => {
   it('is one stream of its header and all blocks, returned incrementally', async () => {
     const texts = Array.from({ length: 6 }, () => randomBytes(500_000).toString('hex'));
     const file = assembleBrotli(head);
-    const pieces: Buffer[] = [];
-    for (const text of texts) pieces.push(await file.append(blockOf(Buffer.from(text))));
+    const chunks: Buffer[] = [];
+    for (const text of texts) chunks.push(await file.append(blockOf(Buffer.from(text))));
     // Output is returned before the end, and never twice.
-    expect(Buffer.concat(pieces).length).toBeGreaterThan(1_000_000);
+    expect(Buffer.concat(chunks).length).toBeGreaterThan(1_000_000);
     expect(file.takeState()).toBeNull();
-    pieces.push(await file.finish());
+    chunks.push(await file.finish());
     file.close();
     // The decoder stops after the first of several streams.
-    expect(brotliDecompressSync(Buffer.concat(pieces)).toString()).toBe(head.toString() + texts.join(''));
+    expect(brotliDecompressSync(Buffer.concat(chunks)).toString()).toBe(head.toString() + texts.join(''));
   });
 
   it('rejects a pending append when it is closed', async () => {

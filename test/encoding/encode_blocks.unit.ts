@@ -23,19 +23,19 @@ const encodedOf = ({ rows }: RowBlock): EncodedBlock => ({
 
 /** Blocks that count how many were read, and record when the caller stops. */
 function createBlocks(count: number, failure?: Error) {
-  const told = { given: 0, ended: false };
+  const progress = { yielded: 0, ended: false };
   async function* blocks(): AsyncGenerator<RowBlock> {
     try {
       for (let index = 0; index < count; index += 1) {
-        told.given += 1;
+        progress.yielded += 1;
         yield await Promise.resolve(blockOf(index));
       }
       if (failure) throw failure;
     } finally {
-      told.ended = true;
+      progress.ended = true;
     }
   }
-  return { told, blocks: blocks() };
+  return { told: progress, blocks: blocks() };
 }
 
 /** An encoder whose blocks a test completes. */
@@ -58,20 +58,20 @@ const createReservation = () => createMemoryBudget(1_000).openReservation();
 
 describe('encodeBlocks', () => {
   it('yields blocks in order, and reads at most the allowed number ahead', async () => {
-    const { told, blocks } = createBlocks(5);
+    const { told: progress, blocks } = createBlocks(5);
     const encoder = createEncoder();
     const encoded = encodeBlocks(blocks, { encoder, memory: createReservation(), blocksInFlight: 3 });
     const first = encoded.next();
     await turn();
-    expect([told.given, encoder.waiting.length]).toEqual([3, 3]);
+    expect([progress.yielded, encoder.waiting.length]).toEqual([3, 3]);
     encoder.waiting[2]?.ready();
     encoder.waiting[1]?.ready();
     await turn();
-    expect(told.given).toBe(3);
+    expect(progress.yielded).toBe(3);
     encoder.waiting[0]?.ready();
     expect((await first).value).toMatchObject({ block: { rows: 0 } });
     await turn();
-    expect(told.given).toBe(4);
+    expect(progress.yielded).toBe(4);
     expect((await encoded.next()).value).toMatchObject({ block: { rows: 1 } });
     expect((await encoded.next()).value).toMatchObject({ block: { rows: 2 } });
     await turn();
@@ -79,7 +79,7 @@ describe('encodeBlocks', () => {
     expect((await encoded.next()).value).toMatchObject({ block: { rows: 3 } });
     expect((await encoded.next()).value).toMatchObject({ block: { rows: 4 } });
     expect((await encoded.next()).done).toBe(true);
-    expect(told.ended).toBe(true);
+    expect(progress.ended).toBe(true);
   });
 
   it('releases rows when they are encoded, and encoded bytes when the caller releases them', async () => {
@@ -94,12 +94,12 @@ describe('encodeBlocks', () => {
     const first = encoded.next();
     await turn();
     encoder.waiting[0]?.ready();
-    const given = await first;
+    const yielded = await first;
     // 10 bytes of rows, 4 and 10 bytes encoded.
     expect(memory.isOverBudget()).toBe(false);
     memory.reserveEncoded(5);
     expect(memory.isOverBudget()).toBe(true);
-    if (!given.done) given.value.release();
+    if (!yielded.done) yielded.value.release();
     expect(memory.isOverBudget()).toBe(false);
     encoder.waiting[1]?.ready();
     await encoded.next();
@@ -107,7 +107,7 @@ describe('encodeBlocks', () => {
   });
 
   it('throws the error of a block in order, after all others have ended', async () => {
-    const { told, blocks } = createBlocks(10);
+    const { told: progress, blocks } = createBlocks(10);
     const encoder = createEncoder();
     const encoded = encodeBlocks(blocks, { encoder, memory: createReservation(), blocksInFlight: 3 });
     const first = encoded.next();
@@ -120,8 +120,8 @@ describe('encodeBlocks', () => {
     await turn();
     for (const { ready } of encoder.waiting) ready();
     await expect(second).rejects.toBe(error);
-    expect(told.ended).toBe(true);
-    expect(told.given).toBeLessThan(10);
+    expect(progress.ended).toBe(true);
+    expect(progress.yielded).toBeLessThan(10);
   });
 
   it('throws a read error after the blocks before it', async () => {
@@ -137,10 +137,10 @@ describe('encodeBlocks', () => {
   });
 
   it('reads no more blocks when the caller stops', async () => {
-    const { told, blocks } = createBlocks(1_000);
+    const { told: progress, blocks } = createBlocks(1_000);
     const work = { encoder: immediately, memory: createReservation(), blocksInFlight: 4 };
     for await (const { block } of encodeBlocks(blocks, work)) if (block.rows === 3) break;
-    expect(told.ended).toBe(true);
-    expect(told.given).toBeLessThan(15);
+    expect(progress.ended).toBe(true);
+    expect(progress.yielded).toBeLessThan(15);
   });
 });

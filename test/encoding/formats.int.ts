@@ -103,12 +103,12 @@ const withoutLineBreaks = (rows: readonly RowTexts[], columns: readonly Exported
   );
 
 const lineOf = (row: RowTexts, columns: readonly ExportedColumn[]): string => {
-  const members = columns.map(({ name, type }, index) => {
+  const fields = columns.map(({ name, type }, index) => {
     const value = row[index] ?? null;
     const quoted = type === 'text' || type === 'uuid' || type === 'timestamp';
     return `${JSON.stringify(name)}:${quoted || value === null ? JSON.stringify(value) : value}`;
   });
-  return `{${members.join(',')}}`;
+  return `{${fields.join(',')}}`;
 };
 
 const cases = sources.flatMap((source) => models.map((model) => ({ source, model })));

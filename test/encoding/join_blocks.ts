@@ -4,11 +4,11 @@ import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
 /** Joins blocks to a file. */
 export async function joinBlocks(encoder: FileEncoder, blocks: readonly EncodedBlock[]): Promise<Buffer> {
   const assembly = encoder.assemble([]);
-  const pieces: Buffer[] = [];
-  for (const block of blocks) pieces.push(await assembly.append(block));
-  pieces.push(await assembly.finish());
+  const chunks: Buffer[] = [];
+  for (const block of blocks) chunks.push(await assembly.append(block));
+  chunks.push(await assembly.finish());
   assembly.close();
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }
 
 /** Decompresses a file. */

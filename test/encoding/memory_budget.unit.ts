@@ -70,14 +70,14 @@ describe('a memory budget', () => {
   });
 
   it('never deadlocks', async () => {
-    const stretch = fc.array(fc.record({ rows: fc.integer({ min: 1, max: 80 }), part: fc.boolean() }), {
+    const keyRangeArb = fc.array(fc.record({ rows: fc.integer({ min: 1, max: 80 }), part: fc.boolean() }), {
       minLength: 1,
     });
     await fc.assert(
-      fc.asyncProperty(fc.array(stretch, { minLength: 1, maxLength: 5 }), async (stretches) => {
+      fc.asyncProperty(fc.array(keyRangeArb, { minLength: 1, maxLength: 5 }), async (keyRanges) => {
         const budget = createMemoryBudget(100);
         const accounts: MemoryReservation[] = [];
-        const run = async (pages: (typeof stretches)[number]): Promise<void> => {
+        const run = async (pages: (typeof keyRanges)[number]): Promise<void> => {
           const account = budget.openReservation();
           accounts.push(account);
           let gathered = 0;
@@ -93,7 +93,7 @@ describe('a memory budget', () => {
           }
           account.close();
         };
-        await Promise.all(stretches.map(run));
+        await Promise.all(keyRanges.map(run));
         expect(accounts.map((account) => account.isOverBudget())).not.toContain(true);
       }),
     );

@@ -59,25 +59,25 @@ describe.each(encoders.filter(({ resumable }) => resumable))('a file of $identit
         const encoded: EncodedBlock[] = [];
         for (const { rows } of given) encoded.push(await encoder.encode(blockOf(rows)));
         const whole = encoder.assemble([]);
-        const begun: Buffer[] = [];
+        const chunks: Buffer[] = [];
         const states: EncoderState[] = [];
         const cuts: { blocks: number; parts: number }[] = [];
         for (const [index, block] of encoded.entries()) {
-          begun.push(await whole.append(block));
+          chunks.push(await whole.append(block));
           if (!given[index]?.endsPart) continue;
           states.push(whole.takeState());
           cuts.push({ blocks: index + 1, parts: states.length });
         }
-        const file = Buffer.concat([...begun, await whole.finish()]);
+        const file = Buffer.concat([...chunks, await whole.finish()]);
         // As read from the journal.
         const journalled = JSON.parse(JSON.stringify(states)) as EncoderState[];
         expect(journalled).toEqual(states);
-        for (const cut of cuts) {
-          const resumed = encoder.assemble(journalled.slice(0, cut.parts));
+        for (const split of cuts) {
+          const resumed = encoder.assemble(journalled.slice(0, split.parts));
           const rest: Buffer[] = [];
-          for (const block of encoded.slice(cut.blocks)) rest.push(await resumed.append(block));
+          for (const block of encoded.slice(split.blocks)) rest.push(await resumed.append(block));
           rest.push(await resumed.finish());
-          expect(Buffer.concat([...begun.slice(0, cut.blocks), ...rest]).equals(file)).toBe(true);
+          expect(Buffer.concat([...chunks.slice(0, split.blocks), ...rest]).equals(file)).toBe(true);
         }
       }),
       { numRuns: randomCases(60) },

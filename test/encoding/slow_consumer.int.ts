@@ -81,7 +81,7 @@ describe('a slow consumer', () => {
     const budget = createMemoryBudget(limit);
     const peak = { held: 0, max: 0 };
     const columns = source.columns('events');
-    const stretches = Array.from({ length: 3 }, () => {
+    const keyRanges = Array.from({ length: 3 }, () => {
       const encoder = pool.fileEncoder(
         { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
         columns,
@@ -92,29 +92,29 @@ describe('a slow consumer', () => {
       return { memory, encoded: encodeBlocks(blocks, { encoder, memory, blocksInFlight }), rows: 0 };
     });
     const held: ReservedBlock[] = [];
-    let reading = stretches;
-    while (reading.length > 0) {
-      for (const stretch of reading) {
-        const next = await stretch.encoded.next();
+    let unfinished = keyRanges;
+    while (unfinished.length > 0) {
+      for (const keyRange of unfinished) {
+        const next = await keyRange.encoded.next();
         if (next.done) continue;
-        stretch.rows += next.value.block.rows;
+        keyRange.rows += next.value.block.rows;
         held.push(next.value);
       }
-      reading = reading.filter(({ rows }) => rows < rowCount);
+      unfinished = unfinished.filter(({ rows }) => rows < rowCount);
       // The store rarely accepts data.
-      if (held.length < 30 && reading.length > 0) continue;
+      if (held.length < 30 && unfinished.length > 0) continue;
       await waitFor(async () => (await busySessions()) === 0, 'every transaction has ended');
       for (const { release } of held.splice(0)) release();
     }
-    expect(stretches.map(({ rows }) => rows)).toEqual([rowCount, rowCount, rowCount]);
-    for (const { encoded, memory } of stretches) {
+    expect(keyRanges.map(({ rows }) => rows)).toEqual([rowCount, rowCount, rowCount]);
+    for (const { encoded, memory } of keyRanges) {
       expect((await encoded.next()).done).toBe(true);
       memory.close();
     }
     expect(peak.held).toBe(0);
     // Collected and encoded bytes exceed the budget, and each export may have one page.
-    const encodedBlocks = 30 + stretches.length * blocksInFlight;
-    expect(peak.max).toBeLessThan(limit + encodedBlocks * 25_000 + stretches.length * pageBytes);
+    const encodedBlocks = 30 + keyRanges.length * blocksInFlight;
+    expect(peak.max).toBeLessThan(limit + encodedBlocks * 25_000 + keyRanges.length * pageBytes);
   });
 
   it('that never consumes anything causes a bounded number of rows to be read', async () => {

@@ -49,7 +49,7 @@ describe('the barrier', () => {
       const writer = await openWriter();
       await writer.query('begin');
       await writer.query('select now()');
-      if (order === 'begins and writes') await writer.query(insert);
+      if (order === 'starts and writes') await writer.query(insert);
       const cutoff = await sourceNow();
       const before = await countBefore(cutoff);
       const first = await source.checkBarrier(cutoff, settling);
@@ -60,7 +60,7 @@ describe('the barrier', () => {
       await later.query('begin');
       await later.query(insert);
       expect(await source.checkBarrier(cutoff, first.state)).toMatchObject({ state: first.state });
-      if (order !== 'begins and writes') await writer.query(insert);
+      if (order !== 'starts and writes') await writer.query(insert);
       await writer.query('commit');
       expect(await source.checkBarrier(cutoff, first.state)).toEqual({
         state: { phase: 'open' },

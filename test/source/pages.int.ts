@@ -142,14 +142,18 @@ describe('pages of events', () => {
     const expected = await expectedKeys();
     const endOf = (position: number): number => expected.lastIndexOf(expected[position - 1] ?? '') + 1;
     for (const every of [1, 2, 7, 100, expected.length - 1, expected.length, expected.length + 1]) {
-      const cuts = await source.splitKeys(range, every);
+      const splitKeys = await source.splitKeys(range, every);
       const multiples = expected.map((_, index) => index + 1).filter((position) => position % every === 0);
-      const places = [...new Set(multiples.map(endOf))].filter((place) => place < expected.length);
-      expect(cuts.map(textOf)).toEqual(places.map((place) => expected[place - 1]));
-      for (const [index, until] of [...cuts.slice(0, 10), null].entries()) {
-        const stretch = { after: cuts[index - 1] ?? null, until };
-        const rows = (await blocksOf(source, range, stretch)).flatMap(rowsOf).map(keyOf);
-        expect(rows).toEqual(expected.slice(places[index - 1] ?? 0, until ? places[index] : undefined));
+      const splitPositions = [...new Set(multiples.map(endOf))].filter(
+        (position) => position < expected.length,
+      );
+      expect(splitKeys.map(textOf)).toEqual(splitPositions.map((position) => expected[position - 1]));
+      for (const [index, until] of [...splitKeys.slice(0, 10), null].entries()) {
+        const keyRange = { after: splitKeys[index - 1] ?? null, until };
+        const rows = (await blocksOf(source, range, keyRange)).flatMap(rowsOf).map(keyOf);
+        expect(rows).toEqual(
+          expected.slice(splitPositions[index - 1] ?? 0, until ? splitPositions[index] : undefined),
+        );
       }
     }
     await source.close();

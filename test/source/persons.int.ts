@@ -96,8 +96,8 @@ describe('pages of persons', () => {
         position,
         async (settings, blockBytes, from, to) => {
           const source = sourceOf(database.url, settings);
-          const stretch = { after: keys[from ?? -1] ?? null, until: keys[to ?? -1] ?? null };
-          const blocks = await blocksOf(source, range, { ...stretch, blockBytes });
+          const keyRange = { after: keys[from ?? -1] ?? null, until: keys[to ?? -1] ?? null };
+          const blocks = await blocksOf(source, range, { ...keyRange, blockBytes });
           expect(blocks.flatMap(rowsOf).map(({ distinct_id }) => distinct_id)).toEqual(
             expected
               .slice(from === null ? 0 : from + 1, to === null ? undefined : Math.max(to, from ?? -1) + 1)
@@ -115,15 +115,15 @@ describe('pages of persons', () => {
     const source = sourceOf(database.url, {});
     const expected = await expectedRows();
     for (const every of [1, 40, expected.length - 1, expected.length]) {
-      const cuts = await source.splitKeys(range, every);
-      expect(cuts.map(({ id }) => id)).toEqual(
+      const splitKeys = await source.splitKeys(range, every);
+      expect(splitKeys.map(({ id }) => id)).toEqual(
         expected
           .slice(0, -1)
           .filter((_, index) => (index + 1) % every === 0)
           .map(({ distinct_id }) => distinct_id),
       );
-      expect(cuts.map(({ inserted_at }) => inserted_at)).toEqual(
-        cuts.map(({ id }) => expected.find(({ distinct_id }) => distinct_id === id)?._inserted_at),
+      expect(splitKeys.map(({ inserted_at }) => inserted_at)).toEqual(
+        splitKeys.map(({ id }) => expected.find(({ distinct_id }) => distinct_id === id)?._inserted_at),
       );
     }
     await source.close();

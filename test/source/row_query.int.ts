@@ -203,9 +203,9 @@ describe.each(['plain', 'views'] as const)('the query of an export of persons, o
 
 it('splits a range and reads its key ranges like without a query', async () => {
   const range = rangeOf('events', `select event as uuid from events where properties.n != '3'`);
-  const cuts = await sources.plain.splitKeys(range, 2, neverAborted());
-  expect(cuts.map(({ id }) => id)).toEqual([event(2)]);
-  const [cut] = cuts;
+  const splitKeys = await sources.plain.splitKeys(range, 2, neverAborted());
+  expect(splitKeys.map(({ id }) => id)).toEqual([event(2)]);
+  const [cut] = splitKeys;
   const behind = await blocksOf(sources.plain, range, { after: cut ?? null });
   expect(behind.map(({ rows, first }) => [rows, first.id])).toEqual([[2, event(4)]]);
 });

@@ -59,7 +59,7 @@ const scalar = fc.oneof(
 const property = fc.oneof({ arbitrary: scalar, weight: 8 }, fc.constantFrom([], {}, [1]));
 const document = fc
   .array(fc.tuple(fc.constantFrom(...keys), property), { maxLength: 12 })
-  .map((members) => Object.fromEntries(members) as Record<string, unknown>);
+  .map((entries) => Object.fromEntries(entries) as Record<string, unknown>);
 
 const oneOrMany = <Value>(value: fc.Arbitrary<Value>) => fc.oneof(value, fc.array(value, { maxLength: 3 }));
 const textOrNumber = fc.constantFrom<string | number>(...texts, ...numbers);

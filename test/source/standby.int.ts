@@ -63,9 +63,9 @@ describe('a source that is a standby', () => {
     await writer.query(insert);
     const looker = await connect(servers.primaryUrl);
     const { rows } = await looker.query<{ now: string }>('select clock_timestamp()::text as now');
-    const cut = rows[0]?.now ?? '';
-    const held = await source.checkBarrier(cut, settling);
-    expect(held).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
+    const cutoff = rows[0]?.now ?? '';
+    const blocked = await source.checkBarrier(cutoff, settling);
+    expect(blocked).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
     await standby.query('select pg_wal_replay_pause()');
     await waitFor(
       async () =>
@@ -74,26 +74,26 @@ describe('a source that is a standby', () => {
       'the standby pauses replay',
     );
     await writer.query('commit');
-    const behind = await source.checkBarrier(cut, held.state);
+    const behind = await source.checkBarrier(cutoff, blocked.state);
     expect(behind).toMatchObject({ state: { phase: 'replaying' }, wait_ms: 123 });
     expect(behind.blocked_by).toEqual([expect.stringContaining('the standby')]);
-    expect(await source.checkBarrier(cut, behind.state)).toMatchObject({ state: behind.state });
-    expect(await source.countRows(rangeTo(cut))).toBe(0);
+    expect(await source.checkBarrier(cutoff, behind.state)).toMatchObject({ state: behind.state });
+    expect(await source.countRows(rangeTo(cutoff))).toBe(0);
     await standby.query('select pg_wal_replay_resume()');
     const opened = await waitFor(async () => {
-      const look = await source.checkBarrier(cut, behind.state);
-      return look.state.phase === 'open' && look;
+      const check = await source.checkBarrier(cutoff, behind.state);
+      return check.state.phase === 'open' && check;
     }, 'the standby has replayed the row');
     expect(opened).toEqual(open);
-    expect(await source.countRows(rangeTo(cut))).toBe(1);
-    expect((await blocksOf(source, rangeTo(cut))).flatMap(rowsOf)).toHaveLength(1);
+    expect(await source.countRows(rangeTo(cutoff))).toBe(1);
+    expect((await blocksOf(source, rangeTo(cutoff))).flatMap(rowsOf)).toHaveLength(1);
     await looker.end();
   });
 
   it('is read immediately when it has replayed everything', async () => {
     const last = await waitFor(async () => {
-      const look = await source.checkBarrier(await primaryNow(), settling);
-      return look.state.phase === 'open' && look;
+      const check = await source.checkBarrier(await primaryNow(), settling);
+      return check.state.phase === 'open' && check;
     }, 'an open barrier');
     expect(last).toEqual(open);
   });

@@ -45,12 +45,7 @@ describe('exportd verify', () => {
   });
 
   it.each([
-    [
-      'of an export that there is not',
-      ['--json'],
-      { id: 'nothing' },
-      /Batch export nothing does not exist\./,
-    ],
+    ['of a missing export', ['--json'], { id: 'nothing' }, /Batch export nothing does not exist\./],
     ['of an invalid time', ['--from', 'yesterday'], {}, /"yesterday" is not a valid time\./],
     [
       'without a source',
@@ -66,7 +61,7 @@ describe('exportd verify', () => {
       /endpoint_url is not allowed/,
     ],
   ])(
-    'ends with 2 when it cannot look: %s',
+    'exits with 2 when it cannot verify: %s',
     async (_, args, { id = exported.batchExportId, ...more }: Record<string, string>, words) => {
       const { code, stdout, stderr } = await exportd({ ...environment, ...more }, 'verify', id, ...args);
       expect([code, stdout]).toEqual([2, '']);

@@ -9,8 +9,8 @@ beforeAll(async () => {
   await harness.database.pool.query(
     `update events set properties = jsonb_build_object('n', number, 'text', repeat('ä', number::int)),
        timestamp = case when number % 7 = 0 then timestamptz '0001-01-01Z' else timestamp end
-     from (select ctid as place, row_number() over (order by inserted_at, uuid) as number from events) numbered
-     where events.ctid = place`,
+     from (select ctid as row_location, row_number() over (order by inserted_at, uuid) as number from events) numbered
+     where events.ctid = row_location`,
   );
 });
 afterAll(() => harness.close());

@@ -40,7 +40,7 @@ beforeAll(async () => {
        person_id = case when number % 3 = 0 then gen_random_uuid() end,
        person_properties = case when number % 2 = 0 then '{"n": 9007199254740993.10}'::jsonb end,
        timestamp = case when number % 4 = 0 then timestamptz '0001-01-01 00:00:00.000001Z' else timestamp end
-     from (select ctid as place, row_number() over () as number from events) numbered where events.ctid = place`,
+     from (select ctid as row_location, row_number() over () as number from events) numbered where events.ctid = row_location`,
   );
   const time = (name: string) =>
     `to_char(${name} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as ${name}`;

@@ -44,7 +44,7 @@ beforeAll(async () => {
   harness = await createVerifyHarness(0);
   const { pool } = harness.database;
   await pool.query(
-    `drop index events_team_session; -- PostgreSQL cannot look into all that the type json keeps.
+    `drop index events_team_session; -- PostgreSQL cannot index all values of the type json.
      alter table events alter properties drop default, alter properties type json using properties::json`,
   );
   const count = Math.max(edgeCaseProperties.length, edgeCaseTexts.length, edgeCaseTimes.length);

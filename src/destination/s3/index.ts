@@ -41,7 +41,7 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   return {
     encoding: encodingOf(config),
     maxFileBytes: config.max_file_size_mb === null ? null : config.max_file_size_mb * mebibyte,
-    fileKey: (spec, place, extension) => fileKey(config.prefix, spec, place, extension),
+    fileKey: (spec, file, extension) => fileKey(config.prefix, spec, file, extension),
     rejectedKey: (spec, generation) => rejectedKey(config.prefix, spec, generation),
     manifestKey: (spec) => manifestKey(config.prefix, spec),
     nameOf: (key) => `s3://${config.bucket_name}/${key}`,

@@ -1,5 +1,5 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
-import { condition } from '../../dialect/compile/coerce.ts';
+import { toCondition } from '../../dialect/compile/coerce.ts';
 import { collectAliases, type Output, selectItems } from '../../dialect/compile/select_items.ts';
 import { compiler, topScope } from '../../dialect/compile/query_compiler.ts';
 import { parseQuery } from '../../dialect/parser/parse.ts';
@@ -179,7 +179,7 @@ function conditionOf({ prewhere, where }: Select, scope: Scope, statement: State
     if (node === null) return [];
     const value = compiler.value(node, scope, 'filter');
     rejectOtherRows(value, statement);
-    return [sql`(${condition(value, node, statement)})`];
+    return [sql`(${toCondition(value, node, statement)})`];
   });
   return conditions.length === 0 ? null : joinSql(conditions, ' and ');
 }

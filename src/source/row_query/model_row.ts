@@ -36,12 +36,12 @@ export interface ModelRow extends Relation {
 /** The columns of a row. Reading a JSON column never fails, whatever its content. */
 export class RowColumns {
   readonly #columns: ReadonlyMap<string, RowColumn>;
-  readonly #place: ColumnAccess;
-  readonly #asked = new Map<string, string>();
+  readonly #access: ColumnAccess;
+  readonly #requestedColumns = new Map<string, string>();
 
   constructor(columns: ReadonlyMap<string, RowColumn>, access: ColumnAccess) {
     this.#columns = columns;
-    this.#place = access;
+    this.#access = access;
   }
 
   column(name: string): Column | undefined {
@@ -51,8 +51,8 @@ export class RowColumns {
     const read =
       known.kind === 'json'
         ? this.#readable(name)
-        : sql`${rawSql(this.#place.sql(name))}::${postgresType(type)}`;
-    this.#asked.set(read.key, name);
+        : sql`${rawSql(this.#access.sql(name))}::${postgresType(type)}`;
+    this.#requestedColumns.set(read.key, name);
     return column(read, type);
   }
 
@@ -65,15 +65,15 @@ export class RowColumns {
   }
 
   readonly wholeColumn: ModelRow['wholeColumn'] = (expression) => {
-    const name = this.#asked.get(expression.key);
+    const name = this.#requestedColumns.get(expression.key);
     if (name === undefined) return undefined;
     const isJson = this.#columns.get(name)?.kind === 'json';
-    const { sql: placed, jsonType } = this.#place;
-    return { name, sql: isJson ? rawSql(jsonColumn(placed(name), jsonType(name))) : expression };
+    const { sql: columnSql, jsonType } = this.#access;
+    return { name, sql: isJson ? rawSql(jsonColumn(columnSql(name), jsonType(name))) : expression };
   };
 
   #readable(name: string): Sql {
-    const [expression, type] = [this.#place.sql(name), this.#place.jsonType(name)];
+    const [expression, type] = [this.#access.sql(name), this.#access.jsonType(name)];
     if (type === 'jsonb') return rawSql(expression);
     return rawSql(readableJson(type === 'json' ? expression : `(${expression})::json`));
   }
@@ -84,7 +84,7 @@ export class PersonOfRow {
   readonly #person: TeamRelation;
   readonly #alias: Sql;
   readonly #id: Sql;
-  readonly #wanted = new Map<string, Sql>();
+  readonly #selected = new Map<string, Sql>();
 
   constructor(statement: Statement, id: Sql) {
     this.#person = new TeamRelation(statement, statement.project.schema.persons, 'person', {
@@ -96,7 +96,7 @@ export class PersonOfRow {
   }
 
   column(name: 'properties' | 'created_at'): Sql {
-    this.#wanted.set(name, this.#person.column(name));
+    this.#selected.set(name, this.#person.column(name));
     return sql`${this.#alias}.${rawSql(`"${name}"`)}`;
   }
 
@@ -105,9 +105,9 @@ export class PersonOfRow {
   }
 
   joins(): readonly Sql[] {
-    if (this.#wanted.size === 0) return [];
+    if (this.#selected.size === 0) return [];
     const id = this.#person.column('id');
-    const [first, ...others] = this.#wanted.values();
+    const [first, ...others] = this.#selected.values();
     const selected = others.reduce((list, one) => sql`${list}, ${one}`, first ?? sql``);
     return [
       sql` left join lateral (select ${selected} from ${this.#person.from()} where ${id} = ${this.#id} limit 1) as ${this.#alias} on true`,

@@ -36,9 +36,9 @@ function fakeLookup(...addresses: readonly string[]): void {
     const address = addresses[Math.min(asked++, addresses.length - 1)] ?? '';
     const family = address.includes(':') ? 6 : 4;
     const all = (options as { all?: boolean }).all === true;
-    const answer = callback as (error: null, found: unknown, family?: number) => void;
-    if (all) answer(null, [{ address, family }]);
-    else answer(null, address, family);
+    const respond = callback as (error: null, found: unknown, family?: number) => void;
+    if (all) respond(null, [{ address, family }]);
+    else respond(null, address, family);
   }) as typeof dns.lookup);
 }
 

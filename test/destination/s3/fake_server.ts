@@ -19,7 +19,7 @@ export interface FakeServer {
 
 /** Starts a server on a free port. */
 export async function startFakeServer(
-  answer: (request: ReceivedRequest, response: ServerResponse) => void,
+  respond: (request: ReceivedRequest, response: ServerResponse) => void,
 ): Promise<FakeServer> {
   const received: ReceivedRequest[] = [];
   const server = createServer((incoming, response) => {
@@ -31,7 +31,7 @@ export async function startFakeServer(
         body,
       };
       received.push(request);
-      answer(request, response);
+      respond(request, response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

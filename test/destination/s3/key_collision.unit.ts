@@ -95,7 +95,7 @@ describe('two prefixes', () => {
   });
 
   it('overlap whenever they can render the same key', () => {
-    const piece = fc.constantFrom(
+    const fragmentArb = fc.constantFrom(
       '{year}',
       '{month}',
       '{day}',
@@ -108,18 +108,18 @@ describe('two prefixes', () => {
       '/',
       'a',
     );
-    const template = fc.array(piece, { maxLength: 5 }).map((pieces) => pieces.join(''));
+    const template = fc.array(fragmentArb, { maxLength: 5 }).map((fragments) => fragments.join(''));
     const start = fc.integer({ min: 490_000, max: 500_000 }).map((hours) => hours * 3_600_000);
     fc.assert(
       fc.property(template, template, start, (one, other, from) => {
-        const subject = {
+        const spec = {
           batch_export_id: '018f0000-0000-4000-8000-000000000001',
           model: 'events',
           data_interval_start: new Date(from).toISOString(),
           data_interval_end: new Date(from + 3_600_000).toISOString(),
         } as const;
-        const place = { generation: 1, range: null, file: null };
-        const [key, otherKey] = [one, other].map((prefix) => fileKey(prefix, subject, place, 'csv'));
+        const file = { generation: 1, range: null, file: null };
+        const [key, otherKey] = [one, other].map((prefix) => fileKey(prefix, spec, file, 'csv'));
         expect(key !== otherKey || meet(one, other)).toBe(true);
       }),
       { numRuns: randomCases(2_000) },

@@ -21,7 +21,7 @@ const keyedFileArb = fc.record({
       data_interval_start: new Date(start * 60_000).toISOString(),
       data_interval_end: new Date((start + minutes) * 60_000).toISOString(),
     })),
-  place: fc
+  file: fc
     .tuple(
       fc.integer({ min: 1, max: 30 }),
       fc.oneof(
@@ -30,7 +30,7 @@ const keyedFileArb = fc.record({
         fc.record({ range: fc.nat(30), file: fc.nat(30) }),
       ),
     )
-    .map(([generation, place]) => ({ generation, ...place })),
+    .map(([generation, file]) => ({ generation, ...file })),
 });
 
 describe('keys of files', () => {
@@ -82,8 +82,8 @@ describe('keys of files', () => {
         (one, other, prefix) => {
           fc.pre(JSON.stringify(one) !== JSON.stringify(other));
           const keys = [one, other].flatMap((of) => [
-            fileKey(prefix, of.spec, of.place, 'jsonl'),
-            fileKey(prefix, of.spec, of.place, 'parquet'),
+            fileKey(prefix, of.spec, of.file, 'jsonl'),
+            fileKey(prefix, of.spec, of.file, 'parquet'),
           ]);
           expect(new Set(keys).size).toBe(4);
         },

@@ -96,8 +96,8 @@ describe('a multipart upload', () => {
     const cut: S3Requests = {
       ...requests,
       send: async (operation, until, call) => {
-        const answer = await requests.send(operation, until, call);
-        if (operation !== 'CreateMultipartUpload') return answer;
+        const response = await requests.send(operation, until, call);
+        if (operation !== 'CreateMultipartUpload') return response;
         throw new DestinationError('S3Unreachable', 'Cut.', { transient: true });
       },
     };

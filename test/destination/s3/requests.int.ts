@@ -39,24 +39,24 @@ async function requestFromBusyServer(busyRequests: number, retryBudgetMs: number
       client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
     )
     .then(
-      () => 'answered',
+      () => 'responded',
       (fault: unknown) => fault,
     )
     .finally(() => requests.close());
-  return { answer: error, waits };
+  return { outcome: error, waits };
 }
 
 const s3Config = (config: object) => s3.parseConfig(config, s3Settings());
 
 describe('requests during an outage', () => {
   it('are retried until the server is back, and reported', async () => {
-    const { answer: error, waits } = await requestFromBusyServer(5, 60_000);
-    expect(error).toBe('answered');
+    const { outcome: error, waits } = await requestFromBusyServer(5, 60_000);
+    expect(error).toBe('responded');
     expect(waits.length).toBeGreaterThan(0);
   });
 
   it('fail with a transient error when the retry budget is exhausted', async () => {
-    const { answer: error } = await requestFromBusyServer(Number.POSITIVE_INFINITY, 30);
+    const { outcome: error } = await requestFromBusyServer(Number.POSITIVE_INFINITY, 30);
     expect(error).toMatchObject({ name: 'DestinationError', transient: true });
   });
 });

@@ -16,14 +16,14 @@ const errorXml = (code: string): string =>
 
 let sts: FakeServer;
 let store: FakeServer;
-let answer: { status: number; xml: string };
+let stsResponse: { status: number; xml: string };
 const environment = ['AWS_ENDPOINT_URL_STS', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
 const before = environment.map((name) => process.env[name]);
 
 beforeEach(async () => {
-  answer = { status: 200, xml: credentialsXml };
+  stsResponse = { status: 200, xml: credentialsXml };
   sts = await startFakeServer((_, response) =>
-    response.writeHead(answer.status, { 'content-type': 'text/xml' }).end(answer.xml),
+    response.writeHead(stsResponse.status, { 'content-type': 'text/xml' }).end(stsResponse.xml),
   );
   store = await startFakeServer((_, response) => response.end());
   process.env.AWS_ENDPOINT_URL_STS = sts.endpoint;
@@ -71,7 +71,7 @@ describe('a destination with a role', () => {
   });
 
   it('fails permanently when the role is denied, without the message of AWS', async () => {
-    answer = { status: 403, xml: errorXml('AccessDenied') };
+    stsResponse = { status: 403, xml: errorXml('AccessDenied') };
     const error = await requestErrorOf({ ...keys, role_arn: role });
     expect(error).toMatchObject({ name: 'DestinationError', type: 'AssumeRoleFailed', transient: false });
     expect((error as Error).message).toContain('could not be assumed (AccessDenied)');
@@ -80,7 +80,7 @@ describe('a destination with a role', () => {
   });
 
   it('fails with a transient error when AWS is busy or unreachable', async () => {
-    answer = { status: 400, xml: errorXml('Throttling') };
+    stsResponse = { status: 400, xml: errorXml('Throttling') };
     expect(await requestErrorOf({ ...keys, role_arn: role })).toMatchObject({
       type: 'AssumeRoleFailed',
       transient: true,

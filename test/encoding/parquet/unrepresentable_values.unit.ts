@@ -38,12 +38,12 @@ describe('a time that Parquet cannot represent', () => {
   ])('%s is reported with row, column and reason', (_, field) => {
     const rows = [bytesOf(goodRow(1)), withField(goodRow(2), 'created_at', field)];
     const block = copyBlock(rows);
-    const refused = () =>
+    const encode = () =>
       encodeRowGroup(block, rows.length, columns, 'zstd', ({ rowAt, column, reason }) => {
         throw new UnencodableRow(`at ${rowAt}`, column, reason);
       });
     const rowAt = copyBlock(rows.slice(0, 1)).length;
-    expect(refused).toThrow(
+    expect(encode).toThrow(
       `Row at ${rowAt} cannot be exported: column created_at contains a time that is infinite or after the year 294246.`,
     );
   });
@@ -122,9 +122,9 @@ describe('a block', () => {
   it('that was rejected does not affect the next', () => {
     const encoded = () => encodeRowGroup(copyBlock([row]), 1, ofRow, 'zstd', () => undefined);
     const before = encoded();
-    const refused = () =>
+    const encode = () =>
       encodeRowGroup(copyBlock([row, row, row.slice(0, 1)]), 3, ofRow, 'zstd', () => undefined);
-    expect(refused).toThrow(MalformedBlock);
+    expect(encode).toThrow(MalformedBlock);
     expect(encoded()).toEqual(before);
   });
 });

@@ -17,12 +17,12 @@ async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerato
 
 /** Reads the output, slowly if `isSlow`. */
 async function decompressed(chunks: AsyncIterable<Buffer>, codec: string, isSlow = false): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of decompress(chunks, codec)) {
-    pieces.push(piece);
+  const output: Buffer[] = [];
+  for await (const chunk of decompress(chunks, codec)) {
+    output.push(chunk);
     if (isSlow) await nextTurn();
   }
-  return Buffer.concat(pieces);
+  return Buffer.concat(output);
 }
 
 /** Text that compresses moderately. */
