@@ -167,7 +167,7 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
    * Returns `config` with the credentials of `other` if both lead to the same location, because older credentials may
    * have been revoked; else `config`.
    */
-  withAccessOf(config: Config, other: Config): Config;
+  withCredentialsOf(config: Config, other: Config): Config;
   open(config: Config, context: DestinationContext): Destination;
   /** Tests the destination step by step. Deletes what it wrote, if permitted. */
   test(config: Config, settings: Settings): Promise<readonly TestStep[]>;

@@ -16,7 +16,7 @@ export class DestinationTestNotFound extends Error {
  * @param owner the id that the secrets were sealed for.
  * @returns the id of the test.
  */
-export async function storeTest(pool: Pool, owner: string, sealed: SealedConfig): Promise<string> {
+export async function storeDestinationTest(pool: Pool, owner: string, sealed: SealedConfig): Promise<string> {
   const id = randomUUID();
   await pool.query(
     `with abandoned as (
@@ -30,7 +30,7 @@ export async function storeTest(pool: Pool, owner: string, sealed: SealedConfig)
 }
 
 /** Deletes the config of a test. */
-export async function deleteTest(pool: Pool, testId: string): Promise<void> {
+export async function deleteDestinationTest(pool: Pool, testId: string): Promise<void> {
   await pool.query('delete from exportd.destination_tests where id = $1', [testId]);
 }
 

@@ -53,7 +53,7 @@ const manifestFileOf = ({ key, rows, bytes, crc32, first, last }: CompletedFile)
 });
 
 /** Formats a manifest for storage: indented JSON and a line break. */
-export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
+export const formatManifest = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
 
 /** Parses a stored manifest; undefined when the text is not a manifest. */
 export function parseManifest(text: string): Manifest | undefined {

@@ -33,7 +33,7 @@ export const createLocationOpener = (pool: Pool, keyRing: KeyRing, settings: Set
         ? stored
         : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
     // The destination type of an export never changes.
-    const config = type.withAccessOf(written, type.parseConfig(newest.config, settings));
+    const config = type.withCredentialsOf(written, type.parseConfig(newest.config, settings));
     return type.open(config, { settings: withoutRetries, onError: () => undefined });
   };
 };

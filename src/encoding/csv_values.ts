@@ -1,6 +1,6 @@
 import { dayLength, timestampLength, writeDate, writeTimestamp } from '../source/timestamp.ts';
 import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
-import { appendFinite, isLineBreak, jsonTextAt, uuidLength, writeUuid } from './text_values.ts';
+import { appendFinite, isLineBreak, jsonTextStart, uuidLength, writeUuid } from './text_values.ts';
 import type { AppendValue } from './text_format.ts';
 
 const quote = 0x22;
@@ -22,7 +22,7 @@ export const appendText: AppendValue = (target, block, start, end) => {
 
 /** Appends JSON as text, without line breaks between tokens. */
 export const appendJson: AppendValue = (target, block, start, end) => {
-  const from = jsonTextAt(block, start);
+  const from = jsonTextStart(block, start);
   if (isPlain(block, from, end)) appendBytes(target, block, from, end);
   else appendQuoted(target, block, from, end, from === start);
   return true;

@@ -48,7 +48,7 @@ export interface FixedBytes {
 }
 
 /** Prepares bytes that are appended often. */
-export function fixedBytes(bytes: Buffer): FixedBytes {
+export function prepareFixedBytes(bytes: Buffer): FixedBytes {
   const padded = Buffer.alloc(Math.ceil(bytes.length / 4) * 4);
   bytes.copy(padded);
   const words = Int32Array.from({ length: padded.length / 4 }, (_, index) => padded.readInt32LE(index * 4));

@@ -9,7 +9,7 @@ const millisecondsTo2000 = Date.UTC(2000, 0, 1);
  * Formats any binary timestamp (microseconds since 2000-01-01 UTC, int64) as PostgreSQL prints it in UTC: `infinity`,
  * `10000-01-01 00:00:00+00`, `0001-12-31 00:00:00.5+00 BC`.
  */
-export function postgresqlTimeText(block: Buffer, at: number): string {
+export function formatPostgresqlTime(block: Buffer, at: number): string {
   const time = block.readBigInt64BE(at);
   if (time === infinity) return 'infinity';
   if (time === -infinity - 1n) return '-infinity';

@@ -4,7 +4,7 @@ import type { RejectedRow } from './encoder.ts';
 import { createGrowingBuffer } from './growing_buffer.ts';
 import { jsonLines } from './json_lines.ts';
 import { appendText } from './json_values.ts';
-import { postgresqlTimeText } from './postgresql_time.ts';
+import { formatPostgresqlTime } from './postgresql_time.ts';
 import { rowIdOf, type Rows } from './rows.ts';
 import type { AppendValue, TextFormat } from './text_format.ts';
 import { appendRows } from './text_rows.ts';
@@ -22,7 +22,7 @@ const appendAnyDate: AppendValue = (target, block, start, end) => {
 /** Appends a time as in JSON lines, or as PostgreSQL prints it outside the years 0001 to 9999. */
 const appendAnyTime: AppendValue = (target, block, start, end) => {
   if (jsonLines.append.timestamp(target, block, start, end)) return true;
-  const text = Buffer.from(postgresqlTimeText(block, start));
+  const text = Buffer.from(formatPostgresqlTime(block, start));
   return appendText(target, text, 0, text.length);
 };
 

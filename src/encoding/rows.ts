@@ -1,4 +1,4 @@
-import { fieldOf, uuidText } from '../source/sort_key.ts';
+import { fieldOf, formatUuid } from '../source/sort_key.ts';
 import type { ExportedColumn } from '../source/source.ts';
 
 /** Consecutive rows of a block (see `RowBlock`). */
@@ -21,5 +21,5 @@ export function rowIdOf({ block, columns }: Pick<Rows, 'block' | 'columns'>, row
   if (position === undefined) return '(unnamed)';
   const { start, end } = fieldOf(block, rowAt, position);
   if (end < start) return '(unnamed)';
-  return columns[position]?.type === 'uuid' ? uuidText(block, start) : block.toString('utf8', start, end);
+  return columns[position]?.type === 'uuid' ? formatUuid(block, start) : block.toString('utf8', start, end);
 }

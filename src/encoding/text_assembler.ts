@@ -1,6 +1,6 @@
 import type { EncodedBlock, EncoderState, FileAssembly } from './encoder.ts';
 import type { ConcatenableCompression } from './concatenable_compression.ts';
-import { emptyText, joinTexts, textStateOf, parseTextState, type TextState } from './text_state.ts';
+import { emptyText, concatenateStates, textStateOf, parseTextState, type TextState } from './text_state.ts';
 
 /** Joins blocks of text that were compressed separately. @param fileHeader the text before the first row */
 export function assembleText(
@@ -8,13 +8,13 @@ export function assembleText(
   fileHeader: Buffer,
   resumed: readonly EncoderState[],
 ): FileAssembly {
-  let whole = resumed.map(parseTextState).reduce(joinTexts, emptyText);
+  let whole = resumed.map(parseTextState).reduce(concatenateStates, emptyText);
   let pending = emptyText;
   let started = resumed.length > 0;
 
   const add = (state: TextState): void => {
-    whole = joinTexts(whole, state);
-    pending = joinTexts(pending, state);
+    whole = concatenateStates(whole, state);
+    pending = concatenateStates(pending, state);
   };
   /** The compressed file header, before the first block only. */
   const start = (): Buffer[] => {

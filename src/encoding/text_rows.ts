@@ -1,6 +1,6 @@
 import { fileColumns, type ColumnType } from '../source/source.ts';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
-import { appendFixed, fixedBytes, type GrowingBuffer } from './growing_buffer.ts';
+import { appendFixed, prepareFixedBytes, type GrowingBuffer } from './growing_buffer.ts';
 import { MalformedBlock } from './unencodable_row.ts';
 import type { Rows } from './rows.ts';
 import type { TextFormat } from './text_format.ts';
@@ -35,12 +35,12 @@ export function appendRows(
   const prefixes = format.prefixes(visible);
   const fields = columns.map((column) => ({
     name: column.name,
-    prefix: fixedBytes(prefixes[visible.indexOf(column)] ?? Buffer.alloc(0)),
+    prefix: prepareFixedBytes(prefixes[visible.indexOf(column)] ?? Buffer.alloc(0)),
     size: sizes[column.type],
     append: column.hidden ? null : format.append[column.type],
   }));
-  const nullText = fixedBytes(format.nullText);
-  const rowEnd = fixedBytes(format.rowEnd);
+  const nullText = prepareFixedBytes(format.nullText);
+  const rowEnd = prepareFixedBytes(format.rowEnd);
   let tuples = 0;
   let appended = 0;
   let at = 0;

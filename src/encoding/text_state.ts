@@ -15,7 +15,7 @@ export const emptyText: TextState = { crc32: 0, length: 0 };
 export const textStateOf = (text: Buffer): TextState => ({ crc32: crc32(text), length: text.length });
 
 /** The state of two concatenated sections. */
-export const joinTexts = (first: TextState, second: TextState): TextState => ({
+export const concatenateStates = (first: TextState, second: TextState): TextState => ({
   crc32: combineCrc32(first.crc32, second.crc32, second.length),
   length: first.length + second.length,
 });

@@ -54,7 +54,7 @@ export function writeUuid(target: DataView, at: number, source: Buffer, start: n
 }
 
 /** The start of the text of a JSON value. Binary jsonb starts with a version byte, with which no JSON text starts. */
-export const jsonTextAt = (block: Buffer, start: number): number =>
+export const jsonTextStart = (block: Buffer, start: number): number =>
   block[start] === jsonbVersion ? start + 1 : start;
 
 /** Whether a byte is LF or CR. */
@@ -65,7 +65,7 @@ export const isLineBreak = (byte: number): boolean => byte === lineFeed || byte 
  * of a `json` column are removed: strings cannot contain them, so they only separate tokens.
  */
 export const appendJson: AppendValue = (target, block, start, end) => {
-  let from = jsonTextAt(block, start);
+  let from = jsonTextStart(block, start);
   // PostgreSQL prints jsonb without line breaks.
   if (from === start)
     for (let at = start; at < end; at += 1)

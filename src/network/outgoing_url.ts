@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { isBlockedAddress, type AllowedPrivate } from './private_addresses.ts';
+import { isBlockedAddress, type AllowedPrivateAddresses } from './private_addresses.ts';
 
 /** The reason for rejecting a private address, to follow "… is not allowed: ". */
 export const privateAddressProblem =
@@ -10,7 +10,7 @@ export const privateAddressProblem =
  * Returns why exportd does not send requests to a URL, to follow "… is not allowed: "; null if it is allowed. Host
  * names are resolved later, when connecting.
  */
-export function outgoingUrlProblem(given: string, allowed: AllowedPrivate): string | null {
+export function outgoingUrlProblem(given: string, allowed: AllowedPrivateAddresses): string | null {
   if (!URL.canParse(given) || /[\s\p{C}\\]/u.test(given)) return 'it is not a valid URL';
   const url = new URL(given);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'it must start with https:// or http://';
@@ -25,8 +25,8 @@ export function outgoingUrlProblem(given: string, allowed: AllowedPrivate): stri
  * resolve to a private address later.
  * @param createError creates the error to reject with
  */
-export const guardedLookup =
-  (allowed: AllowedPrivate, createError: () => Error): LookupFunction =>
+export const publicAddressLookup =
+  (allowed: AllowedPrivateAddresses, createError: () => Error): LookupFunction =>
   (host, options, callback) => {
     lookup(host, options, (error, address, family) => {
       const found = Array.isArray(address) ? address.map((entry) => entry.address) : [address];

@@ -45,10 +45,10 @@ const loopback = addresses([['127.0.0.0', 8]], 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
 /** Which private addresses exportd may connect to: all, none, or loopback addresses only. */
-export type AllowedPrivate = boolean | 'loopback';
+export type AllowedPrivateAddresses = boolean | 'loopback';
 
 /** Whether exportd does not connect to an address. Host names are never blocked here, but resolved first. */
-export const isBlockedAddress = (address: string, allowed: AllowedPrivate): boolean =>
+export const isBlockedAddress = (address: string, allowed: AllowedPrivateAddresses): boolean =>
   allowed !== true && isPrivateAddress(address) && !(allowed === 'loopback' && isLoopbackAddress(address));
 
 function isLoopbackAddress(address: string): boolean {

@@ -55,7 +55,7 @@ export type ColumnTypes = ReadonlyMap<string, string>;
 type Connection = Pick<pg.ClientBase, 'query'>;
 
 /** Reads the columns of relations from the catalog with one statement. Relations that do not exist are left out. */
-export async function columnTypesOfPresent(
+export async function columnTypesOfExisting(
   connection: Connection,
   relations: readonly string[],
 ): Promise<ReadonlyMap<string, ColumnTypes>> {
@@ -71,10 +71,10 @@ export async function columnTypesOfPresent(
 
 /** Reads the columns of a relation. @throws RelationNotFound */
 export const columnTypesOf = async (connection: Connection, relation: string): Promise<ColumnTypes> =>
-  presentColumns(await columnTypesOfPresent(connection, [relation]), relation);
+  requireColumns(await columnTypesOfExisting(connection, [relation]), relation);
 
 /** Returns the columns of a relation from those read before. @throws RelationNotFound */
-export function presentColumns(present: ReadonlyMap<string, ColumnTypes>, relation: string): ColumnTypes {
+export function requireColumns(present: ReadonlyMap<string, ColumnTypes>, relation: string): ColumnTypes {
   const columns = present.get(relation);
   if (!columns)
     throw new RelationNotFound(

@@ -49,4 +49,4 @@ export interface RowSelection {
 }
 
 /** Selects all rows. */
-export const everyRow: RowSelection = { include_events: [], exclude_events: [], filters: [] };
+export const allRows: RowSelection = { include_events: [], exclude_events: [], filters: [] };

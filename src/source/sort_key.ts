@@ -1,6 +1,6 @@
 import type { SortKey } from '../domain/run.ts';
 import type { ModelQuery } from './model_query.ts';
-import { timestampText } from './timestamp.ts';
+import { formatTimestamp } from './timestamp.ts';
 
 /** The byte range of a field in a block. */
 export interface Field {
@@ -28,8 +28,8 @@ export function sortKeyAt(block: Buffer, tupleAt: number, { columns, key }: Mode
   const idName = columns[key.id]?.name ?? 'id';
   if (id.end < id.start) throw new MissingSortKey(`A row of the source has no ${idName}.`);
   const idText =
-    columns[key.id]?.type === 'uuid' ? uuidText(block, id.start) : block.toString('utf8', id.start, id.end);
-  const inserted_at = time.end < time.start ? undefined : timestampText(block, time.start);
+    columns[key.id]?.type === 'uuid' ? formatUuid(block, id.start) : block.toString('utf8', id.start, id.end);
+  const inserted_at = time.end < time.start ? undefined : formatTimestamp(block, time.start);
   if (inserted_at === undefined)
     throw new MissingSortKey(`The row with ${idName} ${idText} has no valid insertion time.`);
   return { inserted_at, id: idText };
@@ -59,7 +59,7 @@ export function sameKey(
 }
 
 /** Formats the binary uuid at `at`. */
-export function uuidText(source: Buffer, at: number): string {
+export function formatUuid(source: Buffer, at: number): string {
   const text = source.toString('hex', at, at + 16);
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;
 }

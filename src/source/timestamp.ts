@@ -71,7 +71,7 @@ export function writeDate(target: Uint8Array, at: number, day: number): boolean 
 }
 
 /** Formats a binary timestamp as a string; undefined where `writeTimestamp` returns false. */
-export function timestampText(source: Buffer, from: number): string | undefined {
+export function formatTimestamp(source: Buffer, from: number): string | undefined {
   const text = Buffer.allocUnsafe(timestampLength);
   return writeTimestamp(text, 0, source, from) ? text.toString('latin1') : undefined;
 }

@@ -2,7 +2,7 @@ import type { DataInterval } from '../domain/intervals.ts';
 import { checkManifest } from './check_manifest.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
-import { readManifest, type FoundManifest, type NamedInterval } from './manifests.ts';
+import { readManifest, type LoadedManifest, type IntervalManifests } from './manifests.ts';
 import { createFindingCollector } from './finding_collector.ts';
 import type { Finding, Note } from './report.ts';
 
@@ -23,7 +23,10 @@ export interface IntervalCheck {
  * Checks the manifest of an interval. If there are problems and the manifest has been replaced meanwhile, they may
  * concern the files of the old one, so the interval is checked again.
  */
-export async function checkInterval(context: CheckContext, interval: NamedInterval): Promise<IntervalCheck> {
+export async function checkInterval(
+  context: CheckContext,
+  interval: IntervalManifests,
+): Promise<IntervalCheck> {
   for (let round = 1; ; round += 1) {
     const { current, findings, notes } = await chooseManifest(context, interval);
     if (!current) return { interval, check: null, findings, notes };
@@ -34,16 +37,16 @@ export async function checkInterval(context: CheckContext, interval: NamedInterv
   }
 }
 
-const isReplaced = async ({ signal }: CheckContext, found: FoundManifest): Promise<boolean> =>
+const isReplaced = async ({ signal }: CheckContext, found: LoadedManifest): Promise<boolean> =>
   (await readManifest(found, signal))?.text !== found.text;
 
 /** Reads the manifests of an interval. The highest generation wins. */
 async function chooseManifest(
   { definition, signal }: CheckContext,
-  interval: NamedInterval,
-): Promise<{ current: FoundManifest | null; findings: readonly Finding[]; notes: readonly Note[] }> {
+  interval: IntervalManifests,
+): Promise<{ current: LoadedManifest | null; findings: readonly Finding[]; notes: readonly Note[] }> {
   const collector = createFindingCollector(interval, '');
-  const manifests: FoundManifest[] = [];
+  const manifests: LoadedManifest[] = [];
   for (const name of interval.names) {
     const read = await readManifest(name, signal);
     if (!read) continue;

@@ -1,13 +1,13 @@
 import type { Manifest } from '../destination/manifest.ts';
 import { checkedRows, type FileReadContext } from './checked_files.ts';
-import { differences } from './compare_rows.ts';
+import { keyedDifferences } from './compare_rows.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { checkUnkeyed } from './check_unkeyed.ts';
 import { observeRows } from './observe_rows.ts';
 import { extensionsOf } from './files/read_rows.ts';
 import { createEventClassifier, createPersonClassifier } from './difference_classifier.ts';
 import { checkSums } from './manifest_sums.ts';
-import type { FoundManifest } from './manifests.ts';
+import type { LoadedManifest } from './manifests.ts';
 import { readRejectedRows } from './rejected_rows.ts';
 import { createRepeatedIds, type RepeatedIds } from './repeated_ids.ts';
 import { inOrder, OutOfOrder, sorted, maxSortableRows, within } from './row_order.ts';
@@ -19,7 +19,7 @@ import { createFindingCollector, type FindingCollector } from './finding_collect
 const maxMisplacedRows = 10_000;
 
 /** Checks a manifest: its sums, its files, and their rows against the source. */
-export async function checkManifest(context: CheckContext, found: FoundManifest): Promise<ManifestCheck> {
+export async function checkManifest(context: CheckContext, found: LoadedManifest): Promise<ManifestCheck> {
   try {
     return await checkRows(context, found, false);
   } catch (error) {
@@ -33,7 +33,7 @@ const idColumnOf = ({ model }: Manifest): string => (model === 'events' ? 'uuid'
 
 async function checkRows(
   context: CheckContext,
-  found: FoundManifest,
+  found: LoadedManifest,
   disordered: boolean,
 ): Promise<ManifestCheck> {
   const { source, deep, signal } = context;
@@ -65,7 +65,7 @@ async function checkRows(
     : createEventClassifier(collector, rejected);
   if (disordered) collector.add('file_order', name, 'The rows of its files are not sorted by their keys.');
   try {
-    for await (const difference of differences(fileRows, sourceRows, {
+    for await (const difference of keyedDifferences(fileRows, sourceRows, {
       columns: shape.columns,
       jsonNullIsNull: manifest.files.some(({ key }) => extensionsOf(key).format === 'jsonl'),
     }))

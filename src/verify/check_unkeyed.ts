@@ -4,7 +4,7 @@ import { checkedRows, type FileReadContext } from './checked_files.ts';
 import { unkeyedDifferences } from './compare_unkeyed.ts';
 import { extensionsOf } from './files/read_rows.ts';
 import { createEventClassifier } from './difference_classifier.ts';
-import type { FoundManifest } from './manifests.ts';
+import type { LoadedManifest } from './manifests.ts';
 import type { RejectedRows } from './rejected_rows.ts';
 import { OutOfOrder, maxSortableRows } from './row_order.ts';
 import type { RowShape, VerifiedRow } from './row.ts';
@@ -12,7 +12,7 @@ import { observeRows } from './observe_rows.ts';
 
 /** A manifest whose files contain the columns of an export's query, without the key of the rows. */
 export interface UnkeyedManifest {
-  readonly found: FoundManifest;
+  readonly found: LoadedManifest;
   readonly range: RowRange;
   readonly reading: FileReadContext;
   readonly shape: RowShape;

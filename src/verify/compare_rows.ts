@@ -17,7 +17,7 @@ export interface CompareOptions {
  * Compares rows of files with those of the source. Both are sorted by key, so memory holds only the rows of one key
  * at a time. A key may occur several times on both sides.
  */
-export async function* differences(
+export async function* keyedDifferences(
   fileRows: AsyncIterable<VerifiedRow>,
   sourceRows: AsyncIterable<VerifiedRow>,
   options: CompareOptions,

@@ -60,6 +60,6 @@ const earlier = (one: string, other: string): string =>
 const later = (one: string, other: string): string => (milliseconds(one) > milliseconds(other) ? one : other);
 
 /** Whether an interval overlaps `[from, to)`; null is unbounded. */
-export const touches = ({ start, end }: DataInterval, { from, to }: TimeRange): boolean =>
+export const overlaps = ({ start, end }: DataInterval, { from, to }: TimeRange): boolean =>
   (from === null || milliseconds(end) > milliseconds(from)) &&
   (to === null || milliseconds(start) < milliseconds(to));

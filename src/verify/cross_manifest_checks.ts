@@ -4,7 +4,7 @@ import { intervalOf } from './ranges.ts';
 import { rowsInBoth } from './compare_rows.ts';
 import { coverageOf } from './coverage.ts';
 import type { Finding } from './report.ts';
-import { inOrder, microsecondText, sorted, within } from './row_order.ts';
+import { inOrder, formatMicroseconds, sorted, within } from './row_order.ts';
 import type { VerifiedRow } from './row.ts';
 import { createFindingCollector } from './finding_collector.ts';
 
@@ -101,8 +101,8 @@ function createTargetFinder(
     return {
       check,
       model: check.found.manifest.model,
-      start: microsecondText(start),
-      end: microsecondText(end),
+      start: formatMicroseconds(start),
+      end: formatMicroseconds(end),
     };
   });
   return ({ inserted_at }, from) =>

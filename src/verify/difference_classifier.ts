@@ -40,10 +40,10 @@ export function createPersonClassifier(
 ): DifferenceClassifier {
   let undecided: Difference[] = [];
   const decide = async () => {
-    const differences = undecided;
+    const keyedDifferences = undecided;
     undecided = [];
-    const states = await statesOf([...new Set(differences.map(({ row }) => row.id))]);
-    for (const { kind, row } of differences) {
+    const states = await statesOf([...new Set(keyedDifferences.map(({ row }) => row.id))]);
+    for (const { kind, row } of keyedDifferences) {
       const state = states.get(row.id);
       if (kind === 'unexpected' && state && state.inserted_at >= row.inserted_at) continue;
       // A state that was replaced meanwhile belongs to a later interval now.

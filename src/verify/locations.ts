@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import { readConfig } from '../destination/config_versions.ts';
 import { DestinationError, type DestinationContext } from '../destination/destination.ts';
 import { parseS3Config } from '../destination/s3/config.ts';
-import { constantPart } from '../destination/s3/prefix.ts';
+import { constantPrefix } from '../destination/s3/prefix.ts';
 import { openBucketReader, type BucketReader } from '../destination/s3/bucket_reader.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
@@ -121,6 +121,6 @@ export async function openLocations(
 }
 
 function manifestFolder({ config }: ConfigVersion, { batch_export_id }: ExportDefinition): string {
-  const constant = constantPart(typeof config.prefix === 'string' ? config.prefix : '');
+  const constant = constantPrefix(typeof config.prefix === 'string' ? config.prefix : '');
   return `${constant === '' ? '' : `${constant}/`}_manifests/${batch_export_id}/`;
 }

@@ -1,4 +1,4 @@
-import type { FoundManifest } from './manifests.ts';
+import type { LoadedManifest } from './manifests.ts';
 import type { RangeContext } from './ranges.ts';
 import type { VerifiedRow } from './row.ts';
 import type { SourceRows } from './source_rows.ts';
@@ -13,7 +13,7 @@ export interface CheckContext extends RangeContext {
 
 /** The result of checking a manifest. */
 export interface ManifestCheck {
-  readonly found: FoundManifest;
+  readonly found: LoadedManifest;
   readonly collector: FindingCollector;
   readonly rows: number;
   readonly bytes: number;

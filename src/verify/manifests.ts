@@ -2,12 +2,12 @@ import { buffer } from 'node:stream/consumers';
 import { DestinationError } from '../destination/destination.ts';
 import { parseManifest, type Manifest } from '../destination/manifest.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { touches, type TimeRange } from './coverage.ts';
+import { overlaps, type TimeRange } from './coverage.ts';
 import type { ExportLocation } from './locations.ts';
 import type { Finding, Note } from './report.ts';
 
 /** The location and key of a manifest that has not been read. */
-export interface ManifestName {
+export interface ManifestObject {
   readonly location: ExportLocation;
   readonly key: string;
   /** The full name for messages. */
@@ -15,12 +15,12 @@ export interface ManifestName {
 }
 
 /** An interval and its manifests: one, unless the export was moved. */
-export interface NamedInterval extends DataInterval {
-  readonly names: readonly ManifestName[];
+export interface IntervalManifests extends DataInterval {
+  readonly names: readonly ManifestObject[];
 }
 
 /** A manifest that was read. */
-export interface FoundManifest extends ManifestName {
+export interface LoadedManifest extends ManifestObject {
   readonly manifest: Manifest;
   /** The content, to detect whether it was replaced. */
   readonly text: string;
@@ -28,7 +28,7 @@ export interface FoundManifest extends ManifestName {
 
 /** The content of the manifest folders of an export. */
 export interface Listing {
-  readonly intervals: readonly NamedInterval[];
+  readonly intervals: readonly IntervalManifests[];
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];
 }
@@ -58,7 +58,7 @@ export async function listManifests(
   range: TimeRange,
   signal: AbortSignal,
 ): Promise<Listing> {
-  const intervals = new Map<string, { start: string; end: string; names: ManifestName[] }>();
+  const intervals = new Map<string, { start: string; end: string; names: ManifestObject[] }>();
   const findings: Finding[] = [];
   const notes: Note[] = [];
   for (const location of locations)
@@ -67,8 +67,8 @@ export async function listManifests(
         for await (const key of location.reader.listKeys(folder, signal)) {
           const found = { location, key, name: location.reader.nameOf(key) };
           const interval = intervalOfName(key.slice(folder.length));
-          if (!interval) findings.push(misnamed(found.name, 'its name is not an interval'));
-          else if (touches(interval, range)) {
+          if (!interval) findings.push(misnamedFinding(found.name, 'its name is not an interval'));
+          else if (overlaps(interval, range)) {
             const id = `${interval.start} ${interval.end}`;
             const known = intervals.get(id) ?? { ...interval, names: [] };
             known.names.push(found);
@@ -83,7 +83,7 @@ export async function listManifests(
   return { intervals: [...intervals.values()], findings, notes };
 }
 
-const misnamed = (object: string, reason: string): Finding => ({
+const misnamedFinding = (object: string, reason: string): Finding => ({
   kind: 'manifest_misnamed',
   start: null,
   end: null,
@@ -98,7 +98,7 @@ const misnamed = (object: string, reason: string): Finding => ({
  * exist.
  */
 export async function readManifest(
-  name: ManifestName,
+  name: ManifestObject,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly manifest: Manifest | undefined } | null> {
   const object = await name.location.reader.open(name.key, signal);

@@ -4,7 +4,7 @@ import type { ColumnAccess } from '../source/row_query/model_row.ts';
 import { createSettingsSql } from '../source/row_query/settings_sql.ts';
 import type { RowRange } from '../source/source.ts';
 import { date, json, plain, text, time } from './comparable_values.ts';
-import type { SourceTypes } from './source_types.ts';
+import type { SourceColumnTypes } from './source_column_types.ts';
 
 /** The query of an export, as fragments of the statements that compare rows. */
 export interface QueryColumns {
@@ -21,7 +21,7 @@ export interface QueryColumns {
 export function queryColumns(
   { model, team_id, selection: { query } }: RowRange,
   relations: Relations,
-  types: SourceTypes,
+  types: SourceColumnTypes,
   access: ColumnAccess,
 ): QueryColumns | undefined {
   if (!query) return undefined;

@@ -2,7 +2,7 @@ import type { Manifest } from '../destination/manifest.ts';
 import { selectionOfConfig } from '../destination/row_selections.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowRange } from '../source/source.ts';
-import { everyRow } from '../source/row_selection.ts';
+import { allRows } from '../source/row_selection.ts';
 import type { ExportDefinition, FindVersion } from './locations.ts';
 import type { FindingCollector } from './finding_collector.ts';
 
@@ -50,5 +50,5 @@ export async function currentRange(
 ): Promise<RowRange> {
   const { model, team_id, config_version } = definition;
   const version = await findVersion(config_version);
-  return { model, team_id, interval, selection: version ? selectionOfConfig(version) : everyRow };
+  return { model, team_id, interval, selection: version ? selectionOfConfig(version) : allRows };
 }

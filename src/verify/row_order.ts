@@ -35,7 +35,7 @@ export async function* within(
   interval: DataInterval,
   onMisplacedRow: (row: VerifiedRow) => void,
 ): AsyncGenerator<VerifiedRow> {
-  const [start, end] = [microsecondText(interval.start), microsecondText(interval.end)];
+  const [start, end] = [formatMicroseconds(interval.start), formatMicroseconds(interval.end)];
   for await (const row of rows) {
     if (row.inserted_at >= start && row.inserted_at < end) yield row;
     else onMisplacedRow(row);
@@ -43,4 +43,4 @@ export async function* within(
 }
 
 /** Formats a time as in rows. */
-export const microsecondText = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');
+export const formatMicroseconds = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');

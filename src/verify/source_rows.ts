@@ -7,7 +7,7 @@ import type { ValueDigest } from './value_digest.ts';
 import { CannotVerify } from './report.ts';
 import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
 import { newestStates, statementsFor, type Statement } from './source_statements.ts';
-import type { SourceTypes } from './source_types.ts';
+import type { SourceColumnTypes } from './source_column_types.ts';
 
 /** Rows per page with all values, and with keys only. Long values are digests, so a page has a few MB at most. */
 const defaultPageRows = { deep: 10_000, shallow: 50_000 };
@@ -95,7 +95,7 @@ const readTypes = (
   connections: SourceConnections,
   relations: Relations,
   signal: AbortSignal,
-): Promise<SourceTypes> =>
+): Promise<SourceColumnTypes> =>
   connections.read({}, signal, async ({ connection }) =>
     model === 'persons'
       ? { persons: await columnTypesOf(connection, relations.persons) }

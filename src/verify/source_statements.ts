@@ -4,7 +4,7 @@ import type { RowRange } from '../source/source.ts';
 import { queryColumns } from './query_columns.ts';
 import { json, plain, text, time } from './comparable_values.ts';
 import type { ComparedColumn, RowKey } from './row.ts';
-import type { SourceTypes } from './source_types.ts';
+import type { SourceColumnTypes } from './source_column_types.ts';
 
 /** A statement with its parameters, and settings of its transaction with further values. */
 export interface Statement {
@@ -26,12 +26,16 @@ export interface RangeStatements {
 }
 
 /** Builds the statements for a range, depending on the columns of the relations. @throws UnsupportedSelection */
-export const statementsFor = (range: RowRange, relations: Relations, types: SourceTypes): RangeStatements =>
+export const statementsFor = (
+  range: RowRange,
+  relations: Relations,
+  types: SourceColumnTypes,
+): RangeStatements =>
   range.model === 'events'
     ? eventStatements(range, relations, types)
     : personStatements(range, relations, types);
 
-function eventStatements(range: RowRange, relations: Relations, types: SourceTypes): RangeStatements {
+function eventStatements(range: RowRange, relations: Relations, types: SourceColumnTypes): RangeStatements {
   const { team_id, interval, selection } = range;
   const carriesPerson = types.events?.has('person_properties') ?? false;
   const person = carriesPerson
@@ -121,7 +125,7 @@ export const newestStates = (
   settings: {},
 });
 
-function personStatements(range: RowRange, relations: Relations, types: SourceTypes): RangeStatements {
+function personStatements(range: RowRange, relations: Relations, types: SourceColumnTypes): RangeStatements {
   const { team_id, interval, selection } = range;
   const query = queryColumns(range, relations, types, {
     sql: (name) => stateColumns[name] ?? 'null',

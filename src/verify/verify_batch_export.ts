@@ -5,7 +5,7 @@ import { findOverlaps, findSharedFiles, reportMisplacedRows } from './cross_mani
 import { checkInterval, type IntervalCheck } from './check_interval.ts';
 import type { CheckContext } from './manifest_check.ts';
 import { coverageOf, sortIntervals, type TimeRange } from './coverage.ts';
-import { listManifests, type NamedInterval } from './manifests.ts';
+import { listManifests, type IntervalManifests } from './manifests.ts';
 import {
   createVersionFinder,
   openLocations,
@@ -107,7 +107,7 @@ function timeOf(text: string | undefined): string | null {
 /** Checks intervals concurrently. The results have the order of the intervals. */
 async function checkAll(
   context: CheckContext,
-  intervals: readonly NamedInterval[],
+  intervals: readonly IntervalManifests[],
   onProgress: VerifyOptions['onProgress'],
 ): Promise<IntervalCheck[]> {
   const checks: IntervalCheck[] = [];
@@ -129,7 +129,7 @@ async function findGaps(
   context: CheckContext,
   intervals: readonly IntervalCheck[],
   range: TimeRange,
-  relist: () => Promise<readonly NamedInterval[]>,
+  relist: () => Promise<readonly IntervalManifests[]>,
 ): Promise<Finding[]> {
   const covered = intervals.flatMap(({ check }) => (check ? [intervalOf(check.found.manifest)] : []));
   if (coverageOf(covered, range).gaps.length === 0) return [];

@@ -11,7 +11,7 @@ import {
   type EncodingOptions,
   type FileEncoder,
 } from '../../src/encoding/encoder.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import type { ExportedColumn, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
@@ -62,7 +62,7 @@ async function writeFile(
 ): Promise<{ path: string; columns: readonly ExportedColumn[] }> {
   const columns = source.columns(model);
   const encoder: FileEncoder = pool.fileEncoder(options, columns);
-  const range = { model, team_id, interval, selection: everyRow };
+  const range = { model, team_id, interval, selection: allRows };
   const blocks = await blocksOf(source, range, { blockBytes });
   expect(blocks.length).toBeGreaterThan(1);
   const file = await joinBlocks(encoder, await Promise.all(blocks.map((block) => encoder.encode(block))));

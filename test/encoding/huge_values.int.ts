@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import type { EncodingOptions } from '../../src/encoding/encoder.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import type { ExportedColumn, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
@@ -47,7 +47,7 @@ async function writeFile(
 ): Promise<{ path: string; columns: readonly ExportedColumn[] }> {
   const columns = source.columns('events');
   const encoder = pool.fileEncoder(options, columns);
-  const range = { model: 'events', team_id: 1, interval, selection: everyRow } as const;
+  const range = { model: 'events', team_id: 1, interval, selection: allRows } as const;
   const encoding = (await blocksOf(source, range)).map((block) => encoder.encode(block));
   const file = await joinBlocks(encoder, await Promise.all(encoding));
   const path = join(folder, `events.${encoder.extension.replace(/\.br$/, '')}`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { postgresqlTimeText } from '../../src/encoding/postgresql_time.ts';
+import { formatPostgresqlTime } from '../../src/encoding/postgresql_time.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { int64 } from './copy_block.ts';
 
@@ -25,5 +25,5 @@ it('formats any time like PostgreSQL', async () => {
     [given.map(String)],
   );
   const printed = rows.map(({ text }) => text.replace(' BC+00', '+00 BC'));
-  expect(given.map((time) => postgresqlTimeText(int64(time), 0))).toEqual(printed);
+  expect(given.map((time) => formatPostgresqlTime(int64(time), 0))).toEqual(printed);
 });

@@ -3,7 +3,7 @@ import type { Model } from '../../src/domain/batch_export.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import type { EncodedBlock, EncodingOptions } from '../../src/encoding/encoder.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
-import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
+import { allRows, type RowSelection } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
@@ -56,7 +56,7 @@ afterAll(async () => {
 async function encode(
   model: Model,
   options: EncodingOptions,
-  selection: RowSelection = everyRow,
+  selection: RowSelection = allRows,
 ): Promise<EncodedBlock> {
   const range = { model, team_id: 1, interval, selection };
   const [block, ...others] = await blocksOf(source, range);
@@ -108,7 +108,7 @@ describe.each(formats)('%s', (file_format, badTimes, reason) => {
     const dialect_query = 'select event as uuid, toDate(timestamp) as day from events';
     const query = readRowQuery('events', { dialect_query, timezone: 'UTC', week_start_day: 'sunday' });
     const options = { file_format, compression: null, on_bad_row: 'reject' } as const;
-    const { rows, rejected } = await encode('events', options, { ...everyRow, query });
+    const { rows, rejected } = await encode('events', options, { ...allRows, query });
     // Parquet represents dates of any year.
     const bad = file_format === 'Parquet' ? infinite.slice(0, 2) : badTimes;
     expect(rows).toBe(eventUuids.length - bad.length);

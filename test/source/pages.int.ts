@@ -7,7 +7,7 @@ import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { isConnectionLost } from '../../src/journal/database_errors.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -18,7 +18,7 @@ const range: RowRange = {
   model: 'events',
   team_id: 1,
   interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
-  selection: everyRow,
+  selection: allRows,
 };
 
 let database: TestDatabase;
@@ -186,7 +186,7 @@ describe('pages of events', () => {
     const plan = await inTransaction(database.pool, async (connection) => {
       const query = eventsQuery(relations, await eventColumnTypes(connection, relations), {
         team_id: 1,
-        selection: everyRow,
+        selection: allRows,
       });
       for (const [name, value] of Object.entries(
         statementSettings(query, { ...range, team_id: 4 }, { after }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { statementSettings } from '../../src/source/pages.ts';
@@ -15,7 +15,7 @@ const range: RowRange = {
   model: 'persons',
   team_id: 1,
   interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
-  selection: everyRow,
+  selection: allRows,
 };
 
 let database: TestDatabase;
@@ -142,7 +142,7 @@ describe('pages of persons', () => {
     const plan = await inTransaction(database.pool, async (connection) => {
       const query = personsQuery(relations, await columnTypesOf(connection, relations.persons), {
         team_id: 1,
-        selection: everyRow,
+        selection: allRows,
       });
       for (const [name, value] of Object.entries(
         statementSettings(query, { ...range, team_id: 3 }, { after }),

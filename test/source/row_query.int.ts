@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { toApplicationFailure } from '../../src/failures/application_failures.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
-import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
+import { allRows, type RowSelection } from '../../src/source/row_selection.ts';
 import type { ExportedColumn, RowRange, Source } from '../../src/source/source.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { inTransaction } from '../../src/journal/database.ts';
@@ -67,7 +67,7 @@ const rangeOf = (model: Model, dialect_query: string, more: Partial<RowSelection
   team_id: 1,
   interval,
   selection: {
-    ...everyRow,
+    ...allRows,
     ...more,
     query: readRowQuery(model, { dialect_query, timezone: 'Europe/Berlin', week_start_day: 'monday' }),
   },
@@ -224,7 +224,7 @@ it('fails permanently when a stored query compiles to other columns', async () =
   };
   await fails({ model: 'persons' }, /cannot read persons: .*The table `events` is not available/);
   const fields = query.fields.map((field) => ({ ...field, type: 'bigint' as const }));
-  await fails({ selection: { ...everyRow, query: { ...query, fields } } }, /Save the query again/);
+  await fails({ selection: { ...allRows, query: { ...query, fields } } }, /Save the query again/);
 });
 
 it('binds values with any content', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import type { RowQuery } from '../../src/source/row_query/row_query.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { comparable } from '../dialect/chdb/batches.ts';
 import { functionCases, type FunctionCase } from '../dialect/chdb/function_cases.ts';
@@ -65,7 +65,7 @@ it('exports the same results of functions as queries', async () => {
   expect(exportable.length).toBeGreaterThan(400);
   for (const cases of batches) {
     const query = queryOf(cases.map(({ expression }) => expression));
-    const range = { model: 'events', team_id: 1, interval, selection: { ...everyRow, query } } as const;
+    const range = { model: 'events', team_id: 1, interval, selection: { ...allRows, query } } as const;
     const [block] = await blocksOf(source, range);
     const [row] = block ? rowsOf(block) : [];
     const found = cases.map(({ expression, value }, index) => [expression, shown(row?.[`c${index}`], value)]);

@@ -1,8 +1,8 @@
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
-import { fieldOf, uuidText } from '../../src/source/sort_key.ts';
-import { dayLength, timestampText, writeDate } from '../../src/source/timestamp.ts';
+import { fieldOf, formatUuid } from '../../src/source/sort_key.ts';
+import { dayLength, formatTimestamp, writeDate } from '../../src/source/timestamp.ts';
 import type { ColumnType, KeyBounds, RowBlock, RowRange, Source } from '../../src/source/source.ts';
 
 /** A source with the given settings, durations in milliseconds and sizes in bytes. It has no settle delay by default. */
@@ -54,9 +54,9 @@ export function rowsOf({ block, columns }: RowBlock): Record<string, unknown>[] 
 function valueOf(block: Buffer, type: ColumnType, start: number, end: number): unknown {
   switch (type) {
     case 'uuid':
-      return uuidText(block, start);
+      return formatUuid(block, start);
     case 'timestamp':
-      return timestampText(block, start);
+      return formatTimestamp(block, start);
     case 'text':
       return block.toString('utf8', start, end);
     case 'json':

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { toApplicationFailure } from '../../src/failures/application_failures.ts';
 import {
-  everyRow,
+  allRows,
   type PropertyFilter,
   type PropertyOperator,
   type RowSelection,
@@ -19,7 +19,7 @@ const rangeOf = (selection: Partial<RowSelection>, model: Model = 'events'): Row
   model,
   team_id: 1,
   interval,
-  selection: { ...everyRow, ...selection },
+  selection: { ...allRows, ...selection },
 });
 
 const keys = [
@@ -207,7 +207,7 @@ describe('a selection', () => {
   it('by person properties reads the persons if events do not store them', async () => {
     await fc.assert(
       fc.asyncProperty(filterOf('person'), async (filter) => {
-        const expected = rows.map((row) => isSelected({ ...everyRow, filters: [filter] }, row));
+        const expected = rows.map((row) => isSelected({ ...allRows, filters: [filter] }, row));
         expect(await selectedBy(sources.joined, rangeOf({ filters: [filter] }))).toEqual(positions(expected));
       }),
       { numRuns: randomCases(30) },
@@ -217,7 +217,7 @@ describe('a selection', () => {
   it('of persons uses their properties', async () => {
     await fc.assert(
       fc.asyncProperty(filterOf('person'), async (filter) => {
-        const expected = rows.map((row) => isSelected({ ...everyRow, filters: [filter] }, row));
+        const expected = rows.map((row) => isSelected({ ...allRows, filters: [filter] }, row));
         expect(await selectedBy(sources.jsonb, rangeOf({ filters: [filter] }, 'persons'))).toEqual(
           positions(expected),
         );

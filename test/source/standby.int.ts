@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import type { BarrierState, RowRange, Source } from '../../src/source/source.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
@@ -28,7 +28,7 @@ const rangeTo = (end: string): RowRange => ({
   model: 'events',
   team_id: 1,
   interval: { start: '2000-01-01T00:00:00Z', end },
-  selection: everyRow,
+  selection: allRows,
 });
 
 beforeAll(async () => {

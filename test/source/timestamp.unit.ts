@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { timestampText } from '../../src/source/timestamp.ts';
+import { formatTimestamp } from '../../src/source/timestamp.ts';
 import { int64 } from '../encoding/copy_block.ts';
 import { randomCases } from '../setup/effort.ts';
 
@@ -8,7 +8,7 @@ const epoch = BigInt(Date.UTC(2000, 0, 1));
 const fromMilliseconds = (milliseconds: number, microseconds = 0): Buffer =>
   int64((BigInt(milliseconds) - epoch) * 1000n + BigInt(microseconds));
 
-describe('timestampText', () => {
+describe('formatTimestamp', () => {
   it('agrees with the calendar of Date, to the microsecond, from year 1 to 9999', () => {
     const first = new Date('0001-01-01T00:00:00Z').getTime();
     const last = new Date('9999-12-31T23:59:59.999Z').getTime();
@@ -18,7 +18,7 @@ describe('timestampText', () => {
         fc.nat({ max: 999 }),
         (milliseconds, microseconds) => {
           const date = new Date(milliseconds).toISOString().slice(0, -1);
-          expect(timestampText(fromMilliseconds(milliseconds, microseconds), 0)).toBe(
+          expect(formatTimestamp(fromMilliseconds(milliseconds, microseconds), 0)).toBe(
             `${date}${String(microseconds).padStart(3, '0')}Z`,
           );
         },
@@ -30,14 +30,14 @@ describe('timestampText', () => {
   it('formats the first and last microsecond with a four-digit year', () => {
     const first = fromMilliseconds(new Date('0001-01-01T00:00:00Z').getTime());
     const last = fromMilliseconds(new Date('9999-12-31T23:59:59.999Z').getTime(), 999);
-    expect(timestampText(first, 0)).toBe('0001-01-01T00:00:00.000000Z');
-    expect(timestampText(last, 0)).toBe('9999-12-31T23:59:59.999999Z');
-    expect(timestampText(int64(first.readBigInt64BE() - 1n), 0)).toBeUndefined();
-    expect(timestampText(int64(last.readBigInt64BE() + 1n), 0)).toBeUndefined();
+    expect(formatTimestamp(first, 0)).toBe('0001-01-01T00:00:00.000000Z');
+    expect(formatTimestamp(last, 0)).toBe('9999-12-31T23:59:59.999999Z');
+    expect(formatTimestamp(int64(first.readBigInt64BE() - 1n), 0)).toBeUndefined();
+    expect(formatTimestamp(int64(last.readBigInt64BE() + 1n), 0)).toBeUndefined();
   });
 
   it('rejects infinities', () => {
-    expect(timestampText(int64(2n ** 63n - 1n), 0)).toBeUndefined();
-    expect(timestampText(int64(-(2n ** 63n)), 0)).toBeUndefined();
+    expect(formatTimestamp(int64(2n ** 63n - 1n), 0)).toBeUndefined();
+    expect(formatTimestamp(int64(-(2n ** 63n)), 0)).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { coverageOf, touches } from '../../src/verify/coverage.ts';
+import { coverageOf, overlaps } from '../../src/verify/coverage.ts';
 
 const timeOf = (hour: number): string => new Date(Date.UTC(2026, 0, 1, hour)).toISOString();
 const hoursOf = ({ start, end }: { start: string; end: string }): number[] => {
@@ -45,9 +45,9 @@ describe('the time that intervals cover', () => {
 
   it('touches an overlapping range, not an adjacent one', () => {
     const hour = { start: timeOf(1), end: timeOf(2) };
-    expect(touches(hour, { from: timeOf(2), to: null })).toBe(false);
-    expect(touches(hour, { from: null, to: timeOf(1) })).toBe(false);
-    expect(touches(hour, { from: timeOf(0), to: timeOf(9) })).toBe(true);
-    expect(touches(hour, { from: null, to: null })).toBe(true);
+    expect(overlaps(hour, { from: timeOf(2), to: null })).toBe(false);
+    expect(overlaps(hour, { from: null, to: timeOf(1) })).toBe(false);
+    expect(overlaps(hour, { from: timeOf(0), to: timeOf(9) })).toBe(true);
+    expect(overlaps(hour, { from: null, to: null })).toBe(true);
   });
 });

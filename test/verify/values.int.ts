@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { relationsOf } from '../../src/source/relations.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import type { VerifiedRow } from '../../src/verify/row.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
@@ -147,7 +147,7 @@ describe('pages of the source', () => {
         model,
         team_id: teamId,
         interval: hours[1] ?? { start: '', end: '' },
-        selection: everyRow,
+        selection: allRows,
       };
       const shape = { id: 'id', columns: [{ name: 'distinct_id', type: 'text' }] };
       const found: VerifiedRow[] = [];

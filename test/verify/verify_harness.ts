@@ -6,7 +6,7 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
-import { manifestText, parseManifest, type Manifest } from '../../src/destination/manifest.ts';
+import { formatManifest, parseManifest, type Manifest } from '../../src/destination/manifest.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
@@ -133,7 +133,7 @@ export async function createVerifyHarness(eventsPerHour = 100) {
       return read;
     };
     const putManifest = (changed: Manifest): Promise<void> =>
-      putObject(keyOf(manifestKey(0), changed), Buffer.from(manifestText(changed)));
+      putObject(keyOf(manifestKey(0), changed), Buffer.from(formatManifest(changed)));
     return {
       batchExportId,
       verify: (options) => verify({ batchExportId, ...options }),

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { CommandRejected } from '../../domain/errors.ts';
-import type { AllowedPrivate } from '../../network/private_addresses.ts';
+import type { AllowedPrivateAddresses } from '../../network/private_addresses.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
 import { configAttribute, givenFields, parseFields, rejectField } from '../config_fields.ts';
 import type { DestinationSettings } from '../destination.ts';
 import { rowSelectionFields } from '../row_selection_fields.ts';
 import { endpointProblem } from './endpoint.ts';
-import { fileFormatOf, fileFormats, quoted, type FileFormat } from './formats.ts';
+import { fileFormatOf, fileFormats, formatNames, type FileFormat } from './formats.ts';
 import { keyLengthProblem } from './keys.ts';
 import { prefixProblem } from './prefix.ts';
 
 const oneOf = <Value extends string>(noun: string, plural: string, values: readonly [Value, ...Value[]]) =>
-  z.enum(values, `This ${noun} is not supported. Supported ${plural} are ${quoted(values)}.`);
+  z.enum(values, `This ${noun} is not supported. Supported ${plural} are ${formatNames(values)}.`);
 
 const nonEmpty = (field: string) => z.string().min(1, `The following inputs are empty: ['${field}']`);
 
@@ -103,7 +103,7 @@ function checkPrefix({ prefix }: Fields): void {
   if (problem !== null) throw rejectField('prefix', problem);
 }
 
-function checkEndpoint({ endpoint_url }: Fields, allowed: AllowedPrivate): void {
+function checkEndpoint({ endpoint_url }: Fields, allowed: AllowedPrivateAddresses): void {
   const problem = endpoint_url === null ? null : endpointProblem(endpoint_url, allowed);
   if (problem !== null) throw rejectField('endpoint_url', `The endpoint_url is not allowed: ${problem}.`);
 }

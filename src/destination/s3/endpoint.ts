@@ -1,10 +1,14 @@
 import type { LookupFunction } from 'node:net';
-import { guardedLookup, outgoingUrlProblem, privateAddressProblem } from '../../network/outgoing_url.ts';
-import type { AllowedPrivate } from '../../network/private_addresses.ts';
+import {
+  publicAddressLookup,
+  outgoingUrlProblem,
+  privateAddressProblem,
+} from '../../network/outgoing_url.ts';
+import type { AllowedPrivateAddresses } from '../../network/private_addresses.ts';
 import { DestinationError } from '../destination.ts';
 
 /** Returns why `endpoint` cannot be used, to follow "The endpoint_url is not allowed: "; null if it can. */
-export function endpointProblem(endpoint: string, allowed: AllowedPrivate): string | null {
+export function endpointProblem(endpoint: string, allowed: AllowedPrivateAddresses): string | null {
   const problem = outgoingUrlProblem(endpoint, allowed);
   if (problem !== null && problem !== privateAddressProblem) return problem;
   const { search, hash } = new URL(endpoint);
@@ -12,8 +16,8 @@ export function endpointProblem(endpoint: string, allowed: AllowedPrivate): stri
 }
 
 /** A DNS lookup that rejects private addresses when connecting. */
-export const endpointLookup = (allowed: AllowedPrivate): LookupFunction =>
-  guardedLookup(
+export const endpointLookup = (allowed: AllowedPrivateAddresses): LookupFunction =>
+  publicAddressLookup(
     allowed,
     () =>
       new DestinationError(

@@ -54,7 +54,7 @@ function supported<Format extends FileFormat['file_format']>(
     .some((compression) => compression === given);
   throw rejectField(
     'compression',
-    `${known ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${quoted(names)}.`,
+    `${known ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${formatNames(names)}.`,
   );
 }
 
@@ -67,5 +67,5 @@ export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_ro
 }
 
 /** Formats a list of names: `['gzip', 'zstd']`. */
-export const quoted = (names: readonly string[]): string =>
+export const formatNames = (names: readonly string[]): string =>
   `[${names.map((name) => `'${name}'`).join(', ')}]`;

@@ -3,7 +3,7 @@ import type { Destination, DestinationContext, DestinationType } from '../destin
 import type { TestStep } from '../test_result.ts';
 import { runTestSteps } from '../test_steps.ts';
 import { abortOrphanedUploads, abortUpload } from './abort_uploads.ts';
-import { withAccessOf } from './access.ts';
+import { withCredentialsOf } from './shared_credentials.ts';
 import { bucketTestSteps } from './bucket_test.ts';
 import { defaultFields, parseS3Config, secretFields, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
@@ -12,7 +12,7 @@ import { getManifestObject, putManifestObject } from './manifest_object.ts';
 import { createUpload, isFromUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
 import { keysCollide } from './key_collision.ts';
-import { deleteObject, deleteUnchanged, putSmallObject } from './small_object.ts';
+import { deleteObject, deleteIfUnchanged, putSmallObject } from './small_object.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -25,7 +25,7 @@ export const s3: DestinationType<S3Config> = {
   selectionOf,
   serverOf: ({ endpoint_url }) => (typeof endpoint_url === 'string' ? new URL(endpoint_url).host : ''),
   keysCollide,
-  withAccessOf,
+  withCredentialsOf,
   open: openS3,
   test: testS3,
 };
@@ -56,7 +56,7 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
     putManifest: (key, manifest, signal) =>
       putManifestObject(requests, key, manifest, manifestOptions, signal),
     getManifest: (key, signal) => getManifestObject(requests, key, signal),
-    deleteManifest: (key, { etag }, signal) => deleteUnchanged(requests, key, etag, signal),
+    deleteManifest: (key, { etag }, signal) => deleteIfUnchanged(requests, key, etag, signal),
     isFromUpload: (upload, signal) => isFromUpload(requests, upload, signal),
     close: requests.close,
   };

@@ -1,6 +1,6 @@
 import { models } from '../../domain/batch_export.ts';
 import type { FileIdentity, KeySpec } from '../destination.ts';
-import { constantPart, renderPrefix } from './prefix.ts';
+import { constantPrefix, renderPrefix } from './prefix.ts';
 
 /** S3's limit of the key length in bytes of UTF-8. */
 const maxKeyBytes = 1_024;
@@ -50,11 +50,11 @@ const generationSuffix = (generation: number): string => (generation > 1 ? `-g${
 
 /** The key of an interval's manifest. It does not depend on the variables of the prefix. */
 export const manifestKey = (prefix: string, spec: KeySpec): string =>
-  join(constantPart(prefix), '_manifests', spec.batch_export_id, `${intervalName(spec)}.json`);
+  join(constantPrefix(prefix), '_manifests', spec.batch_export_id, `${intervalName(spec)}.json`);
 
 /** The key of the object that a destination test writes and deletes. */
 export const testKey = (prefix: string, testId: string): string =>
-  join(constantPart(prefix), '_exportd_test', testId);
+  join(constantPrefix(prefix), '_exportd_test', testId);
 
 /** The largest number in a key, for checking key lengths. */
 const maxNumber = 999_999;

@@ -1,6 +1,6 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { DestinationError, type ManifestState } from '../destination.ts';
-import { manifestText, parseManifest, type Manifest } from '../manifest.ts';
+import { formatManifest, parseManifest, type Manifest } from '../manifest.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { conditionalWritesUnsupported } from './conditional_writes.ts';
@@ -41,7 +41,7 @@ export async function putManifestObject(
   options: ObjectOptions,
   signal: AbortSignal,
 ): Promise<{ verified: boolean }> {
-  const text = manifestText(manifest);
+  const text = formatManifest(manifest);
   let last = new DestinationError(
     'ManifestUnverified',
     `The manifest ${key} was written, but its content differs when read back.`,

@@ -42,7 +42,7 @@ export const renderPrefix = (template: string, values: PrefixValues): string =>
     .replace(/\/$/, '');
 
 /** The path segments before the first variable, which are the same for all intervals. */
-export function constantPart(template: string): string {
+export function constantPrefix(template: string): string {
   const segments = template.replace(/\/$/, '').split('/');
   const firstVariable = segments.findIndex((segment) => segment.includes('{'));
   return (firstVariable === -1 ? segments : segments.slice(0, firstVariable)).join('/');

@@ -39,7 +39,7 @@ export async function deleteObject(requests: S3Requests, key: string, signal: Ab
 }
 
 /** Deletes an object if it still has this ETag. Servers without conditional deletes delete any object. */
-export async function deleteUnchanged(
+export async function deleteIfUnchanged(
   requests: S3Requests,
   key: string,
   etag: string | undefined,

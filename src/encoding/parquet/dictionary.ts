@@ -133,12 +133,12 @@ function addValues(
 function hashOf(view: DataView, start: number, end: number): number {
   let hash = end - start;
   let at = start;
-  for (; at + 4 <= end; at += 4) hash = mixed(hash ^ view.getInt32(at));
-  for (; at < end; at += 1) hash = mixed(hash ^ view.getUint8(at));
+  for (; at + 4 <= end; at += 4) hash = mixHash(hash ^ view.getInt32(at));
+  for (; at < end; at += 1) hash = mixHash(hash ^ view.getUint8(at));
   return hash;
 }
 
-function mixed(hash: number): number {
+function mixHash(hash: number): number {
   const product = Math.imul(hash, 0x9e37_79b1);
   return product ^ (product >>> 15);
 }

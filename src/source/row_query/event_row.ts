@@ -4,8 +4,8 @@ import { propertyColumns } from '../../dialect/resolve/tables/property_columns.t
 import { bind, sql, type Sql } from '../../dialect/sql.ts';
 import { scalar } from '../../dialect/types.ts';
 import {
-  notExported,
-  PersonOfRow,
+  notExportable,
+  RowPerson,
   RowColumns,
   type ModelRow,
   type RowColumn,
@@ -31,7 +31,7 @@ const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
 export function createEventRow(statement: Statement, name: string, access: ColumnAccess): ModelRow {
   const row = new RowColumns(columns, access);
   const known = (column: string): Sql => row.column(column)?.sql ?? sql`null`;
-  const person = new PersonOfRow(statement, known('person_id'));
+  const person = new RowPerson(statement, known('person_id'));
 
   /** The properties stored with the event, else the current ones of its person, as in queries. */
   const personProperties = (): Sql => {
@@ -60,12 +60,12 @@ export function createEventRow(statement: Statement, name: string, access: Colum
       return column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalar('string', true));
     if (requested === 'person' || requested === 'poe') return { kind: 'nested', fields: fields };
     if (requested === 'session')
-      return notExported(
+      return notExportable(
         'The field session cannot be exported, because a session changes while its events arrive.',
       );
-    if (requested === 'pdi') return notExported('The field pdi cannot be exported. Use person instead.');
+    if (requested === 'pdi') return notExportable('The field pdi cannot be exported. Use person instead.');
     if (/^group_[0-4]$/.test(requested))
-      return notExported(
+      return notExportable(
         `The field ${requested} cannot be exported, because a group changes after its events. Its key is $${requested}.`,
       );
     return row.column(requested);

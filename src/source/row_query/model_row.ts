@@ -80,7 +80,7 @@ export class RowColumns {
 }
 
 /** The current person of a row. A lateral join finds at most one person, so rows are neither dropped nor duplicated. */
-export class PersonOfRow {
+export class RowPerson {
   readonly #person: TeamRelation;
   readonly #alias: Sql;
   readonly #id: Sql;
@@ -116,7 +116,7 @@ export class PersonOfRow {
 }
 
 /** A field that exists in queries and cannot be exported. */
-export const notExported = (sentence: string): RelationField => ({
+export const notExportable = (sentence: string): RelationField => ({
   kind: 'unsupported',
   summary: sentence,
   suggestion: null,

@@ -1,5 +1,5 @@
 import { sql } from '../../dialect/sql.ts';
-import { notExported, RowColumns, type ModelRow, type RowColumn, type ColumnAccess } from './model_row.ts';
+import { notExportable, RowColumns, type ModelRow, type RowColumn, type ColumnAccess } from './model_row.ts';
 
 const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
   ['team_id', { kind: 'integer' }],
@@ -14,7 +14,7 @@ const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
 ]);
 
 /** Aliases of columns, as in queries. */
-const otherNames: Readonly<Record<string, string>> = { id: 'person_id', version: 'person_version' };
+const columnAliases: Readonly<Record<string, string>> = { id: 'person_id', version: 'person_version' };
 
 /** One row of an export of persons: a distinct id with its person. */
 export function createPersonRow(name: string, access: ColumnAccess): ModelRow {
@@ -23,10 +23,12 @@ export function createPersonRow(name: string, access: ColumnAccess): ModelRow {
     name,
     field: (requested) => {
       if (requested === 'pdi' || requested === 'is_identified')
-        return notExported(`The field ${requested} cannot be exported. Each row has the column distinct_id.`);
-      return row.column(otherNames[requested] ?? requested);
+        return notExportable(
+          `The field ${requested} cannot be exported. Each row has the column distinct_id.`,
+        );
+      return row.column(columnAliases[requested] ?? requested);
     },
-    names: () => [...row.names, ...Object.keys(otherNames)],
+    names: () => [...row.names, ...Object.keys(columnAliases)],
     star: () => row.selectable,
     from: () => sql``,
     wholeColumn: row.wholeColumn,

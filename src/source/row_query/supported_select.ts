@@ -5,7 +5,8 @@ import type { QueryText } from '../../dialect/query_text.ts';
 import { findNodes } from '../../dialect/walk.ts';
 import type { Model } from '../../domain/batch_export.ts';
 
-const rowByRow = 'A batch export reads rows one by one. Its query can only select columns and filter rows.';
+const rowByRowHint =
+  'A batch export reads rows one by one. Its query can only select columns and filter rows.';
 
 /** Functions whose result depends on the clock. */
 const clockFunctions: ReadonlySet<string> = new Set(['now', 'today', 'yesterday', 'current_date']);
@@ -19,7 +20,7 @@ const isSubquery = (node: Node): node is Extract<Expression, { kind: 'subquery' 
  * @throws DialectError for an unsupported clause, at its position
  */
 export function requireRowSelect(query: Query, model: Model, source: QueryText): Select {
-  const reject = (what: string, node: Node, advice: string = rowByRow): never => {
+  const reject = (what: string, node: Node, advice: string = rowByRowHint): never => {
     throw new DialectError(source, `${what} in the query of a batch export.`, {
       start: node.start,
       end: node.end,
@@ -74,7 +75,7 @@ function requireTable(
       return reject(
         'JOIN is not supported',
         from,
-        model === 'events' ? 'Read the properties of the person as person.properties.….' : rowByRow,
+        model === 'events' ? 'Read the properties of the person as person.properties.….' : rowByRowHint,
       );
     case 'derived_table':
       return reject('A subquery is not supported', from, only);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { withAccessOf } from '../../../src/destination/s3/access.ts';
+import { withCredentialsOf } from '../../../src/destination/s3/shared_credentials.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
 import { getManifestObject } from '../../../src/destination/s3/manifest_object.ts';
 import { createUpload, isFromUpload } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
-import { deleteObject, deleteUnchanged, putSmallObject } from '../../../src/destination/s3/small_object.ts';
+import { deleteObject, deleteIfUnchanged, putSmallObject } from '../../../src/destination/s3/small_object.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
 import { configOf, denying, requestsOf, s3Settings, withoutConditionalWrites } from './bucket_requests.ts';
 
@@ -38,9 +38,9 @@ describe('deleting an object', () => {
     if (seen.state !== 'present') throw new Error('The object is not there.');
     await deleteObject(requests, 'b', signal);
     await put('b', 'second');
-    await deleteUnchanged(requests, 'b', seen.etag, signal);
+    await deleteIfUnchanged(requests, 'b', seen.etag, signal);
     expect(await getManifest('b')).toMatchObject({ text: 'second' });
-    await deleteUnchanged(withoutConditionalWrites(requests), 'b', seen.etag, signal);
+    await deleteIfUnchanged(withoutConditionalWrites(requests), 'b', seen.etag, signal);
     expect(await getManifest('b')).toEqual({ state: 'absent' });
   });
 });
@@ -66,7 +66,7 @@ describe('the credentials of a newer config', () => {
       parse({ prefix: 'old', file_format: 'CSV' }),
       parse({ prefix: 'new', aws_access_key_id: 'newer', endpoint_url: `${bucket.endpoint}/` }),
     ];
-    expect(withAccessOf(older, newer)).toMatchObject({
+    expect(withCredentialsOf(older, newer)).toMatchObject({
       prefix: 'old',
       file_format: 'CSV',
       aws_access_key_id: 'newer',
@@ -75,6 +75,6 @@ describe('the credentials of a newer config', () => {
 
   it('are not used for another bucket', () => {
     const [older, newer] = [parse({}), parse({ bucket_name: 'another', aws_access_key_id: 'newer' })];
-    expect(withAccessOf(older, newer)).toBe(older);
+    expect(withCredentialsOf(older, newer)).toBe(older);
   });
 });
