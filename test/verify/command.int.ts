@@ -31,9 +31,9 @@ describe('exportd verify', () => {
     await exported.rewrite(1, (rows) => rows.slice(1));
     const faulty = await verify();
     expect(faulty).toMatchObject({ code: 1, stderr: '' });
-    expect(faulty.stdout).toContain('LOST  2026-01-01T11:00:00Z to 2026-01-01T12:00:00Z');
+    expect(faulty.stdout).toContain('MISSING  2026-01-01T11:00:00Z to 2026-01-01T12:00:00Z');
     expect(faulty.stdout.trimEnd().split('\n').at(-1)).toBe(
-      '3 manifests, 3 files, 59 rows: 1 finding, 1 row lost.',
+      '3 manifests, 3 files, 59 rows: 1 finding, 1 row missing.',
     );
 
     const document = await verify('--json', '--from', '2026-01-01T12:00:00Z');
