@@ -40,7 +40,7 @@ export const sourceOptions = (limits: RunLimits): LocalActivityOptions => ({
   startToCloseTimeout: limits.statement_timeout_ms + 10_000,
   scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
   localRetryThreshold: '5s',
-  retry: retryPolicy(limits),
+  retry: runRetryPolicy(limits),
 });
 
 /** Options of the activities that export and publish rows, on the task queue of the export workers. */
@@ -51,14 +51,12 @@ export const exportOptions = ({ limits, export_task_queue }: RunInput): Activity
   heartbeatTimeout: limits.heartbeat_timeout_ms,
   // The run ends only after the activity has stopped, so it never overlaps with the interval's next run.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-  retry: retryPolicy(limits),
+  retry: runRetryPolicy(limits),
 });
 
-/** Options of a destination test. It limits its own time, and callers rather repeat the request than wait for a retry. */
-export const destinationTestOptions = ({
-  timeout_ms: longest_ms,
-}: DestinationTestInput): LocalActivityOptions => ({
-  startToCloseTimeout: longest_ms,
+/** Options of a destination test. It limits its own time and is not retried: its caller waits and can repeat it. */
+export const destinationTestOptions = ({ timeout_ms }: DestinationTestInput): LocalActivityOptions => ({
+  startToCloseTimeout: timeout_ms,
   retry: { maximumAttempts: 1 },
 });
 
@@ -66,12 +64,9 @@ export const destinationTestOptions = ({
  * Options of one attempt to deliver a notification. The activity fails only when the control database or the worker
  * does. An unreachable receiver is an outcome, and the workflow waits before the next attempt.
  */
-export const deliveryOptions = ({
-  task_queue,
-  timeout_ms: longest_ms,
-}: NotificationInput): ActivityOptions => ({
+export const deliveryOptions = ({ task_queue, timeout_ms }: NotificationInput): ActivityOptions => ({
   taskQueue: task_queue,
-  startToCloseTimeout: longest_ms,
+  startToCloseTimeout: timeout_ms,
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
 });
 
@@ -81,18 +76,18 @@ export const deliveryOptions = ({
  */
 export const queryOptions = ({
   task_queue,
-  timeout_ms: longest_ms,
+  timeout_ms,
   heartbeat_timeout_ms,
 }: BackgroundQueryInput): ActivityOptions => ({
   taskQueue: task_queue,
-  startToCloseTimeout: longest_ms,
+  startToCloseTimeout: timeout_ms,
   heartbeatTimeout: heartbeat_timeout_ms,
   // The workflow ends only after the statement has ended.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s', maximumAttempts: 20 },
 });
 
-const retryPolicy = (limits: RunLimits) => ({
+const runRetryPolicy = (limits: RunLimits) => ({
   initialInterval: limits.retry_initial_ms,
   backoffCoefficient: 2,
   maximumInterval: limits.retry_max_ms,

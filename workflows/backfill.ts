@@ -12,7 +12,7 @@ import type { BackfillActivities } from '../activities/backfill.ts';
 import { isId } from '../src/contract/workflow_ids.ts';
 import type { BackfillInput } from '../src/contract/workflow_inputs.ts';
 import { journalOptions } from './activity_options.ts';
-import { busyRetryMs, maxSleepMs } from './limits.ts';
+import { blockedRunRetryMs, maxSleepMs } from './limits.ts';
 import { searchAttributes } from './search_attributes.ts';
 
 const activities = proxyLocalActivities<BackfillActivities>(journalOptions);
@@ -45,6 +45,6 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
     if (step.ended) return;
     if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
       await continueAsNew<typeof batchExportBackfill>({ backfill_id });
-    await condition(() => woken, step.blocked_runs > 0 ? busyRetryMs : maxSleepMs.backfill);
+    await condition(() => woken, step.blocked_runs > 0 ? blockedRunRetryMs : maxSleepMs.backfill);
   }
 }

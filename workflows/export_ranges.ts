@@ -7,7 +7,7 @@ export type ExportActivities = ReturnType<typeof createExportActivities>;
 /**
  * Exports the ranges of an interval concurrently, on any free workers, until a new count matches the exported rows.
  * The first failure cancels the other ranges and is thrown once all of them have stopped.
- * @returns false when a range has sent as many parts as one execution may and has rows left
+ * @returns false when a range has sent this execution's share of parts and has rows left
  */
 export async function exportRanges(
   data: Pick<ExportActivities, 'exportRange' | 'finishExport'>,

@@ -26,11 +26,11 @@ export interface Inbox {
  * Creates the inbox and starts to receive. A single default handler receives signals of all names: separate handlers
  * would reorder the signals that wait when an execution starts.
  */
-export function createInbox(carried: Pick<ScheduleInput, 'ordinal' | 'signals'>): Inbox {
-  const manualSignals = (carried.signals ?? []).filter(({ input }) => commandIdOf(input) === undefined);
-  const commandSignals = (carried.signals ?? []).filter(({ input }) => commandIdOf(input) !== undefined);
+export function createInbox(previous: Pick<ScheduleInput, 'ordinal' | 'signals'>): Inbox {
+  const manualSignals = (previous.signals ?? []).filter(({ input }) => commandIdOf(input) === undefined);
+  const commandSignals = (previous.signals ?? []).filter(({ input }) => commandIdOf(input) !== undefined);
   // A reset keeps this run id, so the new execution recognises repeated signals.
-  const counter = createSignalCounter(workflowInfo().firstExecutionRunId, carried.ordinal);
+  const counter = createSignalCounter(workflowInfo().firstExecutionRunId, previous.ordinal);
   let commandCount = 0;
   let arrivedCount = 0;
   setDefaultSignalHandler((name, ...inputs) => {

@@ -11,7 +11,7 @@ export const maxConcurrentMaintenanceTasks = 4;
 export const maxSleepMs = { schedule: 3_600_000, backfill: 60_000 } as const;
 
 /** How soon a run is started again whose interval still has an open execution. */
-export const busyRetryMs = 2_000;
+export const blockedRunRetryMs = 2_000;
 
 /** Polls a barrier every tenth of the time waited so far, up to 30 s, which bounds the history. */
 export const barrierPollMs = (requestedMs: number, waitedMs: number): number =>

@@ -60,7 +60,7 @@ const databaseRetryMs = 60_000;
 /** Maximum delay of a failing task, in rounds: an hour at one round per minute. */
 const maxDelayIntervals = 60;
 
-/** Returns the due tasks except the excluded ones; undefined when the query fails with an error that only an operator can fix. */
+/** Returns the due tasks except `excluded`; undefined when the query fails with an error that only an operator can fix. */
 async function findDueTasks(excluded: readonly string[]): Promise<MaintenanceRound | undefined> {
   try {
     return await planner.findDueMaintenance({ excluded });

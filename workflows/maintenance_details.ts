@@ -28,8 +28,8 @@ export function maintenanceDetails(
   const failing = delayed
     .slice(0, maxListedTasks)
     .map(
-      ({ name, failures, retry_at_ms: until_ms, reason }) =>
-        `- ${name} failed ${count(failures, 'time')}, next attempt ${new Date(until_ms).toISOString()}: ${reason}`,
+      ({ name, failures, retry_at_ms, reason }) =>
+        `- ${name} failed ${count(failures, 'time')}, next attempt ${new Date(retry_at_ms).toISOString()}: ${reason}`,
     );
   const rest = delayed.length > maxListedTasks ? [`- and ${delayed.length - maxListedTasks} more`] : [];
   return [`Since the previous round: ${parts.join('; ') || 'nothing to do'}`, ...failing, ...rest].join('\n');

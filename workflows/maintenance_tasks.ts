@@ -36,28 +36,28 @@ export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskR
   const errors: unknown[] = [];
   let waiting: MaintenanceTask[] = [];
   let current: MaintenanceRound | undefined;
-  let takeSummary = emptySummary();
+  let summary = emptySummary();
   let draining = false;
 
   const mustStop = (): boolean => errors.length > 0 || workflowInfo().continueAsNewSuggested;
 
-  const fill = (): void => {
+  const startTasks = (): void => {
     while (current && running.size < maxConcurrentMaintenanceTasks && !draining && !mustStop()) {
       const task = waiting.shift();
       if (!task) return;
       running.add(nameOf(task));
       // Never rejects: errors are collected.
-      void run(task, current).finally(fill);
+      void runTask(task, current).finally(startTasks);
     }
   };
 
-  const run = async (task: MaintenanceTask, round: MaintenanceRound): Promise<void> => {
+  const runTask = async (task: MaintenanceTask, round: MaintenanceRound): Promise<void> => {
     const name = nameOf(task);
     try {
       const { deleted = 0, counted = 0, differing = 0, has_more } = await doTask(taskQueue, round, task);
-      takeSummary.deleted += deleted;
-      takeSummary.counted += counted;
-      takeSummary.differing += differing;
+      summary.deleted += deleted;
+      summary.counted += counted;
+      summary.differing += differing;
       backoff.recordSuccess(name);
       if (has_more) waiting.push(task);
     } catch (error) {
@@ -76,13 +76,13 @@ export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskR
       waiting = round.tasks.toSorted(
         (one, other) => backoff.failureCount(nameOf(one)) - backoff.failureCount(nameOf(other)),
       );
-      fill();
+      startTasks();
     },
     running: () => [...running],
     isIdle: () => running.size === 0 && waiting.length === 0,
     takeSummary: () => {
-      const done = takeSummary;
-      takeSummary = emptySummary();
+      const done = summary;
+      summary = emptySummary();
       return done;
     },
     mustStop,

@@ -84,7 +84,7 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   return undefined;
 }
 
-/** Exports an interval as one range. Returns false when it has sent as many parts as one execution may and rows are left. */
+/** Exports an interval as one range. Returns false when the execution has sent its share of parts and rows are left. */
 async function exportUnsplit(
   data: Pick<ExportActivities, 'exportInterval'>,
   run_id: string,

@@ -13,7 +13,7 @@ import { createInbox } from './inbox.ts';
 import { isScheduleInput, type ScheduleInput } from '../src/contract/workflow_inputs.ts';
 import { journalOptions, remoteJournalOptions } from './activity_options.ts';
 import {
-  busyRetryMs,
+  blockedRunRetryMs,
   commandsPerLocalStep,
   commandsPerRemoteStep,
   floodThreshold,
@@ -79,7 +79,7 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
       });
     const sleepMs = Math.min(
       step.wake_in_ms ?? maxSleepMs.schedule,
-      blocked_runs > 0 ? busyRetryMs : maxSleepMs.schedule,
+      blocked_runs > 0 ? blockedRunRetryMs : maxSleepMs.schedule,
     );
     // Never 0: the clocks of the database and of Temporal differ by milliseconds.
     await condition(() => inbox.hasPending(), Math.max(20, sleepMs));
@@ -88,11 +88,11 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
 
 /** Publishes a step to the Temporal UI. Updates search attributes only on changes, because each update is an event. */
 function createDetailsPublisher(): (step: ScheduleStepOutcome) => void {
-  let shown = '';
+  let published = '';
   return ({ summary, attributes }) => {
     setCurrentDetails(summary);
-    if (attributes === null || JSON.stringify(attributes) === shown) return;
-    shown = JSON.stringify(attributes);
+    if (attributes === null || JSON.stringify(attributes) === published) return;
+    published = JSON.stringify(attributes);
     upsertSearchAttributes([
       { key: searchAttributes.project, value: attributes.project },
       { key: searchAttributes.model, value: attributes.model },

@@ -35,7 +35,7 @@ export function installRuntime(logger: Logger): void {
   Runtime.install({
     logger: temporalLogger(logger),
     telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
-    // The process shuts down by itself: first the workers, then their dependencies.
+    // The process handles signals: it stops the workers first, then their dependencies.
     shutdownSignals: [],
   });
 }
