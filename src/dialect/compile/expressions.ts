@@ -256,7 +256,7 @@ function datePart(operand: Value, unit: string, node: Expression, scope: Scope):
   const make = dateParts[unit];
   if ((type.kind !== 'date' && type.kind !== 'datetime') || make === undefined)
     throw scope.statement.error(
-      `EXTRACT(${unit.toUpperCase()} requires a date or time, found ${nameOfType(type)}.`,
+      `EXTRACT(${unit.toUpperCase()}) requires a date or time, found ${nameOfType(type)}.`,
       node,
     );
   const local =
