@@ -10,8 +10,7 @@ import { isId } from '../src/contract/workflow_ids.ts';
 import type { BackgroundQueryInput } from '../src/contract/workflow_inputs.ts';
 import { journalOptions, queryOptions } from './activity_options.ts';
 
-const { recordBackgroundOutcome: endStoredQuery } =
-  proxyLocalActivities<QueryOutcomeActivities>(journalOptions);
+const { recordBackgroundOutcome } = proxyLocalActivities<QueryOutcomeActivities>(journalOptions);
 
 /**
  * Runs a background query: one activity, retried when its worker is lost. The query, its output and its error stay in
@@ -33,14 +32,14 @@ export async function backgroundQuery(
       'InvalidInput',
     );
   const { execution_id } = input;
-  const { runBackgroundQuery: runStoredQuery } = proxyActivities<QueryActivities>(queryOptions(input));
+  const { runBackgroundQuery } = proxyActivities<QueryActivities>(queryOptions(input));
   try {
-    return { status: await runStoredQuery({ execution_id }) };
+    return { status: await runBackgroundQuery({ execution_id }) };
   } catch (error) {
     // An attempt that fails while it is being cancelled is not retried, whatever the error.
     const cancelled = isCancellation(error) || CancellationScope.current().consideredCancelled;
     const status = cancelled ? 'cancelled' : 'failed';
-    await CancellationScope.nonCancellable(() => endStoredQuery({ execution_id, status }));
+    await CancellationScope.nonCancellable(() => recordBackgroundOutcome({ execution_id, status }));
     throw error;
   }
 }

@@ -31,7 +31,7 @@ it('a query is cancelled even if its attempt fails during the cancellation', asy
     maxHeartbeatThrottleInterval: 200,
     workflowBundle: sharedBundle(),
     activities: {
-      runStoredQuery: () =>
+      runBackgroundQuery: () =>
         withHeartbeats(
           currentActivity(),
           400,
@@ -42,7 +42,7 @@ it('a query is cancelled even if its attempt fails during the cancellation', asy
             throw new Error('The connection was lost.');
           },
         ),
-      endStoredQuery: ({ status }: { status: string }) => Promise.resolve(outcomes.push(status)),
+      recordBackgroundOutcome: ({ status }: { status: string }) => Promise.resolve(outcomes.push(status)),
     },
   });
   const query = { team_id: 1, id: randomUUID(), execution_id: randomUUID() };

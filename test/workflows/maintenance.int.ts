@@ -46,7 +46,7 @@ async function untidyExport(): Promise<string> {
 describe('the maintenance workflow', () => {
   it('is restarted by the reconciler, and continues as new after a bounded number of rounds', async () => {
     const first = await execution();
-    expect(first?.type?.name).toBe('batchExportUpkeep');
+    expect(first?.type?.name).toBe('batchExportMaintenance');
     await waitFor(
       async () => (await execution())?.execution?.runId !== first?.execution?.runId,
       'the next execution',
