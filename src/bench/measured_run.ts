@@ -139,8 +139,8 @@ async function timesOf(
   pool: Pool,
   batchExportId: string,
 ): Promise<{ startedAt: number; completedAt: number }> {
-  const { rows } = await pool.query<{ startedAt: number; completed: number }>(
-    `select extract(epoch from min(recorded_at) filter (where event_type = 'RunExportStarted'))::float8 as began,
+  const { rows } = await pool.query<{ started: number; completed: number }>(
+    `select extract(epoch from min(recorded_at) filter (where event_type = 'RunExportStarted'))::float8 as started,
        extract(epoch from max(recorded_at) filter (where event_type = 'RunCompleted'))::float8 as completed
      from exportd.journal_events where stream_type = 'run'
        and stream_id in (select id from exportd.batch_export_runs where batch_export_id = $1)`,
@@ -148,7 +148,7 @@ async function timesOf(
   );
   const [times] = rows;
   return {
-    startedAt: (times?.startedAt ?? Number.NaN) * 1_000,
+    startedAt: (times?.started ?? Number.NaN) * 1_000,
     completedAt: (times?.completed ?? Number.NaN) * 1_000,
   };
 }

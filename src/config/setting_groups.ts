@@ -47,7 +47,7 @@ const servers = {
 
 const process = {
   EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info').describe(
-    'Minimum level of the log lines on stdout.',
+    'Minimum level of the log lines on stderr.',
   ),
   EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
     'How long run logs and delivered notifications are kept in the database.',

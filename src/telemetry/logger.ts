@@ -3,17 +3,17 @@ import type { Settings } from '../config/settings.ts';
 
 export type { Logger };
 
-/** Members that could hold a secret, wherever they stand in a logged object. */
-const secretMembers = ['aws_access_key_id', 'aws_secret_access_key', 'authorization', 'api_key', 'secrets'];
+/** Fields that could contain a secret, at any of the redacted depths of a logged object. */
+const secretFields = ['aws_access_key_id', 'aws_secret_access_key', 'authorization', 'api_key', 'secrets'];
 
-/** A process's logger: JSON lines on standard error, so that standard output stays free for answers. */
+/** Creates the logger of a process. It writes JSON lines to stderr; stdout is for the output of commands. */
 export function createLogger(name: string, settings: Pick<Settings, 'EXPORTD_LOG_LEVEL'>): Logger {
   return pino(
     {
       name,
       level: settings.EXPORTD_LOG_LEVEL,
       redact: {
-        paths: secretMembers.flatMap((member) => [member, `*.${member}`, `*.*.${member}`, `*.*.*.${member}`]),
+        paths: secretFields.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`]),
         censor: '[secret]',
       },
     },

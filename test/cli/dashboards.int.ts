@@ -93,7 +93,7 @@ describe('exportd dashboard', () => {
       [1, ''],
       [1, ''],
     ]);
-    expect(failures[0].stderr).toMatch(/no project 4711/);
+    expect(failures[0].stderr).toMatch(/project 4711 does not exist/i);
     expect(failures[1].stderr).toMatch(/--name: This field may not be blank/);
   });
 });

@@ -56,7 +56,7 @@ const randomNumber = (random: SeededRandom, purpose: string, limit: number): str
 
 const purchase = (random: SeededRandom): string =>
   jsonFields({
-    revenueQuery: jsonNumber(`5 + ${random.integerBelow(eventNumber, 'revenue', 49_500)} / 100.0`),
+    revenue: jsonNumber(`5 + ${random.integerBelow(eventNumber, 'revenue', 49_500)} / 100.0`),
     currency: random.oneOfJson(eventNumber, 'currency', ['USD', 'EUR', 'GBP']),
     items: `'[' || ${jsonObject({
       sku: jsonString(`'SKU-' || ${random.integerBelow(eventNumber, 'sku', 500)}`),
