@@ -6,6 +6,8 @@ export interface DecidedCommand {
   readonly name: string;
   readonly idempotency_key: string | null;
   readonly status: string;
+  /** Why it was rejected; null if it was not. */
+  readonly code: string | null;
   readonly body: Readonly<Record<string, unknown>>;
   readonly pauses: number;
   readonly backfills: number;
@@ -44,7 +46,7 @@ const backfillCommands = ['backfill', 'retry'];
 /** Compares the commands of an export, in the order of their decision, with a reference model. */
 export function unexpectedOutcomes(commands: readonly DecidedCommand[], paused: boolean): string[] {
   const state = { paused, deleted: false };
-  return commands.flatMap(({ name, status, pauses, backfills, body, id }) => {
+  return commands.flatMap(({ name, status, code, pauses, backfills, body, id }) => {
     let expected: string | undefined;
     let changes = 0;
     if (name === 'pause' || name === 'unpause') {
@@ -62,6 +64,7 @@ export function unexpectedOutcomes(commands: readonly DecidedCommand[], paused: 
     }
     const violations = [
       expected === undefined || expected === status ? '' : `is ${status} instead of ${expected}`,
+      code === 'internal_error' ? 'was rejected because of an unexpected error' : '',
       pauses === changes ? '' : `changed the pause ${pauses} times instead of ${changes}`,
       backfillCommands.includes(name) && backfills !== (status === 'applied' ? 1 : 0)
         ? `is ${status} and started ${backfills} backfills`

@@ -34,6 +34,15 @@ const clientCount = 4;
 const requestsPerClient = 14;
 const minutesLagging = 9;
 const limit = 2;
+/** A complete config, because a change of interval compares it with those of other exports. */
+const config = {
+  bucket_name: 'bucket',
+  region: 'us-east-1',
+  endpoint_url: null,
+  file_format: 'JSONLines',
+  compression: null,
+  on_bad_row: 'fail',
+};
 /** A short retry budget for activities, within which a busy machine may not complete a run. */
 const shortBudgetMs = 1_000;
 /** Whether transient failures have stopped so that everything can end. */
@@ -95,7 +104,7 @@ async function createExports(count: number): Promise<string[]> {
     await stack.pool.query(
       `insert into exportd.destination_configs (batch_export_id, version, destination_type, config)
        values ($1, 1, 'S3', $2)`,
-      [id, { bucket_name: 'bucket', region: 'us-east-1', prefix: id }],
+      [id, { ...config, prefix: id }],
     );
     created.push(id);
   }
@@ -156,7 +165,7 @@ async function readJournal(id: string): Promise<JournalEvent[]> {
 
 async function readCommands(id: string): Promise<DecidedCommand[]> {
   const { rows } = await stack.pool.query<DecidedCommand>(
-    `select id, name, idempotency_key, status, body,
+    `select id, name, idempotency_key, status, body, outcome->>'code' as code,
        (select count(*) from exportd.journal_events where cause = 'command:' || command.id
           and event_type in ('BatchExportPaused', 'BatchExportUnpaused')) as pauses,
        (select count(*) from exportd.journal_events where cause = 'command:' || command.id
