@@ -24,7 +24,7 @@ export type UploadState =
   /** The credentials must not list its parts. */
   | { readonly state: 'not_listable' };
 
-/** An attempt starts its part numbers at a multiple of this, so that people can tell attempts apart. */
+/** An attempt starts its part numbers at a multiple of this, so that people can distinguish attempts. */
 const partNumbersPerAttempt = 1_000;
 
 /**

@@ -179,7 +179,7 @@ describe('SIGKILL of the worker', () => {
       const last = proxy.requests
         .slice(0, requestsBeforeKill)
         .findLast(({ key }) => key.startsWith(`${prefix}/`));
-      expect(last).toMatchObject({ status: 200, completedRuns: true });
+      expect(last).toMatchObject({ status: 200, ended: true });
     },
   );
 

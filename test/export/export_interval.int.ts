@@ -116,7 +116,7 @@ describe('a failing attempt', () => {
     expect(await reader.openUploads()).toEqual([]);
   });
 
-  it('that is a zombie cannot finish beside its successor', async () => {
+  it('cannot finish as a zombie of its successor', async () => {
     const { run_id } = await harness.createRun();
     const reached = Promise.withResolvers<undefined>();
     const resume = Promise.withResolvers<never>();

@@ -21,7 +21,7 @@ import { openJournal } from '../../src/projections/open_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import type { QueryKinds } from '../../src/queries/registry.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createBackfillClient } from '../../src/temporal/clients/backfill_client.ts';
@@ -151,7 +151,7 @@ export async function createControlPlaneHarness(
     policies: createPolicies(settings),
     recorder,
     source: data.source,
-    readSelection: () => Promise.resolve(everyRow),
+    readSelection: () => Promise.resolve(allRows),
     publishEmpty: (runId: string) => behaviour.publishEmpty(runId),
     runs: createRunStarter(client, runSettings),
     schedules: createScheduleClient(client, settings),
