@@ -112,7 +112,7 @@ beforeAll(async () => {
     exports.set(prefix, { id, runId: run.id });
   }
   for (const gate of gates) await gate.reached();
-  delayedRequests = gates.flatMap(({ waiting: held }) => held);
+  delayedRequests = gates.flatMap(({ waiting }) => waiting);
   const pendingRequests = () => proxy.requests.filter(({ ended }) => !ended).length;
   await waitFor(() => pendingRequests() === delayedRequests.length, 'no other request is pending');
   const [first] = stack.workers;

@@ -116,7 +116,7 @@ const agreeingViews = (
   journal: string[],
   more: Partial<RunViews> = {},
 ) => ({
-  shown: status,
+  retrieved: status,
   listed: status,
   journal,
   execution,
@@ -211,7 +211,7 @@ describe('GET, journal, Temporal and S3 agree on a run that is', () => {
     gate.open();
     const ownManifest = title === 'by request' ? { manifests: 1 } : {};
     if (title === 'by request') await nextRunOf(started, id, 'Completed');
-    const deletedViews = title === 'by deleting the export' ? { shown: null, listed: null } : {};
+    const deletedViews = title === 'by deleting the export' ? { retrieved: null, listed: null } : {};
     expect(await finalViewsOf(started, id)).toEqual({ ...cancelled, ...ownManifest, ...deletedViews });
   });
 
