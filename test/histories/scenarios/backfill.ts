@@ -2,13 +2,15 @@ import { ApplicationFailure } from '@temporalio/common';
 import { backfillWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
-import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
+import { readChain, waitUntilIdle, waitUntilStarted, type Scenario } from './scenario.ts';
 
 /** Starts a backfill of a new export. */
 async function startBackfill(stack: ControlPlaneHarness, hours: number) {
   const id = await stack.createExport();
   const { outcome } = await stack.command(id, 'backfill', lastHours(hours));
-  return { id, workflowId: backfillWorkflowId(outcome?.backfill_id ?? '') };
+  const workflowId = backfillWorkflowId(outcome?.backfill_id ?? '');
+  await waitUntilStarted(stack, workflowId);
+  return { id, workflowId };
 }
 
 export const backfillScenarios: readonly Scenario[] = [

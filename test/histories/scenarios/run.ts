@@ -5,7 +5,7 @@ import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../../src/domain/run.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
-import { readChain, waitUntilIdle, waitUntilWaiting, type Scenario } from './scenario.ts';
+import { readChain, waitUntilIdle, waitUntilStarted, waitUntilWaiting, type Scenario } from './scenario.ts';
 
 /** Starts a run of a new export. */
 async function startRun(stack: ControlPlaneHarness) {
@@ -17,6 +17,7 @@ async function startRun(stack: ControlPlaneHarness) {
   }, 'a run');
   if (!run) throw new Error('There is no run.');
   const workflowId = runWorkflowId(run);
+  await waitUntilStarted(stack, workflowId);
   /** Waits for the end of its execution, whatever that is. */
   const waitUntilClosed = async (status: RunStatus) => {
     await stack.waitForRun(id, status);
@@ -73,10 +74,7 @@ export const runScenarios: readonly Scenario[] = [
       openTransaction(stack);
       const { workflowId } = await startRun(stack);
       const handle = stack.client.workflow.getHandle(workflowId);
-      await waitFor(
-        async () => ((await handle.describe().catch(() => undefined))?.historyLength ?? 0) > 20,
-        'some polls of the barrier',
-      );
+      await waitFor(async () => (await handle.describe()).historyLength > 20, 'some polls of the barrier');
       await waitUntilIdle(stack, workflowId);
       await record('run-settling', workflowId);
     },

@@ -13,6 +13,20 @@ export interface Scenario {
   readonly play: (stack: ControlPlaneHarness, record: RecordHistory) => Promise<void>;
 }
 
+/** Waits until a workflow has started: that happens shortly after the command's outcome. */
+export const waitUntilStarted = (stack: ControlPlaneHarness, workflowId: string): Promise<boolean> =>
+  waitFor(
+    () =>
+      stack.client.workflow
+        .getHandle(workflowId)
+        .describe()
+        .then(
+          () => true,
+          () => false,
+        ),
+    `the start of ${workflowId}`,
+  );
+
 /** Waits until a workflow has no task, so that its open history ends at a timer, a signal or an activity. */
 export const waitUntilWaiting = (stack: ControlPlaneHarness, workflowId: string): Promise<boolean> =>
   waitFor(async () => {
