@@ -132,11 +132,9 @@ npx exportd export backfill $ID --start-at ${hourAgo(3).toISOString()} --end-at 
 until npx exportd verify $ID --deep --from ${hourAgo(3).toISOString()} --to ${hourAgo(1).toISOString()}; do sleep 0.5; done
 echo README is done
 wait`;
-    processes = clone.start(withTestAddresses(commands, ports.http ?? 0) + rest, environment);
-    await processes.waitFor(
-      () => processes?.output().includes('README is done') ?? false,
-      'the rows are verified',
-    );
-    expect(processes.output()).toContain(`${clicks} rows`);
+    const shell = clone.start(withTestAddresses(commands, ports.http) + rest, environment);
+    processes = shell;
+    await shell.waitFor(() => shell.output().includes('README is done'), 'the rows are verified');
+    expect(shell.output()).toContain(`${clicks} rows`);
   });
 });
