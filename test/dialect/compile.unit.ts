@@ -136,7 +136,7 @@ describe('limits', () => {
 
 describe('placeholders', () => {
   const ofRows: PlaceholderValue = {
-    kind: 'rows',
+    kind: 'condition',
     conditionOf: ({ table, name }) => parseExpression(`${name}.event = '${table}'`),
   };
 

@@ -14,7 +14,7 @@ export type PlaceholderValue =
   | { readonly kind: 'expression'; readonly expression: Expression }
   | { readonly kind: 'value'; readonly value: JsonValue }
   /** A condition on the table that the enclosing SELECT reads; the SELECT must read one of the supported tables. */
-  | { readonly kind: 'rows'; readonly conditionOf: (table: PlaceholderTable) => Expression }
+  | { readonly kind: 'condition'; readonly conditionOf: (table: PlaceholderTable) => Expression }
   /** The comparison that contains the placeholder becomes true. */
   | { readonly kind: 'unset' };
 
@@ -40,7 +40,7 @@ export function resolvePlaceholders(query: Query, placeholders: Placeholders, qu
     if (value === undefined) throw unresolvedError(node, path, placeholders, queryText);
     if (value.kind === 'expression') return withSpan(value.expression, node);
     if (value.kind === 'value') return literalOf(value.value, node);
-    if (value.kind === 'rows')
+    if (value.kind === 'condition')
       return withSpan(value.conditionOf(tableOf(selects.get(node) ?? null, node, path, queryText)), node);
     const nothing: Node = { kind: 'null', start: node.start, end: node.end };
     unset.add(nothing);

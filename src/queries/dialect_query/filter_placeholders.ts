@@ -26,7 +26,10 @@ export function filterPlaceholders(
   return [
     ['filters.dateRange.from', orUnset(bounds.from)],
     ['filters.dateRange.to', orUnset(bounds.to)],
-    ['filters', { kind: 'rows', conditionOf: (rows) => condition(filters, bounds, rows, context, attr) }],
+    [
+      'filters',
+      { kind: 'condition', conditionOf: (rows) => condition(filters, bounds, rows, context, attr) },
+    ],
   ];
 }
 
