@@ -18,8 +18,8 @@ export async function measureFloor(
     const environment = { ...psqlEnvironment(databaseUrl), COPY: copyBinary };
     return runTimed('psql --no-psqlrc --quiet --command "$COPY" > /dev/null', environment, signal);
   }
-  const [begin, usage] = [performance.now(), process.cpuUsage()];
+  const [startedAt, usage] = [performance.now(), process.cpuUsage()];
   await discardCopy(databaseUrl, copyBinary);
   const { user, system } = process.cpuUsage(usage);
-  return { seconds: (performance.now() - begin) / 1_000, cpu_seconds: (user + system) / 1e6 };
+  return { seconds: (performance.now() - startedAt) / 1_000, cpu_seconds: (user + system) / 1e6 };
 }

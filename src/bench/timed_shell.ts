@@ -23,18 +23,18 @@ export async function runTimed(
   signal: AbortSignal,
 ): Promise<ShellResult> {
   signal.throwIfAborted();
-  const begin = performance.now();
+  const startedAt = performance.now();
   const shell = spawn('bash', ['-o', 'pipefail', '-c', `${script}\nstatus=$?; times >&3; exit $status`], {
     env: environment,
     // A separate process group, to kill all programs of a pipe.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
-  const end = () => {
+  const kill = () => {
     if (shell.pid !== undefined && shell.exitCode === null) process.kill(-shell.pid, 'SIGKILL');
   };
-  signal.addEventListener('abort', end);
-  process.once('exit', end);
+  signal.addEventListener('abort', kill);
+  process.once('exit', kill);
   const [, output, errors, times] = shell.stdio.map(gather);
   try {
     const code = await new Promise<number | null>((resolve, reject) => {
@@ -43,11 +43,11 @@ export async function runTimed(
     });
     signal.throwIfAborted();
     if (code !== 0) throw new ShellFailed((errors?.() ?? '').trim().slice(-500));
-    const seconds = (performance.now() - begin) / 1_000;
+    const seconds = (performance.now() - startedAt) / 1_000;
     return { seconds, cpu_seconds: cpuSecondsIn(times?.() ?? ''), output: output?.() ?? '' };
   } finally {
-    signal.removeEventListener('abort', end);
-    process.off('exit', end);
+    signal.removeEventListener('abort', kill);
+    process.off('exit', kill);
   }
 }
 

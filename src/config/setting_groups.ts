@@ -123,7 +123,7 @@ const source = {
 
 const schedules = {
   EXPORTD_JITTER_LONG: duration('5m').describe(
-    'Maximum delay of scheduled runs, for intervals of an hour or longer. The delay of an export is constant.',
+    'Maximum random delay of a scheduled run, for intervals of an hour or longer. It spreads the load of many exports.',
   ),
   EXPORTD_JITTER_SHORT_FRACTION: fraction(0.2).describe(
     'The same for shorter intervals, as a fraction of the interval.',

@@ -27,10 +27,10 @@ it('creates, changes and lists variables that queries read', async () => {
   expect(changed).toMatchObject({ id: (country as { id: string }).id, name: 'Country', default_value: '10' });
   const listed = await run('list', '--project', String(api.projectId), '--json');
   expect(JSON.parse(listed.stdout)).toEqual([changed, minimum]);
-  const answer = await api.call('POST', 'query', {
+  const response = await api.call('POST', 'query', {
     query: { kind: 'DialectQuery', query: 'select {variables.country}, {variables.minimum}' },
   });
-  expect(answer.body.results).toEqual([['10', 5]]);
+  expect(response.body.results).toEqual([['10', 5]]);
 });
 
 it('prints errors', async () => {

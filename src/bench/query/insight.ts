@@ -20,7 +20,7 @@ export interface Insight {
   query(range: InsightRange): Readonly<Record<string, unknown>>;
   floor(range: InsightRange): FloorStatement;
   /** The part of exportd's result that the statement returns too, as JSON. */
-  actualOf(answer: QueryOutput): unknown;
+  actualOf(output: QueryOutput): unknown;
   /** The same from the rows of the statement, whose values are text. */
   expectedOf(rows: readonly (readonly (string | null)[])[], range: InsightRange): unknown;
 }

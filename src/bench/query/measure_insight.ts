@@ -48,32 +48,32 @@ export async function measureInsight(bench: QueryBench, insight: Insight): Promi
       return (await connection.query<(string | null)[]>(query)).rows;
     });
 
-  let answer: QueryOutput;
+  let output: QueryOutput;
   try {
-    answer = await product();
+    output = await product();
   } catch (error) {
     if (error instanceof QueryError) return { skipped: error.message };
     throw error;
   }
-  const found: unknown = JSON.parse(JSON.stringify(insight.actualOf(answer)));
+  const actual: unknown = JSON.parse(JSON.stringify(insight.actualOf(output)));
   const expected: unknown = JSON.parse(JSON.stringify(insight.expectedOf(await floor(), range)));
-  const agrees = isDeepStrictEqual(found, expected);
+  const agrees = isDeepStrictEqual(actual, expected);
 
   const floors: number[] = [];
   const products: number[] = [];
   for (let number = 0; number < repeat; number += 1) {
     const measureFloor = async () => floors.push((await timed(floor)).ms);
     const measureProduct = async () => products.push((await timed(product)).ms);
-    const inTurn = number % 2 === 0 ? [measureFloor, measureProduct] : [measureProduct, measureFloor];
-    for (const measure of inTurn) await measure();
+    const inOrder = number % 2 === 0 ? [measureFloor, measureProduct] : [measureProduct, measureFloor];
+    for (const measure of inOrder) await measure();
   }
   return {
     floor_ms: statisticsOf(floors),
     product_ms: statisticsOf(products),
     ratio: rounded(medianOf(products.map((ms, index) => ms / (floors[index] ?? Number.NaN)))),
     agrees,
-    difference: agrees ? null : { floor: prefixOf(expected), product: prefixOf(found) },
+    difference: agrees ? null : { floor: jsonPrefix(expected), product: jsonPrefix(actual) },
   };
 }
 
-const prefixOf = (answer: unknown): string => JSON.stringify(answer).slice(0, 300);
+const jsonPrefix = (output: unknown): string => JSON.stringify(output).slice(0, 300);

@@ -49,8 +49,8 @@ const actorsOfMonth: Insight = {
       order by a.events desc, p.id`,
     values: [range.teamId, ...monthOf(range)],
   }),
-  actualOf: (answer) =>
-    rowsOf(answer).map(([person, events]) => {
+  actualOf: (output) =>
+    rowsOf(output).map(([person, events]) => {
       const { id, properties, distinct_ids } = person as Person;
       return [id, properties, distinct_ids, events];
     }),
@@ -88,8 +88,8 @@ const foundEvents: Insight = {
       order by e.timestamp desc, e.uuid`,
     values: [range.teamId, new Date(range.now.getTime() - 7 * dayMs), new Date(range.now.getTime() + 5_000)],
   }),
-  actualOf: (answer) =>
-    rowsOf(answer).map(([event, person]) => {
+  actualOf: (output) =>
+    rowsOf(output).map(([event, person]) => {
       const { uuid, event: name, properties, distinct_id } = event as Readonly<Record<string, unknown>>;
       const { uuid: id, properties: own } = person as Readonly<Record<string, unknown>>;
       return [uuid, name, properties, distinct_id, id, own];
@@ -117,8 +117,8 @@ const searchedPersons: Insight = {
       ) order by p.id limit 100`,
     values: [teamId, '%user-1234%'],
   }),
-  actualOf: (answer) =>
-    rowsOf(answer).map(([person]) => {
+  actualOf: (output) =>
+    rowsOf(output).map(([person]) => {
       const { id, properties, distinct_ids } = person as Person;
       return [id, properties, distinct_ids];
     }),

@@ -10,7 +10,7 @@ interface Line {
 }
 
 const linesOf = ({ results }: QueryOutput): readonly Line[] => results as readonly Line[];
-const dataOf = (answer: QueryOutput): unknown => linesOf(answer).map(({ data }) => data);
+const dataOf = (output: QueryOutput): unknown => linesOf(output).map(({ data }) => data);
 
 const byBrowser: Insight = {
   name: 'Trends: pageviews by browser, 30 days',
@@ -25,8 +25,8 @@ const byBrowser: Insight = {
       from public.events where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 group by 1, 2`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
   }),
-  actualOf: (answer) =>
-    Object.fromEntries(linesOf(answer).map(({ breakdown_value, data }) => [String(breakdown_value), data])),
+  actualOf: (output) =>
+    Object.fromEntries(linesOf(output).map(({ breakdown_value, data }) => [String(breakdown_value), data])),
   expectedOf: (rows, range) => {
     const browsers = [...new Set(rows.map(([browser]) => browser))];
     return Object.fromEntries<readonly number[]>(
