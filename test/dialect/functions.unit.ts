@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { arityOf } from '../../src/dialect/functions/definition.ts';
+import { arityOf } from '../../src/dialect/functions/function_definition.ts';
 import {
   findFunction,
   functionDefinitions,

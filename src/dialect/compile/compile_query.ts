@@ -1,5 +1,5 @@
 import type { Limit, Query } from '../ast.ts';
-import { type ParseLimits } from '../limits.ts';
+import { type ParseLimits } from '../parse_limits.ts';
 import { parseQuery } from '../parser/parse.ts';
 import { printQuery } from '../print/print.ts';
 import { resolvePlaceholders, type Placeholders } from '../resolve/placeholders.ts';
@@ -8,7 +8,7 @@ import { type Project, Statement } from '../resolve/statement.ts';
 import { QueryText } from '../query_text.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
-import { rowBounds } from './limits.ts';
+import { rowBounds } from './limit_clause.ts';
 import { appendTotals } from './totals.ts';
 import { compileAnyQuery, compiler, topScope } from './query_compiler.ts';
 

@@ -3,7 +3,7 @@ import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 import { type Compiler, columnAlias } from './compiler.ts';
-import { isShareOfAllRows, limitedRows, limitSql, integerConstant } from './limits.ts';
+import { isShareOfAllRows, limitedRows, limitSql, integerConstant } from './limit_clause.ts';
 import { sortDirection, sortKey } from './order_items.ts';
 import type { Order, Output } from './select_items.ts';
 

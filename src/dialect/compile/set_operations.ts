@@ -7,7 +7,7 @@ import { commonTypeOf, nameOfType, zoneOf } from '../types.ts';
 import { coerce } from './coerce.ts';
 import { type CompiledColumn, type CompiledQuery, type Compiler, columnAlias } from './compiler.ts';
 import { cteScope, leadingCtes } from './ctes.ts';
-import { limitedRows } from './limits.ts';
+import { limitedRows } from './limit_clause.ts';
 import { sortDirection, sortKey } from './order_items.ts';
 
 /**

@@ -4,7 +4,7 @@ import {
   windowFunction,
   withParameters,
   type FunctionDefinition,
-} from './definition.ts';
+} from './function_definition.ts';
 
 /** Aggregate functions. Each also takes combinators, such as `If` with a condition as its last argument. */
 export const aggregates: readonly FunctionDefinition[] = [

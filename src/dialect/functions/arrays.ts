@@ -1,4 +1,10 @@
-import { higherOrder, unsupported, scalar, type FunctionDefinition, type ValueType } from './definition.ts';
+import {
+  higherOrder,
+  unsupported,
+  scalar,
+  type FunctionDefinition,
+  type ValueType,
+} from './function_definition.ts';
 
 const withLambda = (name: string, returns: ValueType, description: string): FunctionDefinition =>
   higherOrder(name, ['lambda', 'array(T)', 'array(any)...'], returns, description);

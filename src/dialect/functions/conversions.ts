@@ -1,4 +1,4 @@
-import { unsupported, scalar, type FunctionDefinition } from './definition.ts';
+import { unsupported, scalar, type FunctionDefinition } from './function_definition.ts';
 
 /** Type conversions. Those without a suffix return null for unreadable values. */
 export const conversionFunctions: readonly FunctionDefinition[] = [

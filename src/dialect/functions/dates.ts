@@ -1,4 +1,4 @@
-import { scalar, standardScalar, type FunctionDefinition } from './definition.ts';
+import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
 
 const part = (name: string, description: string): FunctionDefinition =>
   scalar(name, ['date_or_datetime', 'string?'], 'integer', description);

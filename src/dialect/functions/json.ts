@@ -1,4 +1,4 @@
-import { scalar, type FunctionDefinition, type ValueType } from './definition.ts';
+import { scalar, type FunctionDefinition, type ValueType } from './function_definition.ts';
 
 /** A path may have any number of keys and indexes. */
 const read = (name: string, returns: ValueType, description: string): FunctionDefinition =>

@@ -1,4 +1,4 @@
-import { scalar, standardScalar, type FunctionDefinition } from './definition.ts';
+import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
 
 const unary = (name: string, description: string): FunctionDefinition =>
   standardScalar(name, ['number'], 'float', description);

@@ -5,7 +5,7 @@ import { type Combinator, combinators, unsupportedCombinators } from './combinat
 import { conditionFunctions } from './conditions.ts';
 import { conversionFunctions } from './conversions.ts';
 import { dateFunctions } from './dates.ts';
-import type { FunctionDefinition } from './definition.ts';
+import type { FunctionDefinition } from './function_definition.ts';
 import { jsonFunctions } from './json.ts';
 import { numberFunctions } from './numbers.ts';
 import { stringFunctions } from './strings.ts';

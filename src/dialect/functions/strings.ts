@@ -1,4 +1,4 @@
-import { scalar, standardScalar, type FunctionDefinition } from './definition.ts';
+import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
 
 const onString = (name: string, description: string, compile?: string): FunctionDefinition =>
   scalar(name, ['string'], 'string', description, compile);

@@ -3,7 +3,7 @@ import type { Node } from '../ast_node.ts';
 import { DialectError } from '../dialect_error.ts';
 import { clauseKeywords } from '../keywords.ts';
 import { tokenize } from '../lexer.ts';
-import type { ParseLimits } from '../limits.ts';
+import type { ParseLimits } from '../parse_limits.ts';
 import { nearestName } from '../nearest_name.ts';
 import { QueryText } from '../query_text.ts';
 import type { Token, TokenKind } from '../tokens.ts';

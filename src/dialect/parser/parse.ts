@@ -1,6 +1,6 @@
 import type { Expression, OrderItem, Query } from '../ast.ts';
 import { nonSelectStatements } from '../keywords.ts';
-import { defaultLimits, type ParseLimits } from '../limits.ts';
+import { defaultLimits, type ParseLimits } from '../parse_limits.ts';
 import { Cursor, type Grammar } from './cursor.ts';
 import { expression } from './expressions.ts';
 import { orderItem } from './order_items.ts';

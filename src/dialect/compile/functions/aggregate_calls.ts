@@ -1,7 +1,7 @@
 import type { Call, Expression, Name, Window } from '../../ast.ts';
 import type { Combinator } from '../../functions/combinators.ts';
-import type { FunctionDefinition, ArgumentType } from '../../functions/definition.ts';
-import { argumentRanges, parameterRanges } from '../../functions/ranges.ts';
+import type { FunctionDefinition, ArgumentType } from '../../functions/function_definition.ts';
+import { argumentRanges, parameterRanges } from '../../functions/integer_ranges.ts';
 import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { mergeTraits, noTraits, type Value } from '../../resolve/value.ts';

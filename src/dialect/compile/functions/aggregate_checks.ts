@@ -1,5 +1,5 @@
 import type { Call } from '../../ast.ts';
-import type { FunctionDefinition } from '../../functions/definition.ts';
+import type { FunctionDefinition } from '../../functions/function_definition.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { mergeTraits, type Value } from '../../resolve/value.ts';

@@ -1,6 +1,6 @@
 import type { Call } from '../../ast.ts';
-import type { FunctionDefinition } from '../../functions/definition.ts';
-import { argumentRanges } from '../../functions/ranges.ts';
+import type { FunctionDefinition } from '../../functions/function_definition.ts';
+import { argumentRanges } from '../../functions/integer_ranges.ts';
 import { findFunction, unsupportedCombinatorHint, suggestFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, mergeTraits, type Value } from '../../resolve/value.ts';

@@ -1,5 +1,5 @@
 import type { Expression } from '../../ast.ts';
-import type { IntegerRange } from '../../functions/ranges.ts';
+import type { IntegerRange } from '../../functions/integer_ranges.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import type { Value } from '../../resolve/value.ts';
 

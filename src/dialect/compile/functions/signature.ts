@@ -1,6 +1,6 @@
 import type { Expression } from '../../ast.ts';
 import type { Node } from '../../ast_node.ts';
-import { arityOf, type FunctionDefinition, type ArgumentType } from '../../functions/definition.ts';
+import { arityOf, type FunctionDefinition, type ArgumentType } from '../../functions/function_definition.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import type { Value } from '../../resolve/value.ts';
 import { sql } from '../../sql.ts';

@@ -3,7 +3,7 @@ import { scalar } from '../../types.ts';
 import { column, type RelationField, type PushdownTarget, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
 import { GroupsRelation } from './groups.ts';
 import { LazyJoins } from './lazy_joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';

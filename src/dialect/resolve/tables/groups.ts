@@ -3,7 +3,7 @@ import { bind, sql, type Sql } from '../../sql.ts';
 import { column, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
 
 const fields: FieldDefinitions = {
   index: { column: 'group_type_index', kind: 'integer' },

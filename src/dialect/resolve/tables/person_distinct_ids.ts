@@ -2,7 +2,7 @@ import { sql, type Sql } from '../../sql.ts';
 import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
 import { LazyJoins } from './lazy_joins.ts';
 import { nestedPerson, PersonsRelation } from './persons.ts';
 

@@ -2,7 +2,7 @@ import { sql, type Sql } from '../../sql.ts';
 import { column, type RelationFields, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
 
 const fields: FieldDefinitions = {
   id: { column: 'id', kind: 'uuid' },

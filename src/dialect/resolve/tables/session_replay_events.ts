@@ -3,7 +3,7 @@ import { column, type Relation } from '../relation.ts';
 import type { SourceRelation } from '../../schema.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starFieldsOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
 import { LazyJoins } from './lazy_joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 

@@ -4,7 +4,7 @@ import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { EventsRelation } from './events.ts';
 import { GroupsRelation } from './groups.ts';
-import { builtInTables, unsupportedTables } from './names.ts';
+import { builtInTables, unsupportedTables } from './table_names.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { PersonsRelation } from './persons.ts';
 import { samplingCondition } from './sampling.ts';
