@@ -1,4 +1,4 @@
-import { deleteTest, storeTest } from '../destination/destination_tests.ts';
+import { deleteDestinationTest, storeDestinationTest } from '../destination/destination_tests.ts';
 import type { SealedConfig } from '../destination/sealed_config.ts';
 import type { TestStep } from '../destination/test_result.ts';
 import type { Pool } from '../journal/database.ts';
@@ -25,7 +25,7 @@ export async function testDestination(
   owner: string,
   sealed: SealedConfig,
 ): Promise<readonly TestStep[]> {
-  const id = await storeTest(pool, owner, sealed);
+  const id = await storeDestinationTest(pool, owner, sealed);
   try {
     const outcome = await destinationTests.test(id).catch((error: unknown): TestOutcome => {
       logger.warn({ err: error, test_id: id }, 'Could not start a destination test.');
@@ -39,6 +39,6 @@ export async function testDestination(
     if (outcome.tested) return outcome.steps;
     throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryLater);
   } finally {
-    await deleteTest(pool, id);
+    await deleteDestinationTest(pool, id);
   }
 }
