@@ -8,9 +8,9 @@ import { createProject } from '../../src/http/accounts.ts';
 import { readQueryProject } from '../../src/queries/project.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
 import { relationsOf } from '../../src/source/relations.ts';
-import { rowsOf } from '../dialect/running.ts';
+import { rowsOf } from '../dialect/rows_of.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 
 const anchor = new Date('2026-11-01T10:20:30Z');
 const ignoreReport = () => undefined;
@@ -117,7 +117,7 @@ describe('the demo data', () => {
 
   it('keeps arriving', async () => {
     const eventGenerator = startEventGenerator(database.url, 3, 5, ignoreReport);
-    await until(async () => {
+    await waitFor(async () => {
       const { rows } = await database.pool.query<{ events: number; ids: number; seconds: number }>(
         `select count(*) as events, count(distinct uuid) as ids,
            count(distinct date_trunc('second', inserted_at)) as seconds from events where team_id = 3`,
