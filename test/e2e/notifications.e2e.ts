@@ -81,7 +81,7 @@ describe('an export whose bucket does not exist', () => {
     expect(lines.filter((line) => / was notified: the run of .* failed\.$/.test(line))).toHaveLength(3);
     expect(lines.filter((line) => line.includes('was paused after'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('recovered with'))).toHaveLength(1);
-    expect(await linesOf(id, 'has%20paused%20itself%3A')).toEqual([
+    expect(await linesOf(id, 'Paused%20the%20batch%20export%3A')).toEqual([
       expect.stringMatching(/last 3 scheduled runs Failed\. Latest error: NoSuchBucket: .*unpause/),
     ]);
   });
