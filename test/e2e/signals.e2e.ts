@@ -63,9 +63,9 @@ describe('signals sent with the temporal command line', () => {
     await signal('no-such-name', '[1, 2, 3]');
     await signal('retry', 'bm9uc2Vuc2U=', ['--input-base64', '--input-meta', 'encoding=binary/plain']);
     await waitFor(async () => {
-      const logs = await stack.call('GET', `/batch_exports/${exportId}/logs/?search=refused`);
+      const logs = await stack.call('GET', `/batch_exports/${exportId}/logs/?search=rejected`);
       return logs.body.count === 4;
-    }, 'four refusals are in the log');
+    }, 'four rejections are in the log');
     expect(await readExport()).toEqual(before);
     await signal('pause', '{}');
     await waitFor(async () => (await readExport()).paused === true, 'the workflow continues');
