@@ -1,8 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Settings } from '../config/settings.ts';
-import { guardedLookup, outgoingUrlProblem, privateAddressProblem } from '../network/outgoing_url.ts';
-import type { AllowedPrivate } from '../network/private_addresses.ts';
+import { publicAddressLookup, outgoingUrlProblem, privateAddressProblem } from '../network/outgoing_url.ts';
+import type { AllowedPrivateAddresses } from '../network/private_addresses.ts';
 import { signedHeaders } from './signature.ts';
 
 /** Result of one attempt to send a message. */
@@ -43,7 +43,7 @@ export async function sendWebhook(
 /** Returns the status code of the response. */
 function post(
   { id, url, secret, body }: Parameters<typeof sendWebhook>[0],
-  allowed: AllowedPrivate,
+  allowed: AllowedPrivateAddresses,
   signal: AbortSignal,
 ): Promise<number> {
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
@@ -58,7 +58,7 @@ function post(
       },
       agent: false,
       signal,
-      lookup: guardedLookup(allowed, () => new ForbiddenAddress(privateAddressProblem)),
+      lookup: publicAddressLookup(allowed, () => new ForbiddenAddress(privateAddressProblem)),
     });
     sent.on('error', reject);
     sent.on('response', (response) => {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '../dialect/schema.ts';
-import { columnTypesOfPresent, presentColumns, type Relations } from '../source/relations.ts';
+import { columnTypesOfExisting, requireColumns, type Relations } from '../source/relations.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 
@@ -31,13 +31,13 @@ export async function readSourceSchema(
   relations: Relations,
   { warehouse_tables, property_definitions }: ProjectTables,
 ): Promise<Schema> {
-  const present = await columnTypesOfPresent(connection, [
+  const present = await columnTypesOfExisting(connection, [
     ...[relations.events, relations.persons, relations.person_distinct_ids],
     ...Object.values(optionalRelations),
   ]);
   const required = (relation: string): SourceRelation => ({
     relation,
-    columns: presentColumns(present, relation),
+    columns: requireColumns(present, relation),
   });
   const optional = (relation: string): SourceRelation | null =>
     present.has(relation) ? required(relation) : null;
