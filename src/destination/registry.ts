@@ -11,7 +11,7 @@ export function destinationTypeOf(name: string): DestinationType {
   if (!found)
     throw new CommandRejected(
       'invalid_input',
-      `"${name}" is not a valid choice. Destinations are: ${destinationTypes.map((type) => type.name).join(', ')}.`,
+      `"${name}" is not a destination type. Valid types: ${destinationTypes.map((type) => type.name).join(', ')}.`,
       'destination__type',
     );
   return found;

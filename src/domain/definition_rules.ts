@@ -32,8 +32,7 @@ export function requireConsistent(
   const max = maxOffsetDay[interval] ?? 0;
   if (offset_day !== 0 && max === 0)
     throw invalidField(`offset_day is not applicable to the interval '${interval}'.`, 'offset_day');
-  if (offset_day > max)
-    throw invalidField(`Ensure this value is less than or equal to ${max}.`, 'offset_day');
+  if (offset_day > max) throw invalidField(`Must be at most ${max}.`, 'offset_day');
   if (start_at !== null && end_at !== null && new Date(start_at) >= new Date(end_at))
     throw 'end_at' in changes
       ? invalidField('`end_at` must be after `start_at`.', 'end_at')

@@ -23,7 +23,7 @@ export async function resumeRange(attempt: ExportAttempt, started: ExistingRun):
   const { upload, files, attempt: ordinal } = rangeAt(attempt, started);
   const hasSameEncoder = started.encoder === null || started.encoder === encoder.identity;
   if (started.generation > 0 && hasSameEncoder) {
-    const point = upload ? await resumeFile(attempt, started, upload) : { run: started, resumed: null };
+    const point = upload ? await resumeAtUpload(attempt, started, upload) : { run: started, resumed: null };
     // The previous attempt may have ended after it created an upload and before it recorded it.
     if (!upload && ordinal > 1) await destination.abortOrphanedUploads(nextKey(attempt, started), signal);
     if (point) return point;
@@ -40,7 +40,7 @@ export async function resumeRange(attempt: ExportAttempt, started: ExistingRun):
 }
 
 /** Undefined when the file has to start over. */
-async function resumeFile(
+async function resumeAtUpload(
   attempt: ExportAttempt,
   started: ExistingRun,
   open: OpenUpload,

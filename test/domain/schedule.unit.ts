@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { intervalContaining, type DataInterval } from '../../src/domain/intervals.ts';
 import { countIntervals } from '../../src/domain/interval_ranges.ts';
 import { dueRanges } from '../../src/domain/due_ranges.ts';
-import { anySchedule } from './schedule_actions.ts';
+import { scheduleArb } from './schedule_actions.ts';
 import { listIntervals } from './list_intervals.ts';
 import { copyOf, type Schedule } from './scheduled_export.ts';
 import { randomCases } from '../setup/effort.ts';
@@ -33,7 +33,7 @@ const endedOf = (schedule: Schedule): DataInterval[] =>
 describe('a schedule after any sequence of actions', () => {
   it('covers each instant since its creation with exactly one run or skipped range', () => {
     fc.assert(
-      fc.property(anySchedule, ({ createSchedule, actions }) => {
+      fc.property(scheduleArb, ({ createSchedule, actions }) => {
         const schedule = createSchedule();
         for (const { run } of actions) run(schedule);
         schedule.unpause(false);
@@ -50,7 +50,7 @@ describe('a schedule after any sequence of actions', () => {
 
   it('never moves the boundaries of an ended interval, which a backfill may have exported', () => {
     fc.assert(
-      fc.property(anySchedule, ({ createSchedule, actions }) => {
+      fc.property(scheduleArb, ({ createSchedule, actions }) => {
         const schedule = createSchedule();
         const ended = new Map<string, DataInterval>();
         for (const { run } of actions) {
@@ -66,7 +66,7 @@ describe('a schedule after any sequence of actions', () => {
 
   it('creates runs oldest first, each of a whole interval', () => {
     fc.assert(
-      fc.property(anySchedule, ({ createSchedule, actions }) => {
+      fc.property(scheduleArb, ({ createSchedule, actions }) => {
         const schedule = createSchedule();
         for (const { run } of actions) run(schedule);
         schedule.catchUp();
@@ -81,7 +81,7 @@ describe('a schedule after any sequence of actions', () => {
 
   it('reports exactly the intervals as due that it then creates runs for', () => {
     fc.assert(
-      fc.property(anySchedule, ({ createSchedule, actions }) => {
+      fc.property(scheduleArb, ({ createSchedule, actions }) => {
         const schedule = createSchedule();
         for (const { run } of actions) {
           run(schedule);
@@ -101,7 +101,7 @@ describe('a schedule after any sequence of actions', () => {
 
   it('is backfilled with exactly the intervals that overlap the range, by the revisions in force', () => {
     fc.assert(
-      fc.property(anySchedule, ({ createSchedule, actions }) => {
+      fc.property(scheduleArb, ({ createSchedule, actions }) => {
         const schedule = createSchedule();
         for (const { run } of actions) run(schedule);
         for (const backfill of schedule.backfills) {
@@ -119,7 +119,7 @@ describe('a schedule after any sequence of actions', () => {
 
   it('applies a new revision immediately, with at most one bridging interval', () => {
     fc.assert(
-      fc.property(anySchedule, anySchedule, ({ createSchedule, actions }, other) => {
+      fc.property(scheduleArb, scheduleArb, ({ createSchedule, actions }, other) => {
         const schedule = createSchedule();
         for (const { run } of actions) run(schedule);
         const before = schedule.live().revisions;

@@ -98,7 +98,7 @@ const action: fc.Arbitrary<ScheduleAction> = fc.oneof(
 );
 
 /** A schedule with any definition, created at any time, and a sequence of actions on it. */
-export const anySchedule: fc.Arbitrary<{
+export const scheduleArb: fc.Arbitrary<{
   readonly createSchedule: () => Schedule;
   readonly actions: readonly ScheduleAction[];
 }> = fc.record({

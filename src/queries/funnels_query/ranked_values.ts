@@ -15,18 +15,18 @@ export function withRanks(
   names: readonly string[],
   measures: readonly string[],
 ): Select {
-  const keptColumns = [...names, '_value'];
+  const columnNames = [...names, '_value'];
   const measured = selectFrom(rows, [
-    ...passThrough(keptColumns),
+    ...passThrough(columnNames),
     ...measures.map((measure, index) => `${measure} over (partition by r._value) as _m${index}`),
   ]);
   const by = measures.map((_, index) => `r._m${index} desc`);
   const ranked = selectFrom(measured, [
-    ...passThrough(keptColumns),
+    ...passThrough(columnNames),
     `dense_rank() over (order by ${[...by, 'r._value'].join(', ')}) as _rank`,
   ]);
   return selectFrom(ranked, [
-    ...passThrough([...keptColumns, '_rank']),
+    ...passThrough([...columnNames, '_rank']),
     `if(r._rank <= ${valueLimit(plan)}, r._value, null) as _shown`,
   ]);
 }

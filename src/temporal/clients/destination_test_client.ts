@@ -29,11 +29,11 @@ export function createDestinationTestClient(
   client: Client,
   settings: ExecutionSettings & Pick<Settings, 'EXPORTD_DESTINATION_TEST_TIMEOUT'>,
 ): DestinationTestClient {
-  const longest_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT + overheadMs;
-  const executionMs = longest_ms + startDelayMs;
+  const timeout_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT + overheadMs;
+  const executionMs = timeout_ms + startDelayMs;
   return {
     test: async (test_id) => {
-      const input: DestinationTestInput = { test_id, timeout_ms: longest_ms };
+      const input: DestinationTestInput = { test_id, timeout_ms };
       const handle = await client.workflow.start(workflowTypes.destinationTest, {
         workflowId: destinationTestWorkflowId(test_id),
         taskQueue: taskQueues(settings).control,

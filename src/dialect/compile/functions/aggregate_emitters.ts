@@ -145,7 +145,7 @@ const group =
   };
 
 /** @throws DialectError unless the level is a constant from 0 to 1 */
-function levelOf(site: AggregateCallSite, index: number): Sql {
+function quantileLevel(site: AggregateCallSite, index: number): Sql {
   const setting = site.parameters[index];
   if (setting === undefined) return sql`0.5::float8`;
   const level = Number(setting.constant ?? NaN);
@@ -160,12 +160,12 @@ function ordered(site: AggregateCallSite, call: Sql): Sql {
 }
 
 const quantile: AggregateEmitter = (site) => {
-  const call = sql`percentile_cont(${levelOf(site, 0)}) within group (order by (${argumentSql(site, 0)})::float8)`;
+  const call = sql`percentile_cont(${quantileLevel(site, 0)}) within group (order by (${argumentSql(site, 0)})::float8)`;
   return withEmptyValue(site, ordered(site, call), scalar('float'), sql`'NaN'::float8`);
 };
 
 const quantiles: AggregateEmitter = (site) => {
-  const levels = commaList(site.parameters.map((_, index) => levelOf(site, index)));
+  const levels = commaList(site.parameters.map((_, index) => quantileLevel(site, index)));
   const call = sql`percentile_cont(array[${levels}]) within group (order by (${argumentSql(site, 0)})::float8)`;
   return {
     sql: sql`coalesce(to_jsonb(${ordered(site, call)}), '[]'::jsonb)`,
