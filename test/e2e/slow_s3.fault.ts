@@ -11,7 +11,7 @@ import { startStack, type RunResponse, type Stack } from './stack.ts';
 import { throttle } from './throttle.ts';
 import { verifyExport } from './verify_export.ts';
 
-/** About 13 MB compressed: three parts. `npm run test:long` sends four times as much. */
+/** About 23 MB compressed: five parts. `npm run test:long` sends four times as much. */
 const rows = 300_000 * Math.min(effort, 4);
 const bytesPerSecond = 700_000;
 /** The upload takes more than twice as long; a machine that stalls for seconds must not fail the test. */
