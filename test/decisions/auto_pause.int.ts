@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 
-let database: TestDatabase;
-let journal: Journal;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  journal = openJournal(database.pool);
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
+const journal = openJournal(database.pool);
 
 const rowsOf = async (statement: string, ...values: unknown[]) =>
   (await database.pool.query<Record<string, unknown>>(statement, values)).rows;

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { advanceSchedule, type ScheduleStep } from '../../src/decisions/advance_schedule.ts';
-import { readCommand, storeCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
+import { readCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
 import type { Journal } from '../../src/journal/journal.ts';
+import { definitionOf } from '../domain/definition.ts';
+import { storeTestCommand } from '../journal/store_test_command.ts';
 import { minuteAgo, minutesBefore } from '../setup/minutes.ts';
 
 /** Policies with minimal delays. */
@@ -18,36 +20,13 @@ export const quickPolicies = (more: Record<string, string> = {}): Policies =>
   );
 
 /** The definition that tests create exports with. */
-export const definition = {
-  name: 'Events every minute',
-  model: 'events',
-  destination_type: 'S3',
-  config_version: 1,
-  interval: 'every 1 minutes',
-  timezone: 'UTC',
-  offset_hour: 0,
-  offset_day: 0,
-  start_at: null,
-  end_at: null,
-  dialect_query: null,
-};
+export const definition = definitionOf({ name: 'Events every minute', interval: 'every 1 minutes' });
 
 /** Stores commands and takes steps of the schedule, like the HTTP API and the workflow. */
 export function createCommander(journal: Journal, policies: Policies, batchExportId: string = randomUUID()) {
   const step = (): Promise<ScheduleStep> => advanceSchedule(journal, policies, batchExportId, []);
-  const store = async (name: CommandName, body: Record<string, unknown> = {}): Promise<string> => {
-    const command = await storeCommand(journal.pool, {
-      id: randomUUID(),
-      batch_export_id: batchExportId,
-      team_id: 1,
-      name,
-      body,
-      fingerprint: '',
-      idempotency_key: null,
-      user_id: null,
-    });
-    return command.id;
-  };
+  const store = (name: CommandName, body?: Record<string, unknown>): Promise<string> =>
+    storeTestCommand(journal.pool, batchExportId, name, body);
   const command = async (
     name: CommandName,
     body: Record<string, unknown> = {},

@@ -1,28 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { attemptOf, GenerationSuperseded, RunEnded, type ExistingRun } from '../../src/domain/run.ts';
-import type { Pool } from '../../src/journal/database.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { minuteBefore } from './simulated_runs.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let journal: Journal;
-let recorder: RunRecorder;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = database.pool;
-  journal = openJournal(pool);
-  recorder = createRunRecorder(journal);
-});
-afterAll(() => database.drop());
+const { pool } = useTestDatabase();
+const journal = openJournal(pool);
+const recorder = createRunRecorder(journal);
 
 interface Row {
   readonly id: string;

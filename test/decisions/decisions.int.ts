@@ -1,26 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
-import type { Pool } from '../../src/journal/database.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let journal: Journal;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = database.pool;
-  journal = openJournal(pool);
-});
-afterAll(() => database.drop());
+const { pool } = useTestDatabase();
+const journal = openJournal(pool);
 
 const runsOf = async (batchExportId: string) =>
   (

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { isIntervalDue } from '../../src/decisions/interval_due.ts';
-import type { Pool } from '../../src/journal/database.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { withinOneMinute } from '../setup/minutes.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let journal: Journal;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = database.pool;
-  journal = openJournal(pool);
-});
-afterAll(() => database.drop());
+const { pool } = useTestDatabase();
+const journal = openJournal(pool);
 
 async function isDueWithSlots(slots: number): Promise<boolean> {
   const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: String(slots) });

@@ -1,11 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { mergeConfig, storeConfig } from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, quickPolicies } from './commander.ts';
 
 const store = {
@@ -13,13 +12,8 @@ const store = {
   settings: { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true },
 };
 
-let database: TestDatabase;
-let journal: Journal;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  journal = openJournal(database.pool);
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
+const journal = openJournal(database.pool);
 
 /** Stores the config of an export that is ready to be created. */
 async function prepare(config: object, more: { definition?: object } = {}) {

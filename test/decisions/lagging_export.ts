@@ -1,8 +1,4 @@
-import {
-  batchExportDecider,
-  type BatchExportDefinition,
-  type BatchExportEvent,
-} from '../../src/domain/batch_export.ts';
+import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import { intervalContaining } from '../../src/domain/intervals.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { definition, minutesAgo } from './commander.ts';
@@ -26,12 +22,11 @@ export async function createLaggingExport(
   minutes: number,
   teamId = 1,
 ): Promise<void> {
-  const minutely = definition as BatchExportDefinition;
-  const revisions = [{ ...minutely, effective_from: null }];
+  const revisions = [{ ...definition, effective_from: null }];
   const { start } = intervalContaining(revisions, new Date(minutesAgo(minutes + 1)));
   await appendLaggingExport(journal, batchExportId, {
     team_id: teamId,
-    definition: minutely,
+    definition,
     scheduled_until: start,
     paused: true,
   });

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import {
   readObsoleteObjects,
@@ -9,26 +9,19 @@ import {
   recordDeletions,
 } from '../../src/decisions/obsolete_objects.ts';
 import { readDueRechecks, recordRecheck } from '../../src/decisions/due_rechecks.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 const hour = 3_600_000;
-let database: TestDatabase;
-let journal: Journal;
-let recorder: RunRecorder;
+const database = useTestDatabase();
+const journal = openJournal(database.pool);
+const recorder = createRunRecorder(journal);
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createSimulatedRuns>;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  journal = openJournal(database.pool);
-  recorder = createRunRecorder(journal);
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
   // All tests share one project.
   commander = createCommander(journal, quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' }));

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { notificationTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, type WebhookFields } from '../../src/notifications/webhooks.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
-let database: TestDatabase;
-let journal: Journal;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  journal = openJournal(database.pool);
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
+const journal = openJournal(database.pool);
 
 const keyRing = createKeyRing(`test:${Buffer.alloc(32).toString('base64')}`);
 async function webhook(fields: Partial<WebhookFields> = {}, teamId = 1) {

@@ -1,25 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { readCommand } from '../../src/journal/commands.ts';
-import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let journal: Journal;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = database.pool;
-  journal = openJournal(pool);
-});
-afterAll(() => database.drop());
+const { pool } = useTestDatabase();
+const journal = openJournal(pool);
 
 const runsOf = async (batchExportId: string) =>
   (

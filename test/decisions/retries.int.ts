@@ -1,26 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { Pool } from '../../src/journal/database.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let journal: Journal;
+const { pool } = useTestDatabase();
+const journal = openJournal(pool);
 const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' });
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = database.pool;
-  journal = openJournal(pool);
-});
-afterAll(() => database.drop());
 
 /** Creates an export with one started run. */
 async function createStartedRun() {

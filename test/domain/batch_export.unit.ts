@@ -13,20 +13,9 @@ import { decideBackfill, decideRetry } from '../../src/domain/backfill_request.t
 import { decideUpdate } from '../../src/domain/batch_export_update.ts';
 import { decideNextInterval } from '../../src/domain/next_interval.ts';
 import { given } from './decider_specification.ts';
+import { definitionOf } from './definition.ts';
 
-const definition: BatchExportDefinition = {
-  name: 'Hourly events',
-  model: 'events',
-  destination_type: 'S3',
-  config_version: 1,
-  interval: 'hour',
-  timezone: 'UTC',
-  offset_hour: 0,
-  offset_day: 0,
-  start_at: null,
-  end_at: null,
-  dialect_query: null,
-};
+const definition = definitionOf({ name: 'Hourly events' });
 const at = (time: string) => new Date(`2026-11-01T${time}Z`);
 const iso = (time: string) => at(time).toISOString();
 const created: BatchExportEvent = {

@@ -18,21 +18,10 @@ import {
 import { decideUpdate } from '../../src/domain/batch_export_update.ts';
 import { intervalContaining, nominalLengthMs, type DataInterval } from '../../src/domain/intervals.ts';
 import { decideNextInterval } from '../../src/domain/next_interval.ts';
+import { definitionOf } from './definition.ts';
 
 /** The definition that tests start from. */
-export const defaultDefinition: BatchExportDefinition = {
-  name: 'Events',
-  model: 'events',
-  destination_type: 'S3',
-  config_version: 1,
-  interval: 'hour',
-  timezone: 'UTC',
-  offset_hour: 0,
-  offset_day: 0,
-  start_at: null,
-  end_at: null,
-  dialect_query: null,
-};
+export const defaultDefinition = definitionOf();
 
 const concurrency = 3;
 const maxIntervals = 20_000;

@@ -1,40 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
-import type { Pool } from '../../src/journal/database.ts';
-import { CauseMismatch, readState, type Journal } from '../../src/journal/journal.ts';
+import { CauseMismatch, readState } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { definitionOf } from '../domain/definition.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { readStream } from './read_stream.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let journal: Journal;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = database.pool;
-  journal = openJournal(pool);
-});
-afterAll(() => database.drop());
+const { pool } = useTestDatabase();
+const journal = openJournal(pool);
 
 const created: BatchExportEvent = {
   type: 'BatchExportCreated',
   data: {
     team_id: 1,
-    definition: {
-      name: 'Hourly',
-      model: 'events',
-      destination_type: 'S3',
-      config_version: 1,
-      interval: 'hour',
-      timezone: 'UTC',
-      offset_hour: 0,
-      offset_day: 0,
-      start_at: null,
-      end_at: null,
-      dialect_query: null,
-    },
+    definition: definitionOf({ name: 'Hourly' }),
     scheduled_until: '2026-11-01T10:00:00.000Z',
     paused: false,
   },

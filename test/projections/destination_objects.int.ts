@@ -1,28 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns, fileOf } from '../decisions/simulated_runs.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 
 const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_RUN_RETRY_LIMIT: '1' });
-let database: TestDatabase;
-let journal: Journal;
-let recorder: RunRecorder;
+const database = useTestDatabase();
+const journal = openJournal(database.pool);
+const recorder = createRunRecorder(journal);
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createSimulatedRuns>;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  journal = openJournal(database.pool);
-  recorder = createRunRecorder(journal);
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
   commander = createCommander(journal, policies);
   runs = createSimulatedRuns(journal, recorder, commander);

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { Pool } from '../../src/journal/database.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { projectionContents, projectionTables } from './projection_contents.ts';
 
-let database: TestDatabase;
-let pool: Pool;
+const { pool } = useTestDatabase();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = database.pool;
   const journal = openJournal(pool);
   const { batchExportId, command, create } = createCommander(journal, quickPolicies());
   await create();
@@ -39,7 +35,6 @@ beforeAll(async () => {
   await continueRun(journal, id);
   await command('cancelRun', { run_id: rows[1]?.id });
 });
-afterAll(() => database.drop());
 
 const tables = projectionTables;
 const contents = () => projectionContents(pool);

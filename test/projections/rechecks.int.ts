@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { runDecider, type RunEvent } from '../../src/domain/run.ts';
-import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns, fileOf } from '../decisions/simulated_runs.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 
-let database: TestDatabase;
-let journal: Journal;
-let recorder: RunRecorder;
+const database = useTestDatabase();
+const journal = openJournal(database.pool);
+const recorder = createRunRecorder(journal);
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createSimulatedRuns>;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  journal = openJournal(database.pool);
-  recorder = createRunRecorder(journal);
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
   commander = createCommander(journal, quickPolicies());
   runs = createSimulatedRuns(journal, recorder, commander);

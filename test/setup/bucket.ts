@@ -12,8 +12,8 @@ export interface TestBucket {
   readonly client: S3Client;
 }
 
-/** Creates an empty bucket. The global tear-down deletes it with the server's data. */
-export async function createBucket(): Promise<TestBucket> {
+/** Names a bucket without creating it. */
+export function planBucket(): TestBucket {
   const endpoint = fromSetUp('EXPORTD_TEST_S3_ENDPOINT');
   const accessKeyId = fromSetUp('EXPORTD_TEST_S3_ACCESS_KEY_ID');
   const secretAccessKey = fromSetUp('EXPORTD_TEST_S3_SECRET_ACCESS_KEY');
@@ -26,7 +26,17 @@ export async function createBucket(): Promise<TestBucket> {
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
-  const bucket = `test-${randomUUID()}`;
+  return { endpoint, region, accessKeyId, secretAccessKey, bucket: `test-${randomUUID()}`, client };
+}
+
+/** Creates a planned bucket, empty. The global tear-down deletes it with the server's data. */
+export async function createPlanned({ client, bucket }: TestBucket): Promise<void> {
   await client.send(new CreateBucketCommand({ Bucket: bucket }));
-  return { endpoint, region, accessKeyId, secretAccessKey, bucket, client };
+}
+
+/** Creates an empty bucket. */
+export async function createBucket(): Promise<TestBucket> {
+  const bucket = planBucket();
+  await createPlanned(bucket);
+  return bucket;
 }

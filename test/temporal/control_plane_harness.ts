@@ -14,7 +14,7 @@ import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../src/domain/run.ts';
-import { storeCommand, type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
+import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
@@ -39,6 +39,7 @@ import { registerSearchAttributes } from '../../src/temporal/search_attributes.t
 import { createMaintenanceClient } from '../../src/temporal/clients/maintenance_client.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
 import { definition } from '../decisions/commander.ts';
+import { storeTestCommand } from '../journal/store_test_command.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
@@ -171,17 +172,8 @@ export async function createControlPlaneHarness(
   });
   let stop: (() => Promise<void>) | undefined;
 
-  const send = async (batchExportId: string, name: CommandName, body: Record<string, unknown> = {}) => {
-    const { id } = await storeCommand(pool, {
-      id: randomUUID(),
-      batch_export_id: batchExportId,
-      team_id: 1,
-      name,
-      body,
-      fingerprint: '',
-      idempotency_key: null,
-      user_id: null,
-    });
+  const send = async (batchExportId: string, name: CommandName, body?: Record<string, unknown>) => {
+    const id = await storeTestCommand(pool, batchExportId, name, body);
     await control.schedules.signal({ batch_export_id: batchExportId, name, id });
     return id;
   };

@@ -10,6 +10,7 @@ import { formatManifest, parseManifest, type Manifest } from '../../src/destinat
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
+import { definitionOf } from '../domain/definition.ts';
 import { createExportHarness, insertEvents } from '../export/export_harness.ts';
 
 /** The project of every row. */
@@ -80,22 +81,9 @@ export async function createVerifyHarness(eventsPerHour = 100) {
     const batchExportId = randomUUID();
     await harness.journal.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, batchExportId);
-      const definition = {
-        name: 'An export',
-        model,
-        destination_type: 'S3',
-        config_version: 1,
-        interval: 'hour',
-        timezone: 'UTC',
-        offset_hour: 0,
-        offset_day: 0,
-        start_at: null,
-        end_at: null,
-        dialect_query: null,
-      };
       const data = {
         team_id: teamId,
-        definition,
+        definition: definitionOf({ name: 'An export', model }),
         scheduled_until: '2026-01-01T10:00:00.000Z',
         paused: false,
       };
