@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createKeyRing, SecretUnreadable } from '../../src/config/key_ring.ts';
 import {
   ConfigVersionNotFound,
@@ -9,7 +9,7 @@ import {
   storeConfig,
 } from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 
 const newKeyRing = () => createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const keyRing = newKeyRing();
@@ -24,11 +24,7 @@ const given = {
   aws_secret_access_key: secret,
 };
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 
 const store = (batch_export_id: string, config: unknown = given) =>
   inTransaction(database.pool, (connection) =>

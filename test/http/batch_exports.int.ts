@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { defaultConfig } from '../destination/s3/default_config.ts';
 import { withinOneMinute } from '../setup/minutes.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
@@ -17,23 +18,6 @@ afterAll(() => api.close());
 
 const config = (response: ApiResponse) =>
   (response.body.destination as { config: Record<string, unknown> }).config;
-
-/** The optional public fields of a config. */
-const defaultConfig = {
-  role_arn: null,
-  external_id: null,
-  endpoint_url: null,
-  use_virtual_style_addressing: false,
-  file_format: 'JSONLines',
-  compression: null,
-  max_file_size_mb: null,
-  on_bad_row: 'fail',
-  include_events: [],
-  exclude_events: [],
-  filters: [],
-  encryption: null,
-  kms_key_id: null,
-};
 
 async function storedSecrets(id: string) {
   const { rows } = await api.database.pool.query<{ version: number; secrets: Record<string, string> }>(

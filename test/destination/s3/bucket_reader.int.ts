@@ -5,12 +5,12 @@ import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../../src/destination/s3/config.ts';
 import { openBucketReader, type BucketReader } from '../../../src/destination/s3/bucket_reader.ts';
-import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const bytes = randomBytes(1_000_000);
-let bucket: TestBucket;
+const bucket = useTestBucket();
 let proxy: Server;
 /** Number of response bytes after which the proxy closes a connection. */
 let cutAfter = Number.POSITIVE_INFINITY;
@@ -21,7 +21,6 @@ const put = (Key: string, Body: Buffer) =>
   bucket.client.send(new PutObjectCommand({ Bucket: bucket.bucket, Key, Body }));
 
 beforeAll(async () => {
-  bucket = await createBucket();
   const { hostname, port } = new URL(bucket.endpoint);
   proxy = createServer((client) => {
     const server = connect(Number(port), hostname);
@@ -43,7 +42,6 @@ beforeAll(async () => {
 });
 afterAll(() => {
   proxy.close();
-  bucket.client.destroy();
 });
 
 async function withReader<Result>(work: (reader: BucketReader) => Promise<Result>): Promise<Result> {

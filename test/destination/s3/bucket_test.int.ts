@@ -1,19 +1,15 @@
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { s3 } from '../../../src/destination/s3/index.ts';
 import type { TestStep } from '../../../src/destination/test_result.ts';
-import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
 import { startPermissionProxy, type Treatment } from './permission_proxy.ts';
 import { startFakeServer, type ReceivedRequest, type FakeServer } from './fake_server.ts';
 
-let bucket: TestBucket;
+const bucket = useTestBucket();
 let server: FakeServer | undefined;
-beforeAll(async () => {
-  bucket = await createBucket();
-});
 afterEach(() => server?.close());
-afterAll(() => bucket.client.destroy());
 
 const settings = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT: '30s' });
 const testBucket = (more: object = {}): Promise<readonly TestStep[]> =>

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CommandRejected } from '../../../src/domain/errors.ts';
 import { parseS3Config } from '../../../src/destination/s3/config.ts';
+import { defaultConfig } from './default_config.ts';
 
 const minimal = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };
 const strict = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
@@ -67,22 +68,7 @@ describe('the config of an S3 destination', () => {
   it('fills in defaults for omitted fields and null', () => {
     expect(
       parseS3Config({ ...minimal, compression: null, include_events: [], filters: null }, strict),
-    ).toEqual({
-      ...minimal,
-      endpoint_url: null,
-      use_virtual_style_addressing: false,
-      role_arn: null,
-      external_id: null,
-      file_format: 'JSONLines',
-      compression: null,
-      max_file_size_mb: null,
-      on_bad_row: 'fail',
-      include_events: [],
-      exclude_events: [],
-      filters: [],
-      encryption: null,
-      kms_key_id: null,
-    });
+    ).toEqual({ ...minimal, ...defaultConfig });
   });
 
   it.each([

@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { withCredentialsOf } from '../../../src/destination/s3/shared_credentials.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
 import { getManifestObject } from '../../../src/destination/s3/manifest_object.ts';
 import { createUpload, isFromUpload } from '../../../src/destination/s3/multipart.ts';
-import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { deleteObject, deleteIfUnchanged, putSmallObject } from '../../../src/destination/s3/small_object.ts';
-import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf, denying, requestsOf, s3Settings, withoutConditionalWrites } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/json' };
-let bucket: TestBucket;
-let requests: S3Requests;
-beforeAll(async () => {
-  bucket = await createBucket();
-  requests = requestsOf(bucket);
-});
-afterAll(() => {
-  requests.close();
-  bucket.client.destroy();
-});
+const bucket = useTestBucket();
+const requests = requestsOf(bucket);
+afterAll(() => requests.close());
 
 const put = (key: string, text: string) => putSmallObject(requests, key, Buffer.from(text), options, signal);
 const getManifest = (key: string) => getManifestObject(requests, key, signal);

@@ -1,9 +1,8 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { parseManifest, type Manifest } from '../../../src/destination/manifest.ts';
 import { getManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
-import type { S3Requests } from '../../../src/destination/s3/requests.ts';
-import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { denying, losingResponses, requestsOf, withoutConditionalWrites } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
@@ -30,16 +29,9 @@ const manifest = (generation: number, run_id = `run-${generation}`): Manifest =>
   created_at: '2026-11-01T11:00:05.000Z',
 });
 
-let bucket: TestBucket;
-let requests: S3Requests;
-beforeAll(async () => {
-  bucket = await createBucket();
-  requests = requestsOf(bucket);
-});
-afterAll(() => {
-  requests.close();
-  bucket.client.destroy();
-});
+const bucket = useTestBucket();
+const requests = requestsOf(bucket);
+afterAll(() => requests.close());
 
 const put = (key: string, given: Manifest, through = requests) =>
   putManifestObject(through, key, given, options, signal);

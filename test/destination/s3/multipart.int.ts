@@ -1,10 +1,10 @@
 import { GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { DestinationError } from '../../../src/destination/destination.ts';
 import { abortUpload } from '../../../src/destination/s3/abort_uploads.ts';
 import { createUpload, listParts } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
-import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import {
   denying,
   losingResponses,
@@ -19,16 +19,9 @@ const first = Buffer.alloc(options.firstPartBytes, 'a');
 const second = Buffer.from('the end');
 const length = first.length + second.length;
 
-let bucket: TestBucket;
-let requests: S3Requests;
-beforeAll(async () => {
-  bucket = await createBucket();
-  requests = requestsOf(bucket);
-});
-afterAll(() => {
-  requests.close();
-  bucket.client.destroy();
-});
+const bucket = useTestBucket();
+const requests = requestsOf(bucket);
+afterAll(() => requests.close());
 
 const textOf = async (key: string): Promise<string> => {
   const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
