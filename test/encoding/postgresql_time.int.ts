@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { formatPostgresqlTime } from '../../src/encoding/postgresql_time.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { int64 } from './copy_block.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 
 const earliest = -211_813_488_000_000_000n; // 4714-11-24 BC
 const latest = 9_223_371_331_199_999_999n; // 294276-12-31 23:59:59.999999

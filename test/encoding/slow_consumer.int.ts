@@ -2,22 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory_budget.ts';
 import { encodeBlocks, type ReservedBlock } from '../../src/encoding/encode_blocks.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import { allRows } from '../../src/source/row_selection.ts';
-import type { RowRange, Source } from '../../src/source/source.ts';
+import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { sourceOf, wholeRange } from '../source/rows.ts';
+import { hourOf, sourceOf, wholeRange } from '../source/rows.ts';
 
 const rowCount = 12_000;
 const pageBytes = 100_000;
 const limit = 300_000;
 const blocksInFlight = 4;
-const range: RowRange = {
-  model: 'events',
-  team_id: 1,
-  interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
-  selection: allRows,
-};
+const range = hourOf('events');
 
 let database: TestDatabase;
 let source: Source;

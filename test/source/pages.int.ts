@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { SortKey } from '../../src/domain/run.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
@@ -9,21 +9,15 @@ import { isConnectionLost } from '../../src/journal/database_errors.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { blocksOf, neverAborted, rowsOf, sourceOf, wholeRange } from './rows.ts';
+import { blocksOf, neverAborted, rowsOf, hourOf, sourceOf, wholeRange } from './rows.ts';
 import { randomCases } from '../setup/effort.ts';
 
-const range: RowRange = {
-  model: 'events',
-  team_id: 1,
-  interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
-  selection: allRows,
-};
+const range = hourOf('events');
 
-let database: TestDatabase;
+const database = useTestDatabase();
 beforeAll(async () => {
-  database = await createTestDatabase();
   // One row per second, three groups with the same time (one at the start of the interval), another team, and rows on
   // both sides of the interval.
   await database.pool.query(`
@@ -37,7 +31,6 @@ beforeAll(async () => {
     select 1, ('00000000-0000-4000-8000-00000000000' || n % 2)::uuid, 'twin ' || n, 'twins', t, t
     from generate_series(1, 12) n, lateral (select timestamptz '2026-11-01 10:20Z' as t) times`);
 });
-afterAll(() => database.drop());
 
 const expectedKeys = async () =>
   (

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { allRows } from '../../src/source/row_selection.ts';
 import { inTransaction } from '../../src/journal/database.ts';
@@ -6,21 +6,14 @@ import { readSettings } from '../../src/config/settings.ts';
 import { statementSettings } from '../../src/source/pages.ts';
 import { personsQuery } from '../../src/source/persons_query.ts';
 import { columnTypesOf, relationsOf } from '../../src/source/relations.ts';
-import type { RowRange } from '../../src/source/source.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { blocksOf, rowsOf, sourceOf } from './rows.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
+import { blocksOf, rowsOf, hourOf, sourceOf } from './rows.ts';
 import { randomCases } from '../setup/effort.ts';
 
-const range: RowRange = {
-  model: 'persons',
-  team_id: 1,
-  interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
-  selection: allRows,
-};
+const range = hourOf('persons');
 
-let database: TestDatabase;
+const database = useTestDatabase();
 beforeAll(async () => {
-  database = await createTestDatabase();
   // Persons and their distinct ids, changed between 09:00 and 12:00, many at the same time; distinct ids whose order
   // in a locale differs from C; a mapping without a person; another team.
   await database.pool.query(`
@@ -36,7 +29,6 @@ beforeAll(async () => {
     insert into public.person_distinct_ids (team_id, distinct_id, person_id, updated_at)
       values (1, 'nobody', public.id_of(999), '2026-11-01 10:30Z')`);
 });
-afterAll(() => database.drop());
 
 const expectedRows = async () =>
   (

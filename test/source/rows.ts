@@ -1,6 +1,7 @@
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
+import { allRows } from '../../src/source/row_selection.ts';
 import { fieldOf, formatUuid } from '../../src/source/sort_key.ts';
 import { dayLength, formatTimestamp, writeDate } from '../../src/source/timestamp.ts';
 import type { ColumnType, KeyBounds, RowBlock, RowRange, Source } from '../../src/source/source.ts';
@@ -11,6 +12,14 @@ export const sourceOf = (url: string, settings: Partial<Settings> = {}): Source 
     sourceUrl: url,
     settings: { ...readSettings({ DATABASE_URL: url, EXPORTD_SETTLE_DELAY: '0s' }), ...settings },
   });
+
+/** The rows of project 1 that were inserted or updated in one hour, 10:00 to 11:00. */
+export const hourOf = (model: RowRange['model']): RowRange => ({
+  model,
+  team_id: 1,
+  interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
+  selection: allRows,
+});
 
 /** Key bounds of a whole range. */
 export const wholeRange: KeyBounds = { after: null, until: null };

@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { ColumnType } from '../../../src/source/source.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, textsOf, type Sample, type SampleRow } from './samples.ts';
-import {
-  createWrittenFiles,
-  fileOf,
-  readWithHyparquet,
-  rowGroupOf,
-  type WrittenFiles,
-} from './written_file.ts';
+import { fileOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';
 
-let files: WrittenFiles;
-beforeAll(async () => {
-  files = await createWrittenFiles();
-});
-afterAll(() => files.remove());
+const readWithDuckDb = useDuckDb();
 
 /** Writes columns of random rows and reads them back with two readers. Returns whether each column has a dictionary. */
 async function writeAndRead(
@@ -28,7 +18,7 @@ async function writeAndRead(
   const expected = JSON.stringify(written.map(textsOf));
   // Compared as one value, because a diff of so many rows does not help.
   expect(JSON.stringify(await readWithHyparquet(file, exported)) === expected).toBe(true);
-  expect(JSON.stringify(await files.readWithDuckDb(file, exported)) === expected).toBe(true);
+  expect(JSON.stringify(await readWithDuckDb(file, exported)) === expected).toBe(true);
   return group.rowGroup.columns.map(({ dictionary }) => dictionary !== undefined);
 }
 

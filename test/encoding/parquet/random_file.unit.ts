@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
 import type { ColumnType } from '../../../src/source/source.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, textsOf, times, type Sample, type SampleRow } from './samples.ts';
-import {
-  createWrittenFiles,
-  fileOf,
-  readWithHyparquet,
-  rowGroupOf,
-  type WrittenFiles,
-} from './written_file.ts';
+import { fileOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-let files: WrittenFiles;
-beforeAll(async () => {
-  files = await createWrittenFiles();
-});
-afterAll(() => files.remove());
+const readWithDuckDb = useDuckDb();
 
 const types: ColumnType[] = [
   'uuid',
@@ -72,7 +62,7 @@ describe('a random file', () => {
         const file = fileOf(columns, compression, encoded);
         const expected = groups.flat().map(textsOf);
         expect(await readWithHyparquet(file, columns)).toEqual(expected);
-        expect(await files.readWithDuckDb(file, columns)).toEqual(expected);
+        expect(await readWithDuckDb(file, columns)).toEqual(expected);
       }),
       { numRuns: randomCases(100) },
     );

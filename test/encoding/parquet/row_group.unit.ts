@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
 import { fileColumns, type ColumnType } from '../../../src/source/source.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, samples, textsOf, times, type SampleRow } from './samples.ts';
-import {
-  createWrittenFiles,
-  fileOf,
-  metadataOf,
-  readWithHyparquet,
-  rowGroupOf,
-  type WrittenFiles,
-} from './written_file.ts';
+import { fileOf, metadataOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';
 
-let files: WrittenFiles;
-beforeAll(async () => {
-  files = await createWrittenFiles();
-});
-afterAll(() => files.remove());
+const readWithDuckDb = useDuckDb();
 
 const types: ColumnType[] = [
   ...(['uuid', 'text', 'timestamp', 'date', 'json', 'bigint', 'integer', 'double', 'boolean'] as const),
@@ -42,7 +31,7 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
     );
     const expected = groups.flat().map(textsOf);
     expect(await readWithHyparquet(file, everyType)).toEqual(expected);
-    expect(await files.readWithDuckDb(file, everyType)).toEqual(expected);
+    expect(await readWithDuckDb(file, everyType)).toEqual(expected);
   });
 
   it('does not contain hidden columns', async () => {
@@ -60,7 +49,7 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
     const file = fileOf(shown, compression, [rowGroupOf(hidden, compression, rows)]);
     const expected = rows.map((row) => textsOf([row[1] ?? null, row[3] ?? null]));
     expect(await readWithHyparquet(file, shown)).toEqual(expected);
-    expect(await files.readWithDuckDb(file, shown)).toEqual(expected);
+    expect(await readWithDuckDb(file, shown)).toEqual(expected);
   });
 
   it('supports values larger than a page', async () => {
@@ -74,7 +63,7 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
     ];
     const file = fileOf(columns, compression, [rowGroupOf(columns, compression, rows)]);
     expect(await readWithHyparquet(file, columns)).toEqual(rows.map(textsOf));
-    expect(await files.readWithDuckDb(file, columns)).toEqual(rows.map(textsOf));
+    expect(await readWithDuckDb(file, columns)).toEqual(rows.map(textsOf));
   });
 });
 
@@ -83,7 +72,7 @@ describe('a row group', () => {
     const columns = columnsOf('text');
     const rows: SampleRow[] = [[sampleOf.text('')], [null], [sampleOf.text('')], [null]];
     const file = fileOf(columns, 'zstd', [rowGroupOf(columns, 'zstd', rows)]);
-    expect(await files.readWithDuckDb(file, columns)).toEqual([[''], [null], [''], [null]]);
+    expect(await readWithDuckDb(file, columns)).toEqual([[''], [null], [''], [null]]);
     expect(await readWithHyparquet(file, columns)).toEqual([[''], [null], [''], [null]]);
   });
 

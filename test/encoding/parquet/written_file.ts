@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll } from '@jest/globals';
 import { parquetMetadata, parquetReadObjects, type FileMetaData } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import type { UnrepresentableValue } from '../../../src/encoding/unrepresentable_value.ts';
@@ -9,7 +10,7 @@ import { parquetFooter, parquetHeader } from '../../../src/encoding/parquet/file
 import { encodeRowGroup, type EncodedRowGroup } from '../../../src/encoding/parquet/row_group.ts';
 import type { ExportedColumn } from '../../../src/source/source.ts';
 import { copyBlock } from '../copy_block.ts';
-import { startDuckDb, type RowTexts } from '../duckdb.ts';
+import { startDuckDb, type IndependentReader, type RowTexts } from '../duckdb.ts';
 import { bytesOf, type SampleRow } from './samples.ts';
 
 /** Encodes a row group without unrepresentable values. */
@@ -65,26 +66,25 @@ export async function readWithHyparquet(
   );
 }
 
-/** Files on disk for DuckDB. */
-export interface WrittenFiles {
-  readWithDuckDb(file: Buffer, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
-  remove(): void;
-}
+/** Reads a file with DuckDB as `readWithHyparquet` does. */
+type ReadWithDuckDb = (file: Buffer, columns: readonly ExportedColumn[]) => Promise<RowTexts[]>;
 
-export async function createWrittenFiles(): Promise<WrittenFiles> {
+/** Starts DuckDB before the tests of the calling file, and stops it and deletes the files it read after them. */
+export function useDuckDb(): ReadWithDuckDb {
   const folder = mkdtempSync(join(tmpdir(), 'exportd-parquet-'));
-  const duckDb = await startDuckDb();
+  let duckDb: IndependentReader;
   let written = 0;
-  return {
-    readWithDuckDb(file, columns) {
-      written += 1;
-      const path = join(folder, `${written}.parquet`);
-      writeFileSync(path, file);
-      return duckDb.parquet(path, columns);
-    },
-    remove() {
-      duckDb.close();
-      rmSync(folder, { recursive: true });
-    },
+  beforeAll(async () => {
+    duckDb = await startDuckDb();
+  });
+  afterAll(() => {
+    duckDb.close();
+    rmSync(folder, { recursive: true });
+  });
+  return (file, columns) => {
+    written += 1;
+    const path = join(folder, `${written}.parquet`);
+    writeFileSync(path, file);
+    return duckDb.parquet(path, columns);
   };
 }
