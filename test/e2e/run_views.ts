@@ -1,5 +1,6 @@
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import type { Client } from '@temporalio/client';
+import { endEvents } from '../model/journal_invariants.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { keysUnder } from './rows.ts';
 import type { Stack } from './stack.ts';
@@ -19,17 +20,7 @@ export interface RunViews {
   readonly uploads: number;
 }
 
-const lifecycle = [
-  'RunCreated',
-  'RunExportStarted',
-  'RunCompleted',
-  'RunFailed',
-  'RunFailedRetryable',
-  'RunTimedOut',
-  'RunTerminated',
-  'RunCancelled',
-  'RunContinuedAsNew',
-];
+const lifecycle = ['RunCreated', 'RunExportStarted', ...endEvents];
 
 /** Reads a run from the API, the journal, Temporal and S3. No other export may use its prefix. */
 export async function runViewsOf(

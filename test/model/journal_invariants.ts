@@ -16,7 +16,8 @@ interface CreatedRunData {
   readonly continues_run_id: string | null;
 }
 
-const endEvents = [
+/** The events that end a run. */
+export const endEvents = [
   'RunCompleted',
   'RunFailed',
   'RunFailedRetryable',
