@@ -8,10 +8,12 @@ export const projectionTables = projections.flatMap(({ owns }) => owns);
 export async function projectionContents(pool: Pool): Promise<string> {
   const dumps: string[] = [];
   for (const table of projectionTables) {
-    const { rows } = await pool.query<{ readRows: string | null }>(
+    const { rows } = await pool.query<{ dump: string | null }>(
       `select string_agg(line::text, e'\\n' order by line::text) as dump from ${table} as line`,
     );
-    dumps.push(`${table}\n${rows[0]?.readRows ?? ''}`);
+    const dump = rows[0];
+    if (dump === undefined) throw new Error(`No dump of ${table}.`);
+    dumps.push(`${table}\n${dump.dump ?? ''}`);
   }
   return dumps.join('\n');
 }
