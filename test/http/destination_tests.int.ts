@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createBucket, type TestBucket } from '../setup/bucket.ts';
+import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import {
   exportBody,
@@ -11,9 +11,8 @@ import {
 } from './api_harness.ts';
 
 let api: ApiHarness;
-let bucket: TestBucket;
+const bucket = useTestBucket();
 beforeAll(async () => {
-  bucket = await createBucket();
   api = await openApiHarness({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
     EXPORTD_DESTINATION_TEST_TIMEOUT: '60s',
@@ -22,10 +21,7 @@ beforeAll(async () => {
 beforeEach(() => {
   api.mode = 'decide';
 });
-afterAll(async () => {
-  await api.close();
-  bucket.client.destroy();
-});
+afterAll(() => api.close());
 
 const destination = (more: object = {}) => ({ type: 'S3', config: configOf(bucket, more) });
 /** A destination that no request may be sent to. */

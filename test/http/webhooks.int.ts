@@ -1,17 +1,17 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startWebServer, type WebServer } from '../destination/s3/web_server.ts';
+import { startFakeServer, type FakeServer } from '../destination/s3/fake_server.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
-let receiver: WebServer;
+let receiver: FakeServer;
 let responseStatus: number;
 beforeAll(async () => {
   api = await openApiHarness({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
     EXPORTD_WEBHOOK_TIMEOUT: '60s',
   });
-  receiver = await startWebServer((request, response) => {
+  receiver = await startFakeServer((request, response) => {
     if (request.path !== '/hangs') response.writeHead(responseStatus, { location: '/elsewhere' }).end();
   });
 });

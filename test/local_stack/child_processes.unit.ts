@@ -9,7 +9,7 @@ import { LaunchError } from '../../src/local_stack/launch_error.ts';
 import { identify, isRunning } from '../../src/local_stack/process_identity.ts';
 import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import { supervise } from '../../src/local_stack/supervise.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { temporaryFolder } from './data_folder.ts';
 
 const shell = (name: ProgramSpec['name'], script: string): ProgramSpec => ({
@@ -37,7 +37,7 @@ describe('the processes of a stack', () => {
       onRestart: (child) => (current = child),
     });
     process.kill(worker.pid, 'SIGKILL');
-    await until(() => current !== worker, 'the worker was restarted');
+    await waitFor(() => current !== worker, 'the worker was restarted');
     expect(recorded().sort()).toEqual(['postgresql.json', 'worker.json']);
     void current.exited.then(() => order.push('worker'));
     void database.exited.then(() => order.push('postgresql'));

@@ -10,7 +10,7 @@ import {
   postgresqlUrl,
 } from '../../src/local_stack/servers/postgresql.ts';
 import { supervise } from '../../src/local_stack/supervise.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { temporaryFolder } from './data_folder.ts';
 
 describe('the local PostgreSQL', () => {
@@ -57,7 +57,7 @@ describe('the local PostgreSQL', () => {
     let restarted: Child | undefined;
     void supervise(children, child, () => undefined, { onRestart: (next) => (restarted = next) });
     const busy = query(url, 'select count(*) from generate_series(1, 100000000000)').catch(() => 'lost');
-    await until(
+    await waitFor(
       async () =>
         JSON.stringify(
           await query(url, "select count(*) from pg_stat_activity where state = 'active'"),
@@ -66,7 +66,7 @@ describe('the local PostgreSQL', () => {
     );
     process.kill(child.pid, 'SIGKILL');
     await expect(busy).resolves.toBe('lost');
-    await until(
+    await waitFor(
       () =>
         query(url, 'select from kept').then(
           () => true,

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { startWebServer } from '../destination/s3/web_server.ts';
+import { startFakeServer } from '../destination/s3/fake_server.ts';
 
 /** A message that a receiver got. */
 export interface Message {
@@ -31,7 +31,7 @@ export async function startReceiver(secret: string): Promise<Receiver> {
   const messages: Message[] = [];
   const waiting = new Set<ServerResponse>();
   const state: Pick<Receiver, 'respond'> = { respond: () => 200 };
-  const server = await startWebServer(({ headers, body, path }, response) => {
+  const server = await startFakeServer(({ headers, body, path }, response) => {
     const id = String(headers['webhook-id']);
     const signature = createHmac('sha256', key)
       .update(`${id}.${String(headers['webhook-timestamp'])}.${body}`)

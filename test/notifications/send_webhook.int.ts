@@ -2,11 +2,11 @@ import dns from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { sendWebhook } from '../../src/notifications/send_webhook.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
-import { startWebServer, type WebServer } from '../destination/s3/web_server.ts';
+import { startFakeServer, type FakeServer } from '../destination/s3/fake_server.ts';
 
-let receiver: WebServer;
+let receiver: FakeServer;
 beforeEach(async () => {
-  receiver = await startWebServer((request, response) => {
+  receiver = await startFakeServer((request, response) => {
     if (request.path === '/floods') response.end(Buffer.alloc(10_000_000));
     else response.writeHead(200).end();
   });
