@@ -84,6 +84,8 @@ export interface ControlPlaneHarness {
   readonly client: Client;
   readonly schedules: ScheduleClient;
   readonly behaviour: Behaviour;
+  /** Makes the fakes succeed again. */
+  resetBehaviour(): void;
   /** Starts the worker with exportd's workflows, or with those of a test. */
   startWorker(bundle?: WorkflowBundleOption): Promise<void>;
   stopWorker(): Promise<void>;
@@ -97,6 +99,8 @@ export interface ControlPlaneHarness {
   command(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<Command>;
   /** Creates an export and waits until it exists. */
   createExport(overrides?: object): Promise<string>;
+  /** Creates an export with one run, of the last whole hour. */
+  createExportWithRun(): Promise<string>;
   runsOf(batchExportId: string): Promise<RunRow[]>;
   waitForRun(batchExportId: string, status: RunStatus): Promise<RunRow>;
   close(): Promise<void>;
@@ -194,6 +198,16 @@ export async function createControlPlaneHarness(
         [batchExportId],
       )
     ).rows;
+  const createExport = async (fields: object = {}) => {
+    const id = randomUUID();
+    const { status } = await command(id, 'create', {
+      // Ends in the past, so that no run is created when an hour ends during a test.
+      definition: { ...definition, interval: 'hour', end_at: hourAgo(0).toISOString(), ...fields },
+      paused: false,
+    });
+    if (status !== 'applied') throw new Error(`The export was not created: ${status}`);
+    return id;
+  };
   const stopWorker = async () => {
     await stop?.();
     stop = undefined;
@@ -210,6 +224,9 @@ export async function createControlPlaneHarness(
     client,
     schedules: control.schedules,
     behaviour,
+    resetBehaviour: () => {
+      Object.assign(behaviour, createBehaviour());
+    },
     startWorker: async (bundle = workflowBundle) => {
       const workers = await createWorkers({
         connection,
@@ -254,14 +271,11 @@ export async function createControlPlaneHarness(
     },
     send,
     command,
-    createExport: async (fields = {}) => {
-      const id = randomUUID();
-      const { status } = await command(id, 'create', {
-        // Ends in the past, so that no run is created when an hour ends during a test.
-        definition: { ...definition, interval: 'hour', end_at: hourAgo(0).toISOString(), ...fields },
-        paused: false,
-      });
-      if (status !== 'applied') throw new Error(`The export was not created: ${status}`);
+    createExport,
+    createExportWithRun: async () => {
+      const id = await createExport();
+      const { status } = await command(id, 'backfill', lastHours(1));
+      if (status !== 'applied') throw new Error(`The run was not created: ${status}`);
       return id;
     },
     runsOf,

@@ -3,21 +3,16 @@ import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import {
   createControlPlaneHarness,
   lastHours,
-  type Behaviour,
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 let stack: ControlPlaneHarness;
-let defaults: Behaviour;
 beforeAll(async () => {
   stack = await createControlPlaneHarness();
-  defaults = { ...stack.behaviour };
   await stack.startWorker();
 });
-beforeEach(() => {
-  Object.assign(stack.behaviour, defaults);
-});
+beforeEach(() => stack.resetBehaviour());
 afterAll(() => stack.close());
 
 describe('a schedule', () => {

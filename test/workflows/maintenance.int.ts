@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { maintenanceWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { createUntidyExport } from '../temporal/untidy_export.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   createControlPlaneHarness,
@@ -29,20 +30,6 @@ const details = async () => String(await handle().query('__temporal_workflow_met
 const detailsOf = (metadata: unknown): unknown =>
   (metadata as { currentDetails?: string } | null)?.currentDetails;
 
-/** Creates an export with an obsolete manifest. */
-async function untidyExport(): Promise<string> {
-  const id = await stack.createExport();
-  await stack.command(id, 'backfill', lastHours(1));
-  const first = await stack.waitForRun(id, 'Completed');
-  await stack.command(id, 'update', { changes: { config_version: 2 } });
-  await stack.command(id, 'retry', { run_id: first.id });
-  await waitFor(
-    async () => (await stack.runsOf(id)).filter(({ status }) => status === 'Completed').length === 2,
-    'the second run',
-  );
-  return id;
-}
-
 describe('the maintenance workflow', () => {
   it('is restarted by the reconciler, and continues as new after a bounded number of rounds', async () => {
     const first = await execution();
@@ -70,10 +57,10 @@ describe('the maintenance workflow', () => {
       await hanging;
       throw new DestinationError('S3Unreachable', 'The S3 server did not respond.', { transient: true });
     };
-    failing.add(await untidyExport());
+    failing.add(await createUntidyExport(stack));
     const [id = ''] = failing;
     await waitFor(() => calls.includes(id), 'the failing export');
-    const good = await untidyExport();
+    const good = await createUntidyExport(stack);
     await waitFor(() => calls.includes(good), 'the other export');
     release();
     // Checked in one query: an execution that has just started has no details yet.
@@ -93,7 +80,7 @@ describe('the maintenance workflow', () => {
       return released.promise;
     };
     try {
-      await untidyExport();
+      await createUntidyExport(stack);
       await waitFor(() => hangs, 'the bucket that hangs');
       const id = await stack.createExport();
       await stack.command(id, 'backfill', lastHours(1));
@@ -106,7 +93,7 @@ describe('the maintenance workflow', () => {
   it('starts the next round at once when there is more to do', async () => {
     let calls = 0;
     stack.behaviour.cleanUp = () => Promise.resolve(++calls < 3);
-    await untidyExport();
+    await createUntidyExport(stack);
     await waitFor(() => calls >= 3, 'the third call');
     expect(calls).toBeGreaterThanOrEqual(3);
   });

@@ -2,15 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { maxConcurrentRanges } from '../../workflows/limits.ts';
-import {
-  createControlPlaneHarness,
-  lastHours,
-  type Behaviour,
-  type ControlPlaneHarness,
-} from '../temporal/control_plane_harness.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlPlaneHarness;
-let defaults: Behaviour;
 const splitKeys = ['10:05', '10:10', '10:15', '10:20', '10:25', '10:30'].map((time) => ({
   inserted_at: `2026-11-01T${time}:00.000000Z`,
   id: 'row',
@@ -21,20 +15,13 @@ beforeAll(async () => {
     EXPORTD_EXPORT_SLOTS: '10',
     EXPORTD_RUN_RETRY_INITIAL: '1s',
   });
-  stack.behaviour.splitKeys = () => Promise.resolve(splitKeys);
-  defaults = { ...stack.behaviour };
   await stack.startWorker();
 });
 beforeEach(() => {
-  Object.assign(stack.behaviour, defaults);
+  stack.resetBehaviour();
+  stack.behaviour.splitKeys = () => Promise.resolve(splitKeys);
 });
 afterAll(() => stack.close());
-
-async function exportWithRun(): Promise<string> {
-  const id = await stack.createExport();
-  expect(await stack.command(id, 'backfill', lastHours(1))).toMatchObject({ status: 'applied' });
-  return id;
-}
 
 /** Waits with heartbeats. */
 async function waitWithHeartbeats(awaited: Promise<unknown>): Promise<void> {
@@ -65,7 +52,7 @@ describe('a run of a split interval', () => {
       await waitWithHeartbeats(started.promise);
       running -= 1;
     };
-    const id = await exportWithRun();
+    const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Completed');
     expect(run.generation).toBe(1);
     expect(await rangesOf(run.id)).toEqual([0, 1, 2, 3, 4, 5, 6]);
@@ -87,7 +74,7 @@ describe('a run of a split interval', () => {
         stopped += 1;
       });
     };
-    const id = await exportWithRun();
+    const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Failed');
     expect(run.latest_error).toBe('NoSuchBucket: There is no bucket "b".');
     expect(stopped).toBe(maxConcurrentRanges - 1);
@@ -100,7 +87,7 @@ describe('a run of a split interval', () => {
         ? Promise.reject(ApplicationFailure.retryable('The S3 server did not respond.', 'Unavailable'))
         : Promise.resolve();
     stack.setActivityTimeout(2_000);
-    const id = await exportWithRun();
+    const id = await stack.createExportWithRun();
     await stack.waitForRun(id, 'FailedRetryable');
     failing = false;
     // No limit for the next run: the machine may be busy.

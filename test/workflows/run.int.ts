@@ -3,37 +3,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { waitFor } from '../setup/wait_for.ts';
-import {
-  createControlPlaneHarness,
-  lastHours,
-  type Behaviour,
-  type ControlPlaneHarness,
-} from '../temporal/control_plane_harness.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/source/source.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 
 let stack: ControlPlaneHarness;
-let defaults: Behaviour;
 beforeAll(async () => {
   stack = await createControlPlaneHarness({
     EXPORTD_RUN_RETRY_INITIAL: '1s',
     EXPORTD_SETTLE_TIMEOUT: '500ms',
   });
-  defaults = { ...stack.behaviour };
   await stack.startWorker();
 });
-beforeEach(() => {
-  Object.assign(stack.behaviour, defaults);
-});
+beforeEach(() => stack.resetBehaviour());
 afterAll(() => stack.close());
-
-/** Creates an export with one run, of the last whole hour. */
-async function createExportWithRun(): Promise<string> {
-  const id = await stack.createExport();
-  expect(await stack.command(id, 'backfill', lastHours(1))).toMatchObject({ status: 'applied' });
-  return id;
-}
 
 const logOf = async (id: string) =>
   (
@@ -54,7 +39,7 @@ const exportUntilCancelled = async (): Promise<void> => {
 
 describe('the run workflow', () => {
   it('completes, with search attributes and a summary in Temporal', async () => {
-    const id = await createExportWithRun();
+    const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Completed');
     const handle = stack.client.workflow.getHandle(runWorkflowId(run));
     await handle.result();
@@ -75,7 +60,7 @@ describe('the run workflow', () => {
   it('publishes an interval without rows and exports nothing', async () => {
     stack.behaviour.countRows = () => Promise.resolve(0);
     stack.behaviour.duringExport = () => Promise.reject(new Error('must not be called'));
-    const id = await createExportWithRun();
+    const id = await stack.createExportWithRun();
     expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ generation: 1, latest_error: null });
   });
 
@@ -86,7 +71,7 @@ describe('the run workflow', () => {
       states.push(state);
       return Promise.resolve({ state: blocked, wait_ms: 50, blocked_by: ['a session of "etl"'] });
     };
-    const id = await createExportWithRun();
+    const id = await stack.createExportWithRun();
     await stack.waitForRun(id, 'Completed');
     const first = { phase: 'settling' };
     expect(states[0]).toEqual(first);
@@ -100,7 +85,7 @@ describe('the run workflow', () => {
   it('fails at once with a permanent error', async () => {
     stack.behaviour.duringExport = () =>
       Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'));
-    const id = await createExportWithRun();
+    const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Failed');
     expect(run.latest_error).toBe('NoSuchBucket: There is no bucket "b".');
     await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow();
@@ -114,7 +99,7 @@ describe('the run workflow', () => {
         ? Promise.reject(ApplicationFailure.retryable('The S3 server did not respond.', 'Unavailable'))
         : Promise.resolve();
     stack.setActivityTimeout(2_000);
-    const id = await createExportWithRun();
+    const id = await stack.createExportWithRun();
     // On a busy machine a run may use up its budget before the error, and several may end before the first is seen.
     const failed = await waitFor(
       async () =>
@@ -135,11 +120,11 @@ describe('the run workflow', () => {
 
   it('ends after its activity when it is cancelled, and its interval can be retried', async () => {
     stack.behaviour.duringExport = exportUntilCancelled;
-    const id = await createExportWithRun();
+    const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Running');
     expect(await stack.command(id, 'cancelRun', { run_id: run.id })).toMatchObject({ status: 'applied' });
     await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow('cancelled');
-    Object.assign(stack.behaviour, defaults);
+    stack.resetBehaviour();
     expect(await stack.command(id, 'retry', { run_id: run.id })).toMatchObject({ status: 'applied' });
     await stack.waitForRun(id, 'Completed');
     expect((await stack.runsOf(id)).map(({ status }) => status)).toEqual(['Cancelled', 'Completed']);
@@ -147,25 +132,18 @@ describe('the run workflow', () => {
 
   it('is cancelled in exportd when it is cancelled in Temporal', async () => {
     stack.behaviour.duringExport = exportUntilCancelled;
-    const id = await createExportWithRun();
+    const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Running');
     await stack.client.workflow.getHandle(runWorkflowId(run)).cancel();
     expect((await stack.waitForRun(id, 'Cancelled')).latest_error).toBe('Cancelled in Temporal.');
   });
 
   it('completes without an error when its row does not exist', async () => {
-    const absent = {
+    const absent = startableRun({
       run_id: randomUUID(),
       batch_export_id: randomUUID(),
       batch_export_name: 'Gone',
-      team_id: 1,
-      model: 'events',
-      destination_type: 'S3',
-      interval: 'hour',
-      data_interval_start: '2026-11-01T10:00:00.000Z',
-      data_interval_end: '2026-11-01T11:00:00.000Z',
-      backfill_id: null,
-    };
+    });
     await createRunStarter(stack.client, stack.settings).start(absent);
     const handle = stack.client.workflow.getHandle(runWorkflowId(absent));
     await waitFor(async () => (await handle.describe()).status.name === 'COMPLETED', 'its end');

@@ -3,6 +3,7 @@ import { DestinationError } from '../../../src/destination/destination.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { hourAgo } from '../../setup/hours.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import { createUntidyExport } from '../../temporal/untidy_export.ts';
 import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
 
 const quick = {
@@ -14,19 +15,6 @@ const quick = {
 
 const workflowIdOf = (stack: ControlPlaneHarness) =>
   maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE_PREFIX);
-
-/** Creates an export with an obsolete manifest. */
-async function createUntidyExport(stack: ControlPlaneHarness): Promise<void> {
-  const id = await stack.createExport();
-  await stack.command(id, 'backfill', lastHours(1));
-  const first = await stack.waitForRun(id, 'Completed');
-  await stack.command(id, 'update', { changes: { config_version: 2 } });
-  await stack.command(id, 'retry', { run_id: first.id });
-  await waitFor(
-    async () => (await stack.runsOf(id)).filter(({ status }) => status === 'Completed').length === 2,
-    'the second run',
-  );
-}
 
 /** Waits for an execution that has continued as new after an activity with this result. */
 const waitForExecution = (stack: ControlPlaneHarness, result: 'Completed' | 'Failed') =>

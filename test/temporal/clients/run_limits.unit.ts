@@ -3,19 +3,9 @@ import { readSettings } from '../../../src/config/settings.ts';
 import { executionTimeoutMs, runInput } from '../../../src/temporal/clients/run_limits.ts';
 import { backfillSummary, runSummary } from '../../../src/temporal/clients/summaries.ts';
 import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { startableRun } from '../startable_run.ts';
 
-const run = {
-  run_id: 'run',
-  batch_export_id: 'export',
-  batch_export_name: 'Shop',
-  team_id: 1,
-  model: 'events',
-  destination_type: 'S3',
-  interval: 'hour',
-  data_interval_start: '2026-11-01T10:00:00.000Z',
-  data_interval_end: '2026-11-01T11:00:00.000Z',
-  backfill_id: null,
-};
+const run = startableRun();
 const settingsWith = (more: Record<string, string> = {}) => readSettings({ DATABASE_URL: 'unused', ...more });
 const hour = 3_600_000;
 
