@@ -20,6 +20,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { configOf, s3Settings } from '../destination/s3/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { createReader } from './reader.ts';
 
 export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
 const teamId = 1;
@@ -139,6 +140,8 @@ export async function createExportHarness() {
     readSelection,
     attempt,
     createRun,
+    /** Reads the bucket, and expects the rows of `interval`. */
+    reader: createReader(database.pool, bucket, interval),
     insertEvents: (rows: number) => insertEvents(database.pool, rows, interval.start),
     close,
   };

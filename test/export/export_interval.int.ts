@@ -2,15 +2,12 @@ import { CancelledFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
-import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
-import { createReader } from './reader.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
 
 let harness: ExportHarness;
-let reader: ReturnType<typeof createReader>;
 const eventCount = 12_000;
 beforeAll(async () => {
   harness = await createExportHarness();
-  reader = createReader(harness.database.pool, harness.bucket, interval);
   await harness.insertEvents(eventCount);
 });
 afterAll(() => harness.close());
@@ -44,11 +41,11 @@ describe('exporting an interval', () => {
       const published = await attempt.publishManifest({ run_id });
       expect(await attempt.publishManifest({ run_id })).toEqual(published);
 
-      const manifest = await reader.manifestAt(published.manifest_key);
+      const manifest = await harness.reader.manifestAt(published.manifest_key);
       expect(manifest).toMatchObject({ run_id, generation: 1, rows: eventCount, settled: true });
-      expect(await reader.uuidsIn(manifest)).toEqual(await reader.sourceUuids());
-      expect(await reader.keysWithPrefix(batchExportId)).toHaveLength(2);
-      const types = await reader.eventTypes(run_id);
+      expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
+      expect(await harness.reader.keysWithPrefix(batchExportId)).toHaveLength(2);
+      const types = await harness.reader.eventTypes(run_id);
       expect(types.filter((type) => type === 'RunPartPlanned').length).toBeGreaterThan(1);
       expect(types.at(-1)).toBe('RunCompleted');
       expect(attempt.heartbeats.length).toBeGreaterThan(0);
@@ -60,8 +57,12 @@ describe('exporting an interval', () => {
     const attempt = harness.attempt();
     expect(await attempt.exportInterval({ run_id })).toMatchObject({ rows: 0, bytes: 0 });
     const { manifest_key } = await attempt.publishManifest({ run_id });
-    expect(await reader.manifestAt(manifest_key)).toMatchObject({ rows: 0, files: [], encoder: 'none' });
-    expect(await reader.keysWithPrefix(batchExportId)).toEqual([manifest_key]);
+    expect(await harness.reader.manifestAt(manifest_key)).toMatchObject({
+      rows: 0,
+      files: [],
+      encoder: 'none',
+    });
+    expect(await harness.reader.keysWithPrefix(batchExportId)).toEqual([manifest_key]);
   });
 
   it('again writes the next generation beside the old one, which stays complete', async () => {
@@ -69,16 +70,16 @@ describe('exporting an interval', () => {
     const attempt = harness.attempt();
     await attempt.exportInterval({ run_id });
     const { manifest_key } = await attempt.publishManifest({ run_id });
-    const before = await reader.manifestAt(manifest_key);
+    const before = await harness.reader.manifestAt(manifest_key);
 
     const again = await harness.createRun({ batchExportId });
     expect(await attempt.exportInterval(again)).toMatchObject({ generation: 2 });
-    expect(await reader.manifestAt(manifest_key)).toEqual(before);
+    expect(await harness.reader.manifestAt(manifest_key)).toEqual(before);
     await attempt.publishManifest(again);
-    const after = await reader.manifestAt(manifest_key);
+    const after = await harness.reader.manifestAt(manifest_key);
     expect(after).toMatchObject({ generation: 2, run_id: again.run_id });
     expect(after.files[0]?.key).toMatch(/-g2\.jsonl$/);
-    expect(await reader.uuidsIn(after)).toEqual(await reader.uuidsIn(before));
+    expect(await harness.reader.uuidsIn(after)).toEqual(await harness.reader.uuidsIn(before));
   });
 });
 
@@ -96,9 +97,11 @@ describe('a failing attempt', () => {
     const attempt = harness.attempt();
     expect(await attempt.exportInterval({ run_id })).toMatchObject({ generation: 1, rows: eventCount });
     const { manifest_key } = await attempt.publishManifest({ run_id });
-    expect(await reader.uuidsIn(await reader.manifestAt(manifest_key))).toEqual(await reader.sourceUuids());
-    expect(await reader.keysWithPrefix(batchExportId)).toHaveLength(2);
-    expect(await reader.openUploads()).toEqual([]);
+    expect(await harness.reader.uuidsIn(await harness.reader.manifestAt(manifest_key))).toEqual(
+      await harness.reader.sourceUuids(),
+    );
+    expect(await harness.reader.keysWithPrefix(batchExportId)).toHaveLength(2);
+    expect(await harness.reader.openUploads()).toEqual([]);
   });
 
   it('of another encoder version has its upload aborted by the next', async () => {
@@ -111,9 +114,9 @@ describe('a failing attempt', () => {
     const attempt = attemptOf(run, 0);
     await harness.recorder.recordUpload(run_id, attempt, { ...upload, file: 0, encoder: 'jsonlines/0' });
     destination.close();
-    expect(await reader.openUploads()).toHaveLength(1);
+    expect(await harness.reader.openUploads()).toHaveLength(1);
     expect(await harness.attempt().exportInterval({ run_id })).toMatchObject({ generation: 2 });
-    expect(await reader.openUploads()).toEqual([]);
+    expect(await harness.reader.openUploads()).toEqual([]);
   });
 
   it('cannot finish as a zombie of its successor', async () => {
@@ -156,9 +159,9 @@ describe('a failing attempt', () => {
       harness.attempt({ signal: cancel.signal, openDestination }).exportInterval({ run_id }),
       // Either the journal rejects the next step of the cancelled run, or the cancellation arrives first.
     ).rejects.toThrow();
-    expect(await reader.openUploads()).toHaveLength(uploads);
+    expect(await harness.reader.openUploads()).toHaveLength(uploads);
     if (uploads > 0) await harness.attempt().exportInterval({ run_id });
-    expect(await reader.openUploads()).toEqual([]);
+    expect(await harness.reader.openUploads()).toEqual([]);
   });
 
   it('is not retried with wrong credentials and names what to check', async () => {
@@ -176,6 +179,6 @@ describe('a failing attempt', () => {
     const attempt = harness.attempt();
     for (const activity of [attempt.exportInterval, attempt.publishManifest])
       await expect(activity({ run_id })).rejects.toMatchObject({ type: 'RunEnded', nonRetryable: true });
-    expect(await reader.keysWithPrefix(batchExportId)).toEqual([]);
+    expect(await harness.reader.keysWithPrefix(batchExportId)).toEqual([]);
   });
 });

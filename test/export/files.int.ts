@@ -4,15 +4,12 @@ import type { ExportActivities } from '../../activities/export.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from './export_harness.ts';
 import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
-import { createReader } from './reader.ts';
 
 let harness: ExportHarness;
-let reader: ReturnType<typeof createReader>;
 const eventCount = 24_000;
 const config = { max_file_size_mb: 6 };
 beforeAll(async () => {
   harness = await createExportHarness();
-  reader = createReader(harness.database.pool, harness.bucket, interval);
   await harness.insertEvents(eventCount);
 });
 afterAll(() => harness.close());
@@ -20,10 +17,10 @@ afterAll(() => harness.close());
 /** Publishes and checks that a reader finds exactly the rows of the source, in files without overlaps. */
 async function publishAndVerify(runId: string, generation = 1) {
   const { manifest_key } = await harness.attempt().publishManifest({ run_id: runId });
-  const manifest = await reader.manifestAt(manifest_key);
+  const manifest = await harness.reader.manifestAt(manifest_key);
   expect(manifest).toMatchObject({ generation, run_id: runId });
-  expect(await reader.uuidsIn(manifest)).toEqual(await reader.sourceUuids());
-  expect(await reader.openUploads()).toEqual([]);
+  expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
+  expect(await harness.reader.openUploads()).toEqual([]);
   const keys = manifest.files.flatMap(({ first, last }) => [first, last].map((key) => JSON.stringify(key)));
   expect(keys.toSorted()).toEqual(keys);
   expect(new Set(manifest.files.map(({ key }) => key)).size).toBe(manifest.files.length);

@@ -4,8 +4,7 @@ import { runDecider } from '../../src/domain/run.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
-import { createReader } from './reader.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
 
 let harness: ExportHarness;
 let blackhole: BlackholeServer;
@@ -35,8 +34,7 @@ describe('an interval without rows', () => {
     const run_id = await createEmptyRun();
     expect([await publish(run_id), await publish(run_id)]).toEqual([true, true]);
     const { manifest_key } = await harness.attempt().publishManifest({ run_id });
-    const reader = createReader(harness.database.pool, harness.bucket, interval);
-    expect(await reader.manifestAt(manifest_key)).toMatchObject({
+    expect(await harness.reader.manifestAt(manifest_key)).toMatchObject({
       run_id,
       rows: 0,
       files: [],

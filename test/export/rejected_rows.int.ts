@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
 import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
-import { createReader } from './reader.ts';
 
 let harness: ExportHarness;
-let reader: ReturnType<typeof createReader>;
 const validRows = 500;
 const invalidRows = 7;
 beforeAll(async () => {
   harness = await createExportHarness();
-  reader = createReader(harness.database.pool, harness.bucket, interval);
   await harness.insertEvents(validRows);
   await harness.database.pool.query(
     `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
@@ -38,14 +35,14 @@ const crashing =
 
 async function expectRejected(runId: string, generation: number): Promise<void> {
   const { manifest_key } = await harness.attempt().publishManifest({ run_id: runId });
-  const manifest = await reader.manifestAt(manifest_key);
+  const manifest = await harness.reader.manifestAt(manifest_key);
   expect(manifest).toMatchObject({
     generation,
     rows: validRows,
     rejected: invalidRows,
     source_rows: validRows + invalidRows,
   });
-  const lines = (await reader.textOf(manifest.rejected_file?.key ?? '')).trimEnd().split('\n');
+  const lines = (await harness.reader.textOf(manifest.rejected_file?.key ?? '')).trimEnd().split('\n');
   expect(lines).toHaveLength(invalidRows);
   for (const line of lines) {
     expect(JSON.parse(line)).toMatchObject({ column: 'timestamp', row: { timestamp: 'infinity' } });

@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
-import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
-import { createReader } from './reader.ts';
 
 let harness: ExportHarness;
-let reader: ReturnType<typeof createReader>;
 const eventCount = 12_000;
 beforeAll(async () => {
   harness = await createExportHarness();
-  reader = createReader(harness.database.pool, harness.bucket, interval);
   await harness.insertEvents(eventCount);
 });
 afterAll(() => harness.close());
@@ -27,11 +24,11 @@ function contiguousBytes(sent: ReadonlyMap<number, number>, arrived: ReadonlySet
 /** Publishes and checks that a reader finds exactly the rows of the source. */
 async function publishAndVerify(runId: string, batchExportId: string, generation = 1): Promise<void> {
   const { manifest_key } = await harness.attempt().publishManifest({ run_id: runId });
-  const manifest = await reader.manifestAt(manifest_key);
+  const manifest = await harness.reader.manifestAt(manifest_key);
   expect(manifest).toMatchObject({ generation, rows: eventCount, run_id: runId });
-  expect(await reader.uuidsIn(manifest)).toEqual(await reader.sourceUuids());
-  expect(await reader.keysWithPrefix(batchExportId)).toHaveLength(2);
-  expect(await reader.openUploads()).toEqual([]);
+  expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
+  expect(await harness.reader.keysWithPrefix(batchExportId)).toHaveLength(2);
+  expect(await harness.reader.openUploads()).toEqual([]);
 }
 
 describe('an attempt after a crashed one', () => {
@@ -136,13 +133,13 @@ describe('a zombie', () => {
       const zombie = startZombie(run_id, at);
       await zombie.reached;
       await harness.attempt().exportInterval({ run_id });
-      const before = [await harness.recorder.read(run_id), await reader.eventTypes(run_id)];
+      const before = [await harness.recorder.read(run_id), await harness.reader.eventTypes(run_id)];
       // The journal rejects its next step; the bucket rejects parts that were planned before.
       const hasPlanned = at === 'putPart' || at === 'arrived';
       expect(['GenerationSuperseded', ...(hasPlanned ? ['NoSuchUpload'] : [])]).toContain(
         await zombie.wake(),
       );
-      expect([await harness.recorder.read(run_id), await reader.eventTypes(run_id)]).toEqual(before);
+      expect([await harness.recorder.read(run_id), await harness.reader.eventTypes(run_id)]).toEqual(before);
       await publishAndVerify(run_id, batchExportId);
     },
   );
