@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { admitQueryRequest } from '../../src/queries/rate_limiter.ts';
 import { storeResult } from '../../src/queries/results.ts';
 import { deleteExpiredQueries } from '../../src/queries/retention.ts';
 import { recordCacheHit } from '../../src/queries/statuses.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 
 const minute = 60_000;
 const day = 24 * 60 * minute;

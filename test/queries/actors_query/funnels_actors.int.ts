@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { runFunnelsQuery, insertEvents, projectOf } from '../funnels_query/run_funnels_query.ts';
 import { eventsArb, funnelArb, queryOf } from '../funnels_query/random_funnels.ts';
 import { runActorsQuery } from './run_actors_query.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 let teams = 0;
 
 interface Step {

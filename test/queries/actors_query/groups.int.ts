@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { runActorsQuery } from './run_actors_query.ts';
 
 const teamId = 1;
-let database: TestDatabase;
+const database = useTestDatabase();
 beforeAll(async () => {
-  database = await createTestDatabase();
   await database.pool.query(
     `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
      select $1, gen_random_uuid(), event, who, jsonb_build_object('$group_0', organisation, '$group_2', team), time::timestamptz
@@ -29,7 +28,6 @@ beforeAll(async () => {
     [teamId],
   );
 });
-afterAll(() => database.drop());
 
 const runQuery = (query: object) => runActorsQuery(database.pool, teamId, query);
 const resultsOf = async (query: object) => (await runQuery(query)).results;

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { runActorsQuery, insertPersons, projectOf } from './run_actors_query.ts';
 import {
@@ -13,11 +13,7 @@ import {
 } from './reference_persons.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 let teams = 0;
 
 const persons: fc.Arbitrary<readonly ReferencePerson[]> = fc

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { runTrendsQuery, type Result } from '../trends_query/run_trends_query.ts';
 import { eventsOf, groupsOfCases, personsOfCases } from '../trends_query/random_cases.ts';
 import { runActorsQuery, now, projectOf } from './run_actors_query.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 let teams = 0;
 
 const queries = fc.record({

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inTransaction } from '../../../src/journal/database.ts';
 import { eventsQueryKind } from '../../../src/queries/events_query/index.ts';
@@ -6,7 +6,7 @@ import { eventsQuerySchema, type EventsQuery } from '../../../src/queries/events
 import type { QueryOutput } from '../../../src/queries/query_kind.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
 import { readSettings } from '../../../src/config/settings.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { contextOf } from '../dates/context.ts';
 import { insertEvents, personIdOf, randomEvents } from '../filters/random_events.ts';
 import { randomFilters } from '../filters/random_filters.ts';
@@ -22,14 +22,12 @@ import { randomCases } from '../../setup/effort.ts';
 const now = new Date('2026-11-21T12:00:00Z');
 const events = randomEvents(now, 60);
 const { project } = contextOf('UTC', now);
-let database: TestDatabase;
+const database = useTestDatabase();
 let kind: ReturnType<typeof eventsQueryKind>;
 beforeAll(async () => {
-  database = await createTestDatabase();
   kind = eventsQueryKind(relationsOf(readSettings({ DATABASE_URL: database.url })));
   await insertEvents(database.pool, project.team_id, events);
 });
-afterAll(() => database.drop());
 
 const run = (query: EventsQuery): Promise<QueryOutput> =>
   inTransaction(database.pool, async (connection) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { buildSelect } from '../../../src/dialect/ast_builders.ts';
@@ -8,7 +8,7 @@ import { filtersCondition } from '../../../src/queries/filters/condition.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/queries/filters/schema.ts';
 import { berlin } from '../../dialect/project.ts';
 import { rowsOf } from '../../dialect/rows_of.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { startOfInterval } from '../dates/start_of_interval.ts';
 import { matchesFilters } from './reference_filters.ts';
 import { insertEvents, randomEvents } from './random_events.ts';
@@ -20,12 +20,10 @@ const project = {
   schema: { ...berlin.schema, eventProperties: new Map(), personProperties: new Map() },
 };
 const events = randomEvents(new Date('2026-11-21T12:00:00Z'), 60);
-let database: TestDatabase;
+const database = useTestDatabase();
 beforeAll(async () => {
-  database = await createTestDatabase();
   await insertEvents(database.pool, project.teamId, events);
 });
-afterAll(() => database.drop());
 
 const select = async (
   filters: PropertyFilters,

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActors, type FunnelPoint } from '../../../src/queries/funnels_query/actors.ts';
 import type { StepResult } from '../../../src/queries/funnels_query/steps_result.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import {
   asQuery,
   runFunnelsQuery,
@@ -17,11 +17,7 @@ import {
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 
 async function actorsOf(team: number, query: object, point: FunnelPoint): Promise<readonly unknown[]> {
   const project = projectOf(team);

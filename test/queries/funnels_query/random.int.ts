@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActorRows } from '../../../src/queries/funnels_query/funnel_actors.ts';
 import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
@@ -18,11 +18,7 @@ import { actualResult, expectedResult } from './expected_results.ts';
 import { eventsArb, firstTime, funnelArb, queryOf } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 
 let team = 1_000;
 

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { insertEventRows } from '../../../src/bench/event_rows.ts';
 import type { InsightRange } from '../../../src/bench/query/insight.ts';
 import { insights } from '../../../src/bench/query/insights/insights.ts';
 import { plansOf } from '../../../src/bench/query/plans.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 
 const today = new Date();
 /** Not at the start of a month: in a partition with only a few days, a scan can be faster than an index. */
@@ -15,9 +15,8 @@ const range: InsightRange = { teamId: 1, now };
 const projects = 40;
 const days = 120;
 
-let database: TestDatabase;
+const database = useTestDatabase();
 beforeAll(async () => {
-  database = await createTestDatabase();
   const start = new Date(range.now.getTime() - days * 86_400_000);
   const rows = { first: 0, end: 30_000, count: 30_000, hours: days * 24, projects };
   await database.pool.query(insertEventRows(range.teamId, start, rows));
@@ -27,7 +26,6 @@ beforeAll(async () => {
       select distinct team_id, distinct_id, person_id from public.events;
     analyze public.events, public.persons, public.person_distinct_ids`);
 });
-afterAll(() => database.drop());
 
 const project = {
   team_id: range.teamId,

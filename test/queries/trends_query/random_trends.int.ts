@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { actorsOf, sampledIds, runTrendsQuery, type Result } from './run_trends_query.ts';
 import type { ReferenceEvent } from './reference_math.ts';
 import { type ReferenceSample, ReferenceTrends } from './reference_trends.ts';
@@ -17,11 +17,7 @@ import {
 } from './random_cases.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 
 const projects = [
   { timezone: 'UTC', week_start_day: 'monday' },
