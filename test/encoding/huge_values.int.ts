@@ -70,21 +70,11 @@ describe('a property of 50 MB', () => {
     );
   });
 
-  it('in CSV', async () => {
-    const { path, columns } = await writeFile({
-      file_format: 'CSV',
-      compression: 'zstd',
-      on_bad_row: 'fail',
-    });
-    expectSame((await duckDb.csv(path, columns)).map((row) => row[5]));
-  });
-
-  it('in Parquet', async () => {
-    const { path, columns } = await writeFile({
-      file_format: 'Parquet',
-      compression: 'zstd',
-      on_bad_row: 'fail',
-    });
-    expectSame((await duckDb.parquet(path, columns)).map((row) => row[5]));
+  it.each([
+    ['CSV', 'csv'],
+    ['Parquet', 'parquet'],
+  ] as const)('in %s', async (file_format, reader) => {
+    const { path, columns } = await writeFile({ file_format, compression: 'zstd', on_bad_row: 'fail' });
+    expectSame((await duckDb[reader](path, columns)).map((row) => row[5]));
   });
 });

@@ -25,6 +25,15 @@ beforeEach(async () => {
 /** `published` includes objects whose run has claimed publishing. */
 type State = 'needed' | 'published' | 'obsolete';
 
+/** Starts a run that exported the file `a` and created the upload `b`. */
+async function createRunWithObjects() {
+  const id = await runs.create(3);
+  const run = await runs.start(id);
+  await runs.file(id, run, 'a');
+  await runs.upload(id, run, 'b');
+  return { id, run };
+}
+
 /** The export's objects by key. */
 async function objects(): Promise<Record<string, [object_type: string, state: State, owner: string]>> {
   const { rows } = await database.pool.query<{
@@ -78,10 +87,7 @@ describe('the objects of destinations', () => {
   });
 
   it('are obsolete when another generation replaces theirs', async () => {
-    const id = await runs.create(3);
-    const run = await runs.start(id);
-    await runs.file(id, run, 'a');
-    await runs.upload(id, run, 'b');
+    const { id, run } = await createRunWithObjects();
     await recorder.reserveGeneration(id, attemptOf(run, 0));
     expect(await objects()).toEqual({ a: ['file', 'obsolete', id], b: ['upload', 'obsolete', id] });
   });
@@ -96,20 +102,14 @@ describe('the objects of destinations', () => {
   it.each(['Failed', 'Cancelled', 'Terminated'] as const)(
     'are obsolete when the run ends %s',
     async (status) => {
-      const id = await runs.create(3);
-      const run = await runs.start(id);
-      await runs.file(id, run, 'a');
-      await runs.upload(id, run, 'b');
+      const { id } = await createRunWithObjects();
       await end(id, status);
       expect(await objects()).toEqual({ a: ['file', 'obsolete', id], b: ['upload', 'obsolete', id] });
     },
   );
 
   it('wait for an automatic retry, which inherits them', async () => {
-    const id = await runs.create(3);
-    const run = await runs.start(id);
-    await runs.file(id, run, 'a');
-    await runs.upload(id, run, 'b');
+    const { id } = await createRunWithObjects();
     await end(id, 'FailedRetryable');
     expect(await objects()).toEqual({ a: ['file', 'needed', id], b: ['upload', 'needed', id] });
     const { start_runs } = await commander.step();
@@ -179,10 +179,7 @@ describe('the objects of destinations', () => {
   });
 
   it('are removed from the table when they are deleted', async () => {
-    const id = await runs.create(3);
-    const run = await runs.start(id);
-    await runs.file(id, run, 'a');
-    await runs.upload(id, run, 'b');
+    const { id } = await createRunWithObjects();
     await end(id, 'Failed');
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, id);

@@ -2,15 +2,14 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { SortKey } from '../../src/domain/run.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
-import { statementSettings } from '../../src/source/pages.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
-import { inTransaction } from '../../src/journal/database.ts';
 import { isConnectionLost } from '../../src/journal/database_errors.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { explainPage } from './explain_page.ts';
 import { blocksOf, neverAborted, rowsOf, hourOf, sourceOf, wholeRange } from './rows.ts';
 import { randomCases } from '../setup/effort.ts';
 
@@ -176,20 +175,15 @@ describe('pages of events', () => {
       analyze public.events`);
     const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
     const after = { inserted_at: '2026-11-01T10:30:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
-    const plan = await inTransaction(database.pool, async (connection) => {
-      const query = eventsQuery(relations, await eventColumnTypes(connection, relations), {
-        team_id: 1,
-        selection: allRows,
-      });
-      for (const [name, value] of Object.entries(
-        statementSettings(query, { ...range, team_id: 4 }, { after }),
-      ))
-        await connection.query('select set_config($1, $2, true)', [name, value]);
-      const { rows } = await connection.query<{ 'QUERY PLAN': string }>(
-        `explain ${query.page(100, { after: true, until: false })}`,
-      );
-      return rows.map((row) => row['QUERY PLAN']).join('\n');
-    });
+    const plan = await explainPage(
+      database.pool,
+      async (connection) =>
+        eventsQuery(relations, await eventColumnTypes(connection, relations), {
+          team_id: 1,
+          selection: allRows,
+        }),
+      { range: { ...range, team_id: 4 }, after, rows: 100 },
+    );
     expect(plan).toMatch(/Merge Append .*\n.*\n.*Index Scan using events_\w+_inserted/);
     expect(plan).not.toMatch(/Sort {2}\(|Seq Scan/);
   });

@@ -1,12 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { allRows } from '../../src/source/row_selection.ts';
-import { inTransaction } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { statementSettings } from '../../src/source/pages.ts';
 import { personsQuery } from '../../src/source/persons_query.ts';
 import { columnTypesOf, relationsOf } from '../../src/source/relations.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
+import { explainPage } from './explain_page.ts';
 import { blocksOf, rowsOf, hourOf, sourceOf } from './rows.ts';
 import { randomCases } from '../setup/effort.ts';
 
@@ -131,20 +130,15 @@ describe('pages of persons', () => {
       analyze public.persons; analyze public.person_distinct_ids`);
     const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
     const after = { inserted_at: '2026-11-01T10:00:05.000000Z', id: 'd' };
-    const plan = await inTransaction(database.pool, async (connection) => {
-      const query = personsQuery(relations, await columnTypesOf(connection, relations.persons), {
-        team_id: 1,
-        selection: allRows,
-      });
-      for (const [name, value] of Object.entries(
-        statementSettings(query, { ...range, team_id: 3 }, { after }),
-      ))
-        await connection.query('select set_config($1, $2, true)', [name, value]);
-      const { rows } = await connection.query<{ 'QUERY PLAN': string }>(
-        `explain ${query.page(500, { after: true, until: false })}`,
-      );
-      return rows.map((row) => row['QUERY PLAN']).join('\n');
-    });
+    const plan = await explainPage(
+      database.pool,
+      async (connection) =>
+        personsQuery(relations, await columnTypesOf(connection, relations.persons), {
+          team_id: 1,
+          selection: allRows,
+        }),
+      { range: { ...range, team_id: 3 }, after, rows: 500 },
+    );
     expect(plan).toMatch(/using person_distinct_ids_team_updated/);
     expect(plan).toMatch(/using persons_team_updated/);
     expect(plan).toMatch(/Merge Append/);
