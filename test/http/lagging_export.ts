@@ -23,7 +23,7 @@ export async function createLaggingExport(
   await api.call('DELETE', `batch_exports/${template}`);
   await appendLaggingExport(api.journal, id, {
     team_id: api.projectId,
-    definition: { ...(definition as BatchExportDefinition), ...fields },
+    definition: { ...definition, ...fields },
     scheduled_until: since.toISOString(),
     paused,
   });

@@ -15,7 +15,7 @@ export async function createLaggingExport(
   const id = randomUUID();
   const { rows } = await pool.query<{ now: Date }>('select clock_timestamp() as now');
   const now = new Date(rows[0]?.now ?? 0).getTime();
-  const minutely = definition as BatchExportDefinition;
+  const minutely = definition;
   const revisions = [{ ...minutely, effective_from: null }];
   const { start } = intervalContaining(revisions, new Date(now - minutes * minute));
   await appendLaggingExport(journal, id, {
