@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
 import { intervalContaining } from '../../src/domain/intervals.ts';
 import { appendLaggingExport } from '../decisions/lagging_export.ts';
 import { definition } from '../decisions/commander.ts';
