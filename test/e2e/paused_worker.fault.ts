@@ -51,8 +51,10 @@ async function readVisibleState(): Promise<VisibleState> {
   const { client, bucket: Bucket } = stack.bucket;
   const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
   const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
+  // When an hour ends meanwhile, the schedules record that it is after the exports' end.
   const events = await stack.pool.query<{ event: string }>(
-    `select concat_ws(' ', global_position, stream_id, event_type, data) as event from exportd.journal_events order by global_position`,
+    `select concat_ws(' ', global_position, stream_id, event_type, data) as event from exportd.journal_events
+     where event_type <> 'IntervalsSkipped' order by global_position`,
   );
   return {
     objects: Contents.map(({ Key, ETag, LastModified }) => `${Key} ${ETag} ${LastModified?.toISOString()}`),

@@ -10,7 +10,7 @@ export function throttle(bytesPerSecond: number): Interceptor {
   return {
     during: async (_, bytes) => {
       freeAt = Math.max(freeAt, performance.now() - burstMs) + (bytes / bytesPerSecond) * 1_000;
-      await delay(freeAt - performance.now());
+      await delay(Math.max(0, freeAt - performance.now()));
       return undefined;
     },
   };
