@@ -9,7 +9,7 @@ interface Plan {
   readonly jestArguments: readonly string[];
 }
 
-/** Random cases of a long run, as a multiple of the usual number. */
+/** Work of tests with random cases in a long run: test/setup/effort.ts. */
 const longEffort = '20';
 
 /** What the arguments of `npm test` ask for: everything by default; a pattern or an option of Jest leaves out the checks. */
