@@ -1,0 +1,103 @@
+import type { DataInterval } from './intervals.ts';
+
+/** The hash of a row's id: PostgreSQL's function and its seed. Events hash their uuid, persons their distinct id. */
+export type FingerprintHash = 'uuid_hash_extended/0' | 'hashtextextended/0';
+
+/** The rows of an interval that were inserted in one stretch of it. */
+export interface FingerprintBucket {
+  /** Counts the buckets from the interval's start, from 0. */
+  readonly index: number;
+  readonly rows: number;
+  /** Sum of the hashes of the rows' ids modulo 2^64, as a decimal number without a sign. */
+  readonly sum: string;
+}
+
+/**
+ * Which rows an interval has, by bucket of insertion time. It distinguishes sets of rows that a count cannot: a deleted
+ * row and a late one do not cancel out. It says nothing about the contents of the rows. Fingerprints of disjoint sets of
+ * rows can be added.
+ */
+export interface Fingerprint {
+  readonly hash: FingerprintHash;
+  /** Length of a bucket in milliseconds. */
+  readonly width_ms: number;
+  /** The buckets that have rows, by index. */
+  readonly buckets: readonly FingerprintBucket[];
+}
+
+/** An interval has at most this many buckets. */
+export const maxFingerprintBuckets = 64;
+
+/** The bucket length of an interval in milliseconds. */
+export const bucketWidthMs = ({ start, end }: DataInterval): number =>
+  Math.max(1, Math.ceil((new Date(end).getTime() - new Date(start).getTime()) / maxFingerprintBuckets));
+
+/** The fingerprint of no rows. */
+export const emptyFingerprint = (interval: DataInterval, hash: FingerprintHash): Fingerprint => ({
+  hash,
+  width_ms: bucketWidthMs(interval),
+  buckets: [],
+});
+
+/** Whether two fingerprints have the same hash and buckets, so that they can be compared and added. */
+export const areComparable = (one: Fingerprint, other: Fingerprint): boolean =>
+  one.hash === other.hash && one.width_ms === other.width_ms;
+
+/**
+ * Adds fingerprints of disjoint sets of rows of one interval.
+ * @throws RangeError when they are not comparable
+ */
+export function addFingerprints(first: Fingerprint, ...more: readonly Fingerprint[]): Fingerprint {
+  const sums = new Map<number, { rows: number; sum: bigint }>();
+  for (const fingerprint of [first, ...more]) {
+    if (!areComparable(first, fingerprint)) throw new RangeError('The fingerprints are not comparable.');
+    for (const { index, rows, sum } of fingerprint.buckets) {
+      const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
+      sums.set(index, { rows: bucket.rows + rows, sum: bucket.sum + BigInt(sum) });
+    }
+  }
+  const buckets = [...sums]
+    .toSorted(([one], [other]) => one - other)
+    .map(([index, { rows, sum }]) => ({ index, rows, sum: BigInt.asUintN(64, sum).toString() }));
+  return { ...first, buckets };
+}
+
+/** The number of rows. */
+export const rowsOfFingerprint = ({ buckets }: Pick<Fingerprint, 'buckets'>): number =>
+  buckets.reduce((sum, { rows }) => sum + rows, 0);
+
+/** A bucket whose rows differ between two fingerprints; null where one of them has no rows. */
+export interface DifferingBucket {
+  readonly index: number;
+  readonly one: FingerprintBucket | null;
+  readonly other: FingerprintBucket | null;
+}
+
+/**
+ * Returns the buckets in which two fingerprints differ, by index; none if they have the same rows.
+ * @throws RangeError when they are not comparable
+ */
+export function differingBuckets(one: Fingerprint, other: Fingerprint): DifferingBucket[] {
+  if (!areComparable(one, other)) throw new RangeError('The fingerprints are not comparable.');
+  const ones = new Map(one.buckets.map((bucket) => [bucket.index, bucket]));
+  const others = new Map(other.buckets.map((bucket) => [bucket.index, bucket]));
+  return [...new Set([...ones.keys(), ...others.keys()])]
+    .toSorted((left, right) => left - right)
+    .map((index) => ({ index, one: ones.get(index) ?? null, other: others.get(index) ?? null }))
+    .filter((bucket) => bucket.one?.rows !== bucket.other?.rows || bucket.one?.sum !== bucket.other?.sum);
+}
+
+/** Whether two fingerprints are comparable and have the same rows. */
+export const haveSameRows = (one: Fingerprint, other: Fingerprint): boolean =>
+  areComparable(one, other) && differingBuckets(one, other).length === 0;
+
+/** The stretch of insertion time that a bucket covers. The last bucket ends with the interval. */
+export function bucketInterval(
+  { start, end }: DataInterval,
+  { width_ms }: Pick<Fingerprint, 'width_ms'>,
+  index: number,
+): DataInterval {
+  const at = new Date(start).getTime() + index * width_ms;
+  const until = Math.min(at + width_ms, new Date(end).getTime());
+  return { start: new Date(at).toISOString(), end: new Date(until).toISOString() };
+}
