@@ -23,6 +23,11 @@ export interface Fingerprint {
   readonly width_ms: number;
   /** The buckets that have rows, by index. */
   readonly buckets: readonly FingerprintBucket[];
+  /**
+   * Set if these are all events of the project, because the selection depends on the current state of persons: the same
+   * events may be selected now and not later. It can only be compared with another fingerprint of all events.
+   */
+  readonly all_events?: true;
 }
 
 /** An interval has at most this many buckets. */
@@ -41,7 +46,7 @@ export const emptyFingerprint = (interval: DataInterval, hash: FingerprintHash):
 
 /** Whether two fingerprints have the same hash and buckets, so that they can be compared and added. */
 export const areComparable = (one: Fingerprint, other: Fingerprint): boolean =>
-  one.hash === other.hash && one.width_ms === other.width_ms;
+  one.hash === other.hash && one.width_ms === other.width_ms && one.all_events === other.all_events;
 
 /**
  * Adds fingerprints of disjoint sets of rows of one interval.

@@ -1,3 +1,4 @@
+import { fingerprintStatement } from './fingerprint_query.ts';
 import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
 import { columnTypesOf, type ColumnTypes, type Relations } from './relations.ts';
 import type { RowSelection } from './row_selection.ts';
@@ -94,6 +95,15 @@ export function eventsQuery(
     page: (rows, keys) => `select ${selected} ${within(keys, rowQuery?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     count: () => `select count(*) as rows ${inRange}`,
+    hash: 'uuid_hash_extended/0',
+    fingerprint: () =>
+      fingerprintStatement(
+        'uuid_hash_extended/0',
+        `select e.inserted_at::timestamptz, uuid_hash_extended(e.uuid::uuid, 0) as hash ${inRange}`,
+      ),
+    selectsByPerson:
+      rowQuery?.conditionReadsPerson === true ||
+      (!types.events.has('person_properties') && selection.filters.some(({ type }) => type === 'person')),
     splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
   };
 }

@@ -1,3 +1,4 @@
+import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { ExportedColumn } from './source.ts';
 
 /** Which ends of a key range bound a page. */
@@ -23,6 +24,12 @@ export interface ModelQuery {
   page(rows: number, keys: PageKeys): string;
   /** Returns one row with the column `rows`. */
   count(): string;
+  /** The hash of the rows' ids. */
+  readonly hash: FingerprintHash;
+  /** Returns a `FingerprintRow` for each bucket that has rows; see `fingerprintStatement`. */
+  fingerprint(): string;
+  /** Whether the current state of persons decides which rows are selected, so that the same rows may not be selected later. */
+  readonly selectsByPerson: boolean;
   /**
    * Returns `inserted_at` and `id`, as strings in key order, of each row whose position is a multiple of the
    * parameter `every`, except the last row of the range.
@@ -40,6 +47,9 @@ export interface QueryParameters {
   readonly until_inserted_at: string;
   readonly until_id: string;
   readonly every: string;
+  /** Start and length of the first bucket of a fingerprint. */
+  readonly origin: string;
+  readonly bucket_ms: string;
 }
 
 /** The name of the setting that holds a parameter. */

@@ -28,9 +28,12 @@ const fillFactor = 0.9;
 export function statementSettings(
   query: Pick<ModelQuery, 'settings'>,
   { team_id, interval }: RowRange,
-  more: Partial<Record<'after' | 'until', SortKey | null>> & { readonly every?: number } = {},
+  more: Partial<Record<'after' | 'until', SortKey | null>> & {
+    readonly every?: number;
+    readonly buckets?: { readonly origin: string; readonly width_ms: number };
+  } = {},
 ): Record<string, string> {
-  const { after, until, every } = more;
+  const { after, until, every, buckets } = more;
   const values: Partial<QueryParameters> = {
     team_id: String(team_id),
     start: interval.start,
@@ -38,6 +41,7 @@ export function statementSettings(
     ...(after && { after_inserted_at: after.inserted_at, after_id: after.id }),
     ...(until && { until_inserted_at: until.inserted_at, until_id: until.id }),
     ...(every !== undefined && { every: String(every) }),
+    ...(buckets && { origin: buckets.origin, bucket_ms: String(buckets.width_ms) }),
   };
   const settings: [string, string][] = Object.entries(values).map(([name, value]) => [
     parameterSetting(name as keyof QueryParameters),

@@ -3,6 +3,7 @@ import type { SortKey } from '../domain/run.ts';
 import { checkBarrier } from './barrier.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
+import { readFingerprint } from './read_fingerprint.ts';
 import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
@@ -89,6 +90,7 @@ export function createSource({
         return Number(rows[0]?.rows);
       });
     },
+    fingerprint: (range, signal) => readFingerprint(connections, queryOf, range, signal),
     async splitKeys(range, every, signal) {
       return connections.read({}, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, range);

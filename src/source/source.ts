@@ -1,9 +1,12 @@
+import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import type { Model } from '../domain/batch_export.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { SortKey } from '../domain/run.ts';
 import type { ExportedColumn } from './columns.ts';
 import type { RowSelection } from './row_selection.ts';
 
+export type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 export { fileColumns, type ColumnType, type ExportedColumn } from './columns.ts';
 
 /** The selected rows of one model of one project in an interval of insertion time, `[start, end)`. */
@@ -55,18 +58,6 @@ export interface ReadOptions {
   readonly memory?: RowMemory;
 }
 
-/** The progress of the wait for open transactions of the source. It is part of a run workflow's history. */
-export type BarrierState =
-  /** `checked`: an earlier check has found that the cutoff has not settled. */
-  | { readonly phase: 'settling'; readonly checked?: true }
-  /** `blockers`: virtual transactions that were open when the list was read. */
-  | { readonly phase: 'transactions'; readonly blockers: readonly string[] }
-  /** `blockers`: prepared transactions, listed after the open ones had ended. */
-  | { readonly phase: 'prepared'; readonly blockers: readonly string[] }
-  /** The source is a standby that has not replayed the log of its primary up to `position` (an LSN). */
-  | { readonly phase: 'replaying'; readonly position: string }
-  | { readonly phase: 'open' };
-
 /** The result of one barrier check: the new state, and the wait before the next check (0 when it is open). */
 export interface BarrierCheck {
   readonly state: BarrierState;
@@ -84,8 +75,17 @@ export interface Source {
    * with `{ phase: 'settling' }` and pass the returned state to the next call.
    */
   checkBarrier(cutoff: string, state: BarrierState): Promise<BarrierCheck>;
+  /** Checks many blocked barriers at once, with the same few statements as one. Returns the checks in their order. */
+  checkBarriers(states: readonly UnsettledBarrier[]): Promise<readonly BarrierCheck[]>;
   /** Counts the current rows of the range. Rejects with the signal's reason when it is aborted. */
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
+  /**
+   * Returns which rows the range has now, by bucket of insertion time. Where the selection depends on the current state
+   * of persons, it is the fingerprint of all events of the project in the interval, and `all_events` is set.
+   * Rejects with the signal's reason when it is aborted.
+   * @throws FingerprintHashDiffers
+   */
+  fingerprint(range: RowRange, signal?: AbortSignal): Promise<Fingerprint>;
   /**
    * Keys that split a range into key ranges of `every` rows; the last one may be shorter. Each key is the `until` of
    * one key range and the `after` of the next. Empty for a range of at most `every` rows.

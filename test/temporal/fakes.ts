@@ -2,6 +2,7 @@ import type { ExportActivities } from '../../activities/export.ts';
 import { withApplicationFailures } from '../../src/failures/application_failures.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
 import { attemptOf, type SortKey } from '../../src/domain/run.ts';
 import type { Source } from '../../src/source/source.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
@@ -37,6 +38,11 @@ export const fakeSource = (behaviour: Behaviour): Source => ({
   columns: () => [],
   checkBarrier: (cutoff, state) => behaviour.checkBarrier(cutoff, state),
   countRows: () => behaviour.countRows(),
+  fingerprint: async ({ interval }) => {
+    const rows = await behaviour.countRows();
+    const fingerprint = emptyFingerprint(interval, 'uuid_hash_extended/0');
+    return rows === 0 ? fingerprint : { ...fingerprint, buckets: [{ index: 0, rows, sum: '1' }] };
+  },
   splitKeys: () => behaviour.splitKeys(),
   blocks: () => {
     throw new Error('The fake source has no rows.');

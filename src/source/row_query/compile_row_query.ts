@@ -42,6 +42,8 @@ export interface CompiledRowQuery {
   readonly condition: Sql | null;
   /** Joins that `condition` needs. */
   readonly conditionJoins: readonly Sql[];
+  /** Whether `condition` depends on the current state of the row's person, and may differ when the row is read again. */
+  readonly conditionReadsPerson: boolean;
   readonly printed: string;
 }
 
@@ -113,6 +115,7 @@ export function compileRowQuery(
     joins: row.joins(),
     condition: rowCondition,
     conditionJoins: filteredRow.joins(),
+    conditionReadsPerson: rowCondition !== null && filteredRow.readsPerson(rowCondition),
     printed: printQuery(query),
   };
 }

@@ -18,6 +18,8 @@ export interface RowQueryStatement {
   /** Conditions, each preceded by `and`; empty selects all rows. */
   readonly condition: string;
   readonly conditionJoins: string;
+  /** Whether `condition` depends on the current state of the row's person. */
+  readonly conditionReadsPerson: boolean;
   /** The settings that hold the values of the query. The SQL text never contains them. */
   readonly settings: Readonly<Record<string, string>>;
 }
@@ -35,7 +37,12 @@ export function rowQueryStatement(
   teamId: number,
   sources: RowSources,
 ): RowQueryStatement {
-  const { fields, joins, condition, conditionJoins } = compile(model, query, teamId, sources);
+  const { fields, joins, condition, conditionJoins, conditionReadsPerson } = compile(
+    model,
+    query,
+    teamId,
+    sources,
+  );
   const columns = fields.map(({ name, type }) => ({ name, type }));
   const stored = query.fields.map(({ name, type }) => ({ name, type }));
   if (JSON.stringify(columns) !== JSON.stringify(stored))
@@ -49,6 +56,7 @@ export function rowQueryStatement(
     joins: joins.map(text).join(''),
     condition: condition === null ? '' : ` and ${text(condition)}`,
     conditionJoins: conditionJoins.map(text).join(''),
+    conditionReadsPerson,
     settings,
   };
 }
