@@ -87,6 +87,8 @@ export async function createBackfillRuns(
 ): Promise<void> {
   if (batchExport.status !== 'live') return;
   const { connection, now } = transaction;
+  const state = backfill.state();
+  const allowShrink = state.status !== 'Absent' && state.spec.allow_shrink;
   const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
   const dueRetryCount = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
   for (
@@ -105,6 +107,7 @@ export async function createBackfillRuns(
         interval,
         backfill_id: backfill.id,
         retry_number: 0,
+        allow_shrink: allowShrink,
       });
     await backfill.append(`interval:${interval.start}`, [
       { type: 'BackfillRunCreated', data: { run_id: runId, own: activeRunId === null, ...interval } },

@@ -154,6 +154,7 @@ async function scheduleDueIntervals(
         interval,
         backfill_id: null,
         retry_number: 0,
+        allow_shrink: false,
       });
       slots -= 1;
     } else if (event.type === 'IntervalsSkipped') {

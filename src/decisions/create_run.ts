@@ -29,6 +29,7 @@ export async function createRun(
     readonly interval: DataInterval;
     readonly backfill_id: string | null;
     readonly retry_number: number;
+    readonly allow_shrink: boolean;
     /** The failed run that it retries, and whose progress it resumes from if that is safe. */
     readonly retry_of_run_id?: string;
   },
@@ -47,6 +48,7 @@ export async function createRun(
         data_interval_end: run.interval.end,
         backfill_id: run.backfill_id,
         retry_number: run.retry_number,
+        allow_shrink: run.allow_shrink,
         continues_run_id: null,
         ...(inherited && { inherited }),
       },

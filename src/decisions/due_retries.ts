@@ -13,6 +13,7 @@ interface FailedRun {
   readonly batch_export_id: string;
   readonly backfill_id: string | null;
   readonly retry_number: number;
+  readonly allow_shrink: boolean;
 }
 
 /**
@@ -41,6 +42,7 @@ export async function createDueRetries(
       interval: { start: run.start, end: run.end },
       backfill_id: run.backfill_id,
       retry_number: run.retry_number + 1,
+      allow_shrink: run.allow_shrink,
       retry_of_run_id: run.id,
     });
   }
@@ -63,7 +65,8 @@ async function dueRetries(
   maxSlots: number,
 ): Promise<FailedRun[]> {
   const { rows } = await connection.query<FailedRun>(
-    `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number
+    `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number,
+       allow_shrink
      from (
        select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as rank
        ${runsAwaitingRetry} and run.retry_at <= $2 and not exists (

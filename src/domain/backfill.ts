@@ -20,6 +20,8 @@ export interface BackfillSpec {
   readonly revisions: readonly ScheduleRevision[];
   /** The run that this backfill retries, or null. */
   readonly retry_of_run_id: string | null;
+  /** Whether its runs may publish fewer rows than the manifests that they replace. */
+  readonly allow_shrink: boolean;
 }
 
 export type BackfillEvent =

@@ -55,11 +55,11 @@ export function requireBackfillRange(
 /** Requests a backfill of a past range. */
 export function decideBackfill(
   state: BatchExportState,
-  command: { readonly backfill_id: string } & RangeRequest,
+  command: { readonly backfill_id: string; readonly allow_shrink: boolean } & RangeRequest,
 ): BatchExportEvent[] {
   requireBackfillRange(requireLive(state), command);
-  const { backfill_id, start_at, end_at } = command;
-  return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at } }];
+  const { backfill_id, start_at, end_at, allow_shrink } = command;
+  return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at, allow_shrink } }];
 }
 
 /**
@@ -71,19 +71,20 @@ export function decideRetry(
   command: {
     backfill_id: string;
     run_id: string;
+    allow_shrink: boolean;
     reason?: RetryReason | undefined;
     interval: DataInterval;
     active_run_id: string | null;
   },
 ): BatchExportEvent[] {
   requireLive(state);
-  const { backfill_id, run_id, reason, interval } = command;
+  const { backfill_id, run_id, allow_shrink, reason, interval } = command;
   if (command.active_run_id !== null)
     throw new CommandRejected('conflict', `Run ${command.active_run_id} of this interval is still active.`);
   return [
     {
       type: 'RunRetryRequested',
-      data: { backfill_id, run_id, ...(reason && { reason }), ...interval },
+      data: { backfill_id, run_id, allow_shrink, ...(reason && { reason }), ...interval },
     },
   ];
 }

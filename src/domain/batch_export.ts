@@ -52,11 +52,19 @@ export type BatchExportEvent =
   | { type: 'BatchExportLastPausedAtSet'; data: { last_paused_at: string | null } }
   | { type: 'BatchExportUnpaused'; data: Record<string, never> }
   | { type: 'IntervalsSkipped'; data: SkippedRange }
-  | { type: 'BackfillRequested'; data: { backfill_id: string; start_at: string; end_at: string } }
+  | {
+      type: 'BackfillRequested';
+      data: { backfill_id: string; start_at: string; end_at: string; allow_shrink: boolean };
+    }
   /** `reason` is set only when exportd itself requests the retry. */
   | {
       type: 'RunRetryRequested';
-      data: { backfill_id: string; run_id: string; reason?: RetryReason } & DataInterval;
+      data: {
+        backfill_id: string;
+        run_id: string;
+        allow_shrink: boolean;
+        reason?: RetryReason;
+      } & DataInterval;
     }
   | { type: 'IntervalScheduled'; data: { run_id: string } & DataInterval }
   | { type: 'BatchExportDeleted'; data: Record<string, never> };
@@ -202,7 +210,12 @@ export function decideUnpause(
     if (command.backfill_id !== null && backfillable)
       events.push({
         type: 'BackfillRequested',
-        data: { backfill_id: command.backfill_id, start_at: backfillable.start, end_at: backfillable.end },
+        data: {
+          backfill_id: command.backfill_id,
+          start_at: backfillable.start,
+          end_at: backfillable.end,
+          allow_shrink: false,
+        },
       });
   }
   return events;

@@ -33,6 +33,8 @@ export interface RunSpec {
   readonly backfill_id: string | null;
   /** The number of automatic retries before it, itself included; 0 for a run that is not one. */
   readonly retry_number: number;
+  /** Whether its request allows it to publish fewer rows than the manifest that it replaces. */
+  readonly allow_shrink: boolean;
   /** The run that this one continues as new, or null. */
   readonly continues_run_id: string | null;
 }

@@ -47,6 +47,13 @@ export const stillStoppingDetail = (what: string) => ({
   detail: `${what}; the worker that was exporting has not confirmed yet that it stopped, so its data can still reach the bucket.`,
 });
 
+/** The part of a command's body that lets its runs shrink their intervals; empty when it is not requested. */
+export const allowsShrink = ({
+  allow_shrink,
+}: {
+  readonly allow_shrink?: boolean | null | undefined;
+}): { allow_shrink?: true } => (allow_shrink === true ? { allow_shrink } : {});
+
 /** Submits a command for the caller of the request. */
 export function submitCommand(
   context: RouteContext,

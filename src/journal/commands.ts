@@ -180,7 +180,11 @@ export const timestampSchema = z.iso
 export const commandBodySchemas = {
   pause: z.object({ last_paused_at: timestampSchema.nullish() }),
   unpause: z.object({ backfill: z.boolean().optional() }),
-  backfill: z.object({ start_at: timestampSchema, end_at: timestampSchema }),
-  retry: z.object({ run_id: z.uuid() }),
+  backfill: z.object({
+    start_at: timestampSchema,
+    end_at: timestampSchema,
+    allow_shrink: z.boolean().optional(),
+  }),
+  retry: z.object({ run_id: z.uuid(), allow_shrink: z.boolean().optional() }),
   delete: z.object({}),
 } as const;

@@ -129,7 +129,12 @@ describe('a batch export', () => {
         },
         {
           type: 'BackfillRequested',
-          data: { backfill_id: 'b', start_at: iso('10:00:00'), end_at: iso('12:00:00') },
+          data: {
+            backfill_id: 'b',
+            start_at: iso('10:00:00'),
+            end_at: iso('12:00:00'),
+            allow_shrink: false,
+          },
         },
       ]);
   });
@@ -194,6 +199,7 @@ describe('a batch export', () => {
         backfill_id: 'b',
         start_at: iso(start),
         end_at: iso(end),
+        allow_shrink: false,
         now: at('12:00:00'),
         maxIntervals: 10,
       });
@@ -205,7 +211,13 @@ describe('a batch export', () => {
     const interval = { start: iso('09:00:00'), end: iso('10:00:00') };
     given(batchExportDecider, [created])
       .when((state) =>
-        decideRetry(state, { backfill_id: 'b', run_id: 'r', interval, active_run_id: 'the-active-run' }),
+        decideRetry(state, {
+          backfill_id: 'b',
+          run_id: 'r',
+          allow_shrink: false,
+          interval,
+          active_run_id: 'the-active-run',
+        }),
       )
       .thenRejected('conflict', /the-active-run/);
   });

@@ -22,6 +22,7 @@ const started: RunEvent = {
     data_interval_end: '2026-11-01T11:00:00.000Z',
     backfill_id: null,
     retry_number: 0,
+    allow_shrink: false,
     continues_run_id: null,
   },
 };

@@ -86,6 +86,7 @@ function scheduleAt(start: Date, initial: BatchExportState, alreadyScheduled: re
       total_runs: range.intervals,
       revisions: live().revisions,
       retry_of_run_id: null,
+      allow_shrink: false,
     };
     applyToBackfill(backfill, [{ type: 'BackfillStarted', data: spec }]);
     backfills.push(backfill);

@@ -86,6 +86,7 @@ export async function createExportHarness() {
       batchExportId?: string;
       model?: Model;
       of?: typeof interval;
+      allow_shrink?: boolean;
       query?: string | undefined;
     } = {},
   ) => {
@@ -114,6 +115,7 @@ export async function createExportHarness() {
         data_interval_end: of.end,
         backfill_id: null,
         retry_number: 0,
+        allow_shrink: more.allow_shrink ?? false,
         continues_run_id: null,
       } as const;
       await stream.append('opened', [{ type: 'RunCreated', data: spec }]);

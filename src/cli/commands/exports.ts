@@ -8,6 +8,22 @@ import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } 
 
 type Options = ServiceCommandOptions;
 
+type ShrinkOptions = Options & { readonly allowShrink?: boolean };
+
+interface RangeOptions {
+  readonly startAt: string;
+  readonly endAt: string;
+  readonly dryRun?: boolean;
+}
+
+const allowShrinkOption = [
+  '--allow-shrink',
+  'also remove rows from the bucket that are no longer in the source',
+] as const;
+
+const allowsShrink = ({ allowShrink }: ShrinkOptions): JsonObject =>
+  allowShrink === true ? { allow_shrink: true } : {};
+
 /** The id at the end of a URL. */
 const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);
 
@@ -89,10 +105,12 @@ export function addExportCommands(program: Command): void {
     .argument('<id>')
     .requiredOption('--start-at <time>', 'ISO 8601 with a time zone offset')
     .requiredOption('--end-at <time>', 'ISO 8601 with a time zone offset')
+    .option(...allowShrinkOption)
     .option('--dry-run', 'only print what it would export')
-    .action(async (id: string, options: Options & { startAt: string; endAt: string; dryRun?: boolean }) => {
+    .action(async (id: string, options: ShrinkOptions & RangeOptions) => {
       const range = { start_at: options.startAt, end_at: options.endAt };
-      if (!options.dryRun) return sendAction(options, 'POST', id, 'backfill', range, 'Started backfill');
+      const request = { ...range, ...allowsShrink(options) };
+      if (!options.dryRun) return sendAction(options, 'POST', id, 'backfill', request, 'Started backfill');
       const path = `batch_exports/${encodeURIComponent(id)}/backfill`;
       const { body } = await openService(options).call('POST', path, { ...range, dry_run: true });
       printer(options)(body, () => [
@@ -107,9 +125,11 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'retry', 'export the interval of a run again')
     .argument('<export id>')
     .argument('<run id>')
-    .action((id: string, run: string, options: Options) =>
-      sendAction(options, 'POST', id, `runs/${encodeURIComponent(run)}/retry`, {}, 'Started run'),
-    );
+    .option(...allowShrinkOption)
+    .action((id: string, run: string, options: ShrinkOptions) => {
+      const path = `runs/${encodeURIComponent(run)}/retry`;
+      return sendAction(options, 'POST', id, path, allowsShrink(options), 'Started run');
+    });
 
   serviceCommand(exports, 'runs', 'list the newest runs of a batch export')
     .argument('<id>')

@@ -1,4 +1,4 @@
-import { backfillDecider, decideBackfillControl } from '../../domain/backfill.ts';
+import { backfillDecider, decideBackfillControl, type BackfillSpec } from '../../domain/backfill.ts';
 import {
   decideBackfill,
   decideRetry,
@@ -20,13 +20,14 @@ const projectBackfillsLock = 5_140_518;
 /** Requests a backfill of a range and creates its first runs. */
 export async function applyBackfill(
   context: CommandContext,
-  body: { start_at: string; end_at: string },
+  body: { start_at: string; end_at: string; allow_shrink?: boolean | undefined },
 ): Promise<CommandEffect> {
   const { batchExport, commandId, cause } = context;
   const request = {
     backfill_id: deterministicId('command', commandId, 'backfill'),
     start_at: new Date(body.start_at).toISOString(),
     end_at: new Date(body.end_at).toISOString(),
+    allow_shrink: body.allow_shrink ?? false,
   };
   const bounded = { ...request, ...backfillLimits(context) };
   await batchExport.append(cause, decideBackfill(batchExport.state(), bounded));
@@ -36,7 +37,7 @@ export async function applyBackfill(
 /** Retries a run: creates a backfill of its interval. `reason` is set only if exportd itself requests the retry. */
 export async function applyRetry(
   context: CommandContext,
-  body: { run_id: string; reason?: RetryReason },
+  body: { run_id: string; allow_shrink?: boolean | undefined; reason?: RetryReason },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, commandId, cause } = context;
   const { rows } = await transaction.connection.query<{ start: string; end: string }>(
@@ -47,11 +48,13 @@ export async function applyRetry(
   const [interval] = rows;
   if (!interval) throw new CommandRejected('not_found', 'Not found.');
   const backfillId = deterministicId('command', commandId, 'backfill');
+  const allow_shrink = body.allow_shrink ?? false;
   await batchExport.append(
     cause,
     decideRetry(batchExport.state(), {
       backfill_id: backfillId,
       run_id: body.run_id,
+      allow_shrink,
       reason: body.reason,
       interval,
       active_run_id: await findActiveRun(transaction.connection, batchExport.id, interval),
@@ -62,7 +65,7 @@ export async function applyRetry(
   if (body.reason === undefined) await requireBackfillCapacity(context);
   return createBackfill(
     context,
-    { backfill_id: backfillId, ...range },
+    { backfill_id: backfillId, allow_shrink, ...range },
     { ...interval, intervals: 1 },
     body.run_id,
   );
@@ -74,10 +77,15 @@ export const backfillLimits = ({ transaction, policies }: CommandContext) => ({
   maxIntervals: policies.maxBackfillIntervals,
 });
 
+/** A requested backfill. */
+type BackfillRequest = Pick<BackfillSpec, 'start_at' | 'end_at' | 'allow_shrink'> & {
+  readonly backfill_id: string;
+};
+
 /** Creates a requested backfill over the whole intervals of its range, if the project has capacity. */
 export async function startBackfill(
   context: CommandContext,
-  request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
+  request: BackfillRequest,
   range: BackfillRange,
 ): Promise<CommandEffect> {
   await requireBackfillCapacity(context);
@@ -86,7 +94,7 @@ export async function startBackfill(
 
 async function createBackfill(
   context: CommandContext,
-  request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
+  request: BackfillRequest,
   range: BackfillRange,
   retryOf: string | null,
 ): Promise<CommandEffect> {
@@ -106,6 +114,7 @@ async function createBackfill(
         total_runs: range.intervals,
         revisions: live.revisions,
         retry_of_run_id: retryOf,
+        allow_shrink: request.allow_shrink,
       },
     },
   ]);

@@ -4,6 +4,7 @@ import type { AllowedPrivateAddresses } from '../../network/private_addresses.ts
 import type { RowSelection } from '../../source/row_selection.ts';
 import { configAttribute, givenFields, parseFields, rejectField } from '../config_fields.ts';
 import type { DestinationSettings } from '../destination.ts';
+import { missingRowsField } from '../missing_rows_field.ts';
 import { rowSelectionFields } from '../row_selection_fields.ts';
 import { endpointProblem } from './endpoint.ts';
 import { fileFormatOf, fileFormats, formatNames, type FileFormat } from './formats.ts';
@@ -60,6 +61,7 @@ const fields = {
     .nullable()
     .default(null),
   on_bad_row: oneOf('on_bad_row', 'values', ['fail', 'reject']).default('fail'),
+  ...missingRowsField,
   ...rowSelectionFields,
   encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms']).nullable().default(null),
   kms_key_id: headerText('kms_key_id').nullable().default(null),

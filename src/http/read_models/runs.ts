@@ -25,12 +25,13 @@ export interface RunRow {
   readonly generation: number;
   readonly manifest_key: string | null;
   readonly backfill_id: string | null;
+  readonly allow_shrink: boolean;
 }
 
 /** The columns of a `RunRow`. */
 export const runColumns = `id, position, batch_export_id, status, records_completed, records_total_count, latest_error,
   data_interval_start, data_interval_end, cursor, created_at, finished_at, last_updated_at, bytes, files, generation,
-  manifest_key, backfill_id`;
+  manifest_key, backfill_id, allow_shrink`;
 
 /** Converts a run to a response. */
 export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => ({
@@ -51,6 +52,7 @@ export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => ({
   generation: run.generation === 0 ? null : run.generation,
   manifest_key: run.manifest_key,
   backfill_id: run.backfill_id,
+  allow_shrink: run.allow_shrink,
   temporal_ui: linkOf(run),
 });
 

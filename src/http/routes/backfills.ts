@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { notFound } from '../api_error.ts';
 import {
   acceptedDetail,
+  allowsShrink,
   submitCommand,
   teamOf,
   stillStoppingDetail,
@@ -91,7 +92,8 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
       }
       const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
-        return { batch_export_id, body: { start_at: toUtc(start_at), end_at: toUtc(end_at) } };
+        const range = { start_at: toUtc(start_at), end_at: toUtc(end_at) };
+        return { batch_export_id, body: { ...range, ...allowsShrink(request.body) } };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
       const id = submitted.outcome.backfill_id ?? '';

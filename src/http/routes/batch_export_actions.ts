@@ -1,4 +1,11 @@
-import { acceptedDetail, sendEmpty, submitCommand, teamOf, type ProjectRoutes } from '../route_context.ts';
+import {
+  acceptedDetail,
+  allowsShrink,
+  sendEmpty,
+  submitCommand,
+  teamOf,
+  type ProjectRoutes,
+} from '../route_context.ts';
 import { toUtc } from '../batch_export_definition.ts';
 import { dryRun } from '../dry_run.ts';
 import { projectUrl } from '../paging.ts';
@@ -70,7 +77,8 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
       }
       const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
         const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
-        return { batch_export_id: id, body: { start_at: toUtc(start_at), end_at: toUtc(end_at) } };
+        const range = { start_at: toUtc(start_at), end_at: toUtc(end_at) };
+        return { batch_export_id: id, body: { ...range, ...allowsShrink(request.body) } };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
       const path = `/batch_exports/${request.params.id}/backfills/${submitted.outcome.backfill_id ?? ''}/`;

@@ -1,6 +1,7 @@
 import { notFound } from '../api_error.ts';
 import {
   acceptedDetail,
+  allowsShrink,
   sendEmpty,
   parseChoices,
   submitCommand,
@@ -94,7 +95,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       const submitted = await submitCommand(context, request, 'retry', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
         if (!(await findRun(connection, batch_export_id, id))) throw notFound();
-        return { batch_export_id, body: { run_id: id } };
+        return { batch_export_id, body: { run_id: id, ...allowsShrink(request.body) } };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
       const { run_id, backfill_id } = submitted.outcome;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
 import { pathId, responseTimestampSchema } from './common.ts';
+import { allowShrinkField } from './run.ts';
 
 /** A backfill in a response. */
 export const backfillSchema = z
@@ -15,6 +16,9 @@ export const backfillSchema = z
       .string()
       .nullable()
       .describe('The run that this backfill retries; null for other backfills.'),
+    allow_shrink: z
+      .boolean()
+      .describe('Whether its runs may remove rows from the bucket that the source no longer has.'),
     created_at: responseTimestampSchema,
     finished_at: responseTimestampSchema.nullable(),
     last_updated_at: responseTimestampSchema,
@@ -47,6 +51,7 @@ export const dryRunField = z
 export const createBackfillBody = z.strictObject({
   start_at: timestampSchema,
   end_at: timestampSchema,
+  allow_shrink: allowShrinkField,
   dry_run: dryRunField,
 });
 

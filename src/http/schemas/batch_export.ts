@@ -5,7 +5,7 @@ import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from './backfill.ts';
 import { pathId, readOnly, responseTimestampSchema } from './common.ts';
 import { lagSchema } from './lag.ts';
-import { runSchema } from './run.ts';
+import { allowShrinkField, runSchema } from './run.ts';
 
 const model = z.enum(models);
 
@@ -132,11 +132,12 @@ export const unpauseBody = z.strictObject({
     .describe('Also backfill the intervals missed since the export was paused.'),
 });
 
-/** The documented body of backfill; only the range and `dry_run` have an effect. */
+/** The documented body of backfill; only the range, `allow_shrink` and `dry_run` have an effect. */
 export const backfillBody = z.strictObject({
   ...writable,
   start_at: timestampSchema,
   end_at: timestampSchema,
+  allow_shrink: allowShrinkField,
   dry_run: dryRunField,
 });
 

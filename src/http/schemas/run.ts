@@ -38,6 +38,11 @@ export const runSchema = z
       .string()
       .nullable()
       .describe('The backfill or retry that created the run; null for runs of the schedule.'),
+    allow_shrink: z
+      .boolean()
+      .describe(
+        'Whether its request allows it to remove rows from the bucket that the source no longer has.',
+      ),
     temporal_ui: z.string().nullable().describe("Link to the run's workflow in the Temporal UI."),
   })
   .meta({ id: 'BatchExportRun' });
@@ -45,8 +50,17 @@ export type RunResponse = z.infer<typeof runSchema>;
 
 const wholeNumber = z.number().int().nullish();
 
-/** The documented body of a retry: the fields of a run, none of which has an effect. */
+/** Allows the runs that a request creates to publish fewer rows than their intervals have in the bucket. */
+export const allowShrinkField = z
+  .boolean()
+  .nullish()
+  .describe(
+    'Export what the source has now, even if rows are missing there that the bucket has: these leave the bucket.',
+  );
+
+/** The documented body of a retry: the fields of a run, of which only `allow_shrink` has an effect. */
 export const retryBody = z.strictObject({
+  allow_shrink: allowShrinkField,
   status: z.enum(runStatuses).nullish(),
   records_completed: wholeNumber,
   latest_error: z.string().nullish(),

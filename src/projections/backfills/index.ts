@@ -13,7 +13,7 @@ export const isUncounted = `(status is null or status in ('FailedRetryable', 'Ti
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 2,
+  version: 3,
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
     create table exportd.backfills (
@@ -32,6 +32,7 @@ export const backfillsProjection: Projection = {
       records_completed bigint not null default 0,
       records_total_count bigint not null default 0,
       retry_of_run_id uuid,
+      allow_shrink boolean not null,
       created_at timestamptz not null,
       finished_at timestamptz,
       last_updated_at timestamptz not null
@@ -65,10 +66,12 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     );
   switch (event.type) {
     case 'BackfillStarted': {
-      const { batch_export_id, team_id, start_at, end_at, total_runs, retry_of_run_id } = event.data;
+      const { batch_export_id, team_id, start_at, end_at, total_runs, retry_of_run_id, allow_shrink } =
+        event.data;
       await connection.query(
         `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
-           retry_of_run_id, created_at, last_updated_at) values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9)`,
+           retry_of_run_id, created_at, last_updated_at, allow_shrink)
+         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10)`,
         [
           id,
           stored.global_position,
@@ -79,6 +82,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
           total_runs,
           retry_of_run_id,
           at,
+          allow_shrink,
         ],
       );
       return;

@@ -10,7 +10,7 @@ const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 9,
+  version: 10,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -41,6 +41,7 @@ export const runsProjection: Projection = {
       -- Whether it is a backfill's run that the schedule adopted when the interval was due, or a retry of one.
       adopted_by_schedule boolean not null,
       retry_number integer not null default 0,
+      allow_shrink boolean not null,
       -- When the automatic retry is due; null if there is none or a later run of the interval exists.
       retry_at timestamptz,
       -- Rows and bytes of completed files, and by range those of the parts planned since.
@@ -120,7 +121,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunPublishStarted':
     case 'RunObjectDeleted':
     case 'RunObjectDeletionFailed':
-    case 'RunRechecked':
+    case 'IntervalCompared':
       return;
     case 'RunCompleted':
       await set(
@@ -174,9 +175,9 @@ async function insert(
   );
   await connection.query(
     `insert into exportd.batch_export_runs (id, position, batch_export_id, team_id, model, config_version, status,
-       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, is_scheduled,
-       adopted_by_schedule)
-     select $1, $2, $3, $4, $5, $6, 'Starting', $7::timestamptz, $8::timestamptz, $9::uuid, $10, $11, $11,
+       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, allow_shrink,
+       is_scheduled, adopted_by_schedule)
+     select $1, $2, $3, $4, $5, $6, 'Starting', $7::timestamptz, $8::timestamptz, $9::uuid, $10, $11, $11, $12::boolean,
        $9::uuid is null or coalesce(bool_or(former.is_scheduled), false),
        coalesce(bool_or(former.adopted_by_schedule and former.backfill_id = $9), false)
      from exportd.batch_export_runs former
@@ -193,6 +194,7 @@ async function insert(
       spec.backfill_id,
       spec.retry_number,
       stored.recorded_at,
+      spec.allow_shrink,
     ],
   );
 }

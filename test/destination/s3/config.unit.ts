@@ -33,6 +33,7 @@ describe('the config of an S3 destination', () => {
     const options = {
       max_file_size_mb: 100,
       on_bad_row: 'reject',
+      on_missing_rows: 'follow',
       include_events: ['$pageview', 'sign up'],
       exclude_events: ['$ping'],
       filters: [{ type: 'person', key: 'email', operator: 'icontains', value: '@example.com' }],
@@ -104,6 +105,11 @@ describe('the config of an S3 destination', () => {
     ],
     [{ ...minimal, kms_key_id: 'key' }, 'kms_key_id', expect.stringContaining("'aws:kms'")],
     [{ ...minimal, kms_key_id: 'a key' }, 'kms_key_id', expect.stringContaining('spaces')],
+    [
+      { ...minimal, on_missing_rows: 'delete' },
+      'on_missing_rows',
+      expect.stringContaining("'keep' and 'follow'"),
+    ],
     [{ ...minimal, on_bad_row: 'skip' }, 'on_bad_row', expect.stringContaining("['fail', 'reject']")],
     [{ ...minimal, max_file_size_mb: -1 }, 'max_file_size_mb', expect.stringContaining('at least 1')],
     [

@@ -8,6 +8,7 @@ export const defaultConfig = {
   compression: null,
   max_file_size_mb: null,
   on_bad_row: 'fail',
+  on_missing_rows: 'keep',
   include_events: [],
   exclude_events: [],
   filters: [],
