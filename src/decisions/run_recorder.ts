@@ -80,7 +80,8 @@ export interface RunRecorder {
   ): Promise<ExistingRun>;
   /** Claims publishing. From here on the run cannot be cancelled. */
   startPublish(runId: string, generation: number): Promise<ExistingRun>;
-  complete(runId: string, generation: number, manifestKey: string): Promise<void>;
+  /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
+  complete(runId: string, generation: number, manifestKey: string, expiresAt?: string | null): Promise<void>;
   /** Writes a line to the export's log. */
   log(run: ExistingRun, runId: string, level: LogLevel, message: string): Promise<void>;
 }
@@ -227,12 +228,14 @@ export function createRunRecorder(journal: Journal): RunRecorder {
       ),
     startPublish: (runId, generation) =>
       generationStep(runId, generation, 'publish', (run) => decidePublish(run, generation)),
-    complete: async (runId, generation, manifestKey) => {
+    complete: async (runId, generation, manifestKey, expiresAt = null) => {
       await step(runId, async (stream, { connection }) => {
         const state = stream.state();
         if (state.status === 'Completed') return;
         const run = requireGeneration(state, generation);
-        await stream.append('ended', [{ type: 'RunCompleted', data: { manifest_key: manifestKey } }]);
+        await stream.append('ended', [
+          { type: 'RunCompleted', data: { manifest_key: manifestKey, expires_at: expiresAt } },
+        ]);
         const rows = filesOf(run).reduce((sum, file) => sum + file.rows, 0);
         const { data_interval_start: start, data_interval_end: end } = run.spec;
         await writeLogLine(connection, {

@@ -17,6 +17,12 @@ export interface StoredPart extends UploadedPart {
   readonly bytes: number;
 }
 
+/** An object that was written. */
+export interface WrittenObject {
+  /** When a lifecycle rule of the bucket deletes it, as its server responded; ISO 8601, null without a rule. */
+  readonly expires_at: string | null;
+}
+
 /** Identifies an upload, so that another attempt can resume it. */
 export interface UploadReference {
   readonly key: string;
@@ -34,10 +40,10 @@ export interface FileUpload extends UploadReference {
   /** Lists the uploaded parts by number; null when the upload no longer exists, because it was completed or aborted. */
   listParts(signal: AbortSignal): Promise<readonly StoredPart[] | null>;
   /**
-   * Whether the completed file exists, was created by this upload and has `bytes` bytes; false when the credentials
-   * may not read it.
+   * The completed file, if it exists, was created by this upload and has `bytes` bytes; null otherwise, and when the
+   * credentials may not read it.
    */
-  isCompleted(bytes: number, signal: AbortSignal): Promise<boolean>;
+  findCompleted(bytes: number, signal: AbortSignal): Promise<WrittenObject | null>;
   /** Uploads a part. Calls may overlap. */
   putPart(partNumber: number, bytes: Buffer, signal: AbortSignal): Promise<UploadedPart>;
   /**
@@ -45,7 +51,7 @@ export interface FileUpload extends UploadReference {
    * a lost response.
    * @throws DestinationError `UploadNotFound` when neither the upload nor the file exists: export the file again
    */
-  complete(parts: readonly UploadedPart[], bytes: number, signal: AbortSignal): Promise<void>;
+  complete(parts: readonly UploadedPart[], bytes: number, signal: AbortSignal): Promise<WrittenObject>;
 }
 
 /** Identifies a file of an interval. */
@@ -69,12 +75,13 @@ export interface PresentManifest {
   readonly state: 'present';
   readonly etag: string | undefined;
   readonly text: string;
+  readonly expires_at: string | null;
 }
 
 /** What is stored under the key of an interval's manifest. */
 export type ManifestState =
   | { readonly state: 'absent' }
-  /** The credentials may write but not read. */
+  /** Absent or unreadable: without s3:ListBucket, a server denies reading a key that is missing. */
   | { readonly state: 'unreadable' }
   | PresentManifest;
 
@@ -106,10 +113,14 @@ export interface Destination {
   deleteObject(key: string, signal: AbortSignal): Promise<void>;
   /**
    * Writes the manifest in one request, replacing only that of an older generation, and reads it back.
-   * @returns whether it could be read back; false if the credentials may only write
+   * @returns `verified`: whether it could be read back; false if the credentials may only write
    * @throws DestinationError `ManifestReplaced` when a newer generation is stored
    */
-  putManifest(key: string, manifest: Manifest, signal: AbortSignal): Promise<{ verified: boolean }>;
+  putManifest(
+    key: string,
+    manifest: Manifest,
+    signal: AbortSignal,
+  ): Promise<WrittenObject & { readonly verified: boolean }>;
   /** Reads what is stored under the key of a manifest. */
   getManifest(key: string, signal: AbortSignal): Promise<ManifestState>;
   /**
@@ -117,7 +128,10 @@ export interface Destination {
    * supports conditional deletes.
    */
   deleteManifest(key: string, manifest: PresentManifest, signal: AbortSignal): Promise<void>;
-  /** Whether the object under the key was created by this upload; null when the credentials may not read it. */
+  /**
+   * Whether the object under the key was created by this upload; null when it is absent or unreadable, which credentials
+   * without s3:ListBucket cannot distinguish.
+   */
   isFromUpload(
     upload: Pick<UploadReference, 'key' | 'upload_token'>,
     signal: AbortSignal,

@@ -37,8 +37,11 @@ export interface ExportedFile {
   readonly last: SortKey | null;
 }
 
-/** A completed file with the number of rows of its key range that were rejected. */
+/** A completed file. */
 export interface CompletedFile extends ExportedFile {
+  /** When a lifecycle rule of the bucket deletes the object; ISO 8601, null without a rule. */
+  readonly expires_at: string | null;
+  /** The number of rows of its key range that were rejected. */
   readonly rejected: number;
 }
 

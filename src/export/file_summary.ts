@@ -3,7 +3,10 @@ import { combineCrc32 } from '../encoding/crc32_combine.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
 
 /** The totals of a file: its rows, size, checksum and key range, computed from its parts. */
-export function summarizeParts(key: string, parts: readonly PlannedPart[]): CompletedFile {
+export function summarizeParts(
+  key: string,
+  parts: readonly PlannedPart[],
+): Omit<CompletedFile, 'expires_at'> {
   const withRows = parts.filter(({ first }) => first !== null);
   const crc = parts.reduce((sum, part) => combineCrc32(sum, Number.parseInt(part.crc32, 16), part.bytes), 0);
   return {

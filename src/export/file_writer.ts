@@ -186,6 +186,5 @@ export async function completeFile(
 ): Promise<CompletedFile> {
   const file = summarizeParts(upload.key, planned);
   const parts = planned.map(({ part_number }) => ({ part_number, etag: etags.get(part_number) ?? '' }));
-  await upload.complete(parts, file.bytes, signal);
-  return file;
+  return { ...file, ...(await upload.complete(parts, file.bytes, signal)) };
 }

@@ -33,7 +33,7 @@ export async function publishManifest(
     const columns = source.columns(run.spec.model, await readSelection(run.spec));
     const manifest = manifestOf(runId, run, columns);
     if (run.status !== 'Completed') {
-      const { verified } = await destination.putManifest(manifest_key, manifest, signal);
+      const { verified, expires_at } = await destination.putManifest(manifest_key, manifest, signal);
       if (!verified)
         await recorder.log(
           run,
@@ -41,7 +41,7 @@ export async function publishManifest(
           'WARNING',
           'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.',
         );
-      await recorder.complete(runId, run.generation, manifest_key);
+      await recorder.complete(runId, run.generation, manifest_key, expires_at);
     }
     return { generation: run.generation, rows: manifest.rows, manifest_key };
   });

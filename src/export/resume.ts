@@ -55,7 +55,10 @@ async function resumeAtUpload(
   });
   switch (upload.state) {
     case 'completed':
-      return recordFile(summarizeParts(open.key, open.parts));
+      return recordFile({
+        ...summarizeParts(open.key, open.parts),
+        expires_at: upload.expires_at,
+      });
     case 'all_parts_uploaded':
       try {
         await recorder.requireAttempt(runId, rangeAttempt);

@@ -4,7 +4,7 @@ import type { OpenUpload, PlannedPart } from '../domain/run.ts';
 /** What the destination holds of an upload that an earlier attempt recorded. */
 export type UploadState =
   /** The object exists; only the journal does not know it yet. */
-  | { readonly state: 'completed' }
+  | { readonly state: 'completed'; readonly expires_at: string | null }
   /** Every part exists, the last one included; the upload only has to be completed. */
   | {
       readonly state: 'all_parts_uploaded';
@@ -44,7 +44,8 @@ export async function inspectUpload(
   if (listed === 'not_listable') return { state: 'not_listable' };
   if (listed === null) {
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-    return { state: (await upload.isCompleted(bytes, signal)) ? 'completed' : 'missing' };
+    const completed = await upload.findCompleted(bytes, signal);
+    return completed ? { state: 'completed', ...completed } : { state: 'missing' };
   }
   const stored = new Map(listed.map((part) => [part.part_number, part]));
   const firstMissing = parts.findIndex((part) => stored.get(part.part_number)?.bytes !== part.bytes);

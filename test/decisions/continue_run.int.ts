@@ -7,7 +7,7 @@ import { attemptOf, GenerationSuperseded, RunEnded, type ExistingRun } from '../
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
-import { minuteBefore } from './simulated_runs.ts';
+import { fileOf, minuteBefore } from './simulated_runs.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
@@ -108,7 +108,7 @@ describe('a run that is continued', () => {
 describe('an attempt', () => {
   it('cannot record any step once another attempt has started', async () => {
     const { id, attempt } = await createPartiallyExportedRun();
-    const file = { key: 'key', rows: 3, rejected: 0, bytes: 90, crc32: '00000000', first: null, last: null };
+    const file = fileOf('key');
     const other = attemptOf(await recorder.startExport(id, 0), 0);
     const rejected: (() => Promise<unknown>)[] = [
       () => recorder.reserveGeneration(id, attempt),

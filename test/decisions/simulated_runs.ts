@@ -19,6 +19,7 @@ export const fileOf = (key: string, rows = 3): CompletedFile => ({
   first: null,
   last: null,
   rejected: 0,
+  expires_at: null,
 });
 
 /** Records the steps of runs in the journal like the activities do, without a source or a bucket. */

@@ -40,8 +40,9 @@ export function withInterruptions(
     },
     complete: async (parts, bytes, signal) => {
       await interruptions.complete?.();
-      await real.complete(parts, bytes, signal);
+      const written = await real.complete(parts, bytes, signal);
       await interruptions.completed?.();
+      return written;
     },
   });
   const openDestination: OpenDestination = async (spec, onError): Promise<Destination> => {

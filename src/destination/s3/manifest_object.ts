@@ -1,9 +1,10 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { DestinationError, type ManifestState } from '../destination.ts';
+import { DestinationError, type ManifestState, type WrittenObject } from '../destination.ts';
 import { formatManifest, parseManifest, type Manifest } from '../manifest.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { conditionalWritesUnsupported } from './conditional_writes.ts';
+import { parseExpiration } from './expiration.ts';
 
 /** Maximum number of attempts to replace a manifest that others keep changing. */
 const maxRounds = 6;
@@ -15,11 +16,15 @@ export async function getManifestObject(
   signal: AbortSignal,
 ): Promise<ManifestState> {
   try {
-    const { etag, text } = await requests.send('GetObject', signal, async (client, call) => {
+    const found = await requests.send('GetObject', signal, async (client, call) => {
       const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
-      return { etag: output.ETag, text: (await output.Body?.transformToString()) ?? '' };
+      return {
+        etag: output.ETag,
+        text: (await output.Body?.transformToString()) ?? '',
+        expires_at: parseExpiration(output.Expiration),
+      };
     });
-    return { state: 'present', etag, text };
+    return { state: 'present', ...found };
   } catch (error) {
     if (error instanceof DestinationError && (error.type === 'NoSuchKey' || error.type === 'NotFound'))
       return { state: 'absent' };
@@ -31,7 +36,7 @@ export async function getManifestObject(
 /**
  * Replaces the manifest by compare-and-set and reads it back. After each inconclusive response the stored object
  * decides, so repeating is safe at any point.
- * @returns whether it was read back
+ * @returns `verified`: whether it was read back
  * @throws DestinationError `ManifestReplaced` when this generation of another run or a newer generation is stored
  */
 export async function putManifestObject(
@@ -40,7 +45,7 @@ export async function putManifestObject(
   manifest: Manifest,
   options: ObjectOptions,
   signal: AbortSignal,
-): Promise<{ verified: boolean }> {
+): Promise<WrittenObject & { readonly verified: boolean }> {
   const text = formatManifest(manifest);
   let last = new DestinationError(
     'ManifestUnverified',
@@ -48,13 +53,17 @@ export async function putManifestObject(
     { transient: true },
   );
   let conditional = true;
+  let expires_at: string | null = null;
+  let writtenUnread = false;
   for (let round = 0; round < maxRounds; round++) {
     const current = await getManifestObject(requests, key, signal);
-    if (current.state === 'present' && current.text === text) return { verified: true };
+    if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
+    if (current.state === 'present' && current.text === text)
+      return { verified: true, expires_at: current.expires_at ?? expires_at };
     if (current.state === 'present') rejectNewer(current.text, manifest);
     try {
       const conditions = conditional ? conditionsOn(current, round) : {};
-      await requests.send('PutObject', signal, (client, call) =>
+      const { Expiration } = await requests.send('PutObject', signal, (client, call) =>
         client.send(
           new PutObjectCommand({
             Bucket: requests.bucket,
@@ -66,7 +75,9 @@ export async function putManifestObject(
           call,
         ),
       );
-      if (current.state === 'unreadable') return { verified: false };
+      expires_at = parseExpiration(Expiration);
+      // What could not be read may have been absent, so it is read once more.
+      writtenUnread = current.state === 'unreadable';
     } catch (error) {
       if (!(error instanceof DestinationError)) throw error;
       if (error.type === 'NotImplemented') {

@@ -13,11 +13,13 @@ import {
   type StoredPart,
   type UploadedPart,
   type UploadReference,
+  type WrittenObject,
 } from '../destination.ts';
 import { abortOrphanedUploads } from './abort_uploads.ts';
 import type { S3Requests } from './requests.ts';
 import { partBytes, maxPartNumber } from './part_sizes.ts';
 import { conditionalWritesUnsupported } from './conditional_writes.ts';
+import { parseExpiration } from './expiration.ts';
 
 /** Server-side encryption and content type of an object. */
 export type ObjectOptions = Pick<
@@ -88,7 +90,7 @@ export function resumeUpload(
         if (isErrorType(error, 'NoSuchUpload')) return null;
         throw error;
       }),
-    isCompleted: (bytes, signal) => isUploadedObject(requests, upload, { bytes, upload_token }, signal),
+    findCompleted: (bytes, signal) => findUploadedObject(requests, upload, { bytes, upload_token }, signal),
     putPart: async (partNumber, bytes, signal) => {
       const sent = await requests.send('UploadPart', signal, (client, call) =>
         client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
@@ -133,7 +135,7 @@ async function completeUpload(
   upload: UploadTarget,
   completion: Completion,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<WrittenObject> {
   const Parts = completion.parts.map(({ part_number, etag }) => ({ PartNumber: part_number, ETag: etag }));
   const complete = (conditions: { IfNoneMatch?: string }) =>
     requests.send('CompleteMultipartUpload', signal, (client, call) =>
@@ -143,46 +145,51 @@ async function completeUpload(
       ),
     );
   try {
-    await complete({ IfNoneMatch: '*' }).catch((error: unknown) => {
+    const { Expiration } = await complete({ IfNoneMatch: '*' }).catch((error: unknown) => {
       // The server does not support conditional writes. The journal assigned the generation in the key to this
       // attempt only.
       if (!isErrorType(error, 'NotImplemented')) throw error;
       requests.report(conditionalWritesUnsupported());
       return complete({});
     });
+    return { expires_at: parseExpiration(Expiration) };
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     if (!error.transient) throw error;
     // The response to an earlier attempt may have been lost, so the stored object decides.
-    if (!(await isUploadedObject(requests, upload, completion, signal)))
+    const found = await findUploadedObject(requests, upload, completion, signal);
+    if (!found)
       throw new DestinationError(
         'UploadNotFound',
         `The upload of ${upload.Key} could not be completed (${error.type}); the file will be exported again.`,
         { transient: true },
       );
+    return found;
   }
 }
 
-async function isUploadedObject(
+async function findUploadedObject(
   requests: S3Requests,
   { Bucket, Key }: UploadTarget,
   { bytes, upload_token }: Pick<Completion, 'bytes' | 'upload_token'>,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<WrittenObject | null> {
   try {
     const found = await requests.send('HeadObject', signal, (client, call) =>
       client.send(new HeadObjectCommand({ Bucket, Key }), call),
     );
-    return found.ContentLength === bytes && found.Metadata?.[uploadTokenMetadata] === upload_token;
+    return found.ContentLength === bytes && found.Metadata?.[uploadTokenMetadata] === upload_token
+      ? { expires_at: parseExpiration(found.Expiration) }
+      : null;
   } catch (error) {
     // The object does not exist or may not be read. The file is then exported again in the next generation, which is
     // always safe.
-    if (error instanceof DestinationError && !error.transient) return false;
+    if (error instanceof DestinationError && !error.transient) return null;
     throw error;
   }
 }
 
-/** Whether the object was created by the upload with this token; null when the credentials may not read it. */
+/** Whether the object was created by the upload with this token; null when it is absent or unreadable. */
 export async function isFromUpload(
   requests: S3Requests,
   { key, upload_token }: Pick<UploadReference, 'key' | 'upload_token'>,

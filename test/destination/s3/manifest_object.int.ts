@@ -43,8 +43,8 @@ const read = async (key: string): Promise<Manifest | null> => {
 describe('the manifest of an interval', () => {
   it('is indented JSON with a trailing line break; repeating it writes the same bytes', async () => {
     expect(await read('new.json')).toBeNull();
-    expect(await put('new.json', manifest(1))).toEqual({ verified: true });
-    expect(await put('new.json', manifest(1))).toEqual({ verified: true });
+    expect(await put('new.json', manifest(1))).toEqual({ verified: true, expires_at: null });
+    expect(await put('new.json', manifest(1))).toEqual({ verified: true, expires_at: null });
     const { Body } = await bucket.client.send(
       new GetObjectCommand({ Bucket: bucket.bucket, Key: 'new.json' }),
     );
@@ -65,8 +65,8 @@ describe('the manifest of an interval', () => {
 
   it('is recognized as written when the response was lost', async () => {
     const losing = losingResponses(requests, 'PutObject');
-    expect(await put('lost.json', manifest(1), losing)).toEqual({ verified: true });
-    expect(await put('lost.json', manifest(2), losing)).toEqual({ verified: true });
+    expect(await put('lost.json', manifest(1), losing)).toEqual({ verified: true, expires_at: null });
+    expect(await put('lost.json', manifest(2), losing)).toEqual({ verified: true, expires_at: null });
     expect(await read('lost.json')).toEqual(manifest(2));
   });
 
@@ -80,13 +80,13 @@ describe('the manifest of an interval', () => {
       new PutObjectCommand({ Bucket: bucket.bucket, Key: 'odd.json', Body: 'not JSON' }),
     );
     expect(await read('odd.json')).toBeNull();
-    expect(await put('odd.json', manifest(1))).toEqual({ verified: true });
+    expect(await put('odd.json', manifest(1))).toEqual({ verified: true, expires_at: null });
   });
 
   it('is written but not verified by credentials that may not read', async () => {
     const blind = denying(requests, 'GetObject');
-    expect(await put('blind.json', manifest(1), blind)).toEqual({ verified: false });
-    expect(await put('blind.json', manifest(2), blind)).toEqual({ verified: false });
+    expect(await put('blind.json', manifest(1), blind)).toEqual({ verified: false, expires_at: null });
+    expect(await put('blind.json', manifest(2), blind)).toEqual({ verified: false, expires_at: null });
     expect(await read('blind.json')).toEqual(manifest(2));
   });
 
@@ -96,8 +96,8 @@ describe('the manifest of an interval', () => {
       ...withoutConditionalWrites(requests),
       report: ({ type }: { type: string }) => reported.push(type),
     };
-    expect(await put('simple.json', manifest(1), simple)).toEqual({ verified: true });
-    expect(await put('simple.json', manifest(2), simple)).toEqual({ verified: true });
+    expect(await put('simple.json', manifest(1), simple)).toEqual({ verified: true, expires_at: null });
+    expect(await put('simple.json', manifest(2), simple)).toEqual({ verified: true, expires_at: null });
     expect(reported).toEqual(['NotImplemented', 'NotImplemented']);
   });
 });
