@@ -1,4 +1,12 @@
 import type pg from 'pg';
+import type { BlockingTransaction, UnsettledBarrier } from '../domain/barrier.ts';
+import {
+  readOpenTransactions,
+  readPreparedTransactions,
+  type Described,
+  type PreparedTransaction,
+  type SettledCutoff,
+} from './open_transactions.ts';
 import type { BarrierCheck, BarrierState } from './source.ts';
 
 /** The barrier was checked on a standby, which does not show the transactions that are open on its primary. */
@@ -15,17 +23,16 @@ export interface BarrierOptions {
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 
-interface Blocker {
-  readonly id: string;
-  readonly description: string;
-}
+/** The result of a check whose barrier is open. */
+export const openBarrier: BarrierCheck = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
 
 /**
  * Checks the barrier once. It opens after three steps: the cutoff is `settleMs` in the past by the source's clock;
- * every transaction that was open at that moment has ended; every transaction that was prepared at the moment after
- * has ended. From then on no new row can appear below the cutoff. A comparison of snapshots would miss a transaction
- * that started before the cutoff and has not written yet.
+ * every transaction that may write rows below it, of those open at that moment, has ended; every transaction that was
+ * prepared at the moment after has ended. From then on no new row can appear below the cutoff. A comparison of snapshots
+ * would miss a transaction that started before the cutoff and has not written yet.
  * Each check needs a new transaction, because PostgreSQL caches the activity statistics until the transaction ends.
+ * @throws SourceIsStandby
  */
 export async function checkBarrier(
   connection: Connection,
@@ -33,51 +40,145 @@ export async function checkBarrier(
   state: BarrierState,
   options: BarrierOptions,
 ): Promise<BarrierCheck> {
-  const blocked = (phase: 'transactions' | 'prepared', blockers: readonly Blocker[]): BarrierCheck => ({
-    state: { phase, blockers: blockers.map(({ id }) => id) },
-    wait_ms: options.pollMs,
-    blocked_by: blockers.map(({ description }) => description),
-  });
-
-  if (state.phase === 'settling') {
-    const wait_ms = await millisecondsUntilSettled(connection, cutoff, options.settleMs);
+  if (state.phase === 'open') return openBarrier;
+  if (state.phase !== 'settling') return advance(state, createTransactionLists(connection, options), options);
+  const { wait_ms } = await readServer(connection, { cutoff, settleMs: options.settleMs });
+  if (wait_ms > 0) {
     // The first wait is never shorter than the settle time. Otherwise runs that jitter has spread would meet again
     // here.
     const minimumMs = state.checked ? 0 : options.settleMs;
-    if (wait_ms > 0)
-      return {
-        state: { phase: 'settling', checked: true },
-        wait_ms: Math.max(wait_ms, minimumMs),
-        blocked_by: [],
-      };
+    return {
+      state: { phase: 'settling', checked: true },
+      wait_ms: Math.max(wait_ms, minimumMs),
+      blocked_by: [],
+    };
   }
-  if (state.phase === 'settling' || state.phase === 'transactions') {
-    const open = await openTransactions(connection, options.ownApplicationName);
-    const remaining = state.phase === 'settling' ? open : remainingOf(state.blockers, open);
-    if (remaining.length > 0) return blocked('transactions', remaining);
-  }
-  if (state.phase !== 'open') {
-    const prepared = await preparedTransactions(connection);
-    const remaining = state.phase === 'prepared' ? remainingOf(state.blockers, prepared) : prepared;
-    if (remaining.length > 0) return blocked('prepared', remaining);
-  }
-  return { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
+  const settled = { cutoff, settleMs: options.settleMs };
+  return advance('settled', createTransactionLists(connection, options, settled), options);
 }
 
-const remainingOf = (listed: readonly string[], current: readonly Blocker[]): readonly Blocker[] =>
-  current.filter(({ id }) => listed.includes(id));
-
 /**
- * Milliseconds until the cutoff is `settleMs` in the past, by the source's clock; 0 when it is.
+ * Checks blocked barriers with one list of the open transactions, and one of the prepared ones.
  * @throws SourceIsStandby
  */
-async function millisecondsUntilSettled(
+export async function checkBarriers(
   connection: Connection,
-  cutoff: string,
-  settleMs: number,
-): Promise<number> {
-  const { rows } = await connection.query<{ wait_ms: number; standby: boolean }>(
-    `select greatest(0, ceil(1000 * extract(epoch from $1::timestamptz - clock_timestamp()) + $2))::float8 as wait_ms,
+  states: readonly UnsettledBarrier[],
+  options: BarrierOptions,
+): Promise<readonly BarrierCheck[]> {
+  const lists = createTransactionLists(connection, options);
+  const checks: BarrierCheck[] = [];
+  for (const state of states) checks.push(await advance(state, lists, options));
+  return checks;
+}
+
+/** Advances a barrier as far as the lists allow. A standby's replay is not checked here. */
+async function advance(
+  state: UnsettledBarrier | 'settled',
+  lists: TransactionLists,
+  { pollMs }: BarrierOptions,
+): Promise<BarrierCheck> {
+  const blocked = (blockedState: UnsettledBarrier, blockers: readonly Described[]): BarrierCheck => ({
+    state: blockedState,
+    wait_ms: pollMs,
+    blocked_by: blockers.map(({ description }) => description),
+  });
+  if (state === 'settled' || state.phase === 'transactions') {
+    const open = await lists.open();
+    const remaining = state === 'settled' ? open.transactions : open.remainingOf(state);
+    if (remaining.length > 0) {
+      const blockers = remaining.map(({ virtual_transaction, pid, backend_start }) => ({
+        virtual_transaction,
+        pid,
+        backend_start,
+      }));
+      return blocked({ phase: 'transactions', server_start: open.server_start, blockers }, remaining);
+    }
+  }
+  const prepared = await lists.prepared();
+  const remaining =
+    state !== 'settled' && state.phase === 'prepared'
+      ? prepared.filter(({ id }) => state.blockers.includes(id))
+      : prepared;
+  if (remaining.length > 0)
+    return blocked({ phase: 'prepared', blockers: remaining.map(({ id }) => id) }, remaining);
+  return openBarrier;
+}
+
+/** The open transactions of a server at one moment. */
+interface OpenTransactions {
+  readonly server_start: string;
+  readonly transactions: readonly (BlockingTransaction & Described)[];
+  /** The blockers of a barrier that have not ended. */
+  remainingOf(
+    state: Extract<UnsettledBarrier, { phase: 'transactions' }>,
+  ): readonly (BlockingTransaction & Described)[];
+}
+
+/** The lists that barriers compare themselves with. Each is read once, when it is first needed. */
+interface TransactionLists {
+  open(): Promise<OpenTransactions>;
+  /** A transaction is prepared before its virtual id is released, so this list is read after the open ones. */
+  prepared(): Promise<readonly PreparedTransaction[]>;
+}
+
+function createTransactionLists(
+  connection: Connection,
+  { ownApplicationName }: BarrierOptions,
+  settled: SettledCutoff | undefined = undefined,
+): TransactionLists {
+  let openList: Promise<OpenTransactions> | undefined;
+  let preparedList: Promise<readonly PreparedTransaction[]> | undefined;
+  const readOpen = async (): Promise<OpenTransactions> => {
+    const { server_start } = await readServer(connection);
+    const transactions = await readOpenTransactions(
+      connection,
+      ownApplicationName,
+      settled ?? { cutoff: null, settleMs: null },
+    );
+    const byId = new Map(transactions.map((transaction) => [idOf(transaction), transaction]));
+    return {
+      server_start,
+      transactions,
+      remainingOf: (state) =>
+        state.server_start === server_start
+          ? state.blockers.flatMap((blocker) => {
+              const found = byId.get(idOf(blocker));
+              return found && mayBeSameSession(found, blocker) ? [found] : [];
+            })
+          : [],
+    };
+  };
+  const open = () => (openList ??= readOpen());
+  return {
+    open,
+    prepared: async () => {
+      await open();
+      return (preparedList ??= readPreparedTransactions(connection));
+    },
+  };
+}
+
+const idOf = ({ virtual_transaction, pid }: BlockingTransaction): string => `${virtual_transaction}/${pid}`;
+
+/** After a crash PostgreSQL starts its numbers anew without a new start time. A hidden start is assumed to be the same. */
+const mayBeSameSession = (one: BlockingTransaction, other: BlockingTransaction): boolean =>
+  one.backend_start === null || other.backend_start === null || one.backend_start === other.backend_start;
+
+/**
+ * Reads when the server started, and the milliseconds until a cutoff is `settleMs` in the past by its clock (0 when it is).
+ * @throws SourceIsStandby
+ */
+async function readServer(
+  connection: Connection,
+  { cutoff, settleMs }: SettledCutoff | { readonly cutoff: null; readonly settleMs: null } = {
+    cutoff: null,
+    settleMs: null,
+  },
+): Promise<{ readonly server_start: string; readonly wait_ms: number }> {
+  const { rows } = await connection.query<{ server_start: string; wait_ms: number; standby: boolean }>(
+    `select to_char(pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as server_start,
+       greatest(0, ceil(1000 * extract(epoch from $1::timestamptz - clock_timestamp()) + $2::float8))::float8 as wait_ms,
        pg_is_in_recovery() as standby`,
     [cutoff, settleMs],
   );
@@ -85,41 +186,5 @@ async function millisecondsUntilSettled(
     throw new SourceIsStandby(
       'The source is a standby, which cannot show the open transactions of its primary. Set SOURCE_PRIMARY_DATABASE_URL to the primary.',
     );
-  return rows[0]?.wait_ms ?? 0;
+  return { server_start: rows[0]?.server_start ?? '', wait_ms: rows[0]?.wait_ms ?? 0 };
 }
-
-/**
- * Open transactions of this database that may write rows, by virtual transaction id. Sessions that cannot write rows
- * are excluded, because a vacuum holds its id for hours: processes without a database or a user (autovacuum; an
- * unprivileged role does not see the type of another user's process), a running VACUUM (it cannot be part of a
- * transaction), and backend types that only read. A process without any information is assumed to write.
- */
-const openTransactionsQuery = `
-  select l.virtualtransaction || '/' || l.pid as id,
-    format('pid %s (application %s, role %s)%s', l.pid,
-      coalesce(nullif(a.application_name, ''), 'unknown'), coalesce(a.usename, 'unknown'),
-      ', transaction open for ' || date_trunc('second', clock_timestamp() - a.xact_start)) as description
-  from pg_catalog.pg_locks l left join pg_catalog.pg_stat_activity a on a.pid = l.pid
-  where l.locktype = 'virtualxid' and l.granted and l.pid is not null
-    and (a.pid is null or (
-      a.datname = current_database() and a.usesysid is not null and a.application_name is distinct from $1
-      and coalesce(a.backend_type, '') <> all (array['autovacuum worker', 'walsender', 'parallel worker'])
-      and not exists (select from pg_catalog.pg_stat_progress_vacuum v where v.pid = l.pid)))
-  order by a.xact_start nulls last, l.pid`;
-
-const openTransactions = async (
-  connection: Connection,
-  ownApplicationName: string,
-): Promise<readonly Blocker[]> =>
-  (await connection.query<Blocker>(openTransactionsQuery, [ownApplicationName])).rows;
-
-/** A prepared transaction has no session, so its lock is not among the `virtualxid` locks. */
-const preparedTransactions = async (connection: Connection): Promise<readonly Blocker[]> =>
-  (
-    await connection.query<Blocker>(
-      `select transaction::text || '/' || gid as id,
-         format('prepared transaction %L (role %s), prepared %s ago', gid, owner,
-           date_trunc('second', clock_timestamp() - prepared)) as description
-       from pg_catalog.pg_prepared_xacts where database = current_database() order by prepared`,
-    )
-  ).rows;

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { SortKey } from '../domain/run.ts';
-import { checkBarrier } from './barrier.ts';
+import { checkBarrier, checkBarriers } from './barrier.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import { readFingerprint } from './read_fingerprint.ts';
@@ -8,7 +8,7 @@ import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
 import { connectToSource, type ReadTransaction } from './source_connection.ts';
-import { checkStandbyBarrier } from './standby_barrier.ts';
+import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 import type { RowRange, Source } from './source.ts';
 
 /** Identifies exportd's own sessions, which the barrier ignores. */
@@ -82,6 +82,12 @@ export function createSource({
         : connections.read({}, undefined, ({ connection }) =>
             checkBarrier(connection, cutoff, state, barrier),
           ),
+    checkBarriers: async (states) => {
+      if (states.length === 0) return [];
+      return primary
+        ? checkStandbyBarriers({ primary, standby: connections }, states, barrier)
+        : connections.read({}, undefined, ({ connection }) => checkBarriers(connection, states, barrier));
+    },
     async countRows(range, signal) {
       return connections.read({}, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, range);

@@ -1,29 +1,43 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
-import type { BarrierState, Source } from '../../src/source/source.ts';
+import { isUnsettled } from '../../src/domain/barrier.ts';
+import type { BarrierState, Source, UnsettledBarrier } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { sourceOf } from './rows.ts';
 
 let database: TestDatabase;
-/** A connection of a role without any permissions. */
+/** A connection of a role without any permissions. It does not see when the transactions of other roles started. */
 let source: Source;
+/** A connection of a role that sees them, because it has pg_read_all_stats. */
+let privileged: Source;
 const role = `reader_${process.pid}`;
+const privilegedRole = `monitor_${process.pid}`;
 const settling: BarrierState = { phase: 'settling' };
+const open = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
 
 beforeAll(async () => {
   database = await createTestDatabase();
   await database.pool.query(`create role ${role} login password 'reader'`);
-  const url = new URL(database.url);
-  url.username = role;
-  url.password = 'reader';
-  source = sourceOf(url.href, { EXPORTD_SETTLE_POLL_INTERVAL: 123 });
+  await database.pool.query(
+    `create role ${privilegedRole} login password 'reader' in role pg_read_all_stats`,
+  );
+  source = sourceAs(role);
+  privileged = sourceAs(privilegedRole);
 });
 afterAll(async () => {
-  await source.close();
-  await database.pool.query(`drop role ${role}`);
+  await Promise.all([source.close(), privileged.close()]);
+  await database.pool.query(`drop role ${role}, ${privilegedRole}`);
   await database.drop();
 });
+
+/** A source that connects as another role. */
+function sourceAs(name: string, settings: Parameters<typeof sourceOf>[1] = {}): Source {
+  const url = new URL(database.url);
+  url.username = name;
+  url.password = 'reader';
+  return sourceOf(url.href, { EXPORTD_SETTLE_POLL_INTERVAL: 123, ...settings });
+}
 
 async function openWriter(applicationName = 'writer'): Promise<pg.Client> {
   const writer = new pg.Client({ connectionString: database.url, application_name: applicationName });
@@ -137,5 +151,173 @@ describe('the barrier', () => {
     expect(second.wait_ms).toBeGreaterThan(0);
     expect(second.wait_ms).toBeLessThan(60_000);
     await unhurried.close();
+  });
+});
+
+describe('which transactions block the barrier', () => {
+  /** Runs `work` while a transaction is open in which the statements have run. */
+  async function whileOpen(statements: readonly string[], work: (writer: pg.Client) => Promise<void>) {
+    const writer = await openWriter();
+    for (const statement of ['begin', ...statements]) await writer.query(statement);
+    await work(writer).finally(() => writer.end());
+  }
+
+  it('one that started after the settle time and has not written does not', async () => {
+    const cutoff = await sourceNow();
+    await whileOpen(['select now()'], async () => {
+      expect(await privileged.checkBarrier(cutoff, settling)).toEqual(open);
+    });
+  });
+
+  it('one that started after the settle time does when it has written, which only its lock shows', async () => {
+    const cutoff = await sourceNow();
+    await whileOpen([insert], async () => {
+      expect(await privileged.checkBarrier(cutoff, settling)).toMatchObject({
+        state: { phase: 'transactions', blockers: [{ backend_start: expect.any(String) }] },
+        blocked_by: [expect.stringContaining('application writer')],
+      });
+    });
+  });
+
+  it.each([
+    {
+      when: 'within the settle time does, although it has not written',
+      settleMs: 250,
+      phase: 'transactions',
+    },
+    { when: 'right after the settle time does not', settleMs: 150, phase: 'open' },
+  ])('one that started $when', async ({ settleMs, phase }) => {
+    const patient = sourceAs(privilegedRole, { EXPORTD_SETTLE_DELAY: settleMs });
+    await whileOpen([], async (writer) => {
+      const { rows } = await writer.query<{ cutoff: string }>(
+        `select (now() - interval '200 milliseconds')::text as cutoff`,
+      );
+      const check = await waitFor(async () => {
+        const result = await patient.checkBarrier(rows[0]?.cutoff ?? '', {
+          phase: 'settling',
+          checked: true,
+        });
+        return result.state.phase !== 'settling' && result;
+      }, 'the cutoff to settle');
+      expect(check.state.phase).toBe(phase);
+    });
+    await patient.close();
+  });
+
+  it('one whose start is hidden from the role does, whenever it started', async () => {
+    const cutoff = await sourceNow();
+    await whileOpen(['select now()'], async () => {
+      expect(await source.checkBarrier(cutoff, settling)).toMatchObject({
+        state: { phase: 'transactions', blockers: [{ backend_start: null }] },
+        blocked_by: [expect.stringContaining('pg_read_all_stats')],
+      });
+    });
+  });
+
+  it('one whose session does not track its activity does', async () => {
+    const cutoff = await sourceNow();
+    await whileOpen([], async (writer) => {
+      await writer.query('rollback');
+      await writer.query('set track_activities = off');
+      await writer.query('begin');
+      await writer.query('select now()');
+      expect(await privileged.checkBarrier(cutoff, settling)).toMatchObject({
+        state: { phase: 'transactions' },
+      });
+    });
+  });
+
+  it('one that is prepared does, whenever it started', async () => {
+    const cutoff = await sourceNow();
+    await whileOpen([insert, `prepare transaction 'recent'`], async (writer) => {
+      expect(await privileged.checkBarrier(cutoff, settling)).toMatchObject({ state: { phase: 'prepared' } });
+      await writer.query(`rollback prepared 'recent'`);
+      expect(await privileged.checkBarrier(cutoff, settling)).toEqual(open);
+    });
+  });
+});
+
+describe('the barriers of many intervals', () => {
+  /** The states of intervals that a transaction blocked when the wait timed out. */
+  const blockedStates = async (intervals: number): Promise<UnsettledBarrier[]> => {
+    const { state } = await source.checkBarrier(await sourceNow(), settling);
+    if (!isUnsettled(state)) throw new Error(`The barrier is ${state.phase}.`);
+    return Array.from({ length: intervals }, () => state);
+  };
+  /** Counts the statements that read the transactions of the source. */
+  const readingsBy = async (checked: Source, states: readonly UnsettledBarrier[]) => {
+    const before = pg.Client.prototype.query;
+    let readings = 0;
+    const counting = jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+      this: pg.Client,
+      ...parameters: unknown[]
+    ) {
+      if (/from pg_catalog.pg_(locks|prepared_xacts)/.test(String(parameters[0]))) readings += 1;
+      return Reflect.apply(before, this, parameters) as never;
+    });
+    const checks = await checked.checkBarriers(states).finally(() => counting.mockRestore());
+    return { checks, readings };
+  };
+
+  it('are checked with one list of transactions, and open when the last of their own has ended', async () => {
+    const [first, second] = [await openWriter('first'), await openWriter('second')];
+    await first.query('begin');
+    await first.query(insert);
+    const older = await blockedStates(1_000);
+    await second.query('begin');
+    await second.query(insert);
+    const newer = await blockedStates(1);
+    const blocked = await readingsBy(source, [...older, ...newer]);
+    expect(blocked.readings).toBe(1);
+    expect(blocked.checks.map(({ state }) => state.phase)).toEqual(
+      [...older, ...newer].map(() => 'transactions'),
+    );
+    await first.query('commit');
+    const opened = await readingsBy(source, [...older, ...newer]);
+    expect(opened.readings).toBe(2);
+    expect(opened.checks.slice(0, 1_000)).toEqual(older.map(() => open));
+    expect(opened.checks.at(-1)).toMatchObject({
+      state: { phase: 'transactions', blockers: [{}] },
+      blocked_by: [expect.stringContaining('application second')],
+    });
+    await second.query('rollback');
+    await Promise.all([first.end(), second.end()]);
+  });
+
+  it('wait for a transaction that is prepared after the wait timed out', async () => {
+    const writer = await openWriter();
+    await writer.query('begin');
+    await writer.query(insert);
+    const [state] = await blockedStates(1);
+    await writer.query(`prepare transaction 'after'`);
+    await writer.end();
+    const [prepared] = await source.checkBarriers(state ? [state] : []);
+    expect(prepared).toMatchObject({ state: { phase: 'prepared' } });
+    const next = prepared && isUnsettled(prepared.state) ? [prepared.state] : [];
+    expect(await source.checkBarriers(next)).toMatchObject([{ state: prepared?.state }]);
+    await database.pool.query(`commit prepared 'after'`);
+    expect(await source.checkBarriers(next)).toEqual([open]);
+  });
+
+  it.each([
+    ['the server was restarted', { server_start: '2020-01-01T00:00:00.000000Z' }, 'open'],
+    ['another session has the ids', { session: '2020-01-01T00:00:00.000000Z' }, 'open'],
+    ['nothing has changed', {}, 'transactions'],
+    ['the start of the session was hidden', { session: null }, 'transactions'],
+  ] as const)('open if %s, else wait: %j', async (_, changed, phase) => {
+    const writer = await openWriter();
+    await writer.query('begin');
+    await writer.query(insert);
+    const { state } = await privileged.checkBarrier(await sourceNow(), settling);
+    if (state.phase !== 'transactions') throw new Error(`The barrier is ${state.phase}.`);
+    const { server_start = state.server_start, session } = { session: undefined, ...changed };
+    const blockers = state.blockers.map((blocker) =>
+      session === undefined ? blocker : { ...blocker, backend_start: session },
+    );
+    expect(await privileged.checkBarriers([{ ...state, server_start, blockers }])).toMatchObject([
+      { state: { phase } },
+    ]);
+    await writer.query('rollback');
+    await writer.end();
   });
 });

@@ -4,6 +4,7 @@ import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
 import { attemptOf, type SortKey } from '../../src/domain/run.ts';
+import { openBarrier } from '../../src/source/barrier.ts';
 import type { Source } from '../../src/source/source.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 
@@ -11,6 +12,7 @@ import type { Logger } from '../../src/telemetry/logger.ts';
 export interface Behaviour {
   countRows: () => Promise<number>;
   checkBarrier: Source['checkBarrier'];
+  checkBarriers: Source['checkBarriers'];
   /** Called inside the export activity, between its first step and its last. */
   duringExport: (runId: string, range: number) => Promise<void>;
   /** The clean-up of an export's bucket; returns whether it has more to do. */
@@ -29,7 +31,8 @@ export const createBehaviour = (): Behaviour => ({
   publishEmpty: () => Promise.resolve(false),
   isLastExecution: () => true,
   splitKeys: () => Promise.resolve([]),
-  checkBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, blocked_by: [] }),
+  checkBarrier: () => Promise.resolve(openBarrier),
+  checkBarriers: (states) => Promise.resolve(states.map(() => openBarrier)),
   duringExport: () => Promise.resolve(),
   cleanUp: () => Promise.resolve(false),
 });
@@ -37,6 +40,7 @@ export const createBehaviour = (): Behaviour => ({
 export const fakeSource = (behaviour: Behaviour): Source => ({
   columns: () => [],
   checkBarrier: (cutoff, state) => behaviour.checkBarrier(cutoff, state),
+  checkBarriers: (states) => behaviour.checkBarriers(states),
   countRows: () => behaviour.countRows(),
   fingerprint: async ({ interval }) => {
     const rows = await behaviour.countRows();

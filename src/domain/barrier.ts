@@ -1,0 +1,33 @@
+/** An open transaction that blocks a barrier, identified across restarts of the server. */
+export interface BlockingTransaction {
+  /** PostgreSQL's virtual transaction id. A restart of the server starts the numbers anew. */
+  readonly virtual_transaction: string;
+  readonly pid: number;
+  /** When its session started (ISO 8601); null where the role may not see it. */
+  readonly backend_start: string | null;
+}
+
+/** The progress of the wait for open transactions of the source. It is part of histories and of the journal. */
+export type BarrierState =
+  /** `checked`: an earlier check has found that the cutoff has not settled. */
+  { readonly phase: 'settling'; readonly checked?: true } | UnsettledBarrier | { readonly phase: 'open' };
+
+/** A barrier that transactions, or a standby, still block. */
+export type UnsettledBarrier =
+  /**
+   * `blockers`: transactions that were open when the list was read, on the server that started at `server_start`
+   * (ISO 8601). Its restart ends all of them.
+   */
+  | {
+      readonly phase: 'transactions';
+      readonly server_start: string;
+      readonly blockers: readonly BlockingTransaction[];
+    }
+  /** `blockers`: prepared transactions, listed after the open ones had ended. They survive restarts. */
+  | { readonly phase: 'prepared'; readonly blockers: readonly string[] }
+  /** The source is a standby that has not replayed the log of its primary up to `position` (an LSN). */
+  | { readonly phase: 'replaying'; readonly position: string };
+
+/** Whether a barrier has been checked after its cutoff settled, and is still blocked. */
+export const isUnsettled = (state: BarrierState): state is UnsettledBarrier =>
+  state.phase !== 'settling' && state.phase !== 'open';
