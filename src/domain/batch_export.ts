@@ -25,6 +25,11 @@ export interface BatchExportDefinition {
   /** ISO 8601 or null. Intervals that end after it get no run. */
   readonly end_at: string | null;
   readonly dialect_query: string | null;
+  /**
+   * The days after which rules of the bucket delete what was exported; null if they delete nothing. For rules of which
+   * the bucket says nothing when an object is written, because they were added later.
+   */
+  readonly retention_days: number | null;
 }
 
 /** Why an interval gets no scheduled run. */

@@ -15,6 +15,7 @@ export const defaultDefinition: Omit<WritableDefinition, 'name'> = {
   start_at: null,
   end_at: null,
   dialect_query: null,
+  retention_days: null,
 };
 
 /** Formats a time as responses do, so that sending a response back changes nothing. */
@@ -41,6 +42,7 @@ export function definitionFrom(base: WritableDefinition, body: UpdateBody): Writ
     start_at: timeOr(body.start_at, base.start_at),
     end_at: timeOr(body.end_at, base.end_at),
     dialect_query: textOr(body.dialect_query, base.dialect_query),
+    retention_days: orDefault(body.retention_days, base.retention_days, null),
   };
   requireConsistent(wanted, body);
   return wanted;

@@ -13,5 +13,6 @@ export const definitionOf = (changes: Partial<BatchExportDefinition> = {}): Batc
   start_at: null,
   end_at: null,
   dialect_query: null,
+  retention_days: null,
   ...changes,
 });

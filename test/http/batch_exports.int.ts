@@ -65,6 +65,7 @@ describe('a batch export', () => {
       end_at: null,
       latest_runs: [],
       dialect_query: null,
+      retention_days: null,
       schema: null,
       lag: { intervals: 0, seconds: 0, last_completed_interval_end: null, gaps: [] },
     });
@@ -126,6 +127,15 @@ describe('a batch export', () => {
     const sent = await api.call('PATCH', `batch_exports/${id}`, shown.body);
     expect(sent.text).toBe(shown.text);
     expect(await storedSecrets(id)).toHaveLength(1);
+  });
+
+  it('has the retention of its bucket, until it is reset', async () => {
+    const id = await api.createExport({ retention_days: 30 });
+    const retention = async (changes: object): Promise<unknown> =>
+      (await api.call('PATCH', `batch_exports/${id}`, changes)).body.retention_days;
+    expect(await retention({ name: 'Renamed' })).toBe(30);
+    expect(await retention({ retention_days: 90 })).toBe(90);
+    expect(await retention({ retention_days: null })).toBeNull();
   });
 
   it('accepts PostgreSQL regular expressions that are invalid in JavaScript', async () => {

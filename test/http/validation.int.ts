@@ -103,6 +103,7 @@ const invalidRequests: readonly [Method, string, unknown, string | null, RegExp]
   ['POST', 'batch_exports', exportBody({ interval: 'day', offset_hour: 24 }), 'offset_hour', /23/],
   ['POST', 'batch_exports', exportBody({ interval: 'week', offset_day: 7 }), 'offset_day', /6/],
   ['POST', 'batch_exports', exportBody({ dialect_query: 'select 1' }), 'dialect_query', /FROM is missing/],
+  ['POST', 'batch_exports', exportBody({ retention_days: 0 }), 'retention_days', /at least 1/],
   [
     'POST',
     'batch_exports',

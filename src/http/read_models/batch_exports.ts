@@ -25,7 +25,7 @@ const maxLatestRuns = 10;
 const selection = `
   select export.id, export.team_id, export.name, export.model, export.destination_type, export.config_version,
     export.interval, export.timezone, export.offset_hour, export.offset_day, export.start_at, export.end_at,
-    export.dialect_query, export.paused, export.created_at, export.last_updated_at, export.last_paused_at,
+    export.dialect_query, export.retention_days, export.paused, export.created_at, export.last_updated_at, export.last_paused_at,
     version.config, version.row_query
   from exportd.batch_exports export
   join exportd.destination_configs version
@@ -99,6 +99,7 @@ export async function toBatchExportResponses(
         .filter((run) => run.batch_export_id === row.id)
         .map((run) => toRunResponse(run, linkOf)),
       dialect_query: row.dialect_query,
+      retention_days: row.retention_days,
       schema: row.row_query && schemaOf(row.row_query),
       lag,
     };

@@ -32,6 +32,7 @@ export const batchExportSchema = z
     end_at: responseTimestampSchema.nullable(),
     latest_runs: z.array(runSchema).describe('The 10 newest runs, newest first.'),
     dialect_query: z.string().nullable(),
+    retention_days: z.number().int().nullable(),
     schema: z
       .object({
         fields: z.array(z.object({ alias: z.string(), expression: z.string(), type: z.string() })),
@@ -84,6 +85,15 @@ const schedule = {
     .nullish()
     .describe(
       'A SELECT over the model that defines the columns and rows of the files. Null exports the model unchanged.',
+    ),
+  retention_days: z
+    .number()
+    .int()
+    .min(1, 'Must be at least 1.')
+    .max(36_500, 'Must be at most 36,500.')
+    .nullish()
+    .describe(
+      'The days after which lifecycle rules of the bucket delete what was exported. Set it for rules that were added after objects were written: what is older and missing is expired, not lost.',
     ),
 };
 

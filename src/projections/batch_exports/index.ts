@@ -15,6 +15,7 @@ const definitionColumns = [
   'start_at',
   'end_at',
   'dialect_query',
+  'retention_days',
 ] as const satisfies readonly (keyof BatchExportDefinition)[];
 
 /** One row per batch export for the HTTP API. A deleted export keeps its row. */
@@ -37,6 +38,7 @@ export const batchExportsProjection: Projection = {
       start_at timestamptz,
       end_at timestamptz,
       dialect_query text,
+      retention_days integer,
       paused boolean not null,
       scheduled_until timestamptz not null,
       deleted boolean not null default false,
