@@ -78,6 +78,16 @@ export interface PresentManifest {
   readonly expires_at: string | null;
 }
 
+/**
+ * An object that is being read. `chunks` can be read once; it throws DestinationError, `ObjectReplaced` when the
+ * object changed.
+ */
+export interface OpenObject {
+  readonly bytes: number;
+  readonly etag: string | undefined;
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
 /** What is stored under the key of an interval's manifest. */
 export type ManifestState =
   | { readonly state: 'absent' }
@@ -109,6 +119,8 @@ export interface Destination {
    * written to.
    */
   putObject(key: string, contentType: string, bytes: Buffer, signal: AbortSignal): Promise<void>;
+  /** Opens an object for reading; null if it does not exist. */
+  openObject(key: string, signal: AbortSignal): Promise<OpenObject | null>;
   /** Deletes an object. It is not an error if it no longer exists. */
   deleteObject(key: string, signal: AbortSignal): Promise<void>;
   /**

@@ -16,14 +16,20 @@ export interface ObjectLocation {
   readonly newest_config_version: number | null;
 }
 
-/** Opens the location of objects that were written with an older config. Failed requests are not retried. */
+/** Opens the location of objects that were written with an older config. */
 export type OpenLocation = (location: ObjectLocation) => Promise<Destination>;
 
 /**
  * Creates the function that opens locations, with the credentials of the newest config that leads to the same bucket.
+ * @param retryBudgetMs how long a failed request is retried
  */
-export const createLocationOpener = (pool: Pool, keyRing: KeyRing, settings: Settings): OpenLocation => {
-  const withoutRetries = { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 };
+export const createLocationOpener = (
+  pool: Pool,
+  keyRing: KeyRing,
+  settings: Settings,
+  retryBudgetMs = 0,
+): OpenLocation => {
+  const withRetryBudget = { ...settings, EXPORTD_S3_RETRY_BUDGET: retryBudgetMs };
   return async ({ batch_export_id, config_version, newest_config_version }) => {
     const stored = await readConfig(pool, keyRing, batch_export_id, config_version);
     const type = destinationTypeOf(stored.destination_type);
@@ -34,6 +40,6 @@ export const createLocationOpener = (pool: Pool, keyRing: KeyRing, settings: Set
         : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
     // The destination type of an export never changes.
     const config = type.withCredentialsOf(written, type.parseConfig(newest.config, settings));
-    return type.open(config, { settings: withoutRetries, onError: () => undefined });
+    return type.open(config, { settings: withRetryBudget, onError: () => undefined });
   };
 };

@@ -1,5 +1,12 @@
 import { fingerprintStatement } from './fingerprint_query.ts';
-import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
+import {
+  keyColumns,
+  splitKeysQuery,
+  jsonColumn,
+  parameter,
+  type ModelQuery,
+  type PageKeys,
+} from './model_query.ts';
 import { columnTypesOf, type ColumnTypes, type Relations } from './relations.ts';
 import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
@@ -95,6 +102,8 @@ export function eventsQuery(
     page: (rows, keys) => `select ${selected} ${within(keys, rowQuery?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     count: () => `select count(*) as rows ${inRange}`,
+    keys: (rows, keys) => `select ${keyColumns('e.inserted_at', 'e.uuid')} ${within(keys)}
+      order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     hash: 'uuid_hash_extended/0',
     fingerprint: () =>
       fingerprintStatement(

@@ -24,6 +24,8 @@ export interface ModelQuery {
   page(rows: number, keys: PageKeys): string;
   /** Returns one row with the column `rows`. */
   count(): string;
+  /** The sort keys of the rows of `page`, as `keyColumns`. Null for persons, whose keys change. */
+  readonly keys: ((rows: number, keys: PageKeys) => string) | null;
   /** The hash of the rows' ids. */
   readonly hash: FingerprintHash;
   /** Returns a `FingerprintRow` for each bucket that has rows; see `fingerprintStatement`. */
@@ -69,12 +71,16 @@ export const parameter = (name: keyof QueryParameters, type: string): string =>
 export const jsonColumn = (expression: string, type: string | undefined): string =>
   type === 'json' || type === 'jsonb' ? expression : `${expression}::json`;
 
+/** A sort key as the text columns `inserted_at` and `id`. */
+export const keyColumns = (insertedAt: string, id: string): string =>
+  `to_char(${insertedAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as inserted_at, ${id}::text as id`;
+
 /**
  * The statement of `splitKeys` over rows with the columns `inserted_at` and `id`. It numbers the rows in one pass; of
  * rows that share a key, the last one represents all.
  */
 export const splitKeysQuery = (rows: string): string => `
-  select to_char(inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as inserted_at, id::text as id
+  select ${keyColumns('inserted_at', 'id')}
   from (
     select inserted_at, id, row_number() over in_order as position, rank() over in_order as first_position,
       lead(inserted_at) over in_order as next_inserted_at, lead(id) over in_order as next_id

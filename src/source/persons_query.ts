@@ -65,6 +65,7 @@ export function personsQuery(
       return `select state._inserted_at, state.distinct_id, ${rowQuery.selected} from (${page}) as state
         order by state._inserted_at, state.distinct_id`;
     },
+    keys: null,
     count: () => `select count(*) as rows from (${all(() => '')}) as state`,
     hash: 'hashtextextended/0',
     fingerprint: () =>

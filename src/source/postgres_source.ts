@@ -4,6 +4,8 @@ import { checkBarrier, checkBarriers } from './barrier.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import { readFingerprint } from './read_fingerprint.ts';
+import { readFingerprints } from './read_fingerprints.ts';
+import { readKeys } from './keys.ts';
 import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
@@ -97,6 +99,12 @@ export function createSource({
       });
     },
     fingerprint: (range, signal) => readFingerprint(connections, queryOf, range, signal),
+    fingerprints: (range, intervals, signal) =>
+      readFingerprints(connections, queryOf, range, intervals, signal),
+    async *keys(range, signal) {
+      const query = await connections.read({}, signal, ({ connection }) => queryOf(connection, range));
+      yield* readKeys(connections, query, range, signal);
+    },
     async splitKeys(range, every, signal) {
       return connections.read({}, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, range);

@@ -23,6 +23,14 @@ export interface KeyBounds {
   readonly until: SortKey | null;
 }
 
+/** How the rows of a block are fingerprinted: the columns are given by their indexes. */
+export interface FingerprintPlan extends Pick<Fingerprint, 'hash' | 'width_ms'> {
+  /** Start of the first bucket (ISO 8601). */
+  readonly origin: string;
+  readonly inserted_at: number;
+  readonly id: number;
+}
+
 /**
  * Consecutive rows in the order `(inserted_at, id)`. A block never ends between rows with equal keys. Several blocks
  * make a page, which is read in one short transaction. `block` is the only user of its buffer, so the buffer can be
@@ -37,6 +45,7 @@ export interface RowBlock {
   readonly rows: number;
   readonly first: SortKey;
   readonly last: SortKey;
+  readonly fingerprint: FingerprintPlan;
 }
 
 /** The memory budget of rows, shared by all readers of a process. */
@@ -86,6 +95,17 @@ export interface Source {
    * @throws FingerprintHashDiffers
    */
   fingerprint(range: RowRange, signal?: AbortSignal): Promise<Fingerprint>;
+  /** The same for adjacent intervals of equal length, in order, with one statement. */
+  fingerprints(
+    range: Omit<RowRange, 'interval'>,
+    intervals: readonly DataInterval[],
+    signal?: AbortSignal,
+  ): Promise<readonly Fingerprint[]>;
+  /**
+   * Reads the sort keys of the selected events of a range in order, page by page. Rejects with the signal's reason when
+   * it is aborted.
+   */
+  keys(range: RowRange, signal: AbortSignal): AsyncGenerator<SortKey>;
   /**
    * Keys that split a range into key ranges of `every` rows; the last one may be shorter. Each key is the `until` of
    * one key range and the `after` of the next. Empty for a range of at most `every` rows.

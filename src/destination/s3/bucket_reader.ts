@@ -1,21 +1,11 @@
 import { GetObjectCommand, ListObjectsV2Command, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
-import { DestinationError, type DestinationContext } from '../destination.ts';
+import { DestinationError, type DestinationContext, type OpenObject } from '../destination.ts';
 import type { S3Config } from './config.ts';
 import { toDestinationError } from './errors.ts';
 import { createS3Requests, type S3Requests } from './requests.ts';
 
 /** Maximum number of consecutive connection failures without any data. */
 const maxBreaks = 5;
-
-/**
- * An object that is being read. `chunks` can be read once; it throws DestinationError, `ObjectReplaced` when the
- * object changed.
- */
-export interface OpenObject {
-  readonly bytes: number;
-  readonly etag: string | undefined;
-  readonly chunks: AsyncIterable<Buffer>;
-}
 
 /** Reads the bucket of a config. All methods throw DestinationError. */
 export interface BucketReader {
@@ -57,7 +47,8 @@ async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSign
   } while (token !== undefined);
 }
 
-async function openObject(
+/** Opens an object for reading; null if it does not exist. */
+export async function openObject(
   requests: S3Requests,
   key: string,
   signal: AbortSignal,

@@ -4,6 +4,7 @@ import type { TestStep } from '../test_result.ts';
 import { runTestSteps } from '../test_steps.ts';
 import { abortOrphanedUploads, abortUpload } from './abort_uploads.ts';
 import { withCredentialsOf } from './shared_credentials.ts';
+import { openObject } from './bucket_reader.ts';
 import { bucketTestSteps } from './bucket_test.ts';
 import { defaultFields, parseS3Config, secretFields, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
@@ -49,6 +50,7 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
       createUpload(requests, key, { ...fileOptions, ContentType: contentType }, signal),
     putObject: (key, contentType, bytes, signal) =>
       putSmallObject(requests, key, bytes, { ...encryption, ContentType: contentType }, signal),
+    openObject: (key, signal) => openObject(requests, key, signal),
     deleteObject: (key, signal) => deleteObject(requests, key, signal),
     resumeUpload: (upload) => resumeUpload(requests, upload, fileOptions.firstPartBytes),
     abortUpload: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
