@@ -73,23 +73,24 @@ async function deleteUpload(object: ObsoleteObject, context: DeletionContext): P
   const { location, signal } = context;
   if (upload_id === null || upload_token === null) throw new RangeError('An upload has an id and a token.');
   await withPermission('s3:AbortMultipartUpload', () => location.abortUpload(key, upload_id, signal));
-  if (await isFromUpload(location, { key, upload_token }, signal)) await deleteFile(object, context);
+  // Absent or unreadable is taken as absent: an aborted upload has no file, unless a zombie was faster.
+  if ((await location.isFromUpload({ key, upload_token }, signal)) === true)
+    await deleteFile(object, context);
 }
 
+/** Whether the file of an upload still exists. @throws MissingPermission when that cannot be read */
 async function isFromUpload(
-  location: Destination,
-  upload: { readonly key: string; readonly upload_token: string },
-  signal: AbortSignal,
+  object: ObsoleteObject,
+  upload_token: string,
+  { location, manifests, signal }: DeletionContext,
 ): Promise<boolean> {
-  const isFile = await location.isFromUpload(upload, signal);
-  if (isFile === null) throw new MissingPermission('s3:GetObject');
-  return isFile;
+  const isFile = await location.isFromUpload({ key: object.key, upload_token }, signal);
+  if (isFile === null && !(await manifests.canRead(object))) throw new MissingPermission('s3:GetObject');
+  return isFile === true;
 }
 
-async function deleteFile(
-  object: ObsoleteObject,
-  { location, manifests, signal }: DeletionContext,
-): Promise<void> {
+async function deleteFile(object: ObsoleteObject, context: DeletionContext): Promise<void> {
+  const { location, manifests, signal } = context;
   const { key, upload_token, publish_claimed } = object;
   const reference = await manifests.referenceTo(object);
   if (reference === 'referenced')
@@ -97,7 +98,7 @@ async function deleteFile(
   // A manifest can only refer to the files of a run that claimed publishing.
   if (reference === 'unreadable' && publish_claimed) throw new MissingPermission('s3:GetObject');
   // Another export may own the key by now: one created after this export was deleted may write the same keys.
-  if (upload_token !== null && !(await isFromUpload(location, { key, upload_token }, signal))) return;
+  if (upload_token !== null && !(await isFromUpload(object, upload_token, context))) return;
   await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal));
 }
 

@@ -7,6 +7,11 @@ export type ManifestReference = 'referenced' | 'unreferenced' | 'unreadable';
 
 /** Reads the manifests of one interval, each once, right before its files are deleted. */
 export interface ManifestReader {
+  /**
+   * Whether the credentials of the object's location may read objects, as far as the manifest there proves it. An object
+   * that they may not read is then absent.
+   */
+  canRead(object: ObsoleteObject): Promise<boolean>;
   /** Checks the current manifest of the interval, and the one at the location of the object. */
   referenceTo(object: ObsoleteObject): Promise<ManifestReference>;
   /**
@@ -35,6 +40,7 @@ export function createManifestReader(locations: LocationCache, signal: AbortSign
     return reading;
   };
   return {
+    canRead: async (object) => (await getManifest(object, object.config_version)).state === 'present',
     referenceTo: async (object) => {
       const { config_version, current_key, current_config_version } = object;
       const manifests = [await getManifest(object, config_version)];

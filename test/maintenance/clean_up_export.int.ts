@@ -257,7 +257,9 @@ describe('the clean-up', () => {
   it('logs that a file may stay when it must not check for the file', async () => {
     const proxy = await createS3Proxy(harness.bucket.endpoint);
     try {
-      const { batchExportId } = await createFailedRun('completed', { endpoint_url: proxy.endpoint });
+      const { run_id, batchExportId } = await harness.createRun({ config: { endpoint_url: proxy.endpoint } });
+      await harness.attempt().exportInterval({ run_id });
+      await maintenance.fail(run_id);
       proxy.intercept({ before: ({ operation }) => (operation === 'HeadObject' ? denied : undefined) });
       expect(await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
         deleted: 0,
