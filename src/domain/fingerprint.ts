@@ -1,7 +1,12 @@
+import type { Model } from './batch_export.ts';
 import type { DataInterval } from './intervals.ts';
 
 /** The hash of a row's id: PostgreSQL's function and its seed. Events hash their uuid, persons their distinct id. */
 export type FingerprintHash = 'uuid_hash_extended/0' | 'hashtextextended/0';
+
+/** The hash of a model's row ids. */
+export const fingerprintHashOf = (model: Model): FingerprintHash =>
+  model === 'events' ? 'uuid_hash_extended/0' : 'hashtextextended/0';
 
 /** The rows of an interval that were inserted in one stretch of it. */
 export interface FingerprintBucket {
@@ -27,15 +32,22 @@ export interface Fingerprint {
    * Set if these are all events of the project, because the selection depends on the current state of persons: the same
    * events may be selected now and not later. It can only be compared with another fingerprint of all events.
    */
-  readonly all_events?: true;
+  readonly all_events?: true | undefined;
 }
 
 /** An interval has at most this many buckets. */
 export const maxFingerprintBuckets = 64;
 
-/** The bucket length of an interval in milliseconds. */
-export const bucketWidthMs = ({ start, end }: DataInterval): number =>
-  Math.max(1, Math.ceil((new Date(end).getTime() - new Date(start).getTime()) / maxFingerprintBuckets));
+/**
+ * The bucket length of an interval in milliseconds. It divides the intervals of schedules evenly (a minute into 60
+ * buckets, an hour into 64), so that one statement can read several adjacent ones.
+ */
+export function bucketWidthMs({ start, end }: DataInterval): number {
+  const length = Math.max(1, new Date(end).getTime() - new Date(start).getTime());
+  for (let buckets = maxFingerprintBuckets; buckets > maxFingerprintBuckets / 2; buckets -= 1)
+    if (length % buckets === 0) return length / buckets;
+  return Math.ceil(length / maxFingerprintBuckets);
+}
 
 /** The fingerprint of no rows. */
 export const emptyFingerprint = (interval: DataInterval, hash: FingerprintHash): Fingerprint => ({
@@ -66,6 +78,15 @@ export function addFingerprints(first: Fingerprint, ...more: readonly Fingerprin
     .map(([index, { rows, sum }]) => ({ index, rows, sum: BigInt.asUintN(64, sum).toString() }));
   return { ...first, buckets };
 }
+
+/** The fingerprint of a set of rows without some of them. @throws RangeError when they are not comparable */
+export const subtractFingerprint = (whole: Fingerprint, part: Fingerprint): Fingerprint => {
+  const { buckets } = addFingerprints(whole, {
+    ...part,
+    buckets: part.buckets.map(({ index, rows, sum }) => ({ index, rows: -rows, sum: `-${sum}` })),
+  });
+  return { ...whole, buckets: buckets.filter(({ rows }) => rows > 0) };
+};
 
 /** The number of rows. */
 export const rowsOfFingerprint = ({ buckets }: Pick<Fingerprint, 'buckets'>): number =>

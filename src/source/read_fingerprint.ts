@@ -25,6 +25,12 @@ export type CreateModelQuery = (
   range: Pick<RowRange, 'model' | 'team_id' | 'selection'>,
 ) => Promise<ModelQuery>;
 
+/** By default an interval has its own bucket length, and statements may run for 20 seconds. */
+export interface FingerprintOptions {
+  readonly statementMs?: number;
+  readonly width_ms?: number;
+}
+
 /**
  * Reads the fingerprint of a range with one statement. One that runs for too long is cancelled and replaced by one for
  * each of 64 shorter stretches of time.
@@ -35,9 +41,8 @@ export async function readFingerprint(
   createQuery: CreateModelQuery,
   range: RowRange,
   signal: AbortSignal | undefined,
-  statementMs = maxStatementMs,
+  { statementMs = maxStatementMs, width_ms = bucketWidthMs(range.interval) }: FingerprintOptions = {},
 ): Promise<Fingerprint> {
-  const width_ms = bucketWidthMs(range.interval);
   const buckets = { origin: range.interval.start, width_ms };
   let selected: Awaited<ReturnType<typeof selectComparableRows>> | undefined;
 
