@@ -231,8 +231,8 @@ it('a tree compiles like its text', () => {
 
 it('a table selects only the columns used, and comparisons are plain where an index can help', () => {
   expect(compile("SELECT uuid FROM events WHERE event = 'a' AND timestamp > '2026-01-01' LIMIT 1").sql).toBe(
-    'select "events"."uuid" as "c1" from (select "event", "timestamp", "uuid" from "public"."events" where "team_id" = $1::int4) as "events" ' +
-      'where (("events"."event" = $2::text) and ("events"."timestamp" > $3::timestamptz)) limit $4::int8',
+    'select "events$1"."uuid" as "c1" from (select "event", "timestamp", "uuid" from "public"."events" where "team_id" = $1::int4) as "events$1" ' +
+      'where (("events$1"."event" = $2::text) and ("events$1"."timestamp" > $3::timestamptz)) limit $4::int8',
   );
 });
 

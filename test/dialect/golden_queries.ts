@@ -4,6 +4,20 @@ type Golden = readonly [query: string, rows: readonly (readonly unknown[])[]];
 export const goldenQueries: readonly Golden[] = [
   // Selecting, filtering, grouping
   ['SELECT count() FROM events', [[4]]],
+  // Rows with a null are not counted, as in ClickHouse.
+  [
+    'SELECT uniq(event, person_id), uniq(person_id), count(DISTINCT person_id, event), uniqIf(event, person_id, true) FROM events',
+    [[3, 2, 3, 3]],
+  ],
+  // Names that the compiler uses itself, and one that looks numbered.
+  [
+    "SELECT arrayMap(x -> concat(x0_0.event, '/', x), ['v']), arrayCount(x -> x = fold0.event, [x0_0.event]) FROM events AS x0_0 JOIN events AS fold0 ON fold0.uuid = x0_0.uuid WHERE x0_0.distinct_id = 'c'",
+    [[['signup/v'], 1]],
+  ],
+  [
+    "SELECT one.event, arrayUniq([one.event, one.event]), e.event, e__2.event FROM events AS one JOIN events AS e__2 ON e__2.uuid = one.uuid JOIN events AS e ON e.uuid = one.uuid JOIN (SELECT e.uuid AS u FROM events AS e) AS s ON s.u = e.uuid WHERE one.distinct_id = 'c'",
+    [['signup', 1, 'signup', 'signup']],
+  ],
   [
     'SELECT event, count() FROM events GROUP BY event ORDER BY event',
     [

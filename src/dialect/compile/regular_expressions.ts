@@ -52,11 +52,23 @@ const invalidPattern = patternError('Invalid regular expression.');
 const leadingFlags = /^\(\?([a-z]*)(?:-([a-z]+))?\)/i;
 
 function translate(pattern: string): TranslatedPart {
+  if (pattern.length > maxPatternLength)
+    return patternError(`A regular expression has at most ${maxPatternLength} characters.`);
   const [flags = '', set = '', unset = ''] = leadingFlags.exec(pattern) ?? [];
-  const translatedParts = Array.from(pattern.slice(flags.length).matchAll(patternParts), translatePart);
-  const whole = joinParts([translateFlags(set, unset), ...translatedParts]);
-  return isPatternError(whole) || isWellFormed(translatedParts.filter(isTranslated)) ? whole : invalidPattern;
+  const translatedParts: string[] = [];
+  // Stops at the first error: each `[` that is not closed would be searched for its end again.
+  for (const found of pattern.slice(flags.length).matchAll(patternParts)) {
+    const part = translatePart(found);
+    if (isPatternError(part)) return part;
+    translatedParts.push(part);
+  }
+  const options = translateFlags(set, unset);
+  if (isPatternError(options)) return options;
+  return isWellFormed(translatedParts) ? [options, ...translatedParts].join('') : invalidPattern;
 }
+
+/** Far more than people write. Longer ones are lists of values, which IN compares faster. */
+const maxPatternLength = 10_000;
 
 /**
  * The leading flags. PostgreSQL has one letter for each combination of `m` and `-s`, because without them `.`

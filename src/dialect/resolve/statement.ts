@@ -80,7 +80,10 @@ export class Statement {
     return bind(this.project.now, 'timestamptz');
   }
 
-  /** A relation alias that is unique in the statement. */
+  /**
+   * A relation alias that is unique in the statement. A user's name never contains the `$`, and neither does a name that
+   * the compiler writes itself, so none can capture another.
+   */
   uniqueName(base: string): Sql {
     const plain = base
       .replaceAll(/[^a-z0-9_]/gi, '_')
@@ -88,7 +91,7 @@ export class Statement {
       .slice(0, 40);
     const count = (this.#names.get(plain) ?? 0) + 1;
     this.#names.set(plain, count);
-    return identifier(count === 1 ? plain : `${plain}__${count}`);
+    return identifier(`${plain}$${count}`);
   }
 
   /** Adds a CTE to the statement, which is computed once however often it is read. */

@@ -10,6 +10,8 @@ const noOffset = /[T ].*[+-](1[5-9]|[2-9]\d|\d{2}:?[6-9]\d)(:?\d{2})?$/i;
 export interface AbsoluteDate {
   /** The local time in milliseconds as if it were UTC; the actual time if the text has an offset. */
   readonly local: number;
+  /** Microseconds after `local`, 0 to 999. */
+  readonly microseconds: number;
   readonly hasOffset: boolean;
   /** Whether it is a date without a time. */
   readonly isDay: boolean;
@@ -25,8 +27,21 @@ export function parseAbsoluteDate(text: string): AbsoluteDate | null {
   const iso = DateTime.fromISO(trimmed.replace(' ', 'T'), { zone: 'utc' });
   const time = iso.isValid ? iso : DateTime.fromFormat(trimmed, 'yyyy-M-d', { zone: 'utc' });
   if (!time.isValid || time.year < 1000 || time.year > 9999) return null;
-  return { local: localOf(time), hasOffset: hasOffset.test(trimmed), isDay: !/[T ]/i.test(trimmed) };
+  return {
+    local: localOf(time),
+    microseconds: microsecondsOf(trimmed),
+    hasOffset: hasOffset.test(trimmed),
+    isDay: !/[T ]/i.test(trimmed),
+  };
 }
+
+/** The fourth to sixth digit of a fraction of a second. Luxon keeps three, PostgreSQL six. */
+const microsecondsOf = (text: string): number =>
+  Number((/[.,]\d{3}(\d{1,3})/.exec(text)?.[1] ?? '0').padEnd(3, '0'));
+
+/** The last digits of a fraction of a second: empty, or three digits. */
+export const microsecondDigits = ({ microseconds }: Pick<AbsoluteDate, 'microseconds'>): string =>
+  microseconds === 0 ? '' : String(microseconds).padStart(3, '0');
 
 /** The point in time of a date in a zone. @param choice which one if the local time occurs twice */
 export const momentOfDate = (

@@ -2,7 +2,7 @@ import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildTimeLiteral } from '../../dialect/ast_builders.ts';
 import type { QueryProject } from '../query_kind.ts';
-import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
+import { microsecondDigits, momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
 import { invalidDate } from './invalid_date.ts';
 import { momentBefore, parseRelativeDate } from './relative_date.ts';
 
@@ -25,6 +25,15 @@ export function momentIn(
   throw invalidDate(attr);
 }
 
-/** A point in time as a literal of the dialect. */
-export const momentLiteral = (moment: DateTime): Expression =>
-  buildTimeLiteral(moment.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"));
+/** A point in time as a literal of the dialect. @param digits the microseconds, as three digits or none */
+export const momentLiteral = (moment: DateTime, digits = ''): Expression =>
+  buildTimeLiteral(`${moment.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS")}${digits}Z`);
+
+/**
+ * The point in time of a date as a literal of the dialect, to the microsecond.
+ * @throws QueryError for an invalid date
+ */
+export function momentLiteralIn(...[text, context, attr]: Parameters<typeof momentIn>): Expression {
+  const absolute = parseAbsoluteDate(text);
+  return momentLiteral(momentIn(text, context, attr), absolute === null ? '' : microsecondDigits(absolute));
+}

@@ -1,7 +1,7 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, buildField, combineConditions, buildLiteral } from '../../dialect/ast_builders.ts';
 import type { PlaceholderTable, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
-import { momentIn, momentLiteral } from '../dates/moment.ts';
+import { momentLiteralIn } from '../dates/moment.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext } from '../query_kind.ts';
@@ -18,7 +18,7 @@ export function filterPlaceholders(
 ): readonly (readonly [string, PlaceholderValue])[] {
   const { date_from, date_to } = filters?.dateRange ?? {};
   const bound = (text: string | null | undefined, field: string): Expression | null =>
-    text ? momentLiteral(momentIn(text, context, `${attr}__dateRange__${field}`)) : null;
+    text ? momentLiteralIn(text, context, `${attr}__dateRange__${field}`) : null;
   const bounds = {
     from: date_from === 'all' ? null : bound(date_from, 'date_from'),
     to: bound(date_to, 'date_to'),

@@ -2,7 +2,7 @@ import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
 import { momentOfDate, parseAbsoluteDate } from '../dates/absolute_date.ts';
-import { momentIn, momentLiteral } from '../dates/moment.ts';
+import { momentLiteral, momentLiteralIn } from '../dates/moment.ts';
 import type { QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';
 
@@ -18,15 +18,15 @@ export function timeCondition(
 ): Expression | null {
   const lower = after ?? (source ? 'all' : defaultAfter);
   const upper = before
-    ? momentIn(before, context, 'query__before')
-    : DateTime.fromJSDate(context.now, { zone: 'utc' }).plus(maxClockSkewMs);
+    ? momentLiteralIn(before, context, 'query__before')
+    : momentLiteral(DateTime.fromJSDate(context.now, { zone: 'utc' }).plus(maxClockSkewMs));
   return combineConditions('and', [
     lower === 'all'
       ? null
       : buildExpression('events.timestamp > {moment}', {
-          moment: momentLiteral(momentIn(lower, context, 'query__after')),
+          moment: momentLiteralIn(lower, context, 'query__after'),
         }),
-    buildExpression('events.timestamp < {moment}', { moment: momentLiteral(upper) }),
+    buildExpression('events.timestamp < {moment}', { moment: upper }),
   ]);
 }
 

@@ -2,6 +2,7 @@ import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
 import { invalidDate } from '../dates/invalid_date.ts';
 import { dateValueOf, type DateValue } from './date_values.ts';
+import { QueryError } from '../query_errors.ts';
 import type { FilterScalar } from './schema.ts';
 import { asNumber, asString, asTime, type FilterOperand } from './operand.ts';
 
@@ -13,16 +14,24 @@ export interface FilterValue<Of extends FilterScalar = FilterScalar> {
   readonly attr: string;
 }
 
+/** Each date of a filter is a condition. */
+const maxDates = 100;
+
 /**
  * The condition that an operand equals one of several values. The value null matches operands without a value. Numbers
  * are compared as numbers.
  */
 export function isOneOf(operand: FilterOperand, filterValues: readonly FilterValue[]): Expression | null {
-  if (operand.kind === 'time')
+  if (operand.kind === 'time') {
+    if (filterValues.length > maxDates)
+      throw new QueryError('invalid_input', `A filter on a time has at most ${maxDates} values.`, {
+        attr: filterValues[maxDates]?.attr ?? null,
+      });
     return combineConditions(
       'or',
       filterValues.map(({ value, attr }) => atDate(operand, value, attr)),
     );
+  }
   const values = filterValues.map(({ value }) => value);
   const numbers = values.filter((value) => typeof value === 'number');
   const strings = values.filter((value) => value !== null && typeof value !== 'number').map(String);

@@ -1,7 +1,7 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, buildTimeLiteral } from '../../dialect/ast_builders.ts';
 import { DateTime } from 'luxon';
-import { parseAbsoluteDate } from '../dates/absolute_date.ts';
+import { microsecondDigits, parseAbsoluteDate } from '../dates/absolute_date.ts';
 import { parseRelativeDate, type RelativeDate, type RelativeUnit } from '../dates/relative_date.ts';
 
 /** A date of a filter as expressions of the dialect, so that zone and time are those of the query. */
@@ -24,15 +24,18 @@ export function dateValueOf(text: string): DateValue | null {
     return relative === null ? null : relativeValue(relative);
   }
   const { local, hasOffset, isDay } = absolute;
-  const literalOf = (time: number): Expression =>
-    buildTimeLiteral(
-      DateTime.fromMillis(time, { zone: 'utc' }).toFormat(
-        `yyyy-MM-dd'T'HH:mm:ss.SSS${hasOffset ? "'Z'" : ''}`,
-      ),
-    );
+  const literalOf = (time: number, digits = ''): Expression => {
+    const text = DateTime.fromMillis(time, { zone: 'utc' }).toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS");
+    return buildTimeLiteral(`${text}${digits}${hasOffset ? 'Z' : ''}`);
+  };
   const unit = isDay ? 86_400_000 : 1000;
   const start = Math.floor(local / unit) * unit;
-  return { moment: literalOf(local), start: literalOf(start), next: literalOf(start + unit), isDay };
+  return {
+    moment: literalOf(local, microsecondDigits(absolute)),
+    start: literalOf(start),
+    next: literalOf(start + unit),
+    isDay,
+  };
 }
 
 /** The dialect's functions that subtract a unit and truncate to it. */

@@ -35,6 +35,14 @@ const scalarValue = z.union(
   'This must be a string, a number, true, false or null.',
 );
 
+/** Maximum number of values of one filter. */
+const maxValues = 10_000;
+/** Maximum number of conditions of all filters: a list of equal values is one, any other value is one each. */
+const maxConditions = 1_000;
+const tooManyConditions = `These filters have more than ${maxConditions} conditions.`;
+/** Operators that compare for equality, with any number of values at once. */
+export const listOperators: ReadonlySet<FilterOperator> = new Set(['exact', 'in', 'is_not', 'not_in']);
+
 /** One filter. An incomplete filter is ignored, so no field is required. */
 const propertyFilterSchema = z.strictObject({
   type: z
@@ -43,7 +51,11 @@ const propertyFilterSchema = z.strictObject({
     .nullish(),
   key: z.union([z.string(), z.number()], 'This must be a string or a number.').nullish(),
   operator: z.enum(filterOperators).nullish(),
-  value: chooseSchema((value) => Array.isArray(value), z.array(scalarValue), scalarValue).optional(),
+  value: chooseSchema(
+    (value) => Array.isArray(value),
+    z.array(scalarValue).max(maxValues, 'This must have at most 10,000 values.'),
+    scalarValue,
+  ).optional(),
   label: z.string().nullish(),
   group_type_index: z.number().int().min(0).max(4).nullish(),
   group_key_names: z.record(z.string(), z.string()).nullish(),
@@ -73,13 +85,20 @@ const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
         values: z.array(chooseSchema(hasValues, groupSchema(levels - 1), propertyFilterSchema)),
       });
 
+function countConditions(item: PropertyGroup | PropertyFilter): number {
+  if ('values' in item) return item.values.reduce((sum, inner) => sum + countConditions(inner), 0);
+  return Array.isArray(item.value) && !listOperators.has(item.operator ?? 'exact') ? item.value.length : 1;
+}
+
 /** A list of property filters; all must match. */
-export const propertyFilterListSchema = z.array(propertyFilterSchema);
+export const propertyFilterListSchema = z
+  .array(propertyFilterSchema)
+  .refine((values) => countConditions({ type: 'AND', values }) <= maxConditions, tooManyConditions);
 
 /** Property filters: a list of which all must match, or groups joined by AND or OR. */
 export type PropertyFilters = readonly PropertyFilter[] | PropertyGroup;
 export const propertyFiltersSchema: z.ZodType<PropertyFilters> = chooseSchema(
   (value) => Array.isArray(value),
   propertyFilterListSchema,
-  groupSchema(maxLevels),
+  groupSchema(maxLevels).refine((group) => countConditions(group) <= maxConditions, tooManyConditions),
 );

@@ -24,7 +24,7 @@ export function normalizeForCache(query: TrendsQuery): Record<string, unknown> {
     Object.entries(filter).filter(([name]) => !presentationNames.has(name)),
   );
   return {
-    series: series.map((one) => withoutEmpty({ ...one, custom_name: null, response: null, version: null })),
+    series: series.map((one) => withoutEmpty({ ...one, response: null, version: null })),
     interval: query.interval,
     dateRange: withoutEmpty(dateRange ?? {}),
     properties: query.properties,

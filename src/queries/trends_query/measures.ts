@@ -112,7 +112,9 @@ function propertyMeasure(series: TrendsSeries, math: PropertyMath, attr: string)
       attr: `${attr}__math_property`,
     });
   if (property === '$session_duration') return sessionMeasure(math, by);
-  const x = multiplied(buildExpression('toFloat({value})', { value: propertyOf(property, type, attr) }), by);
+  const number = buildExpression('toFloat({value})', { value: propertyOf(property, type, attr) });
+  // JSON has no NaN and no Infinity: a text that reads like one is no number, and must not swallow the others.
+  const x = multiplied(buildExpression('if(isFinite({number}), {number}, null)', { number }), by);
   const direct = buildExpression(statistics[math], { x });
   const base = { form: 'partial', actor: null, direct } as const;
   switch (math) {

@@ -108,6 +108,33 @@ describe('EventsQuery', () => {
     ]);
   });
 
+  it('pages through events of one millisecond by `before` and `after` without losing any', async () => {
+    await api.database.pool.query(
+      `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+       select $1, gen_random_uuid(), 'close', n::text, '{}', $2::timestamptz + make_interval(secs => n / 1e6)
+       from generate_series(1, 9) n`,
+      [api.projectId, '2026-02-01T00:00:00.123Z'],
+    );
+    const select = ['distinct_id', 'timestamp'];
+    const query = { select, event: 'close', after: 'all', limit: 3 };
+    const seen: unknown[] = [];
+    for (let before: unknown; seen.length <= 9;) {
+      const page = (await resultsOf({ ...query, ...(before !== undefined && { before }) })) as unknown[][];
+      if (page.length === 0) break;
+      seen.push(...page.map(([id]) => id));
+      before = page.at(-1)?.[1];
+    }
+    expect(seen).toEqual(['9', '8', '7', '6', '5', '4', '3', '2', '1']);
+    const later = await resultsOf({
+      ...query,
+      after: '2026-02-01T01:00:00.123007+01:00',
+      select: ['distinct_id'],
+      orderBy: ['timestamp DESC'],
+    });
+    expect(later).toEqual([['9'], ['8']]);
+    await api.database.pool.query("delete from public.events where event = 'close'");
+  });
+
   it("returns the elements of an event's chain", async () => {
     expect(await resultsOf({ select: [], event: '$pageview' })).toEqual([
       [

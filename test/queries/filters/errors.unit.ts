@@ -258,3 +258,47 @@ describe('series', () => {
     expect(() => seriesCondition({ kind }, 'query__series__0')).toThrow(queryError(code, attr));
   });
 });
+
+describe('the number of conditions is limited', () => {
+  const manyValues = (count: number) => Array.from({ length: count }, (_, index) => `v${index}`);
+  const filter = { type: 'event', key: 'a' };
+
+  it.each([
+    [
+      'patterns',
+      [{ ...filter, operator: 'not_icontains', value: manyValues(70_000) }],
+      'at most 10,000 values',
+    ],
+    [
+      'patterns',
+      [{ ...filter, operator: 'not_icontains', value: manyValues(1_001) }],
+      'more than 1000 conditions',
+    ],
+    [
+      'patterns of several filters in groups',
+      {
+        type: 'AND',
+        values: [1, 2].map(() => ({
+          type: 'OR',
+          values: [{ ...filter, operator: 'regex', value: manyValues(501) }],
+        })),
+      },
+      'more than 1000 conditions',
+    ],
+    ['filters', Array.from({ length: 1_001 }, () => ({ ...filter, value: 1 })), 'more than 1000 conditions'],
+  ])('of %s', (_, filters, message) => {
+    const parsed = propertyFiltersSchema.safeParse(filters);
+    expect(JSON.stringify(parsed.error?.issues)).toContain(message);
+  });
+
+  it('to one for a list of values', () => {
+    expect(textOf([{ ...filter, operator: 'exact', value: manyValues(10_000) }])).toContain("'v9999'");
+  });
+
+  it('to 100 dates', () => {
+    const value = Array.from({ length: 101 }, () => '2026-01-01');
+    expect(() => textOf([{ type: 'event_metadata', key: 'timestamp', value }])).toThrow(
+      queryError('invalid_input', 'query__properties__0__value__100'),
+    );
+  });
+});

@@ -28,7 +28,7 @@ const eventOf = (timezone: string): fc.Arbitrary<ReferenceEvent> =>
     properties: fc.record(
       {
         plan: fc.constantFrom(...plans),
-        price: fc.constantFrom(0, 1, 2, 5, -3, '7', 'dear', null),
+        price: fc.constantFrom(0, 1, 2, 5, -3, '7', 'dear', 'NaN', 'Infinity', null),
         url: fc.constantFrom('https://ex.com', 'https://ex.com/', 'https://ex.com/#?', '/', ''),
         $session_id: fc.constantFrom('s1', 's2', 's3', ''),
         $group_0: fc.constantFrom('g1', 'g2', 'g3', ''),

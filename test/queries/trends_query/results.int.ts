@@ -181,7 +181,6 @@ describe('results of TrendsQuery', () => {
     const again = await runQuery({
       interval: 'week',
       trendsFilter: look,
-      series: [{ ...pageviews, custom_name: 'x' }],
       tags: { a: 1 },
     });
     expect([again.body.is_cached, again.body.cache_key]).toEqual([true, first.body.cache_key]);

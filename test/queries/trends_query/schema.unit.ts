@@ -54,6 +54,12 @@ describe('a TrendsQuery', () => {
     ['empty filters', { breakdownFilter: {}, compareFilter: { compare: null } }, {}, true],
     ['sums up to each day', { trendsFilter: { display: 'ActionsLineGraphCumulative' } }, {}, false],
     ['another interval', { interval: 'hour' }, {}, false],
+    [
+      'a name of a series',
+      { series: [{ kind: 'EventsNode', event: 'a' }] },
+      { series: [{ kind: 'EventsNode', event: 'a', custom_name: 'x' }] },
+      false,
+    ],
     ['a sample', { samplingFactor: 0.1 }, {}, false],
     ['another sample', { samplingFactor: 0.1 }, { samplingFactor: 0.2 }, false],
     ['a sample of everything', { samplingFactor: 1 }, {}, true],

@@ -30,8 +30,11 @@ const count: AggregateEmitter = (site) => {
   return { sql: site.over(call), type: scalar('integer') };
 };
 
+/** Counts no row with a null, as ClickHouse does. */
 const distinctCount = (site: AggregateCallSite): Sql =>
-  site.values.length === 1 ? new DistinctCount(argumentSql(site, 0)) : sql`count(distinct ${rowOf(site)})`;
+  site.values.length === 1
+    ? new DistinctCount(argumentSql(site, 0))
+    : sql`count(distinct case when num_nulls(${argumentsSql(site)}) = 0 then ${rowOf(site)} end)`;
 
 const rowOf = (site: AggregateCallSite): Sql =>
   site.values.length === 1 ? argumentSql(site, 0) : sql`(${argumentsSql(site)})`;
