@@ -18,12 +18,22 @@ interface Nullability {
 }
 
 /**
+ * What an interval consists of: days and months, which keep the time of day across clock changes, or elapsed time. Absent
+ * if only its value tells.
+ */
+export type IntervalUnit = 'calendar' | 'clock';
+
+/**
  * The type of an expression. Arrays, tuples and maps are jsonb in PostgreSQL; the others are scalar types. `zone` is
  * the time zone that a datetime is displayed in if the query names one, as in toTimeZone(x, 'UTC'); otherwise it is
  * the project's.
  */
 export type Type =
-  | ({ readonly kind: ScalarKind; readonly zone?: string } & Nullability)
+  | ({
+      readonly kind: ScalarKind;
+      readonly zone?: string;
+      readonly intervalUnit?: IntervalUnit;
+    } & Nullability)
   | ({ readonly kind: 'array'; readonly item: Type } & Nullability)
   | ({
       readonly kind: 'tuple';
@@ -38,6 +48,11 @@ export const scalar = (kind: ScalarKind, nullable = false): Type => ({ kind, nul
 /** A datetime in a named time zone, or in the project's. */
 export const timeIn = (zone: string | undefined, nullable: boolean): Type =>
   zone === undefined ? scalar('datetime', nullable) : { kind: 'datetime', zone, nullable };
+/** An interval of one unit, or of any. */
+export const intervalOfUnit = (unit: IntervalUnit | undefined, nullable = false): Type =>
+  unit === undefined ? scalar('interval', nullable) : { kind: 'interval', intervalUnit: unit, nullable };
+export const intervalUnitOf = (type: Type): IntervalUnit | undefined =>
+  'intervalUnit' in type ? type.intervalUnit : undefined;
 export const zoneOf = (type: Type): string | undefined => ('zone' in type ? type.zone : undefined);
 export const arrayOf = (item: Type): Type => ({ kind: 'array', item, nullable: false });
 export const tupleOf = (items: readonly Type[], names: readonly string[] = []): Type => ({
@@ -112,6 +127,7 @@ export function commonType(first: Type, second: Type): Type | null {
     const value = commonType(first.value, second.value);
     return value === null ? null : withNull(mapOf(value), nullable);
   }
+  if (first.kind === 'interval' && second.kind === 'interval') return commonInterval(first, second, nullable);
   if (first.kind === second.kind) return withNull(first, nullable);
   const kinds = [first.kind, second.kind];
   if (kinds.includes('date') && kinds.includes('datetime'))
@@ -120,6 +136,11 @@ export function commonType(first: Type, second: Type): Type | null {
   if (kinds.includes('boolean') && kinds.includes('integer')) return scalar('integer', nullable);
   if (kinds.includes('boolean') && kinds.includes('float')) return scalar('float', nullable);
   return null;
+}
+
+function commonInterval(first: Type, second: Type, nullable: boolean): Type {
+  const unit = intervalUnitOf(first);
+  return intervalOfUnit(unit === intervalUnitOf(second) ? unit : undefined, nullable);
 }
 
 function commonTuple(

@@ -29,6 +29,34 @@ describe('days and weeks use the project time zone', () => {
     ["SELECT count() FROM events WHERE timestamp < '2026-11-19 00:30:01'", [[1]]],
     ["SELECT count() FROM events WHERE timestamp < '2026-11-19 00:30:00'", [[0]]],
     ["SELECT toString(timestamp) FROM events WHERE distinct_id = 'c'", [['2026-11-19 00:30:00']]],
+    // Days keep the time of day across a clock change, hours elapse, wherever time and interval come from.
+    [
+      "SELECT toString(t + INTERVAL 1 DAY), toString(t + INTERVAL 24 HOUR), toString(t + if(1 = 1, INTERVAL 3 HOUR, INTERVAL 1 DAY)), toString(t + coalesce(i, INTERVAL 1 HOUR)), toString(t - if(1 = 2, INTERVAL 3 HOUR, INTERVAL 1 MONTH)), toString(t + i * 1.5), toString(t + (d + INTERVAL 3 HOUR)) FROM (SELECT toDateTime('2026-03-28 12:00:00') AS t, toIntervalHour(24) AS i, toIntervalDay(1) AS d)",
+      [
+        [
+          '2026-03-29 12:00:00',
+          '2026-03-29 13:00:00',
+          '2026-03-28 15:00:00',
+          '2026-03-29 13:00:00',
+          '2026-02-28 12:00:00',
+          '2026-03-30 01:00:00',
+          '2026-03-29 15:00:00',
+        ],
+      ],
+    ],
+    [
+      "SELECT toString(d + INTERVAL 36 HOUR), d + toIntervalDay(length('hours')), toString(d + INTERVAL 2 HOUR), d - INTERVAL 1 MONTH * 2, toString(d + INTERVAL 1 DAY * 0.5), toString(d + if(1 = 1, INTERVAL 90 MINUTE, INTERVAL 1 DAY)) FROM (SELECT toDate('2026-03-29') AS d)",
+      [
+        [
+          '2026-03-30 13:00:00',
+          '2026-04-03',
+          '2026-03-29 03:00:00',
+          '2026-01-29',
+          '2026-03-29 13:00:00',
+          '2026-03-29 01:30:00',
+        ],
+      ],
+    ],
   ] as const)('%s', async (query, rows) => {
     expect(await rowsOf(database.pool, query, berlin)).toEqual(rows);
   });

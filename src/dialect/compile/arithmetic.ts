@@ -2,7 +2,7 @@ import type { Arithmetic, Expression, Unary } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
-import { commonType, isNumber, nameOfType, scalar, type Type, withNull } from '../types.ts';
+import { commonType, intervalUnitOf, isNumber, nameOfType, scalar, type Type, withNull } from '../types.ts';
 import { coerce } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { addInterval } from './intervals.ts';
@@ -85,9 +85,16 @@ function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scop
   if (isInterval(left) && isTime(right) && operator === '+')
     return addInterval(right, left, '+', scope.statement);
   if (isInterval(left) && isInterval(right) && (operator === '+' || operator === '-'))
-    return of(sql`(${left.sql} ${rawSql(operator)} ${right.sql})`, scalar('interval'));
+    return of(
+      sql`(${left.sql} ${rawSql(operator)} ${right.sql})`,
+      commonType(left.type, right.type) ?? scalar('interval'),
+    );
+  // A fraction of a day is elapsed time.
   if (isInterval(left) && isNumber(right.type) && operator === '*')
-    return of(sql`(${left.sql} * (${right.sql})::float8)`, scalar('interval'));
+    return of(
+      sql`(${left.sql} * (${right.sql})::float8)`,
+      right.type.kind === 'integer' || intervalUnitOf(left.type) === 'clock' ? left.type : scalar('interval'),
+    );
   if (isTime(left) && isTime(right) && operator === '-') return difference(left, right, scope);
   if (left.type.kind === 'date' && right.type.kind === 'integer' && (operator === '+' || operator === '-'))
     return of(sql`(${left.sql} ${rawSql(operator)} (${right.sql})::int4)`, scalar('date'));

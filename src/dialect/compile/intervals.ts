@@ -4,7 +4,15 @@ import type { Scope } from '../resolve/scope.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
-import { isNumber, nameOfType, scalar, withNull } from '../types.ts';
+import {
+  intervalOfUnit,
+  intervalUnitOf,
+  isNumber,
+  nameOfType,
+  scalar,
+  type Type,
+  withNull,
+} from '../types.ts';
 import { readConstant } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 
@@ -21,6 +29,8 @@ const makers: Readonly<Record<TimeUnit, (amount: Sql) => Sql>> = {
   year: (amount) => sql`make_interval(years => (${amount})::int4)`,
 };
 
+const clockUnits: ReadonlySet<TimeUnit> = new Set(['microsecond', 'millisecond', 'second', 'minute', 'hour']);
+
 /** An interval of an amount of a unit. Fractions of hours and minutes become seconds. */
 export function intervalOf(amount: Value, unit: TimeUnit): Value {
   const seconds = { minute: 60, hour: 3_600 }[unit as 'minute' | 'hour'] as number | undefined;
@@ -28,7 +38,9 @@ export function intervalOf(amount: Value, unit: TimeUnit): Value {
     seconds !== undefined && amount.type.kind === 'float'
       ? sql`make_interval(secs => (${amount.sql})::float8 * ${rawSql(String(seconds))})`
       : makers[unit](amount.sql);
-  return derive(fragment, scalar('interval', amount.type.nullable), [amount]);
+  return derive(fragment, intervalOfUnit(clockUnits.has(unit) ? 'clock' : 'calendar', amount.type.nullable), [
+    amount,
+  ]);
 }
 
 export function intervalValue(compiler: Compiler, node: Interval, scope: Scope): Value {
@@ -42,26 +54,32 @@ export function intervalValue(compiler: Compiler, node: Interval, scope: Scope):
   return intervalOf(amount, node.unit);
 }
 
-/** Adds an interval to a time. Adding days keeps the time of day across clock changes. */
+/**
+ * Adds an interval to a time. Adding days keeps the time of day across clock changes; hours are elapsed time. Only days and
+ * months added to a date make a date.
+ */
 export function addInterval(time: Value, interval: Value, sign: '+' | '-', statement: Statement): Value {
   const nullable = time.type.nullable || interval.type.nullable;
   const operator = rawSql(sign);
-  if (time.type.kind === 'date') {
-    const sum = sql`(${time.sql} ${operator} ${interval.sql})`;
-    const isDays = !/secs|mins|hours/.test(interval.sql.key);
-    return isDays
-      ? derive(sql`${sum}::date`, scalar('date', nullable), [time, interval])
-      : derive(sql`(${sum} at time zone ${statement.timezone})`, scalar('datetime', nullable), [
-          time,
-          interval,
-        ]);
-  }
+  const unit = intervalUnitOf(interval.type);
+  const of = (fragment: Sql, type: Type): Value =>
+    derive(fragment, withNull(type, nullable), [time, interval]);
+  const isDate = time.type.kind === 'date';
+  if (isDate && unit === 'calendar')
+    return of(sql`(${time.sql} ${operator} ${interval.sql})::date`, scalar('date'));
   const zone = statement.zoneOf(time.type);
-  const fragment = sql`(((${time.sql} at time zone ${zone}) ${operator} ${interval.sql}) at time zone ${zone})`;
-  const isElapsed = /^make_interval\((secs|mins|hours)/.test(interval.sql.key);
-  return derive(
-    isElapsed ? sql`(${time.sql} ${operator} ${interval.sql})` : fragment,
-    withNull(time.type, nullable),
-    [time, interval],
-  );
+  const local = isDate ? sql`(${time.sql})::timestamp` : sql`(${time.sql} at time zone ${zone})`;
+  const moment = isDate ? sql`(${local} at time zone ${zone})` : time.sql;
+  const type = isDate ? scalar('datetime') : time.type;
+  const addCalendar = (added: Sql): Sql => sql`((${local} ${operator} ${added}) at time zone ${zone})`;
+  switch (unit) {
+    case 'clock':
+      return of(sql`(${moment} ${operator} ${interval.sql})`, type);
+    case 'calendar':
+      return of(addCalendar(interval.sql), type);
+    case undefined: {
+      const days = sql`date_trunc('day', ${interval.sql})`;
+      return of(sql`(${addCalendar(days)} ${operator} (${interval.sql} - ${days}))`, type);
+    }
+  }
 }
