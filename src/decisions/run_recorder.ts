@@ -17,20 +17,32 @@ import {
   type RangeAttempt,
   type RunEvent,
   type RunState,
-  type SortKey,
 } from '../domain/run.ts';
+import type { AdoptedManifest } from '../domain/earlier_generations.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import type { ReplacedRun } from '../domain/replaced_generation.ts';
+import type { ReplacementCheck } from '../domain/replacement.ts';
 import { readState, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
+import { startComparisons } from './due_comparisons.ts';
 import { resolveIncidents } from './notifications.ts';
+import { hasPublished, readEarlierGenerations } from './earlier_generations.ts';
+import { findReplacedRun } from './replaced_run.ts';
 
-/** A new upload and the encoder of its bytes. */
-export interface CreatedUpload {
+/** A file that starts, and the encoder of its bytes. */
+export interface StartedFile {
   /** The file's number within its range. */
   readonly file: number;
   readonly key: string;
-  readonly upload_id: string;
   readonly upload_token: string;
   readonly encoder: string;
+}
+
+/** A file with its new upload. */
+export interface CreatedUpload extends StartedFile {
+  readonly upload_id: string;
+  /** The size of every part but the last, if the destination requires one size; else null. */
+  readonly part_bytes: number | null;
 }
 
 /**
@@ -43,19 +55,39 @@ export interface RunRecorder {
   /** Reads the run if it is active. */
   readActive(runId: string): Promise<ExistingRun>;
   /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
-  recordCount(
-    runId: string,
-    facts: { records_total_count: number; settled: boolean; split_keys: readonly SortKey[] },
-  ): Promise<ExistingRun>;
+  recordCount(runId: string, facts: RunEventData<'RunCounted'>): Promise<ExistingRun>;
   /** Records an interval without rows and finishes its export with a generation that has no files. */
-  recordEmpty(runId: string, facts: { settled: boolean; encoder: string }): Promise<ExistingRun>;
+  recordEmpty(
+    runId: string,
+    facts: Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> & { encoder: string },
+  ): Promise<ExistingRun>;
+  /** Finds the run whose manifest the run would replace; null if there is none. */
+  findReplaced(run: ExistingRun): Promise<ReplacedRun | null>;
+  /** Records how the source compares with the manifest that the run replaces; once before the export and per generation. */
+  recordReplacement(runId: string, check: ReplacementCheck): Promise<ExistingRun>;
   /** Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. */
   startExport(runId: string, range: number): Promise<ExistingRun>;
   /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
   reserveGeneration(runId: string, attempt?: RangeAttempt): Promise<ExistingRun>;
-  /** Reserves the next generation because late rows arrived after `generation` was finished. */
-  reserveForLateRows(runId: string, generation: number): Promise<ExistingRun>;
+  /** Reserves the next generation because late rows arrived after `generation` was finished; the source is `fingerprint` now. */
+  reserveForLateRows(runId: string, generation: number, fingerprint: Fingerprint): Promise<ExistingRun>;
   recordUpload(runId: string, attempt: RangeAttempt, upload: CreatedUpload): Promise<ExistingRun>;
+  /** Records a file of one part before it is written in one request. */
+  planWholeFile(
+    runId: string,
+    attempt: RangeAttempt,
+    file: StartedFile,
+    part: PlannedPart,
+  ): Promise<ExistingRun>;
+  /**
+   * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
+   * complete: then the next file has the next number.
+   */
+  recordTakenKey(
+    runId: string,
+    attempt: RangeAttempt,
+    taken: Pick<StartedFile, 'file' | 'key'>,
+  ): Promise<ExistingRun>;
   /** Resumes the range's open upload with the parts that exist in S3. */
   resumeUpload(
     runId: string,
@@ -76,10 +108,24 @@ export interface RunRecorder {
   finishExport(
     runId: string,
     generation: number,
-    facts: { source_rows: number; encoder: string },
+    facts: Omit<RunEventData<'RunExportFinished'>, 'generation'>,
   ): Promise<ExistingRun>;
-  /** Claims publishing. From here on the run cannot be cancelled. */
+  /**
+   * Claims publishing and decides what stays of the generations before. From here on the run cannot be cancelled.
+   * @throws ConfigVersionNotFound
+   */
   startPublish(runId: string, generation: number): Promise<ExistingRun>;
+  /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
+  hasPublished(run: ExistingRun, otherRunId: string): Promise<boolean>;
+  /**
+   * Records that another manifest than the journal knows is the current one. The run keeps its files, continues with a
+   * generation above the manifest's and can be cancelled again.
+   */
+  adoptManifest(
+    runId: string,
+    generation: number,
+    found: Omit<AdoptedManifest, 'raised_to'>,
+  ): Promise<ExistingRun>;
   /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
   complete(runId: string, generation: number, manifestKey: string, expiresAt?: string | null): Promise<void>;
   /** Writes a line to the export's log. */
@@ -87,6 +133,8 @@ export interface RunRecorder {
 }
 
 type RunStream = LockedStream<RunState, RunEvent>;
+/** The facts of an event of this type. */
+type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
 /** Creates a run recorder on a journal. */
 export function createRunRecorder(journal: Journal): RunRecorder {
@@ -122,7 +170,7 @@ export function createRunRecorder(journal: Journal): RunRecorder {
     stream: RunStream,
     transaction: JournalTransaction,
     run: ExistingRun,
-    more: { late_rows?: true } = {},
+    more: { late_rows?: true; fingerprint?: Fingerprint } = {},
   ): Promise<void> => {
     const generation = await nextGeneration(transaction, run);
     await stream.append(`reserve:${generation}`, [
@@ -143,12 +191,12 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         if (run.records_total_count === null)
           await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
       }),
-    recordEmpty: (runId, { settled, encoder }) =>
+    recordEmpty: (runId, { encoder, ...facts }) =>
       step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
         if (run.records_total_count === null)
           await stream.append('counted', [
-            { type: 'RunCounted', data: { records_total_count: 0, settled, split_keys: [] } },
+            { type: 'RunCounted', data: { records_total_count: 0, ...facts, split_keys: [] } },
           ]);
         if (run.finished) return;
         // Inherited files and uploads are obsolete if the interval has no rows.
@@ -158,7 +206,20 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         if (run.generation === 0 || hasInheritedObjects) await reserve(stream, transaction, run);
         const { generation } = requireActive(stream.state());
         await stream.append(`generation:${generation}/finished`, [
-          { type: 'RunExportFinished', data: { generation, source_rows: 0, encoder } },
+          {
+            type: 'RunExportFinished',
+            data: { generation, source_rows: 0, fingerprint: facts.fingerprint, encoder },
+          },
+        ]);
+      }),
+    findReplaced: ({ spec }) => findReplacedRun(journal, spec),
+    recordReplacement: (runId, check) =>
+      step(runId, async (stream) => {
+        const run = requireActive(stream.state());
+        const { replaced, generation } = check;
+        const moment = generation === null ? 'before export' : 'after export';
+        await stream.append(`replacement:${replaced.run_id}/${run.generation}/${moment}`, [
+          { type: 'RunReplacementChecked', data: check },
         ]);
       }),
     startExport: (runId, range) =>
@@ -177,15 +238,31 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         const run = attempt ? requireAttempt(stream.state(), attempt).run : requireActive(stream.state());
         await reserve(stream, transaction, run);
       }),
-    reserveForLateRows: (runId, generation) =>
+    reserveForLateRows: (runId, generation, fingerprint) =>
       step(runId, async (stream, transaction) => {
         const run = requireGeneration(stream.state(), generation);
-        await reserve(stream, transaction, run, { late_rows: true });
+        await reserve(stream, transaction, run, { late_rows: true, fingerprint });
       }),
     recordUpload: (runId, attempt, { upload_id, ...upload }) =>
       attemptStep(runId, attempt, `upload:${upload_id}`, () => [
         { type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload, upload_id } },
       ]),
+    planWholeFile: (runId, attempt, file, part) =>
+      attemptStep(runId, attempt, `whole:${file.key}/${file.upload_token}`, () => {
+        const step = rangeStepOf(attempt);
+        return [
+          { type: 'RunUploadCreated', data: { ...step, ...file, upload_id: null, part_bytes: null } },
+          { type: 'RunPartPlanned', data: { ...step, key: file.key, part } },
+        ];
+      }),
+    recordTakenKey: (runId, attempt, { file, key }) =>
+      step(runId, async (stream, transaction) => {
+        const { run } = requireAttempt(stream.state(), attempt);
+        await stream.append(`taken:${attempt.generation}/${key}`, [
+          { type: 'RunKeyTaken', data: { ...rangeStepOf(attempt), file, key } },
+        ]);
+        if (filesOf(run).length === 0) await reserve(stream, transaction, run);
+      }),
     resumeUpload: (runId, attempt, key, partNumbers) =>
       attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {
         const keptParts = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
@@ -226,17 +303,39 @@ export function createRunRecorder(journal: Journal): RunRecorder {
       generationStep(runId, generation, 'finished', (run) =>
         run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
       ),
-    startPublish: (runId, generation) =>
-      generationStep(runId, generation, 'publish', (run) => decidePublish(run, generation)),
+    startPublish: async (runId, generation) => {
+      const earlierOf = await readEarlierGenerations(journal, runId);
+      return generationStep(runId, generation, 'publish', (run) =>
+        decidePublish(run, generation, earlierOf(run)),
+      );
+    },
+    hasPublished: (run, otherRunId) => hasPublished(journal.pool, run.spec, otherRunId),
+    adoptManifest: (runId, generation, found) =>
+      step(runId, async (stream, transaction) => {
+        const run = requireGeneration(stream.state(), generation);
+        const next = Math.max(await nextGeneration(transaction, run), found.generation + 1);
+        const raised_to = generation === 0 ? null : next;
+        await stream.append(`adopt:${found.run_id}/${found.generation}`, [
+          { type: 'RunManifestAdopted', data: { ...found, raised_to } },
+        ]);
+      }),
     complete: async (runId, generation, manifestKey, expiresAt = null) => {
       await step(runId, async (stream, { connection }) => {
         const state = stream.state();
         if (state.status === 'Completed') return;
         const run = requireGeneration(state, generation);
         await stream.append('ended', [
-          { type: 'RunCompleted', data: { manifest_key: manifestKey, expires_at: expiresAt } },
+          {
+            type: 'RunCompleted',
+            data: {
+              manifest_key: manifestKey,
+              expires_at: expiresAt,
+              covers: run.earlier_generations.covers,
+            },
+          },
         ]);
         const rows = filesOf(run).reduce((sum, file) => sum + file.rows, 0);
+        await startComparisons(connection, runId, run, rows + (run.rejected_file?.rows ?? 0));
         const { data_interval_start: start, data_interval_end: end } = run.spec;
         await writeLogLine(connection, {
           ...logIdsOf(run, runId),
@@ -267,12 +366,15 @@ const logIdsOf = (run: ExistingRun, runId: string) => ({
   run_id: runId,
 });
 
-/** An interval has at most one active run, so the maximum over all of its runs is the last reserved generation. */
+/**
+ * An interval has at most one active run, so the maximum over all of its runs is the last reserved generation, unless the
+ * bucket had a manifest of which the journal knew nothing.
+ */
 async function nextGeneration(transaction: JournalTransaction, run: ExistingRun): Promise<number> {
   if (!isActiveStatus(run.status)) throw new RunEnded(run.status);
   const { batch_export_id, data_interval_start, data_interval_end } = run.spec;
   const { rows } = await transaction.connection.query<{ next: number }>(
-    `select coalesce(max(generation), 0) + 1 as next from exportd.batch_export_runs
+    `select coalesce(max(greatest(generation, adopted_generation)), 0) + 1 as next from exportd.batch_export_runs
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
     [batch_export_id, data_interval_start, data_interval_end],
   );

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { filesOf, type CompletedFile, type ExistingRun } from '../domain/run.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import { exportedFingerprint, filesOf, type CompletedFile, type ExistingRun } from '../domain/run.ts';
 import type { ExportedColumn } from '../source/source.ts';
 import { manifestSchema } from './manifest_schema.ts';
 
@@ -30,10 +31,12 @@ export function manifestOf(runId: string, run: ExistingRun, columns: readonly Ex
     rows: sum(files, ({ rows }) => rows),
     bytes: sum(files, ({ bytes }) => bytes),
     source_rows: run.finished.source_rows,
+    fingerprint: publishedFingerprint(run, run.finished.fingerprint),
     rejected: rejected_file?.rows ?? 0,
     rejected_file: rejected_file && {
       key: rejected_file.key,
       rows: rejected_file.rows,
+      fingerprint: rejected_file.fingerprint,
       bytes: rejected_file.bytes,
       crc32: rejected_file.crc32,
     },
@@ -43,9 +46,17 @@ export function manifestOf(runId: string, run: ExistingRun, columns: readonly Ex
   };
 }
 
-const manifestFileOf = ({ key, rows, bytes, crc32, first, last }: CompletedFile) => ({
+/**
+ * The rows of the files and the rejected ones. Where persons decide which events are selected, all events of the project
+ * from before the first of them was read: one that arrived later may be missing.
+ */
+const publishedFingerprint = (run: ExistingRun, source: Fingerprint): Fingerprint =>
+  source.all_events && run.read_since ? run.read_since : exportedFingerprint(run);
+
+const manifestFileOf = ({ key, rows, fingerprint, bytes, crc32, first, last }: CompletedFile) => ({
   key,
   rows,
+  fingerprint,
   bytes,
   crc32,
   first,

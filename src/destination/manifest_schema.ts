@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { models } from '../domain/batch_export.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
 
 const count = z.int().min(0);
 const time = z.string().describe('ISO 8601, UTC');
@@ -11,6 +12,28 @@ const sortKey = z
     id: z.string().describe('uuid of an event, distinct_id of a person'),
   })
   .nullable();
+
+const fingerprint: z.ZodType<Fingerprint> = z
+  .object({
+    hash: z
+      .enum(['uuid_hash_extended/0', 'hashtextextended/0'])
+      .describe("PostgreSQL's function and its seed: of the uuid of an event, the distinct_id of a person"),
+    width_ms: z.int().min(1).describe('Length of a bucket; they start at data_interval_start'),
+    buckets: z
+      .array(
+        z.object({
+          index: count,
+          rows: count,
+          sum: z.string().describe('Sum of the hashes modulo 2^64, without a sign'),
+        }),
+      )
+      .describe('By insertion time; only buckets that have rows'),
+    all_events: z
+      .literal(true)
+      .optional()
+      .describe('Set if these are all events of the project, because persons decide which are selected'),
+  })
+  .describe('Which rows these are, and nothing about their contents');
 
 /** The schema of a manifest. Fields may be added; readers should ignore unknown fields. */
 export const manifestSchema = z
@@ -37,11 +60,12 @@ export const manifestSchema = z
     rows: count.describe('Total of all files'),
     bytes: count.describe('Total of all files'),
     source_rows: count.describe('Rows of the interval in the source right after reading'),
+    fingerprint: fingerprint.describe('The rows of the files, and the rejected ones'),
     rejected: count.describe(
       'Number of rows that the format cannot represent; they are stored in rejected_file',
     ),
     rejected_file: z
-      .object({ key: z.string(), rows: count, bytes: count, crc32 })
+      .object({ key: z.string(), rows: count, fingerprint, bytes: count, crc32 })
       .nullable()
       .default(null)
       .describe('JSON lines with the fields id, column, reason and row'),
@@ -53,6 +77,7 @@ export const manifestSchema = z
             .string()
             .describe('Key in the bucket of the manifest; the extension tells format and compression'),
           rows: count,
+          fingerprint,
           bytes: count,
           crc32: crc32.describe('CRC-32 of the object, eight hexadecimal digits'),
           first: sortKey.describe('Sort key of the first row; rows are sorted between first and last'),

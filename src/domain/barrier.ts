@@ -10,7 +10,12 @@ export interface BlockingTransaction {
 /** The progress of the wait for open transactions of the source. It is part of histories and of the journal. */
 export type BarrierState =
   /** `checked`: an earlier check has found that the cutoff has not settled. */
-  { readonly phase: 'settling'; readonly checked?: true } | UnsettledBarrier | { readonly phase: 'open' };
+  { readonly phase: 'settling'; readonly checked?: true } | UnsettledBarrier | OpenBarrier;
+
+/** No transaction that may write rows below the cutoff is left. */
+export interface OpenBarrier {
+  readonly phase: 'open';
+}
 
 /** A barrier that transactions, or a standby, still block. */
 export type UnsettledBarrier =

@@ -1,3 +1,4 @@
+import type { Fingerprint } from './fingerprint.ts';
 import type { JsonValue } from './json_value.ts';
 
 /** The sort key of a row. `first` and `last` of a file and the cursor of a run consist of sort keys. */
@@ -8,12 +9,28 @@ export interface SortKey {
   readonly id: string;
 }
 
-/** A part of a multipart upload, recorded before it is sent. */
+/** Where a part ends inside a block of rows, whose encoded bytes continue in the next part. */
+export interface BlockCut {
+  /** The block has the rows after this key, up to and including `last`. */
+  readonly after: SortKey | null;
+  readonly last: SortKey;
+  /** How many of the block's bytes this part and earlier ones have. */
+  readonly skip: number;
+  /** CRC-32 of those bytes, eight hexadecimal digits. */
+  readonly crc32: string;
+}
+
+/**
+ * A part of a file, recorded before it is sent. Its rows, fingerprint, keys and encoder state are those of the blocks that
+ * end in it.
+ */
 export interface PlannedPart {
   readonly part_number: number;
   /** Rows and bytes of this part. */
   readonly rows: number;
   readonly bytes: number;
+  /** The rows of this part. */
+  readonly fingerprint: Fingerprint;
   /** Rows between `first` and `last` that were left out because the format cannot represent them. */
   readonly rejected: number;
   /** CRC-32 of the part's bytes as sent, eight hexadecimal digits. */
@@ -23,7 +40,11 @@ export interface PlannedPart {
   readonly last: SortKey | null;
   /** What the encoder needs of this part to finish the file (for gzip: CRC and length of the uncompressed text). */
   readonly encoder_state: JsonValue;
-  /** True for the last part of a file. It contains the trailer, so no attempt can resume after it. */
+  /** Set where parts have one size and this one ends inside a block: an attempt that resumes reads the block again. */
+  readonly cut?: BlockCut;
+  /** True for a part that ends inside the trailer of the file: an attempt resumes before it. */
+  readonly in_trailer?: boolean;
+  /** True for the last part of a file. It ends with the trailer, so no attempt can resume after it. */
   readonly final?: boolean;
 }
 
@@ -31,6 +52,8 @@ export interface PlannedPart {
 export interface ExportedFile {
   readonly key: string;
   readonly rows: number;
+  /** The rows of the object. */
+  readonly fingerprint: Fingerprint;
   readonly bytes: number;
   readonly crc32: string;
   readonly first: SortKey | null;
@@ -45,12 +68,15 @@ export interface CompletedFile extends ExportedFile {
   readonly rejected: number;
 }
 
-/** An upload that was created and not completed. */
+/** A file that was started and not completed. */
 export interface OpenUpload {
   readonly key: string;
-  readonly upload_id: string;
+  /** Null for a file of one part that is written in one request. */
+  readonly upload_id: string | null;
   /** Stored as metadata of the object, to distinguish it from any other object with the same key. */
   readonly upload_token: string;
+  /** The size of every part but the last, if the destination requires one size; else null. */
+  readonly part_bytes: number | null;
   readonly parts: readonly PlannedPart[];
   /** The highest part number planned so far, dropped parts included. Numbers are never reused. */
   readonly highest_part_number: number;

@@ -1,4 +1,7 @@
-/** Events of a run after its end. None of them changes the run's state. */
+import type { OpenBarrier, UnsettledBarrier } from './barrier.ts';
+import type { Comparison } from './comparison.ts';
+
+/** Events of a run after its end. None of them changes its status or its files. */
 export type RunMaintenanceEvent =
   /**
    * An obsolete object was handled: an upload if `upload_id` is set, else a file or a manifest. If it was not `deleted`,
@@ -16,10 +19,20 @@ export type RunMaintenanceEvent =
       type: 'RunObjectDeletionFailed';
       data: { key: string; upload_id: string | null; location_wide: boolean; reason: string };
     }
-  /** The source was counted again: it has `source_rows`, the manifest has `rows`, rejected rows included. */
-  | { type: 'RunRechecked'; data: { check: RecheckNumber; rows: number; source_rows: number } }
+  /** The interval of its manifest was compared with the source, with another outcome than before. */
+  | { type: 'IntervalCompared'; data: Comparison }
+  /** The barrier of a run that did not settle is in another phase. */
+  | { type: 'RunBarrierAdvanced'; data: { barrier: UnsettledBarrier | OpenBarrier } }
+  /** All transactions that the run had not waited for have ended, and what followed from that is decided. */
+  | { type: 'RunSettled'; data: { outcome: SettlingOutcome } }
   /** The automatic retry of a failed run was cancelled, so the progress it would resume from is obsolete. */
   | { type: 'RunRetryCancelled'; data: { reason: string } };
 
-/** The number of a re-check: 1 (by default an hour after the interval) or 2 (a day after it). */
-export type RecheckNumber = 1 | 2;
+/**
+ * What followed when the transactions had ended that an unsettled run had not waited for.
+ * - `same_rows`: its files have the rows of the source.
+ * - `exported_again`: they do not, or nobody knows because the rows are persons.
+ * - `source_expired`: the source has no rows of the interval left.
+ * - `not_exported_again`: they are persons, and the run was already a repetition for this reason.
+ */
+export type SettlingOutcome = 'same_rows' | 'exported_again' | 'source_expired' | 'not_exported_again';

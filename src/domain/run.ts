@@ -1,3 +1,4 @@
+import type { EarlierGenerations } from './earlier_generations.ts';
 import { CommandRejected } from './errors.ts';
 import type { Decider } from './event.ts';
 import type { RunEvent } from './run_events.ts';
@@ -14,6 +15,7 @@ import type { ExportRange } from './exported_files.ts';
 export type { RunEvent } from './run_events.ts';
 export * from './run_state.ts';
 export type {
+  BlockCut,
   CompletedFile,
   ExportedFile,
   ExportRange,
@@ -113,11 +115,16 @@ export function decideCancel(state: RunState, reason: string): RunEvent[] {
 }
 
 /** Claims publishing of a finished generation; no event if it is claimed already. */
-export function decidePublish(state: RunState, generation: number): RunEvent[] {
+export function decidePublish(
+  state: RunState,
+  generation: number,
+  earlier_generations: EarlierGenerations,
+): RunEvent[] {
   const run = requireGeneration(state, generation);
   if (!run.finished)
     throw new RangeError('A generation can be published only after its last row was exported.');
-  return run.publish_started_at === null ? [{ type: 'RunPublishStarted', data: { generation } }] : [];
+  if (run.publish_started_at !== null) return [];
+  return [{ type: 'RunPublishStarted', data: { generation, earlier_generations } }];
 }
 
 /** The delays and the limit of automatic retries. */

@@ -43,12 +43,16 @@ export function progressForRetry(
   if (state.ranges.every(({ upload, files }) => upload === null && files.length === 0)) return undefined;
   const { model, config_version } = state.spec;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;
-  return { ...progressOf(state), records_total_count: null };
+  return { ...progressOf(state), records_total_count: null, source_fingerprint: null, replacement: null };
 }
 
 const progressOf = (run: ExistingRun): RunProgress => ({
   records_total_count: run.records_total_count,
+  source_fingerprint: run.source_fingerprint,
+  read_since: run.read_since,
   settled: run.settled,
+  unsettled_barrier: run.unsettled_barrier,
+  replacement: run.replacement,
   generation: run.generation,
   late_generations: run.late_generations,
   encoder: run.encoder,

@@ -1,3 +1,4 @@
+import { nothingEarlier } from './earlier_generations.ts';
 import type { Recorded } from './event.ts';
 import type { RunEvent } from './run_events.ts';
 import type { ExistingRun, InheritedProgress, RunState, RunSpec } from './run_state.ts';
@@ -9,14 +10,19 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   if (state.status === 'Absent') return state;
   switch (event.type) {
     case 'RunCounted': {
-      const { records_total_count, settled, split_keys } = event.data;
+      const { records_total_count, fingerprint, settled, barrier = null, split_keys } = event.data;
       return {
         ...state,
         records_total_count,
+        source_fingerprint: fingerprint,
+        read_since: state.read_since ?? fingerprint,
         settled,
+        unsettled_barrier: barrier,
         ranges: split_keys.length === 0 ? state.ranges : rangesBetween(split_keys),
       };
     }
+    case 'RunReplacementChecked':
+      return { ...state, replacement: event.data };
     case 'RunExportStarted':
       return { ...withNextAttempt(state, event.data.range), status: 'Running' };
     case 'RunAttemptStarted':
@@ -25,15 +31,18 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return {
         ...state,
         generation: event.data.generation,
+        read_since: event.data.fingerprint ?? state.source_fingerprint,
         late_generations: state.late_generations + (event.data.late_rows === true ? 1 : 0),
         encoder: null,
         ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
         rejected_file: null,
         finished: null,
       };
+    case 'RunKeyTaken':
+      return withRange(state, event.data.range, () => ({ next_file: event.data.file + 1 }));
     case 'RunUploadCreated': {
-      const { range, file, key, upload_id, upload_token, encoder } = event.data;
-      const upload = { key, upload_id, upload_token, parts: [], highest_part_number: 0 };
+      const { range, file, key, upload_id, upload_token, part_bytes, encoder } = event.data;
+      const upload = { key, upload_id, upload_token, part_bytes, parts: [], highest_part_number: 0 };
       return { ...withRange(state, range, () => ({ upload, next_file: file + 1 })), encoder };
     }
     case 'RunUploadResumed':
@@ -57,10 +66,26 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunExportFinished':
       return {
         ...state,
-        finished: { source_rows: event.data.source_rows, encoder: event.data.encoder },
+        finished: {
+          source_rows: event.data.source_rows,
+          fingerprint: event.data.fingerprint,
+          encoder: event.data.encoder,
+        },
+      };
+    case 'RunManifestAdopted':
+      return {
+        ...state,
+        generation: event.data.raised_to ?? state.generation,
+        adopted: event.data,
+        replacement: null,
+        publish_started_at: null,
       };
     case 'RunPublishStarted':
-      return { ...state, publish_started_at: event.recorded_at };
+      return {
+        ...state,
+        earlier_generations: event.data.earlier_generations,
+        publish_started_at: event.recorded_at,
+      };
     case 'RunCompleted':
       return { ...state, status: 'Completed' };
     case 'RunFailed':
@@ -75,9 +100,13 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, status: 'Cancelled' };
     case 'RunContinuedAsNew':
       return { ...state, status: 'ContinuedAsNew' };
+    case 'RunBarrierAdvanced':
+      return { ...state, unsettled_barrier: event.data.barrier };
+    case 'RunSettled':
+      return { ...state, unsettled_barrier: null };
     case 'RunObjectDeleted':
     case 'RunObjectDeletionFailed':
-    case 'RunRechecked':
+    case 'IntervalCompared':
     case 'RunRetryCancelled':
       return state;
   }
@@ -87,7 +116,11 @@ const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: InheritedP
   status: 'Starting',
   spec,
   records_total_count: null,
+  source_fingerprint: null,
+  read_since: null,
   settled: true,
+  unsettled_barrier: null,
+  replacement: null,
   generation: 0,
   late_generations: 0,
   encoder: null,
@@ -95,6 +128,8 @@ const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: InheritedP
   rejected_file: null,
   ...inherited?.progress,
   finished: null,
+  adopted: null,
+  earlier_generations: nothingEarlier,
   publish_started_at: null,
 });
 

@@ -1,5 +1,9 @@
+import type { OpenBarrier, UnsettledBarrier } from './barrier.ts';
 import type { Model } from './batch_export.ts';
+import type { AdoptedManifest, EarlierGenerations } from './earlier_generations.ts';
 import type { CompletedFile, ExportedFile, ExportRange } from './exported_files.ts';
+import { addFingerprints, emptyFingerprint, fingerprintHashOf, type Fingerprint } from './fingerprint.ts';
+import type { ReplacementCheck } from './replacement.ts';
 
 /** Every status of a run with its label, as in the API document. */
 export const runStatusLabels = {
@@ -49,7 +53,11 @@ export interface RangeStep {
 export type RunProgress = Pick<
   ExistingRun,
   | 'records_total_count'
+  | 'source_fingerprint'
+  | 'read_since'
   | 'settled'
+  | 'unsettled_barrier'
+  | 'replacement'
   | 'generation'
   | 'late_generations'
   | 'encoder'
@@ -74,8 +82,22 @@ export interface ExistingRun {
   readonly status: RunStatus;
   readonly spec: RunSpec;
   readonly records_total_count: number | null;
+  /** The rows of the source when the run started; null before they were counted. */
+  readonly source_fingerprint: Fingerprint | null;
+  /**
+   * The rows of the source before the first row of the generation's files was read; null before that. Unlike
+   * `source_fingerprint`, an automatic retry that resumes the files of a failed run inherits it.
+   */
+  readonly read_since: Fingerprint | null;
   /** False if the barrier timed out waiting for an open transaction of the source. */
   readonly settled: boolean;
+  /**
+   * What still blocks the barrier of a run that did not settle, or that it has opened since. Null if the run settled, or
+   * once its interval was compared with the source after the barrier had opened.
+   */
+  readonly unsettled_barrier: UnsettledBarrier | OpenBarrier | null;
+  /** How the source compared with the manifest that this run replaces; null before that, and if there is none. */
+  readonly replacement: ReplacementCheck | null;
   /** The newest generation that this run reserved for the interval; 0 before the first. */
   readonly generation: number;
   /** How many of the run's generations were reserved because of late rows. */
@@ -87,10 +109,32 @@ export interface ExistingRun {
   /** The file of the generation's rejected rows, possibly not written yet; null if there are none. */
   readonly rejected_file: ExportedFile | null;
   /** Set once the files contain every row of the interval. */
-  readonly finished: { readonly source_rows: number; readonly encoder: string } | null;
+  readonly finished: {
+    readonly source_rows: number;
+    /** The rows of the source after the last one was read. */
+    readonly fingerprint: Fingerprint;
+    readonly encoder: string;
+  } | null;
+  /** The newest manifest in the bucket that the run found and the journal did not know; null if there was none. */
+  readonly adopted: AdoptedManifest | null;
+  /** What the run leaves of earlier generations, decided when publishing was claimed. */
+  readonly earlier_generations: EarlierGenerations;
   /** When publishing was claimed (ISO 8601); from then on the run cannot be cancelled. Null before. */
   readonly publish_started_at: string | null;
 }
+
+/** The rows of the run's files, and the rejected ones. */
+export const exportedFingerprint = (
+  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file'>,
+): Fingerprint => {
+  const { model, data_interval_start: start, data_interval_end: end } = run.spec;
+  return addFingerprints(
+    emptyFingerprint({ start, end }, fingerprintHashOf(model)),
+    ...[...filesOf(run), ...(run.rejected_file ? [run.rejected_file] : [])].map(
+      ({ fingerprint }) => fingerprint,
+    ),
+  );
+};
 
 /** The completed files of the run's generation, in key order. */
 export const filesOf = ({ ranges }: Pick<ExistingRun, 'ranges'>): readonly CompletedFile[] =>

@@ -1,7 +1,9 @@
+import { rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import { encodeText } from './encode_text.ts';
 import type { RejectedRow } from './encoder.ts';
 import type { EncodingResult, EncodingTask } from './encoding_task.ts';
+import { fingerprintBlock, startFingerprint } from './fingerprint_rows.ts';
 import { withoutInvalidText } from './invalid_text.ts';
 import { encodeRowGroup } from './parquet/row_group.ts';
 import type { ParquetOptions } from './parquet_encoder.ts';
@@ -10,45 +12,72 @@ import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 import { rowIdOf, type Rows } from './rows.ts';
 import type { TextOptions } from './text_encoder.ts';
 
+/** A rejected row and its tuple. */
+interface Rejection {
+  readonly row: RejectedRow;
+  readonly block: Buffer;
+  readonly rowAt: number;
+}
+
+type EncodedRows = Pick<EncodingResult, 'bytes' | 'rows' | 'state'> & {
+  readonly rejections: readonly Rejection[];
+};
+
 /**
  * Encodes the block of a task.
  * @throws UnencodableRow for a row that the format cannot represent, unless `on_bad_row` is `reject`
  * @throws MalformedBlock
  */
-export function encodeBlock({ options, columns, rows, block }: EncodingTask): EncodingResult {
+export function encodeBlock({
+  options,
+  columns,
+  rows,
+  block,
+  fingerprint: plan,
+}: Omit<EncodingTask, 'id'>): EncodingResult {
   const input = { block: Buffer.from(block.buffer, block.byteOffset, block.byteLength), rows, columns };
-  return options.file_format === 'Parquet' ? encodeAsParquet(options, input) : encodeAsText(options, input);
+  const { rejections, ...encoded } =
+    options.file_format === 'Parquet' ? encodeAsParquet(options, input) : encodeAsText(options, input);
+  const rejected = startFingerprint(plan);
+  for (const rejection of rejections) rejected.add(rejection.block, rejection.rowAt);
+  const rejected_fingerprint = rejected.result();
+  const fingerprint = subtractFingerprint(fingerprintBlock(input.block, plan), rejected_fingerprint);
+  if (rowsOfFingerprint(fingerprint) !== encoded.rows)
+    throw new MalformedBlock(
+      `A block of ${rows} rows has ${encoded.rows} encoded and ${rejections.length} rejected ones.`,
+    );
+  return { ...encoded, fingerprint, rejected_fingerprint, rejected: rejections.map(({ row }) => row) };
 }
 
-function encodeAsParquet(options: ParquetOptions, input: Rows): EncodingResult {
-  const rejected: RejectedRow[] = [];
-  const valid = withoutInvalidText(input, throwOrReject(options, input, rejected));
+function encodeAsParquet(options: ParquetOptions, input: Rows): EncodedRows {
+  const rejections: Rejection[] = [];
+  const valid = withoutInvalidText(input, throwOrReject(options, input, rejections));
   const { bytes, rowGroup } = encodeRowGroup(
     valid.block,
     valid.rows,
     valid.columns,
     options.compression,
-    throwOrReject(options, valid, rejected),
+    throwOrReject(options, valid, rejections),
   );
-  return { bytes: new Uint8Array(bytes.buffer), rows: rowGroup.rows, rejected, state: rowGroup };
+  return { bytes: new Uint8Array(bytes.buffer), rows: rowGroup.rows, rejections, state: rowGroup };
 }
 
-function encodeAsText(options: TextOptions, input: Rows): EncodingResult {
-  const rejected: RejectedRow[] = [];
-  const encoded = encodeText(options, input, throwOrReject(options, input, rejected));
-  if (encoded) return { ...encoded, rejected };
-  const invalid: RejectedRow[] = [];
+function encodeAsText(options: TextOptions, input: Rows): EncodedRows {
+  const rejections: Rejection[] = [];
+  const encoded = encodeText(options, input, throwOrReject(options, input, rejections));
+  if (encoded) return { ...encoded, rejections };
+  const invalid: Rejection[] = [];
   const valid = withoutInvalidText(input, throwOrReject(options, input, invalid));
   if (valid.rows === input.rows)
     throw new MalformedBlock('The encoded text is not valid UTF-8, although all its values are.');
   const others = encodeAsText(options, valid);
-  return { ...others, rejected: [...invalid, ...others.rejected] };
+  return { ...others, rejections: [...invalid, ...others.rejections] };
 }
 
-/** Handles a row that the format cannot represent: throws, or adds it to `rejected`. */
+/** Handles a row that the format cannot represent: throws, or adds it to `rejections`. */
 const throwOrReject =
-  ({ on_bad_row }: TextOptions | ParquetOptions, rows: Rows, rejected: RejectedRow[]) =>
+  ({ on_bad_row }: TextOptions | ParquetOptions, rows: Rows, rejections: Rejection[]) =>
   (bad: UnrepresentableValue): void => {
     if (on_bad_row === 'fail') throw new UnencodableRow(rowIdOf(rows, bad.rowAt), bad.column, bad.reason);
-    rejected.push(rejectedRow(rows, bad));
+    rejections.push({ row: rejectedRow(rows, bad), block: rows.block, rowAt: bad.rowAt });
   };

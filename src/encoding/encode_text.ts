@@ -24,7 +24,7 @@ export function encodeText(
   { file_format, compression }: TextOptions,
   rows: Rows,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
-): Omit<EncodingResult, 'rejected'> | null {
+): Pick<EncodingResult, 'bytes' | 'rows' | 'state'> | null {
   text.length = 0;
   try {
     const appended = appendRows(text, rows, textFormats[file_format], onUnrepresentable);

@@ -1,3 +1,4 @@
+import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JsonValue } from '../domain/json_value.ts';
 import type { SortKey } from '../domain/run.ts';
 import type { ExportedColumn, RowBlock } from '../source/source.ts';
@@ -41,6 +42,9 @@ export interface EncodedBlock {
   readonly bytes: Buffer;
   /** Rows in `bytes`, without the rejected ones. */
   readonly rows: number;
+  /** The rows in `bytes`, and the rejected ones. */
+  readonly fingerprint: Fingerprint;
+  readonly rejected_fingerprint: Fingerprint;
   readonly rejected: readonly RejectedRow[];
   /** Keys of the first and last row of the block, including rejected rows. */
   readonly first: SortKey;
@@ -52,8 +56,11 @@ export interface EncodedBlock {
 export interface FileAssembly {
   /** Returns the bytes that this block adds to the file, preceded by the file header for the first block. */
   append(block: EncodedBlock): Promise<Buffer>;
-  /** Returns the state of everything appended since the last call, or since the start. */
-  takeState(): EncoderState;
+  /**
+   * Returns the state of everything appended since the last call, or since the start. With `exceptLast`, the last block
+   * is left for the next call.
+   */
+  takeState(options?: { readonly exceptLast: boolean }): EncoderState;
   /** Returns the bytes that end the file. */
   finish(): Promise<Buffer>;
   /** Releases its resources. Safe after `finish`. */
@@ -62,7 +69,10 @@ export interface FileAssembly {
 
 /** Encodes files of one format, compression and set of columns. */
 export interface FileEncoder {
-  /** Name and version, e.g. `jsonlines+gzip/1`. A file is never continued by an encoder with another identity. */
+  /**
+   * Name and version, with that of the compression library, e.g. `jsonlines+gzip/1 zlib/1.3.1`. A file is never continued
+   * by an encoder with another identity, because it may encode the same rows as other bytes.
+   */
   readonly identity: string;
   /** Extension of the object key without the first dot: `jsonl`, `jsonl.gz`. */
   readonly extension: string;

@@ -12,11 +12,13 @@ export function createEncoderPool({ threads }: { threads: number }): EncoderPool
         ...(options.file_format === 'Parquet'
           ? parquetEncoder(options, columns)
           : textEncoder(options, columns)),
-        async encode({ columns: read, block, rows, first, last }) {
-          const encoded = await encoderThreads.run({ options, columns: read, block, rows });
+        async encode({ columns: read, block, rows, first, last, fingerprint }) {
+          const encoded = await encoderThreads.run({ options, columns: read, block, rows, fingerprint });
           return {
             bytes: Buffer.from(encoded.bytes.buffer),
             rows: encoded.rows,
+            fingerprint: encoded.fingerprint,
+            rejected_fingerprint: encoded.rejected_fingerprint,
             rejected: encoded.rejected,
             first,
             last,

@@ -1,4 +1,5 @@
-import type { ExportedColumn } from '../source/source.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import type { ExportedColumn, FingerprintPlan } from '../source/source.ts';
 import type { EncoderState, EncodingOptions, RejectedRow } from './encoder.ts';
 
 /** A task of a thread: encode a block of rows (see `RowBlock`). */
@@ -8,6 +9,7 @@ export interface EncodingTask {
   readonly columns: readonly ExportedColumn[];
   readonly block: Uint8Array;
   readonly rows: number;
+  readonly fingerprint: FingerprintPlan;
 }
 
 /** A block that a thread encoded. */
@@ -15,6 +17,9 @@ export interface EncodingResult {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Rows in `bytes`. */
   readonly rows: number;
+  /** The rows in `bytes`, and the rejected ones. */
+  readonly fingerprint: Fingerprint;
+  readonly rejected_fingerprint: Fingerprint;
   readonly rejected: readonly RejectedRow[];
   readonly state: EncoderState;
 }

@@ -16,6 +16,7 @@ export function assembleParquet(
   const rowGroups = resumed.flatMap(parseRowGroups);
   let started = resumed.length > 0;
   let taken = rowGroups.length;
+  let lastBlockHasRows = false;
 
   /** The file header, before the first block only. */
   const start = (): Buffer[] => {
@@ -28,12 +29,14 @@ export function assembleParquet(
     append(block: EncodedBlock) {
       const rowGroup = parseRowGroup(block.state);
       // A block may consist of rejected rows only.
-      if (rowGroup.rows > 0) rowGroups.push(rowGroup);
+      lastBlockHasRows = rowGroup.rows > 0;
+      if (lastBlockHasRows) rowGroups.push(rowGroup);
       return Promise.resolve(Buffer.concat([...start(), block.bytes]));
     },
-    takeState() {
-      const state: readonly JsonValue[] = rowGroups.slice(taken);
-      taken = rowGroups.length;
+    takeState({ exceptLast } = { exceptLast: false }) {
+      const end = exceptLast && lastBlockHasRows ? rowGroups.length - 1 : rowGroups.length;
+      const state: readonly JsonValue[] = rowGroups.slice(taken, end);
+      taken = end;
       return state;
     },
     finish: () =>

@@ -1,5 +1,6 @@
 import type { ExportedColumn } from '../source/source.ts';
 import type { EncodingOptions, FileEncoder } from './encoder.ts';
+import { libraryVersion } from './library_versions.ts';
 import { parquetIdentity } from './parquet/file.ts';
 import { assembleParquet } from './parquet_assembler.ts';
 
@@ -13,7 +14,7 @@ export const parquetEncoder = (
   { compression }: ParquetOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode'> => ({
-  identity: parquetIdentity(compression),
+  identity: `${parquetIdentity(compression)}${libraryVersion(compression)}`,
   extension: 'parquet',
   contentType: 'application/vnd.apache.parquet',
   resumable: true,

@@ -10,32 +10,40 @@ export function assembleText(
 ): FileAssembly {
   let whole = resumed.map(parseTextState).reduce(concatenateStates, emptyText);
   let pending = emptyText;
+  let lastBlock = emptyText;
   let started = resumed.length > 0;
 
+  /** Adds a block. The file header belongs to the first one. */
   const add = (state: TextState): void => {
     whole = concatenateStates(whole, state);
-    pending = concatenateStates(pending, state);
+    pending = concatenateStates(pending, lastBlock);
+    lastBlock = state;
   };
-  /** The compressed file header, before the first block only. */
-  const start = (): Buffer[] => {
-    if (started) return [];
+  /** The compressed file header and its state, before the first block only. */
+  const start = (): { readonly chunks: Buffer[]; readonly state: TextState } => {
+    if (started) return { chunks: [], state: emptyText };
     started = true;
-    add(textStateOf(fileHeader));
-    return [compression.header, ...(fileHeader.length > 0 ? [compression.compress(fileHeader)] : [])];
+    const chunks = [compression.header, ...(fileHeader.length > 0 ? [compression.compress(fileHeader)] : [])];
+    return { chunks, state: textStateOf(fileHeader) };
   };
 
   return {
     append(block: EncodedBlock) {
-      const header = start();
-      add(parseTextState(block.state));
-      return Promise.resolve(concatenated([...header, block.bytes]));
+      const { chunks, state } = start();
+      add(concatenateStates(state, parseTextState(block.state)));
+      return Promise.resolve(concatenated([...chunks, block.bytes]));
     },
-    takeState() {
-      const taken = { ...pending };
+    takeState({ exceptLast } = { exceptLast: false }) {
+      const taken = exceptLast ? { ...pending } : concatenateStates(pending, lastBlock);
       pending = emptyText;
+      if (!exceptLast) lastBlock = emptyText;
       return taken;
     },
-    finish: () => Promise.resolve(concatenated([...start(), compression.trailer(whole)])),
+    finish() {
+      const { chunks, state } = start();
+      if (chunks.length > 0) add(state);
+      return Promise.resolve(concatenated([...chunks, compression.trailer(whole)]));
+    },
     close: () => undefined,
   };
 }

@@ -4,6 +4,7 @@ import { csv } from './csv.ts';
 import type { EncodingOptions, FileEncoder, TextCompression } from './encoder.ts';
 import { concatenableCompression } from './concatenable_compression.ts';
 import { jsonLines } from './json_lines.ts';
+import { libraryVersion } from './library_versions.ts';
 import type { TextFormat } from './text_format.ts';
 import { assembleText } from './text_assembler.ts';
 
@@ -48,7 +49,7 @@ export function textEncoder(
       assemble: (resumed) => assembleText(concatenableCompression(null), header, resumed),
     };
   const compressed = {
-    identity: `${format}+${compression}/1`,
+    identity: `${format}+${compression}/1${libraryVersion(compression)}`,
     extension: `${extension}.${compressedNames[compression].extension}`,
     contentType: compressedNames[compression].contentType,
     blockBytes,

@@ -2,9 +2,12 @@ import type { Settings } from '../config/settings.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ExistingRun } from '../domain/run.ts';
 import type { ReadSelection } from '../destination/row_selections.ts';
-import type { Source } from '../source/source.ts';
+import type { RowRange, Source, UnsettledBarrier } from '../source/source.ts';
+import { rowsOfFingerprint, type Fingerprint } from '../domain/fingerprint.ts';
 import { noEncoder } from './finish_export.ts';
+import { needsCheck } from './replacement/check_replacement.ts';
 import { rowRangeOf } from './row_range.ts';
+import { splitInterval } from './split_interval.ts';
 
 /** Dependencies of counting. */
 export interface CountDependencies {
@@ -23,6 +26,8 @@ export interface CountedRows {
   readonly ranges: number;
   /** Whether to try `publishEmpty`. */
   readonly publish_empty: boolean;
+  /** Whether the rows have to be compared with those of the manifest that the run replaces before anything is sent. */
+  readonly check_replacement: boolean;
 }
 
 /** What to count, and how the wait for open transactions ended. */
@@ -31,6 +36,8 @@ export interface CountInput {
   /** False when the wait timed out; `blocked_by` describes the transactions that were still open. */
   readonly settled: boolean;
   readonly blocked_by: readonly string[];
+  /** The state of the barrier when the wait timed out. */
+  readonly barrier?: UnsettledBarrier;
 }
 
 /** Loads a run and counts the rows of its interval. @throws RunEnded */
@@ -42,7 +49,7 @@ export const countRows = async (
   countExistingRun(dependencies, input, await dependencies.recorder.readActive(input.run_id), signal);
 
 /**
- * Counts the rows of a run's interval and records the count; a retry returns the recorded one. An interval without rows
+ * Reads which rows a run's interval has and records that; a retry returns what was recorded. An interval without rows
  * gets a generation without files, so that only publishing remains. A very large interval is split into ranges, which
  * several workers can export at the same time.
  */
@@ -52,27 +59,48 @@ export async function countExistingRun(
   loaded: ExistingRun,
   signal: AbortSignal,
 ): Promise<CountedRows> {
-  const { run_id, settled } = input;
+  const { run_id, settled, barrier } = input;
+  const settling = { settled, ...(barrier && { barrier }) };
   const recorded = loaded.records_total_count;
   const range = rowRangeOf(loaded.spec, await readSelection(loaded.spec));
-  const rows = recorded ?? (await source.countRows(range, signal));
+  const fingerprint = loaded.source_fingerprint ?? (await source.fingerprint(range, signal));
+  const rows = recorded ?? (await countSelectedRows(source, range, fingerprint, signal));
   // Files inherited from a failed run keep its ranges.
   const canSplit = recorded === null && loaded.generation === 0 && rows > settings.EXPORTD_RANGE_ROWS;
   const rowsPerRange = Math.max(settings.EXPORTD_RANGE_ROWS, Math.ceil(rows / maxRanges));
-  const split_keys = canSplit ? await source.splitKeys(range, rowsPerRange, signal) : [];
+  const split_keys = canSplit ? await splitInterval(source, range, fingerprint, rowsPerRange, signal) : [];
   const run =
     rows === 0
-      ? await recorder.recordEmpty(run_id, { settled, encoder: noEncoder })
-      : await recorder.recordCount(run_id, { records_total_count: rows, settled, split_keys });
+      ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder })
+      : await recorder.recordCount(run_id, {
+          records_total_count: rows,
+          fingerprint,
+          ...settling,
+          split_keys,
+        });
   if (recorded === null && !settled)
     await recorder.log(
       run,
       run_id,
       'WARNING',
-      `Stopped waiting for open transactions of the source (${input.blocked_by.join(', ')}). Rows that they commit later are missing from this run.`,
+      `Stopped waiting for open transactions of the source (${input.blocked_by.join('; ')}). Rows that they commit later are missing from this run. When they have ended, the interval is checked again.`,
     );
-  const counted = { rows, ranges: run.ranges.length, publish_empty: rows === 0 };
+  const counted = {
+    rows,
+    ranges: run.ranges.length,
+    publish_empty: rows === 0,
+    check_replacement: await needsCheck({ recorder, readSelection }, run_id, run, fingerprint),
+  };
   // Reserved here, so that ranges which start at the same time write the same generation.
   if (counted.ranges > 1 && !run.finished && run.generation === 0) await recorder.reserveGeneration(run_id);
   return counted;
 }
+
+/** The number of selected rows. Only where it depends on persons do they have to be counted separately. */
+const countSelectedRows = async (
+  source: Source,
+  range: RowRange,
+  fingerprint: Fingerprint,
+  signal: AbortSignal,
+): Promise<number> =>
+  fingerprint.all_events ? source.countRows(range, signal) : rowsOfFingerprint(fingerprint);

@@ -1,6 +1,5 @@
 import type { ExistingRun } from '../domain/run.ts';
 import { exportRows } from './export_rows.ts';
-import { summarizeParts } from './file_summary.ts';
 import type { ResumedFile } from './file_writer.ts';
 import { nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
 import type { RangeContext } from './range_context.ts';
@@ -37,10 +36,7 @@ async function logStart(
   const { dependencies, runId, destination, position, progress } = attempt;
   const { files } = rangeAt(attempt, run);
   const key = resumed?.upload.key ?? nextKey(attempt, run);
-  progress.rows = [...files, summarizeParts(key, resumed?.parts ?? [])].reduce(
-    (sum, { rows }) => sum + rows,
-    0,
-  );
+  progress.rows = [...files, ...(resumed?.parts ?? [])].reduce((sum, { rows }) => sum + rows, 0);
   const range = run.ranges.length > 1 ? `range ${position + 1} of ${run.ranges.length} of ` : '';
   const message =
     progress.rows > 0

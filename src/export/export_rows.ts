@@ -1,10 +1,11 @@
+import { emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import { filesOf, type ExistingRun } from '../domain/run.ts';
 import type { MemoryReservation } from '../encoding/memory_budget.ts';
 import { encodeBlocks } from '../encoding/encode_blocks.ts';
 import { abortAfterPermanentFailure, tryAbortUpload } from './abort_upload.ts';
 import { createFileWriter, type FileWriter, type ResumedFile } from './file_writer.ts';
 import { currentAttempt, nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
-import { rowRangeOf } from './row_range.ts';
+import { intervalOf, rowRangeOf } from './row_range.ts';
 import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 
 /**
@@ -102,6 +103,7 @@ function openWriter(
     resumed,
     memory,
     signal,
+    emptyFingerprint: emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model)),
     recordUpload: ({ upload_id, upload_token }) =>
       recorder.recordUpload(runId, rangeAttempt, {
         file,

@@ -1,13 +1,12 @@
-import { crc32 } from 'node:zlib';
 import type { Destination, FileUpload } from '../destination/destination.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { CompletedFile, PlannedPart, SortKey } from '../domain/run.ts';
 import type { MemoryReservation } from '../encoding/memory_budget.ts';
 import type { ReservedBlock } from '../encoding/encode_blocks.ts';
-import type { FileEncoder } from '../encoding/encoder.ts';
-import { formatCrc32 } from '../encoding/format_crc32.ts';
+import type { EncodedBlock, EncoderState, FileEncoder } from '../encoding/encoder.ts';
 import { releaseMemory } from '../encoding/release_memory.ts';
-import { tryAbortUpload } from './abort_upload.ts';
 import { summarizeParts } from './file_summary.ts';
+import { createPartBuilder, type BuiltPart } from './part_builder.ts';
 import { createPartSender } from './part_sender.ts';
 import { listParts } from './upload_state.ts';
 
@@ -18,26 +17,33 @@ export interface ResumedFile {
   /** ETags by part number. */
   readonly etags: ReadonlyMap<number, string>;
   readonly nextPartNumber: number;
+  /** The block in which the last part ends, read and encoded again; null if the part ends with a block. */
+  readonly cutBlock: EncodedBlock | null;
 }
 
 /** Where a file is written, and the callbacks that record each step before it happens. */
 export interface FileTarget {
   readonly destination: Destination;
   readonly encoder: FileEncoder;
-  readonly key: string;
-  /** The file to resume; null creates one with the first block. */
+  /** The file to resume; null creates one with its first part. */
   readonly resumed: ResumedFile | null;
+  /** The key after which the rows start. */
+  readonly after: SortKey | null;
   readonly memory: Pick<MemoryReservation, 'isOverBudget' | 'reserveEncoded' | 'releaseEncoded'>;
   readonly signal: AbortSignal;
-  recordUpload(upload: FileUpload): Promise<unknown>;
-  planPart(part: PlannedPart): Promise<void>;
+  /** The fingerprint of a part without rows. */
+  readonly emptyFingerprint: Fingerprint;
+  /** Creates the upload of a new file and records it. */
+  startUpload(): Promise<FileUpload>;
+  /** Writes a new file of one part in one request, and records its part before that. */
+  writeWholeFile(whole: BuiltPart): Promise<CompletedFile>;
+  planPart(key: string, part: PlannedPart): Promise<void>;
   /** Rejects when a newer attempt exists. Called after the last part has arrived and before the upload is completed. */
   requireAttempt(): Promise<unknown>;
 }
 
 /** Writes encoded blocks to one object: it joins them to parts and sends several parts at a time. */
 export interface FileWriter {
-  readonly key: string;
   /** Adds a block and releases it. Its encoded bytes stay in memory until their part has arrived. Waits while too many are in flight. */
   append(encoded: ReservedBlock): Promise<void>;
   /** How many parts this writer planned, without those of a resumed file. */
@@ -54,82 +60,44 @@ export interface FileWriter {
   close(): void;
 }
 
-/** Encoded bytes that wait for the next part. */
-interface PendingPart {
-  readonly blocks: Buffer[];
-  bytes: number;
-  rows: number;
-  rejected: number;
-  first: SortKey | null;
-  last: SortKey | null;
-}
-
-const emptyPart = (): PendingPart => ({
-  blocks: [],
-  bytes: 0,
-  rows: 0,
-  rejected: 0,
-  first: null,
-  last: null,
-});
-
-/** Creates or resumes a file. Its upload is created with the first block, so that a range without rows creates none. */
+/**
+ * Creates or resumes a file. Its upload is created with the first part, so that a range without rows creates none, and a
+ * file of one part can be written in one request.
+ */
 export function createFileWriter(target: FileTarget): FileWriter {
-  const { destination, encoder, key, memory, signal, resumed } = target;
+  const { destination, encoder, memory, signal, resumed } = target;
   const planned: PlannedPart[] = [...(resumed?.parts ?? [])];
   const etags = new Map(resumed?.etags);
   const sender = createPartSender(memory);
-  const assembly = encoder.assemble(planned.map(({ encoder_state }) => encoder_state));
+  const assembly = encoder.assemble(statesOf(planned));
+  const builder = createPartBuilder(assembly, target.after, target.emptyFingerprint);
+  let cut = resumed?.parts.at(-1)?.cut ?? null;
   let upload = resumed?.upload;
   let partNumber = resumed?.nextPartNumber ?? 1;
   let fileBytes = planned.reduce((sum, { bytes }) => sum + bytes, 0);
-  let pending = emptyPart();
   let isListable: boolean | undefined;
 
-  const addBytes = (bytes: Buffer): void => {
-    if (bytes.length === 0) return;
-    pending.blocks.push(bytes);
-    pending.bytes += bytes.length;
-    memory.reserveEncoded(bytes.length);
-    fileBytes += bytes.length;
+  const addBytes = (add: () => void): void => {
+    const before = builder.length;
+    add();
+    const added = builder.length - before;
+    memory.reserveEncoded(added);
+    fileBytes += added;
   };
 
-  const createUpload = async (): Promise<FileUpload> => {
-    const created = await destination.createUpload(key, encoder.contentType, signal);
-    try {
-      await target.recordUpload(created);
-    } catch (error) {
-      // An upload that the journal does not know would never be aborted otherwise.
-      await tryAbortUpload(destination, created);
-      throw error;
-    }
-    upload = created;
-    return created;
-  };
-
-  /** Joins the pending blocks to a part and releases them. */
-  const takePendingPart = (final: boolean): { readonly part: PlannedPart; readonly body: Buffer } => {
-    const { rows, rejected, first, last, blocks, bytes } = pending;
-    pending = emptyPart();
-    const body = Buffer.concat(blocks, bytes);
-    for (const block of blocks) releaseMemory(block);
-    const part: PlannedPart = {
-      part_number: partNumber++,
-      rows,
-      rejected,
-      bytes: body.length,
-      crc32: formatCrc32(crc32(body)),
-      first,
-      last,
-      encoder_state: assembly.takeState(),
-      ...(final && { final }),
+  /** The size of the next part; a part that need not have exactly this size gets all bytes that wait. */
+  const nextPartBytes = (): { readonly bytes: number; readonly exact: boolean } => {
+    const exact = upload ? upload.part_bytes : destination.equalPartBytes;
+    return {
+      bytes: exact ?? upload?.partBytes(planned.length + 1) ?? destination.firstPartBytes,
+      exact: exact !== null,
     };
-    return { part, body };
   };
 
-  const sendPart = async (to: FileUpload, final: boolean): Promise<void> => {
-    const { part, body } = takePendingPart(final);
-    await target.planPart(part);
+  const sendPart = async (length: number, final: boolean): Promise<void> => {
+    const to = (upload ??= await target.startUpload());
+    const { part, body } = builder.take(length, { part_number: partNumber++, final });
+    await target.planPart(to.key, part);
     planned.push(part);
     await sender.send(body.length, async () => {
       const { part_number, etag } = await to.putPart(part.part_number, body, signal);
@@ -139,20 +107,27 @@ export function createFileWriter(target: FileTarget): FileWriter {
     });
   };
 
-  const isEmpty = (): boolean => planned.length === 0 && pending.rows === 0 && pending.rejected === 0;
+  const sendFullParts = async (): Promise<void> => {
+    for (let next = nextPartBytes(); builder.length >= next.bytes; next = nextPartBytes())
+      await sendPart(next.exact ? next.bytes : builder.length, false);
+  };
+
+  const writeWholeFile = async (): Promise<CompletedFile> => {
+    const whole = builder.take(builder.length, { part_number: partNumber++, final: true });
+    const file = await target.writeWholeFile(whole);
+    planned.push(whole.part);
+    memory.releaseEncoded(whole.part.bytes);
+    releaseMemory(whole.body);
+    return file;
+  };
 
   return {
-    key,
-    append: async (encoded) => {
-      const { block } = encoded;
-      const to = upload ?? (await createUpload());
-      addBytes(await assembly.append(block));
-      encoded.release();
-      pending.rows += block.rows;
-      pending.rejected += block.rejected.length;
-      pending.first ??= block.first;
-      pending.last = block.last;
-      if (pending.bytes >= to.partBytes(planned.length + 1)) await sendPart(to, false);
+    append: async ({ block, release }) => {
+      const bytes = await assembly.append(block);
+      addBytes(() => builder.addBlock(block, bytes, cut));
+      cut = null;
+      release();
+      await sendFullParts();
     },
     partsPlanned: () => planned.length - (resumed?.parts.length ?? 0),
     canBeResumed: async () => {
@@ -165,17 +140,28 @@ export function createFileWriter(target: FileTarget): FileWriter {
       (upload !== undefined && partNumber >= upload.maxPartNumber),
     settled: () => sender.settled(),
     finish: async () => {
-      if (!upload || isEmpty()) return null;
-      addBytes(await assembly.finish());
-      if (pending.bytes > 0 || pending.rejected > 0 || planned.length === 0) await sendPart(upload, true);
+      if (planned.length === 0 && !builder.hasRows()) return null;
+      const trailer = await assembly.finish();
+      addBytes(() => builder.addTrailer(trailer));
+      // The trailer can be longer than a part.
+      for (let next = nextPartBytes(); next.exact && builder.length > next.bytes; next = nextPartBytes())
+        await sendPart(next.bytes, false);
+      if (!upload && destination.writesWholeFiles) return writeWholeFile();
+      if (builder.length > 0 || builder.hasRows() || planned.length === 0)
+        await sendPart(builder.length, true);
       await sender.settled();
       // Every part has arrived, so an attempt that starts after this check finds them all and completes the same object.
       await target.requireAttempt();
+      if (!upload) throw new RangeError('A file with parts has an upload.');
       return completeFile(upload, planned, etags, signal);
     },
     close: () => assembly.close(),
   };
 }
+
+/** The encoder states of parts in which a block ends: the first block brings the header of the file. */
+export const statesOf = (parts: readonly PlannedPart[]): readonly EncoderState[] =>
+  parts.some(({ last }) => last !== null) ? parts.map(({ encoder_state }) => encoder_state) : [];
 
 /** Completes an upload, which makes its object visible. */
 export async function completeFile(

@@ -1,9 +1,10 @@
 import { crc32 } from 'node:zlib';
+import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun, SortKey } from '../domain/run.ts';
-import type { RejectedRow } from '../encoding/encoder.ts';
+import type { EncodedBlock, RejectedRow } from '../encoding/encoder.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
 import type { RangeContext } from './range_context.ts';
-import { rowRangeOf } from './row_range.ts';
+import { intervalOf, rowRangeOf } from './row_range.ts';
 import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 
 const contentType = 'application/jsonl';
@@ -19,16 +20,26 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
   const { dependencies, runId, destination, signal } = context;
   const { recorder, settings } = dependencies;
   const lines: string[] = [];
+  let fingerprint = emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model));
   for (const keyRange of keyRangesWithRejects(run))
-    for await (const rejected of readRejectedRows(context, run, keyRange)) {
-      lines.push(jsonLine(rejected));
+    for await (const { rejected, rejected_fingerprint } of encodeAgain(context, run, keyRange)) {
+      fingerprint = addFingerprints(fingerprint, rejected_fingerprint);
+      lines.push(...rejected.map(jsonLine));
       if (lines.length > settings.EXPORTD_MAX_REJECTED_ROWS)
-        throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, rejected);
+        throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, rejected.at(-1));
     }
   const bytes = Buffer.from(lines.join(''));
   const key = destination.rejectedKey(run.spec, run.generation);
   const checksum = formatCrc32(crc32(bytes));
-  const summary = { key, rows: lines.length, bytes: bytes.length, crc32: checksum, first: null, last: null };
+  const summary = {
+    key,
+    rows: lines.length,
+    fingerprint,
+    bytes: bytes.length,
+    crc32: checksum,
+    first: null,
+    last: null,
+  };
   const planned = await recorder.planRejectedFile(runId, run.generation, summary);
   if (planned.rejected_file?.crc32 !== checksum) return recorder.reserveGeneration(runId);
   await destination.putObject(key, contentType, bytes, signal);
@@ -54,16 +65,16 @@ function* keyRangesWithRejects(
   }
 }
 
-async function* readRejectedRows(
+async function* encodeAgain(
   { dependencies, destination, selection, signal }: RangeContext,
   run: ExistingRun,
   keyRange: { after: SortKey | null; until: SortKey | null },
-): AsyncGenerator<RejectedRow> {
+): AsyncGenerator<EncodedBlock> {
   const { source, encoders } = dependencies;
   const encoder = encoders.fileEncoder(destination.encoding, source.columns(run.spec.model, selection));
   const options = { blockBytes: encoder.blockBytes, signal };
   for await (const block of source.blocks(rowRangeOf(run.spec, selection), keyRange, options))
-    yield* (await encoder.encode(block)).rejected;
+    yield encoder.encode(block);
 }
 
 /** The row is JSON already and is inserted unchanged, so that numbers keep their digits. */

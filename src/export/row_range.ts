@@ -1,14 +1,20 @@
+import type { DataInterval } from '../domain/intervals.ts';
 import type { ExistingRun, RunSpec } from '../domain/run.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 
 type RangeSpec = Pick<RunSpec, 'model' | 'team_id' | 'data_interval_start' | 'data_interval_end'>;
 
+/** The interval of a run. */
+export const intervalOf = (
+  spec: Pick<RunSpec, 'data_interval_start' | 'data_interval_end'>,
+): DataInterval => ({ start: spec.data_interval_start, end: spec.data_interval_end });
+
 /** The selected rows of a run's interval. */
 export const rowRangeOf = (spec: RangeSpec, selection: RowSelection): RowRange => ({
   model: spec.model,
   team_id: spec.team_id,
-  interval: { start: spec.data_interval_start, end: spec.data_interval_end },
+  interval: intervalOf(spec),
   selection,
 });
 

@@ -16,9 +16,12 @@ export interface BlockLimits {
   readonly onFull: () => void;
 }
 
+/** A block of one COPY, which does not know its interval. */
+export type CopiedBlock = Omit<RowBlock, 'fingerprint'>;
+
 /** The blocks of one COPY. */
 export interface CopiedBlocks {
-  readonly blocks: RowBlock[];
+  readonly blocks: CopiedBlock[];
   readonly rows: number;
   readonly bytes: number;
   /** Whether `maxBytes` ended the COPY, so that more rows may follow. */
@@ -135,7 +138,7 @@ const empty = (size: number): TupleBuffer => ({
   lastAt: 0,
 });
 
-function blockOf({ memory, length, rows, lastAt }: TupleBuffer, query: ModelQuery): RowBlock {
+function blockOf({ memory, length, rows, lastAt }: TupleBuffer, query: ModelQuery): CopiedBlock {
   const block = trimmed(memory, length);
   return {
     columns: query.columns,

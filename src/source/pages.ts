@@ -1,9 +1,10 @@
+import { bucketWidthMs } from '../domain/fingerprint.ts';
 import type { SortKey } from '../domain/run.ts';
 import type { CopiedBlocks } from './block_builder.ts';
 import { copyOut } from './copy_out.ts';
 import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
 import type { SourceConnections } from './source_connection.ts';
-import type { KeyBounds, ReadOptions, RowBlock, RowMemory, RowRange } from './source.ts';
+import type { FingerprintPlan, KeyBounds, ReadOptions, RowBlock, RowMemory, RowRange } from './source.ts';
 
 /** Limits of one page. */
 export interface PageLimits {
@@ -69,6 +70,13 @@ export async function* readPages(
   const done = new AbortController();
   const reading = AbortSignal.any([signal, done.signal]);
 
+  const fingerprint: FingerprintPlan = {
+    hash: query.hash,
+    width_ms: bucketWidthMs(range.interval),
+    origin: range.interval.start,
+    ...query.key,
+  };
+
   const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page> => {
     const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));
     const select = query.page(rows, { after: from !== null, until: until !== null });
@@ -80,7 +88,7 @@ export async function* readPages(
         copyOut(connection, select, query, { blockBytes, maxBytes: bounds.bytes, onFull: cancel }),
       );
       reserved -= copied.bytes;
-      return pageOf(copied, rows);
+      return pageOf(copied, rows, fingerprint);
     } finally {
       memory.releaseRows(reserved);
     }
@@ -113,8 +121,12 @@ export async function* readPages(
 /** The memory of a caller without a budget. */
 const unlimitedMemory: RowMemory = { reserveRows: () => Promise.resolve(), releaseRows: () => undefined };
 
-const pageOf = ({ blocks, rows, bytes, truncated: cut }: CopiedBlocks, requested: number): Page => ({
-  blocks,
+const pageOf = (
+  { blocks, rows, bytes, truncated: cut }: CopiedBlocks,
+  requested: number,
+  fingerprint: FingerprintPlan,
+): Page => ({
+  blocks: blocks.map((block) => ({ ...block, fingerprint })),
   next: cut || rows >= requested ? (blocks.at(-1)?.last ?? null) : null,
   rowBytes: Math.max(1, bytes / Math.max(1, rows)),
 });

@@ -8,6 +8,7 @@ import { openJournal } from '../../src/projections/open_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { fileOf, minuteBefore } from './simulated_runs.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
@@ -34,7 +35,16 @@ const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' });
 const partOf = (part_number: number, rows: number) => {
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
   const state = { crc32: 1, length: 2 };
-  const part = { part_number, rows, rejected: 0, bytes: 90, crc32: '00000000', first: key, last: key };
+  const part = {
+    part_number,
+    rows,
+    fingerprint: fingerprintOf(rows),
+    rejected: 0,
+    bytes: 90,
+    crc32: '00000000',
+    first: key,
+    last: key,
+  };
   return { ...part, encoder_state: state };
 };
 
@@ -53,7 +63,12 @@ async function createPartiallyExportedRun() {
   const { command } = await commander.command('backfill', minuteBefore(1));
   const [row] = await runsOf(commander.batchExportId);
   const id = row?.id ?? '';
-  await recorder.recordCount(id, { records_total_count: 7, settled: true, split_keys: [] });
+  await recorder.recordCount(id, {
+    records_total_count: 7,
+    fingerprint: fingerprintOf(7),
+    settled: true,
+    split_keys: [],
+  });
   const createStartedRun = await recorder.startExport(id, 0);
   const run = await recorder.reserveGeneration(id, attemptOf(createStartedRun, 0));
   const attempt = attemptOf(run, 0);
@@ -159,7 +174,11 @@ describe('an automatic retry', () => {
 
   it('starts over when the manifest may exist already', async () => {
     const { id, run, step, batchExportId } = await createPartiallyExportedRun();
-    await recorder.finishExport(id, run.generation, { source_rows: 3, encoder: 'test/1' });
+    await recorder.finishExport(id, run.generation, {
+      source_rows: 3,
+      fingerprint: fingerprintOf(3),
+      encoder: 'test/1',
+    });
     await recorder.startPublish(id, run.generation);
     await endRun(journal, policies, id, failing);
     await step();

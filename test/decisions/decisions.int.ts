@@ -9,6 +9,7 @@ import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
@@ -29,9 +30,18 @@ const runsOf = async (batchExportId: string) =>
 /** Takes a run through all of its steps, without rows. */
 async function completeRun(runId: string): Promise<void> {
   const recorder = createRunRecorder(journal);
-  await recorder.recordCount(runId, { records_total_count: 0, settled: true, split_keys: [] });
+  await recorder.recordCount(runId, {
+    records_total_count: 0,
+    fingerprint: fingerprintOf(0),
+    settled: true,
+    split_keys: [],
+  });
   const { generation } = await recorder.reserveGeneration(runId);
-  await recorder.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
+  await recorder.finishExport(runId, generation, {
+    source_rows: 0,
+    fingerprint: fingerprintOf(0),
+    encoder: 'none',
+  });
   await recorder.startPublish(runId, generation);
   await recorder.complete(runId, generation, 'manifest.json');
 }
@@ -129,7 +139,11 @@ describe('commands', () => {
     const recorder = createRunRecorder(journal);
     const publishing = (await runsOf(batchExportId))[0]?.id ?? '';
     const { generation } = await recorder.reserveGeneration(publishing);
-    await recorder.finishExport(publishing, generation, { source_rows: 0, encoder: 'none' });
+    await recorder.finishExport(publishing, generation, {
+      source_rows: 0,
+      fingerprint: fingerprintOf(0),
+      encoder: 'none',
+    });
     await recorder.startPublish(publishing, generation);
     const { step } = await command('delete');
     expect(step.status).toBe('deleted');
@@ -156,7 +170,7 @@ describe('a run', () => {
     const recorder = createRunRecorder(journal);
     const { generation } = await recorder.reserveGeneration(runId);
     await recorder.reserveGeneration(runId);
-    const facts = { source_rows: 0, encoder: 'none' };
+    const facts = { source_rows: 0, fingerprint: fingerprintOf(0), encoder: 'none' };
     await expect(recorder.finishExport(runId, generation, facts)).rejects.toThrow(GenerationSuperseded);
   });
 
@@ -184,7 +198,11 @@ describe('a run', () => {
     const { runId, command } = await createStartedRun();
     const recorder = createRunRecorder(journal);
     const { generation } = await recorder.reserveGeneration(runId);
-    await recorder.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
+    await recorder.finishExport(runId, generation, {
+      source_rows: 0,
+      fingerprint: fingerprintOf(0),
+      encoder: 'none',
+    });
     await recorder.startPublish(runId, generation);
     const { command: rejected } = await command('cancelRun', { run_id: runId });
     expect(rejected.outcome?.code).toBe('conflict');

@@ -3,6 +3,7 @@ import { attemptOf, type CompletedFile, type ExistingRun } from '../../src/domai
 import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import type { createCommander } from './commander.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 /** The whole minute that ended a number of minutes before the last one. */
 export const minuteBefore = (minutes: number): { start_at: string; end_at: string } => ({
@@ -18,6 +19,7 @@ export const fileOf = (key: string, rows = 3): CompletedFile => ({
   crc32: '00000000',
   first: null,
   last: null,
+  fingerprint: fingerprintOf(rows),
   rejected: 0,
   expires_at: null,
 });
@@ -62,18 +64,31 @@ export function createSimulatedRuns(
     },
     /** Starts the run and reserves a generation. */
     start: async (id: string): Promise<ExistingRun> => {
-      await recorder.recordCount(id, { records_total_count: 7, settled: true, split_keys: [] });
+      await recorder.recordCount(id, {
+        records_total_count: 7,
+        fingerprint: fingerprintOf(7),
+        settled: true,
+        split_keys: [],
+      });
       return recorder.reserveGeneration(id, attemptOf(await recorder.startExport(id, 0), 0));
     },
     /** Claims publishing. */
     claim: async (id: string, run: ExistingRun): Promise<ExistingRun> => {
-      await recorder.finishExport(id, run.generation, { source_rows: 3, encoder: 'test/1' });
+      await recorder.finishExport(id, run.generation, {
+        source_rows: 3,
+        fingerprint: fingerprintOf(3),
+        encoder: 'test/1',
+      });
       return recorder.startPublish(id, run.generation);
     },
     /** Records a file and completes the run. */
     publish: async (id: string, run: ExistingRun, key: string, rows?: number): Promise<void> => {
       await file(id, run, key, rows);
-      await recorder.finishExport(id, run.generation, { source_rows: rows ?? 3, encoder: 'test/1' });
+      await recorder.finishExport(id, run.generation, {
+        source_rows: rows ?? 3,
+        fingerprint: fingerprintOf(rows ?? 3),
+        encoder: 'test/1',
+      });
       await recorder.startPublish(id, run.generation);
       await recorder.complete(id, run.generation, 'the manifest');
     },

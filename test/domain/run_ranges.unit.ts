@@ -9,6 +9,7 @@ import {
 } from '../../src/domain/run.ts';
 import { decideContinuation, progressForRetry } from '../../src/domain/run_continuation.ts';
 import { given } from './decider_specification.ts';
+import { fingerprintOf } from './fingerprints.ts';
 
 const keyAt = (minute: number) => ({ inserted_at: `2026-11-01T10:0${minute}:00.000000Z`, id: 'row' });
 const started: RunEvent = {
@@ -28,7 +29,12 @@ const started: RunEvent = {
 };
 const counted: RunEvent = {
   type: 'RunCounted',
-  data: { records_total_count: 30, settled: true, split_keys: [keyAt(1), keyAt(2)] },
+  data: {
+    records_total_count: 30,
+    fingerprint: fingerprintOf(30),
+    settled: true,
+    split_keys: [keyAt(1), keyAt(2)],
+  },
 };
 const reserved = (generation: number): RunEvent => ({
   type: 'RunGenerationReserved',
@@ -42,6 +48,8 @@ const fileOf = (range: number, minute: number): RunEvent => ({
     file: {
       key: `${range}.${minute}`,
       rows: 1,
+      fingerprint: fingerprintOf(1),
+      expires_at: null,
       rejected: 0,
       bytes: 1,
       crc32: '0',

@@ -4,11 +4,14 @@ import { brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import { assembleBrotli } from '../../src/encoding/brotli_assembler.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'a' };
 const blockOf = (bytes: Buffer): EncodedBlock => ({
   bytes,
   rows: 1,
+  fingerprint: fingerprintOf(1),
+  rejected_fingerprint: fingerprintOf(0),
   rejected: [],
   first: key,
   last: key,

@@ -1,4 +1,4 @@
-import type { ColumnType, ExportedColumn } from '../../src/source/source.ts';
+import type { ColumnType, ExportedColumn, FingerprintPlan, RowBlock } from '../../src/source/source.ts';
 
 /** A field of a binary COPY tuple. */
 export type FieldBytes = Buffer | null;
@@ -26,6 +26,32 @@ export function copyBlock(rows: readonly (readonly FieldBytes[])[]): Buffer {
   joined.copy(block);
   return block;
 }
+
+/** A plan of keys in these columns, in an hour that starts at the epoch. */
+export const planOf = (inserted_at: number, id: number): FingerprintPlan => ({
+  hash: 'hashtextextended/0',
+  width_ms: 56_250,
+  origin: '2000-01-01T00:00:00.000Z',
+  inserted_at,
+  id,
+});
+
+/** A block with the columns and, hidden, the keys of its rows: the epoch, and the first field or its index. */
+export const keyedBlock = (
+  columns: readonly ExportedColumn[],
+  rows: readonly (readonly FieldBytes[])[],
+): Pick<RowBlock, 'columns' | 'block' | 'rows' | 'fingerprint'> => ({
+  columns: [
+    ...columns,
+    { name: '_inserted_at', type: 'timestamp', hidden: true },
+    { name: 'distinct_id', type: 'text', hidden: true },
+  ],
+  block: copyBlock(
+    rows.map((fields, index) => [...fields, int64(0n), fields[0] ?? Buffer.from(String(index))]),
+  ),
+  rows: rows.length,
+  fingerprint: planOf(columns.length, columns.length + 1),
+});
 
 /** Columns named after their position. */
 export const columnsOf = (...types: ColumnType[]): ExportedColumn[] =>

@@ -3,18 +3,23 @@ import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { encodeBlocks } from '../../src/encoding/encode_blocks.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
 import type { RowBlock } from '../../src/source/source.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
+import { planOf } from './copy_block.ts';
 
 const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'a' };
 const blockOf = (index: number): RowBlock => ({
   columns: [],
   block: Buffer.alloc(10, index),
   rows: index,
+  fingerprint: planOf(0, 1),
   first: key,
   last: key,
 });
 const encodedOf = ({ rows }: RowBlock): EncodedBlock => ({
   bytes: Buffer.alloc(4),
   rows,
+  fingerprint: fingerprintOf(rows),
+  rejected_fingerprint: fingerprintOf(0),
   rejected: [],
   first: key,
   last: key,

@@ -4,15 +4,16 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { EncoderThreadExited, startEncoderThreads } from '../../src/encoding/encoder_threads.ts';
 import type { EncodingOptions, FileEncoder } from '../../src/encoding/encoder.ts';
 import type { RowBlock } from '../../src/source/source.ts';
-import { columnsOf, copyBlock } from './copy_block.ts';
+import { columnsOf, keyedBlock, planOf } from './copy_block.ts';
 import { decompress, joinBlocks } from './join_blocks.ts';
 
 const columns = columnsOf('text');
 const jsonLines = { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' } as const;
 const blockOf = (...texts: string[]): RowBlock => ({
-  columns,
-  block: copyBlock(texts.map((text) => [Buffer.from(text)])),
-  rows: texts.length,
+  ...keyedBlock(
+    columns,
+    texts.map((text) => [Buffer.from(text)]),
+  ),
   first: { inserted_at: 'a', id: texts[0] ?? '' },
   last: { inserted_at: 'b', id: texts.at(-1) ?? '' },
 });
@@ -72,9 +73,11 @@ describe('the encoder pool', () => {
   });
 
   it('replaces a thread after an unexpected error', async () => {
-    const columns = [{ name: 'c0', type: 'unknown' as 'text' }];
-    const unknown = pool.fileEncoder(jsonLines, columns);
-    await expect(unknown.encode({ ...blockOf('a'), columns })).rejects.toThrow(EncoderThreadExited);
+    const column = { name: 'c0', type: 'unknown' as 'text' };
+    const unknown = pool.fileEncoder(jsonLines, [column]);
+    const block = blockOf('a');
+    const read = [column, ...block.columns.slice(1)];
+    await expect(unknown.encode({ ...block, columns: read })).rejects.toThrow(EncoderThreadExited);
     await expect(encoderOf(jsonLines).encode(blockOf('b'))).resolves.toMatchObject({ rows: 1 });
   });
 
@@ -105,10 +108,12 @@ describe('an encoder thread that exits', () => {
 
   it('fails its blocks and is replaced for the others', async () => {
     const encode = (rows: number) =>
-      threads.run({ options: jsonLines, columns, block: Buffer.alloc(0), rows }).then(
-        () => 'encoded',
-        (error: unknown) => String(error),
-      );
+      threads
+        .run({ options: jsonLines, columns, block: Buffer.alloc(0), rows, fingerprint: planOf(0, 1) })
+        .then(
+          () => 'encoded',
+          (error: unknown) => String(error),
+        );
     // A thread has the current block and the next one.
     expect(await Promise.all([0, 2, 1, 2, 2, 2].map(encode))).toEqual([
       'EncoderThreadExited: An encoder thread exited: out of luck.',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { withoutInvalidText } from '../../src/encoding/invalid_text.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
-import { columnsOf, copyBlock } from './copy_block.ts';
+import { columnsOf, copyBlock, keyedBlock } from './copy_block.ts';
 
 describe('rows with text that is not UTF-8', () => {
   it('are removed, and no others', () => {
@@ -44,13 +44,11 @@ describe('rows with text that is not UTF-8', () => {
   ];
   const broken = Buffer.from([0x61, 0xff, 0x62]);
   const block = () => ({
-    columns,
-    block: copyBlock([
+    ...keyedBlock(columns, [
       [Buffer.from('ann'), Buffer.from('good')],
       [Buffer.from('bob'), broken],
       [Buffer.from('cat'), null],
     ]),
-    rows: 3,
     first: { inserted_at: 'a', id: 'ann' },
     last: { inserted_at: 'b', id: 'cat' },
   });

@@ -8,7 +8,7 @@ import {
   type EncoderState,
   type EncodingOptions,
 } from '../../src/encoding/encoder.ts';
-import { columnsOf, copyBlock, int64 } from './copy_block.ts';
+import { columnsOf, int64, keyedBlock } from './copy_block.ts';
 import { randomCases } from '../setup/effort.ts';
 
 const pool = createEncoderPool({ threads: 2 });
@@ -39,15 +39,14 @@ const blocks = fc.array(
 type Blocks = typeof blocks extends fc.Arbitrary<infer Value> ? Value : never;
 
 const blockOf = (rows: Blocks[number]['rows']) => ({
-  columns,
-  block: copyBlock(
+  ...keyedBlock(
+    columns,
     rows.map(([text, fits]) => [
       text === null ? null : Buffer.from(text),
       int64(fits ? 0n : 2n ** 63n - 1n),
       Buffer.from('\u0001{"a": 1}'),
     ]),
   ),
-  rows: rows.length,
   first: { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'a' },
   last: { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'b' },
 });

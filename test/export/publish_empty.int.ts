@@ -5,6 +5,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 let harness: ExportHarness;
 let blackhole: BlackholeServer;
@@ -24,7 +25,11 @@ const publisher = (timeoutMs: number) =>
   );
 const createEmptyRun = async (config: object = {}) => {
   const { run_id } = await harness.createRun({ config });
-  await harness.recorder.recordEmpty(run_id, { settled: true, encoder: 'none' });
+  await harness.recorder.recordEmpty(run_id, {
+    fingerprint: fingerprintOf(0),
+    settled: true,
+    encoder: 'none',
+  });
   return run_id;
 };
 

@@ -7,6 +7,7 @@ import { rebuild } from '../../src/projections/rebuild.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 interface Lag {
   readonly intervals: number;
@@ -43,9 +44,18 @@ async function runsOf(id: string): Promise<Run[]> {
 
 async function complete({ id }: Run): Promise<void> {
   const recorder = createRunRecorder(api.journal);
-  await recorder.recordCount(id, { records_total_count: 0, settled: true, split_keys: [] });
+  await recorder.recordCount(id, {
+    records_total_count: 0,
+    fingerprint: fingerprintOf(0),
+    settled: true,
+    split_keys: [],
+  });
   const { generation } = await recorder.reserveGeneration(id);
-  await recorder.finishExport(id, generation, { source_rows: 0, encoder: 'none' });
+  await recorder.finishExport(id, generation, {
+    source_rows: 0,
+    fingerprint: fingerprintOf(0),
+    encoder: 'none',
+  });
   await recorder.startPublish(id, generation);
   await recorder.complete(id, generation, 'manifest');
 }

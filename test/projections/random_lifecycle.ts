@@ -11,6 +11,7 @@ import { createLaggingExport } from '../decisions/lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { fileOf } from '../decisions/simulated_runs.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 const policies = quickPolicies({
   EXPORTD_RUN_RETRY_INITIAL: '0s',
@@ -86,6 +87,7 @@ export async function startLifecycle() {
         const splitKeys = Array.from({ length: ranges }, (_, at) => key(`split key ${at}`));
         return recorder.recordCount(id, {
           records_total_count: rows,
+          fingerprint: fingerprintOf(rows),
           settled: rows % 2 === 0,
           split_keys: splitKeys,
         });
@@ -117,6 +119,7 @@ export async function startLifecycle() {
         await recorder.planPart(id, attemptOf(run, range), upload.key, {
           part_number: upload.highest_part_number + 1,
           rows,
+          fingerprint: fingerprintOf(rows),
           rejected: 0,
           bytes: rows * 30,
           crc32: '00000000',
@@ -145,12 +148,18 @@ export async function startLifecycle() {
         recorder.planRejectedFile(id, generation, fileOf(`${id}/${generation}/rejected`)),
       ),
     lateRows: (choice: number) =>
-      withRun(choice, (id, { generation }) => recorder.reserveForLateRows(id, generation)),
+      withRun(choice, (id, { generation }) =>
+        recorder.reserveForLateRows(id, generation, fingerprintOf(choice)),
+      ),
     finish: (choice: number, rows: number) =>
       withRun(choice, async (id, run) => {
         if (run.generation === 0) await recorder.reserveGeneration(id);
         const { generation } = await recorder.readActive(id);
-        await recorder.finishExport(id, generation, { source_rows: rows, encoder: 'test/1' });
+        await recorder.finishExport(id, generation, {
+          source_rows: rows,
+          fingerprint: fingerprintOf(rows),
+          encoder: 'test/1',
+        });
         await recorder.startPublish(id, generation);
         if (choice % 4 > 0) await recorder.complete(id, generation, `${id}/${generation}/manifest`);
       }),

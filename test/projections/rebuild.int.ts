@@ -8,6 +8,7 @@ import { createCommander, minutesAgo, quickPolicies } from '../decisions/command
 import { waitFor } from '../setup/wait_for.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { projectionContents, projectionTables } from './projection_contents.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 const { pool } = useTestDatabase();
 
@@ -24,13 +25,27 @@ beforeAll(async () => {
   );
   const recorder = createRunRecorder(journal);
   const id = rows[0]?.id ?? '';
-  await recorder.recordCount(id, { records_total_count: 3, settled: true, split_keys: [] });
+  await recorder.recordCount(id, {
+    records_total_count: 3,
+    fingerprint: fingerprintOf(3),
+    settled: true,
+    split_keys: [],
+  });
   await recorder.startExport(id, 0);
   const attempt = attemptOf(await recorder.reserveGeneration(id), 0);
   const upload = { file: 0, key: 'key', upload_id: 'upload', upload_token: 'token', encoder: 'test/1' };
   await recorder.recordUpload(id, attempt, upload);
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
-  const part = { part_number: 1, rows: 3, rejected: 0, bytes: 90, crc32: '00000000', first: key, last: key };
+  const part = {
+    part_number: 1,
+    rows: 3,
+    rejected: 0,
+    fingerprint: fingerprintOf(3),
+    bytes: 90,
+    crc32: '00000000',
+    first: key,
+    last: key,
+  };
   await recorder.planPart(id, attempt, 'key', { ...part, encoder_state: { crc32: 1, length: 2 } });
   await continueRun(journal, id);
   await command('cancelRun', { run_id: rows[1]?.id });

@@ -7,6 +7,7 @@ import { attemptOf, type SortKey } from '../../src/domain/run.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
 import type { Source } from '../../src/source/source.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 
 /** What the fakes of source and destination do. A test overrides what it is about. */
 export interface Behaviour {
@@ -21,6 +22,8 @@ export interface Behaviour {
   publishEmpty: (runId: string) => Promise<boolean>;
   /** Called by `exportInterval`: whether it is the last execution of the run, or rows are left. */
   isLastExecution: () => boolean;
+  /** Called by `checkReplacement`; it may reject to hold the run. */
+  checkReplacement: (runId: string) => Promise<void>;
   /** Keys that split an interval of more rows than EXPORTD_RANGE_ROWS. */
   splitKeys: () => Promise<readonly SortKey[]>;
 }
@@ -30,6 +33,7 @@ export const createBehaviour = (): Behaviour => ({
   countRows: () => Promise.resolve(7),
   publishEmpty: () => Promise.resolve(false),
   isLastExecution: () => true,
+  checkReplacement: () => Promise.resolve(),
   splitKeys: () => Promise.resolve([]),
   checkBarrier: () => Promise.resolve(openBarrier),
   checkBarriers: (states) => Promise.resolve(states.map(() => openBarrier)),
@@ -48,6 +52,9 @@ export const fakeSource = (behaviour: Behaviour): Source => ({
     return rows === 0 ? fingerprint : { ...fingerprint, buckets: [{ index: 0, rows, sum: '1' }] };
   },
   splitKeys: () => behaviour.splitKeys(),
+  keys: () => {
+    throw new Error('The fake source has no keys.');
+  },
   blocks: () => {
     throw new Error('The fake source has no rows.');
   },
@@ -62,7 +69,7 @@ export const fakeMaintenanceActivities = (behaviour: Behaviour, logger: Logger):
         kept: 0,
         has_more: await behaviour.cleanUp(batch_export_id),
       }),
-      recheckRuns: () => Promise.resolve({ counted: 1, differing: 0, has_more: false }),
+      compareIntervals: () => Promise.resolve({ compared: 1, differing: 0, has_more: false }),
     },
     logger,
   );
@@ -74,12 +81,21 @@ export const fakeExportActivities = (
 ): ExportActivities =>
   withApplicationFailures(
     {
+      checkReplacement: async ({ run_id }: { run_id: string }) => {
+        await behaviour.checkReplacement(run_id);
+        return null;
+      },
       exportInterval: async ({ run_id }: { run_id: string }) => {
         await recorder.startExport(run_id, 0);
         const { generation } = await recorder.reserveGeneration(run_id);
         await behaviour.duringExport(run_id, 0);
         const finished = behaviour.isLastExecution();
-        if (finished) await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'fake' });
+        if (finished)
+          await recorder.finishExport(run_id, generation, {
+            source_rows: 7,
+            fingerprint: fingerprintOf(7),
+            encoder: 'fake',
+          });
         return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
       },
       exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
@@ -90,7 +106,11 @@ export const fakeExportActivities = (
       },
       finishExport: async ({ run_id }: { run_id: string }) => {
         const { generation } = await recorder.readActive(run_id);
-        await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'fake' });
+        await recorder.finishExport(run_id, generation, {
+          source_rows: 7,
+          fingerprint: fingerprintOf(7),
+          encoder: 'fake',
+        });
         return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
       },
       publishManifest: async ({ run_id }: { run_id: string }) => {

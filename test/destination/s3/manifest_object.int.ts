@@ -4,6 +4,7 @@ import { parseManifest, type Manifest } from '../../../src/destination/manifest.
 import { getManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { denying, losingResponses, requestsOf, withoutConditionalWrites } from './bucket_requests.ts';
+import { fingerprintOf } from '../../domain/fingerprints.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/json' };
@@ -22,10 +23,21 @@ const manifest = (generation: number, run_id = `run-${generation}`): Manifest =>
   rows: 1,
   bytes: 2,
   source_rows: 1,
+  fingerprint: fingerprintOf(1),
   rejected: 0,
   rejected_file: null,
   encoder: 'jsonlines/1',
-  files: [{ key: 'a', rows: 1, bytes: 2, crc32: '00000000', first: null, last: null }],
+  files: [
+    {
+      key: 'a',
+      rows: 1,
+      fingerprint: fingerprintOf(1),
+      bytes: 2,
+      crc32: '00000000',
+      first: null,
+      last: null,
+    },
+  ],
   created_at: '2026-11-01T11:00:05.000Z',
 });
 

@@ -1,0 +1,102 @@
+import { areComparable, differingBuckets, rowsOfFingerprint, type Fingerprint } from './fingerprint.ts';
+import { exportedFingerprint, type ExistingRun } from './run_state.ts';
+
+/**
+ * How an interval's rows in the source compare with those of its current manifest. `both`: some were added and some are
+ * missing. `source_expired`: the source has none of them left.
+ */
+export type ComparisonOutcome = 'equal' | 'rows_added' | 'rows_missing' | 'both' | 'source_expired';
+
+/** The outcome of a comparison with its numbers. */
+export interface Comparison {
+  readonly outcome: ComparisonOutcome;
+  /** Rows of the current manifest, rejected rows included. */
+  readonly bucket_rows: number;
+  readonly source_rows: number;
+  /** At least this many rows of the source are not in the bucket. */
+  readonly added_rows: number;
+  /** At least this many rows of the bucket are not in the source. */
+  readonly missing_rows: number;
+}
+
+/**
+ * The rows of a run's manifest, including rejected rows, to compare with those that the source has now. If persons decide
+ * which rows are selected, these are all events of the project when the run finished. Null if they are not comparable.
+ */
+export function rowsToCompare(
+  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'finished'>,
+  source: Fingerprint,
+): Fingerprint | null {
+  const rows = source.all_events ? run.finished?.fingerprint : exportedFingerprint(run);
+  return rows && areComparable(rows, source) ? rows : null;
+}
+
+/**
+ * Compares the rows of a manifest with those of the source, bucket by bucket, so that a deleted row and a late one of
+ * another time do not cancel out. In a bucket with equal counts and different rows, at least one was added and one is
+ * missing. A bucket with fewer rows may have late ones too, which fingerprints do not show.
+ * @throws RangeError when the fingerprints are not comparable
+ */
+export function compareFingerprints(bucket: Fingerprint, source: Fingerprint): Comparison {
+  const numbers = {
+    bucket_rows: rowsOfFingerprint(bucket),
+    source_rows: rowsOfFingerprint(source),
+    added_rows: 0,
+    missing_rows: 0,
+  };
+  for (const { one, other } of differingBuckets(bucket, source)) {
+    const more = (other?.rows ?? 0) - (one?.rows ?? 0);
+    if (more >= 0) numbers.added_rows += Math.max(1, more);
+    if (more <= 0) numbers.missing_rows += Math.max(1, -more);
+  }
+  return { outcome: outcomeOf(numbers), ...numbers };
+}
+
+function outcomeOf(numbers: Omit<Comparison, 'outcome'>): ComparisonOutcome {
+  const { bucket_rows, source_rows, added_rows, missing_rows } = numbers;
+  if (bucket_rows > 0 && source_rows === 0) return 'source_expired';
+  if (added_rows > 0) return missing_rows > 0 ? 'both' : 'rows_added';
+  return missing_rows > 0 ? 'rows_missing' : 'equal';
+}
+
+/** Whether two comparisons came out with the same numbers. */
+export const areEqualComparisons = (one: Comparison, other: Comparison): boolean =>
+  one.outcome === other.outcome &&
+  one.bucket_rows === other.bucket_rows &&
+  one.source_rows === other.source_rows &&
+  one.added_rows === other.added_rows &&
+  one.missing_rows === other.missing_rows;
+
+/** When an interval is compared, in milliseconds. */
+export interface ComparisonSchedule {
+  /** From the start of comparisons to the first one; 0 for none. */
+  readonly firstMs: number;
+  /** The maximum between two comparisons. */
+  readonly maxIntervalMs: number;
+}
+
+/** The first comparisons, as multiples of the first delay: by default an hour, a day and seven days. */
+const firstFactors = [1, 24, 168];
+
+/**
+ * Returns the time of the next comparison after `sinceMs`, both in milliseconds since the start of comparisons. After
+ * the first ones the time since then doubles, until comparisons are `maxIntervalMs` apart.
+ */
+export function nextComparisonMs({ firstMs, maxIntervalMs }: ComparisonSchedule, sinceMs: number): number {
+  let at = 0;
+  for (const factor of firstFactors) {
+    at = Math.min(firstMs * factor, at + maxIntervalMs);
+    if (at > sinceMs) return at;
+  }
+  while (at < maxIntervalMs) {
+    at *= 2;
+    if (at > sinceMs) return at;
+  }
+  return at + maxIntervalMs * (Math.floor((sinceMs - at) / maxIntervalMs) + 1);
+}
+
+/** The part of the time between two comparisons by which one may come early, to be done together with a neighbour. */
+const earlyPart = 1 / 8;
+
+/** How many milliseconds before its time an interval may be compared together with a neighbour. */
+export const earlyByMs = (fromMs: number, dueMs: number): number => Math.floor((dueMs - fromMs) * earlyPart);

@@ -1,0 +1,44 @@
+import type { Model } from './batch_export.ts';
+import type { ExportedFile } from './exported_files.ts';
+import type { Fingerprint } from './fingerprint.ts';
+
+/** A published file of an earlier generation, which stays in the bucket. */
+export interface EarlierFile extends Pick<ExportedFile, 'key' | 'rows' | 'bytes' | 'crc32'> {
+  readonly generation: number;
+}
+
+/** What a run that publishes leaves of the generations before it. */
+export interface EarlierGenerations {
+  /** The generation that it replaces, if nothing of it is needed any more; null if its files stay or there is none. */
+  readonly covers: number | null;
+  /** Files that stay because their rows could not be compared. Readers do not need them. */
+  readonly kept: readonly EarlierFile[];
+  /** Files of persons that stay, because they may have the only state of a person. Readers need them. */
+  readonly earlier: readonly EarlierFile[];
+  /** Generations that stay in another bucket with their manifests, because this manifest can name no file there. */
+  readonly elsewhere: readonly number[];
+}
+
+/** A run that replaces nothing leaves nothing. */
+export const nothingEarlier: EarlierGenerations = { covers: null, kept: [], earlier: [], elsewhere: [] };
+
+/** A manifest of the bucket that the journal does not know as the current one of its interval. */
+export interface AdoptedManifest extends Pick<EarlierGenerations, 'kept' | 'earlier'> {
+  readonly manifest_key: string;
+  /** The run that wrote it. The journal may not know it. */
+  readonly run_id: string;
+  readonly generation: number;
+  readonly model: Model;
+  /** The config of its files. If the journal lacks it, that of the run which found the manifest. */
+  readonly config_version: number;
+  readonly settled: boolean;
+  readonly files: readonly ExportedFile[];
+  readonly rejected_file: Omit<ExportedFile, 'first' | 'last'> | null;
+  readonly source_rows: number;
+  readonly fingerprint: Fingerprint;
+  readonly encoder: string;
+  /** When the manifest was written, ISO 8601. */
+  readonly created_at: string;
+  /** The generation that the run which found it goes on with, above this one; null if it had reserved none. */
+  readonly raised_to: number | null;
+}
