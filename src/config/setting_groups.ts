@@ -140,10 +140,15 @@ const schedules = {
   ),
   EXPORTD_RUN_RETRY_MAX: duration('1h').describe('Maximum of that delay.'),
   EXPORTD_RUN_RETRY_LIMIT: count(10, { min: 0 }).describe('Maximum retries of a run.'),
-  EXPORTD_RECHECK_FIRST: duration('1h').describe(
-    'How long after the end of an interval its events are counted again, to find late rows. `0s` disables the re-check.',
+  EXPORTD_COMPARISON_FIRST: duration('1h').describe(
+    'How long after its end and its export an interval of events is first compared with the source, to find late and deleted rows. It is compared again after 24 and after 168 times this delay, by default a day and a week, then after twice the time each. `0s` disables comparisons.',
   ),
-  EXPORTD_RECHECK_SECOND: duration('24h').describe('The same for the second and last re-check.'),
+  EXPORTD_COMPARISON_MAX_INTERVAL: duration('365d', { min: '1ms', max: '3650d' }).describe(
+    'Maximum time between two comparisons of an interval.',
+  ),
+  EXPORTD_COMPARISON_ROWS_PER_SECOND: count(50_000).describe(
+    'Rows of the source that comparisons read per second, on average. Intervals that are overdue for longer come first.',
+  ),
 };
 
 const workflows = {

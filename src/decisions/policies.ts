@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
+import type { ComparisonSchedule } from '../domain/comparison.ts';
 import { nominalLengthMs, type DataInterval } from '../domain/intervals.ts';
 import type { RetryPolicy } from '../domain/run.ts';
 
-/** When obsolete objects are deleted and exported intervals are counted again. */
+/** When obsolete objects are deleted and exported intervals are compared with the source. */
 export interface MaintenancePolicy {
   /** Milliseconds that objects are kept after a newer generation replaced them in the manifest. */
   readonly oldGenerationRetentionMs: number;
@@ -11,9 +12,10 @@ export interface MaintenancePolicy {
   readonly orphanRetentionMs: number;
   /** Milliseconds after which an object that cannot be deleted stays permanently. */
   readonly orphanRetryBudgetMs: number;
-  /** Milliseconds from an interval's end to its first and second re-check; 0 for none. */
-  readonly recheckFirstMs: number;
-  readonly recheckSecondMs: number;
+  /** When exported intervals are compared with the source. */
+  readonly comparisons: ComparisonSchedule;
+  /** Rows of the source that comparisons read per second. */
+  readonly comparisonRowsPerSecond: number;
 }
 
 /** The settings that decisions depend on. */
@@ -47,8 +49,11 @@ export function createPolicies(settings: Settings): Policies {
       oldGenerationRetentionMs: settings.EXPORTD_OLD_GENERATION_RETENTION,
       orphanRetentionMs: settings.EXPORTD_ORPHAN_RETENTION,
       orphanRetryBudgetMs: settings.EXPORTD_ORPHAN_RETRY_BUDGET,
-      recheckFirstMs: settings.EXPORTD_RECHECK_FIRST,
-      recheckSecondMs: settings.EXPORTD_RECHECK_SECOND,
+      comparisons: {
+        firstMs: settings.EXPORTD_COMPARISON_FIRST,
+        maxIntervalMs: settings.EXPORTD_COMPARISON_MAX_INTERVAL,
+      },
+      comparisonRowsPerSecond: settings.EXPORTD_COMPARISON_ROWS_PER_SECOND,
     },
     jitterMs: (batchExportId, intervalName, interval) => {
       const length = nominalLengthMs(intervalName);

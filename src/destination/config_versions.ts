@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import { rejectInvalidPatterns } from './filter_patterns.ts';
+import { destinationTypeOf } from './registry.ts';
 import {
   mergeSealed,
   openSealed,
@@ -109,6 +111,12 @@ export async function readStoredConfig(
   return found;
 }
 
+/** Two configs with equal hashes select the same rows. */
+function selectionHashOf({ destination_type, config, row_query }: StoredConfig): string {
+  const selection = { ...destinationTypeOf(destination_type).selectionOf(config), query: row_query };
+  return createHash('sha256').update(JSON.stringify(selection)).digest('base64url');
+}
+
 async function insertVersion(
   connection: Connection,
   batchExportId: string,
@@ -119,8 +127,9 @@ async function insertVersion(
     batchExportId,
   ]);
   const { rows } = await connection.query<{ version: number }>(
-    `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, secrets, row_query)
-     select $1::uuid, coalesce(max(version), 0) + 1, $2, $3, $4, $5
+    `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, secrets, row_query,
+       selection_hash)
+     select $1::uuid, coalesce(max(version), 0) + 1, $2, $3, $4, $5, $6
      from exportd.destination_configs where batch_export_id = $1::uuid
      returning version`,
     [
@@ -129,6 +138,7 @@ async function insertVersion(
       JSON.stringify(row.config),
       JSON.stringify(row.secrets),
       row.row_query && JSON.stringify(row.row_query),
+      selectionHashOf(row),
     ],
   );
   return rows[0]?.version ?? 0;

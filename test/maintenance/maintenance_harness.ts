@@ -13,10 +13,11 @@ import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createLocationOpener } from '../../src/destination/open_location.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
+import type { RowRange, Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { definition, quickPolicies } from '../decisions/commander.ts';
 import type { TestBucket } from '../setup/bucket.ts';
-import type { ExportHarness } from '../export/export_harness.ts';
+import { interval, type ExportHarness } from '../export/export_harness.ts';
 
 /** Settings that make everything due at once. */
 const noDelays = {
@@ -30,6 +31,16 @@ export function createMaintenanceHarness(harness: ExportHarness) {
   const { journal, source, readSelection, settings, keyRing, database, bucket } = harness;
   const { client } = bucket;
   const signalledCommands: { batch_export_id: string; name: string; id: string }[] = [];
+  const comparisons = { statements: 0, fail: (_range: Omit<RowRange, 'interval'>): boolean => false };
+  /** Counts the statements of comparisons and fails those that a test chooses. */
+  const observedSource: Source = {
+    ...source,
+    fingerprints: async (range, intervals, signal) => {
+      comparisons.statements += 1;
+      if (comparisons.fail(range)) throw new Error('The source is down.');
+      return source.fingerprints(range, intervals, signal);
+    },
+  };
 
   /** The maintenance activities. `policy` overrides what follows from the settings, which allow shorter times only. */
   const activities = (
@@ -42,7 +53,7 @@ export function createMaintenanceHarness(harness: ExportHarness) {
     return createMaintenanceActivities({
       journal,
       policies: { maintenance: { ...policies.maintenance, ...policy } },
-      source,
+      source: observedSource,
       readSelection,
       openLocation: createLocationOpener(database.pool, keyRing, settings),
       schedules: {
@@ -70,11 +81,16 @@ export function createMaintenanceHarness(harness: ExportHarness) {
 
   return {
     activities,
+    comparisons,
     /** The commands that were signalled to schedules. */
     signalledCommands,
     /** Publishes a run with a new config version: a file and a manifest. */
-    publish: async (batchExportId?: string, config: object = {}) => {
-      const run = await harness.createRun({ ...(batchExportId !== undefined && { batchExportId }), config });
+    publish: async (batchExportId?: string, config: object = {}, of = interval) => {
+      const run = await harness.createRun({
+        ...(batchExportId !== undefined && { batchExportId }),
+        config,
+        of,
+      });
       const activities = harness.attempt();
       await activities.exportInterval(run);
       const { manifest_key } = await activities.publishManifest(run);
@@ -84,10 +100,9 @@ export function createMaintenanceHarness(harness: ExportHarness) {
     fail: (runId: string) =>
       endRun(journal, quickPolicies(noDelays), runId, { status: 'Failed', latest_error: 'A reason.' }),
     /** Creates the export; the export harness creates only its runs. */
-    createExport: (batchExportId: string, config_version: number) =>
+    createExport: (batchExportId: string, config_version: number, model: Model = 'events') =>
       journal.transaction(async (transaction) => {
         const stream = await transaction.lock(batchExportDecider, batchExportId);
-        const model: Model = 'events';
         const data = { team_id: 1, scheduled_until: transaction.now.toISOString(), paused: false };
         await stream.append('created', [
           {

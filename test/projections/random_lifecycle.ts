@@ -4,7 +4,9 @@ import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readObsoleteObjects, recordDeletions } from '../../src/decisions/obsolete_objects.ts';
-import { readDueRechecks, recordRecheck } from '../../src/decisions/due_rechecks.ts';
+import { readDueBatch, readDueGroups } from '../../src/decisions/due_comparisons.ts';
+import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
+import { compareFingerprints } from '../../src/domain/comparison.ts';
 import { attemptOf, type ExistingRun } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
@@ -18,8 +20,8 @@ const policies = quickPolicies({
   EXPORTD_RUN_RETRY_LIMIT: '1',
   EXPORTD_OLD_GENERATION_RETENTION: '0s',
   EXPORTD_ORPHAN_RETENTION: '0s',
-  EXPORTD_RECHECK_FIRST: '1ms',
-  EXPORTD_RECHECK_SECOND: '2ms',
+  EXPORTD_COMPARISON_FIRST: '1ms',
+  EXPORTD_COMPARISON_MAX_INTERVAL: '1ms',
 });
 
 const key = (id: string) => ({ inserted_at: '2026-11-01T10:00:00.000000Z', id });
@@ -173,9 +175,17 @@ export async function startLifecycle() {
         objects.map((object) => ({ object, deleted, reason: deleted ? null : 'Test: a reason.' })),
       );
     },
-    recheck: async (rows: number) => {
-      for (const due of await readDueRechecks(pool, policies.maintenance, batchExportId, 2))
-        await recordRecheck(journal, due, rows);
+    compare: async (rows: number) => {
+      const { maintenance } = policies;
+      const [group] = await readDueGroups(pool, maintenance, [], 1);
+      const batch = group && (await readDueBatch(pool, maintenance, group));
+      for (const interval of batch?.intervals.flat().slice(0, 2) ?? []) {
+        const source = fingerprintOf(rows);
+        const comparison = compareFingerprints(fingerprintOf(interval.bucket_rows), source);
+        const done = { interval, comparison, source, at: batch?.at ?? '' };
+        if (isChanged(done)) await recordComparison(journal, maintenance.comparisons, done);
+        else await recordUnchanged(pool, maintenance.comparisons, [done]);
+      }
     },
   };
 }
@@ -262,7 +272,7 @@ const runStep = fc.oneof(
   ),
   labelled('continue as new', choice, (lifecycle, value) => lifecycle.continueAsNew(value)),
   labelled('clean up', fc.boolean(), (lifecycle, deleted) => lifecycle.cleanUp(deleted)),
-  labelled('recheck', rows, (lifecycle, value) => lifecycle.recheck(value)),
+  labelled('compare', rows, (lifecycle, value) => lifecycle.compare(value)),
 );
 
 const action = fc.oneof(

@@ -2,6 +2,7 @@ import { backfillDecider, decideBackfillControl } from '../../domain/backfill.ts
 import { decideDelete, requireLive } from '../../domain/batch_export.ts';
 import { CommandRejected } from '../../domain/errors.ts';
 import { decideCancel, runDecider } from '../../domain/run.ts';
+import { endComparisons } from '../due_comparisons.ts';
 import { dropNotifications } from '../notifications.ts';
 import { cancelRuns } from '../run_outcomes.ts';
 import { createEffect, type CommandContext, type CommandEffect } from './context.ts';
@@ -22,6 +23,7 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
     await backfill.append(cause, decideBackfillControl(backfill.state(), 'cancel', reason));
   }
   const cancelled = await cancelRuns(transaction, { batch_export_id: batchExport.id }, cause, reason);
+  await endComparisons(transaction.connection, batchExport.id);
   // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);
   return createEffect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });

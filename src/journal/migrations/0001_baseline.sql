@@ -108,6 +108,8 @@ create table exportd.destination_configs (
   secrets jsonb not null default '{}',
   -- The dialect query that selects the columns: its text, its columns and everything its meaning depends on.
   row_query json,
+  -- Hash of the rows that it selects. Exports of a project with equal hashes are compared with one read of the source.
+  selection_hash text,
   created_at timestamptz not null default clock_timestamp(),
   primary key (batch_export_id, version)
 );
@@ -127,6 +129,18 @@ create table exportd.destination_tests (
 );
 create index destination_tests_age on exportd.destination_tests (created_at);
 
+-- How the store of a location behaves, found by destination tests and exports; null is unknown.
+create table exportd.store_traits (
+  -- Server and bucket, shared by all exports to them.
+  location text primary key,
+  conditional_put boolean,
+  conditional_complete boolean,
+  equal_parts boolean,
+  missing_key text check (missing_key in ('not_found', 'denied')),
+  checksums boolean,
+  found_at timestamptz not null default clock_timestamp()
+);
+
 create table exportd.log_lines (
   id bigint generated always as identity primary key,
   team_id integer not null,
@@ -138,6 +152,51 @@ create table exportd.log_lines (
 );
 create index log_lines_export on exportd.log_lines (batch_export_id, timestamp desc, id desc);
 create index log_lines_run on exportd.log_lines (run_id) where run_id is not null;
+
+-- Comparisons with the source -----------------------------------------------------------------------------------------
+
+-- One row per current manifest of events: when it was last compared with the source, and when it is next. The journal has
+-- only changed outcomes, so this is no read model and a rebuild keeps it.
+create table exportd.interval_comparisons (
+  batch_export_id uuid not null,
+  data_interval_start timestamptz not null,
+  data_interval_end timestamptz not null,
+  -- The run of the current manifest.
+  run_id uuid not null unique,
+  team_id integer not null,
+  config_version integer not null,
+  selection_hash text not null,
+  -- Rows of the manifest, including rejected rows.
+  bucket_rows bigint not null,
+  -- The end of the interval or the completion of the run, whichever is later.
+  compared_from timestamptz not null,
+  comparisons integer not null default 0,
+  last_compared_at timestamptz,
+  outcome text check (outcome in ('equal', 'rows_added', 'rows_missing', 'both', 'source_expired')),
+  source_rows bigint,
+  -- At least so many rows are only in the source, or only in the bucket.
+  added_rows bigint,
+  missing_rows bigint,
+  -- The fingerprint of the source whose differences were examined last: exported again, held or logged.
+  examined jsonb,
+  -- Null if the interval is never compared again. Before the first comparison the time from which its delay counts.
+  next_due_at timestamptz,
+  -- From here on it is compared together with a neighbour that is due.
+  early_at timestamptz,
+  -- Consecutive statements on the source that failed; the next one follows at `retry_at`.
+  failures integer not null default 0,
+  retry_at timestamptz,
+  primary key (batch_export_id, data_interval_start, data_interval_end)
+);
+create index interval_comparisons_due on exportd.interval_comparisons (next_due_at) where next_due_at is not null;
+create index interval_comparisons_neighbours on exportd.interval_comparisons
+  (team_id, selection_hash, data_interval_start) where next_due_at is not null;
+
+-- The token bucket of the rows that comparisons read. It is empty until `free_at`.
+create table exportd.comparison_budget (
+  singleton boolean primary key default true check (singleton),
+  free_at timestamptz not null
+);
 
 -- Notifications -------------------------------------------------------------------------------------------------------
 

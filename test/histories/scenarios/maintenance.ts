@@ -1,7 +1,6 @@
 import { maintenanceWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { DestinationError } from '../../../src/destination/destination.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import { hourAgo } from '../../setup/hours.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { createUntidyExport } from '../../temporal/untidy_export.ts';
 import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
@@ -60,11 +59,11 @@ export const maintenanceScenarios: readonly Scenario[] = [
     },
   },
   {
-    histories: ['maintenance-recheck'],
+    histories: ['maintenance-compared'],
     settings: () => ({
       ...quick,
       EXPORTD_OLD_GENERATION_RETENTION: '7d',
-      EXPORTD_RECHECK_FIRST: `${Date.now() - hourAgo(0).getTime() + 15_000}ms`,
+      EXPORTD_COMPARISON_FIRST: '100ms',
     }),
     play: async (stack, record) => {
       const id = await stack.createExport();
@@ -72,7 +71,7 @@ export const maintenanceScenarios: readonly Scenario[] = [
       await stack.waitForRun(id, 'Completed');
       await stack.reconcile();
       const { runId } = await waitForExecution(stack, 'Completed');
-      await record('maintenance-recheck', workflowIdOf(stack), runId);
+      await record('maintenance-compared', workflowIdOf(stack), runId);
     },
   },
 ];

@@ -1,0 +1,259 @@
+import { batchExportDecider } from '../domain/batch_export.ts';
+import {
+  areEqualComparisons,
+  earlyByMs,
+  nextComparisonMs,
+  type Comparison,
+  type ComparisonSchedule,
+} from '../domain/comparison.ts';
+import { haveSameRows, type Fingerprint } from '../domain/fingerprint.ts';
+import { runDecider } from '../domain/run.ts';
+import { storeCommand } from '../journal/commands.ts';
+import type { Connection, Pool } from '../journal/database.ts';
+import { deterministicId, readState, type Journal } from '../journal/journal.ts';
+import { writeLogLine } from '../journal/log_lines.ts';
+import { findActiveRun } from './create_run.ts';
+import { lastComparison, type IntervalComparison } from './due_comparisons.ts';
+
+/** A comparison that was done and is not recorded yet. */
+export interface DoneComparison {
+  readonly interval: IntervalComparison;
+  /** Null if the rows of the manifest are not comparable with those that the source has now. */
+  readonly comparison: Comparison | null;
+  /** What the source had. */
+  readonly source: Fingerprint;
+  /** The time of the database clock before the source was read. */
+  readonly at: string;
+}
+
+/** What followed from a comparison. `not recorded` means that the state changed meanwhile. */
+export type ComparisonResult =
+  | { readonly result: 'unchanged' | 'changed' | 'not recorded' }
+  | { readonly result: 'exported again'; readonly command_id: string };
+
+/** A comparison with a new outcome. */
+export type ChangedComparison = DoneComparison & { readonly comparison: Comparison };
+
+/** Whether a comparison has a new outcome, or one that needs another attempt. */
+export const isChanged = (done: DoneComparison): done is ChangedComparison => !isUnchanged(done);
+
+function isUnchanged({ interval, comparison, source }: DoneComparison): boolean {
+  const last = lastComparison(interval);
+  if (comparison === null) return true;
+  if (comparison.outcome === 'equal') return last === null || areEqualComparisons(last, comparison);
+  const isExamined = interval.examined !== null && haveSameRows(interval.examined, source);
+  return isExamined && last !== null && areEqualComparisons(last, comparison);
+}
+
+/** Records comparisons without changes, which are not appended to the journal. */
+export async function recordUnchanged(
+  pool: Pool,
+  schedule: ComparisonSchedule,
+  done: readonly DoneComparison[],
+): Promise<void> {
+  if (done.length === 0) return;
+  const next = done.map((one) => nextTimes(schedule, one));
+  await pool.query(
+    `update exportd.interval_comparisons comparison set comparisons = comparison.comparisons + 1,
+       last_compared_at = done.at, outcome = coalesce(done.outcome, comparison.outcome),
+       source_rows = coalesce(done.source_rows, comparison.source_rows),
+       added_rows = coalesce(done.added_rows, comparison.added_rows),
+       missing_rows = coalesce(done.missing_rows, comparison.missing_rows), next_due_at = done.due, early_at = done.early,
+       failures = 0, retry_at = null
+     from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $8::timestamptz[], $9::timestamptz[])
+       as done (run_id, comparisons, at, outcome, source_rows, added_rows, missing_rows, due, early)
+     where comparison.run_id = done.run_id and comparison.comparisons = done.comparisons`,
+    [
+      done.map(({ interval }) => interval.run_id),
+      done.map(({ interval }) => interval.comparisons),
+      done.map(({ at }) => at),
+      done.map(({ comparison }) => comparison?.outcome ?? null),
+      done.map(({ comparison }) => comparison?.source_rows ?? null),
+      done.map(({ comparison }) => comparison?.added_rows ?? null),
+      done.map(({ comparison }) => comparison?.missing_rows ?? null),
+      next.map(({ due }) => due),
+      next.map(({ early }) => early),
+    ],
+  );
+}
+
+/**
+ * Records a comparison with a new outcome. More rows than in the manifest cause a retry of the run, stored as a command
+ * like a user's. Fewer rows are only logged: rows deleted from the source stay in the bucket. Nothing is recorded if the
+ * interval has an active run or the export was paused, changed to another model or deleted.
+ */
+export async function recordComparison(
+  journal: Journal,
+  schedule: ComparisonSchedule,
+  done: ChangedComparison,
+): Promise<ComparisonResult> {
+  const { interval, comparison, source } = done;
+  const { run_id, batch_export_id, data_interval_start: start, data_interval_end: end } = interval;
+  const held = await findHeldSource(journal, interval);
+  return journal.transaction(async (transaction): Promise<ComparisonResult> => {
+    const { connection } = transaction;
+    const batchExport = (await transaction.lock(batchExportDecider, batch_export_id)).state();
+    const mayRetry =
+      batchExport.status === 'live' && !batchExport.paused && batchExport.definition.model === 'events';
+    if (!mayRetry || (await findActiveRun(connection, batch_export_id, { start, end })) !== null)
+      return { result: 'not recorded' };
+    const run = await transaction.lock(runDecider, run_id);
+    if (!(await isCurrent(connection, interval))) return { result: 'not recorded' };
+    const last = lastComparison(interval);
+    if (last === null || !areEqualComparisons(last, comparison))
+      await run.append(`compared:${interval.comparisons}`, [{ type: 'IntervalCompared', data: comparison }]);
+    const hasLateRows = comparison.outcome === 'rows_added' || comparison.outcome === 'both';
+    // A held run would be held again by the same rows of the source.
+    const isHeld = held !== null && haveSameRows(held, source);
+    const retries = hasLateRows && !isHeld;
+    const message = messageOf(done, isHeld);
+    if (
+      message !== null &&
+      !(comparison.outcome === 'source_expired' && (await hasExpiredToday(connection, interval)))
+    )
+      await writeLogLine(connection, {
+        team_id: interval.team_id,
+        batch_export_id,
+        run_id,
+        level: 'WARNING',
+        message,
+      });
+    await updateComparison(connection, schedule, done, retries ? null : source);
+    if (!retries) return { result: 'changed' };
+    const command_id = deterministicId('comparison', run_id, String(interval.comparisons));
+    await storeLateRowsRetry(connection, interval, command_id);
+    return { result: 'exported again', command_id };
+  });
+}
+
+/** Stores the command that exports an interval again because its rows in the source differ from its manifest. */
+export const storeLateRowsRetry = (
+  connection: Connection,
+  { batch_export_id, team_id, run_id }: Pick<IntervalComparison, 'batch_export_id' | 'team_id' | 'run_id'>,
+  commandId: string,
+): Promise<unknown> =>
+  storeCommand(connection, {
+    id: commandId,
+    batch_export_id,
+    team_id,
+    name: 'retry',
+    body: { run_id, reason: 'late_rows' },
+    fingerprint: '',
+    idempotency_key: null,
+    user_id: null,
+  });
+
+/** What the export's log says about a new outcome; null for nothing. */
+function messageOf({ interval, comparison }: ChangedComparison, isHeld: boolean): string | null {
+  const { outcome, bucket_rows, source_rows, added_rows, missing_rows } = comparison;
+  const range = `${interval.data_interval_start} to ${interval.data_interval_end}`;
+  const counts = `source has ${source_rows} rows for ${range}, ${bucket_rows} were exported`;
+  const added = `${added_rows} late rows`;
+  const missing = `${missing_rows} rows were deleted from the source`;
+  switch (outcome) {
+    case 'equal':
+      return null;
+    case 'rows_missing':
+      return `${missing}: ${counts}. The exported files are unchanged.`;
+    case 'source_expired':
+      return `The source has no rows left for ${range}, ${bucket_rows} were exported. The exported files are unchanged, and the interval is not compared again. Further intervals that expire today are not logged.`;
+    case 'rows_added':
+    case 'both': {
+      const difference =
+        outcome === 'both'
+          ? `At least ${added}, and at least ${missing}: ${counts}.`
+          : `${added}: ${counts}.`;
+      return isHeld
+        ? `${difference} The last run of the interval was held because of these rows, so it is not exported again until the source changes.`
+        : `${difference} Exporting the interval again.`;
+    }
+  }
+}
+
+/** What the source had when the interval's newest run was held; null if that run was not held. */
+async function findHeldSource(
+  journal: Journal,
+  { batch_export_id, data_interval_start, data_interval_end }: IntervalComparison,
+): Promise<Fingerprint | null> {
+  const { rows } = await journal.pool.query<{ id: string }>(
+    `select id from exportd.batch_export_runs
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3
+     order by position desc limit 1`,
+    [batch_export_id, data_interval_start, data_interval_end],
+  );
+  const [newest] = rows;
+  if (!newest) return null;
+  const run = await readState(journal, runDecider, newest.id);
+  const isHeld = run.status === 'Failed' && run.replacement?.outcome === 'rows_missing';
+  return isHeld ? (run.replacement.source ?? run.source_fingerprint) : null;
+}
+
+/** Whether the interval still has the manifest that was compared, and nobody else has compared it meanwhile. */
+async function isCurrent(
+  connection: Connection,
+  { run_id, comparisons }: IntervalComparison,
+): Promise<boolean> {
+  const { rows } = await connection.query(
+    'select from exportd.interval_comparisons where run_id = $1 and comparisons = $2 for update',
+    [run_id, comparisons],
+  );
+  return rows.length > 0;
+}
+
+/** Whether another interval of the export has expired today, in UTC. */
+async function hasExpiredToday(
+  connection: Connection,
+  { batch_export_id }: IntervalComparison,
+): Promise<boolean> {
+  const { rows } = await connection.query(
+    `select from exportd.interval_comparisons where batch_export_id = $1 and outcome = 'source_expired'
+       and last_compared_at >= date_trunc('day', clock_timestamp(), 'UTC') limit 1`,
+    [batch_export_id],
+  );
+  return rows.length > 0;
+}
+
+async function updateComparison(
+  connection: Connection,
+  schedule: ComparisonSchedule,
+  done: ChangedComparison,
+  examined: Fingerprint | null,
+): Promise<void> {
+  const { interval, comparison, at } = done;
+  const { due, early } = nextTimes(schedule, done);
+  await connection.query(
+    `update exportd.interval_comparisons set comparisons = comparisons + 1, last_compared_at = $2, outcome = $3,
+       source_rows = $4, added_rows = $5, missing_rows = $6, examined = $7, next_due_at = $8, early_at = $9,
+       failures = 0, retry_at = null
+     where run_id = $1`,
+    [
+      interval.run_id,
+      at,
+      comparison.outcome,
+      comparison.source_rows,
+      comparison.added_rows,
+      comparison.missing_rows,
+      examined && JSON.stringify(examined),
+      due,
+      early,
+    ],
+  );
+}
+
+/** When an interval is compared next, and how early it may be together with a neighbour; null if never. */
+function nextTimes(
+  schedule: ComparisonSchedule,
+  { interval, comparison, at }: DoneComparison,
+): { readonly due: string | null; readonly early: string | null } {
+  if (comparison?.outcome === 'source_expired') return { due: null, early: null };
+  const from = Date.parse(interval.compared_from);
+  const now = Date.parse(at);
+  // A comparison that came early replaces the one that was due.
+  const since = Math.max(now, Date.parse(interval.next_due_at ?? at));
+  const due = from + nextComparisonMs(schedule, since - from);
+  return {
+    due: new Date(due).toISOString(),
+    early: new Date(due - earlyByMs(now, due)).toISOString(),
+  };
+}

@@ -1,0 +1,207 @@
+import {
+  chargeComparisonBudget,
+  delayComparisons,
+  findComparison,
+  lastComparison,
+  readDueBatch,
+  type ComparisonBatch,
+  type ComparisonGroup,
+  type IntervalComparison,
+} from '../decisions/due_comparisons.ts';
+import {
+  isChanged,
+  recordComparison,
+  recordUnchanged,
+  type ComparisonResult,
+  type DoneComparison,
+} from '../decisions/record_comparison.ts';
+import { compareFingerprints, rowsToCompare, type Comparison } from '../domain/comparison.ts';
+import { haveSameRows, rowsOfFingerprint, type Fingerprint } from '../domain/fingerprint.ts';
+import { runDecider } from '../domain/run.ts';
+import { readState } from '../journal/journal.ts';
+import { findDifferingKeys } from './find_differing_keys.ts';
+import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+
+/** The result of comparisons, which is stored in the workflow's history. */
+export interface ComparisonsOutcome {
+  /** Intervals compared. */
+  readonly compared: number;
+  /** Intervals that are exported again. */
+  readonly differing: number;
+  /** Whether more intervals are due, and may be compared now. */
+  readonly has_more: boolean;
+}
+
+/** After this time a call starts no further statement, so that other groups get their turn. */
+const turnMs = 45_000;
+/** How many seconds of the budget one call uses, so that other groups get their share of it. */
+const turnSeconds = 10;
+/** After this many failed statements in a row the call fails: the source may be down. */
+const maxFailures = 3;
+
+/**
+ * Compares due intervals of a project and selection with the source, longest overdue first: one statement for adjacent
+ * intervals of all exports of the group. A statement that fails delays only its intervals.
+ * @throws the error of the last statement, if several failed in a row
+ */
+export async function compareIntervals(
+  dependencies: MaintenanceDependencies,
+  group: ComparisonGroup,
+  signal: AbortSignal,
+): Promise<ComparisonsOutcome> {
+  const { journal, policies } = dependencies;
+  const policy = policies.maintenance;
+  const turnEnd = performance.now() + turnMs;
+  let compared = 0;
+  let differing = 0;
+  let rows = 0;
+  let failures = 0;
+  for (;;) {
+    const batch = await readDueBatch(journal.pool, policy, group);
+    if (!batch) return { compared, differing, has_more: false };
+    let isFree = true;
+    const error = await orDelay(dependencies, batch.intervals.flat(), signal, async () => {
+      const results = await compareBatch(dependencies, batch, signal);
+      compared += results.compared;
+      differing += results.differing;
+      rows += results.rows;
+      isFree = await chargeComparisonBudget(journal.pool, policy, results.rows);
+    });
+    failures = error === undefined ? 0 : failures + 1;
+    if (failures === maxFailures) throw error;
+    if (!isFree) return { compared, differing, has_more: false };
+    if (performance.now() > turnEnd || rows > turnSeconds * policy.comparisonRowsPerSecond)
+      return { compared, differing, has_more: true };
+  }
+}
+
+/**
+ * Compares the interval of a run's manifest now, whether it is due or not, and orders a retry if it differs.
+ * @returns undefined if the run's manifest is not current or not of events
+ */
+export async function compareInterval(
+  dependencies: MaintenanceDependencies,
+  runId: string,
+  signal: AbortSignal,
+): Promise<ComparisonResult['result'] | undefined> {
+  const { journal, policies } = dependencies;
+  const interval = await findComparison(journal.pool, runId);
+  if (!interval) return undefined;
+  const [source] = await readSource(dependencies, [interval], signal);
+  if (!source) return undefined;
+  await chargeComparisonBudget(journal.pool, policies.maintenance, costOf([source]));
+  const done = await compare(dependencies, { interval, source, at: interval.at }, signal);
+  if (isChanged(done)) return recordChange(dependencies, done);
+  await recordUnchanged(journal.pool, policies.maintenance.comparisons, [done]);
+  return 'unchanged';
+}
+
+async function compareBatch(
+  dependencies: MaintenanceDependencies,
+  { at, intervals }: ComparisonBatch,
+  signal: AbortSignal,
+): Promise<{ readonly compared: number; readonly differing: number; readonly rows: number }> {
+  const { journal, policies } = dependencies;
+  const sources = await readSource(
+    dependencies,
+    intervals.flatMap(([first]) => first ?? []),
+    signal,
+  );
+  const unchanged: DoneComparison[] = [];
+  let compared = 0;
+  let differing = 0;
+  const compareOne = async (interval: IntervalComparison, source: Fingerprint): Promise<void> => {
+    const done = await compare(dependencies, { interval, source, at }, signal);
+    compared += 1;
+    if (!isChanged(done)) unchanged.push(done);
+    else if ((await recordChange(dependencies, done)) === 'exported again') differing += 1;
+  };
+  for (const [position, exports] of intervals.entries())
+    for (const interval of exports) {
+      const source = sources[position];
+      if (source) await orDelay(dependencies, [interval], signal, () => compareOne(interval, source));
+    }
+  await recordUnchanged(journal.pool, policies.maintenance.comparisons, unchanged);
+  return { compared, differing, rows: costOf(sources) };
+}
+
+/** Delays intervals whose comparison fails. @returns the error, unless the comparison was cancelled */
+async function orDelay(
+  { journal, logger }: MaintenanceDependencies,
+  intervals: readonly IntervalComparison[],
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<unknown> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    await delayComparisons(journal.pool, intervals);
+    logger.warn(
+      { err: error, batch_export_id: intervals[0]?.batch_export_id },
+      'Intervals could not be compared with the source. Trying later.',
+    );
+    return error;
+  }
+}
+
+/** Rows of the budget for a statement without rows. */
+const statementCost = 1_000;
+
+const costOf = (sources: readonly Fingerprint[]): number =>
+  statementCost + sources.reduce((sum, source) => sum + rowsOfFingerprint(source), 0);
+
+/** What the source has of adjacent intervals. */
+async function readSource(
+  { source, readSelection }: MaintenanceDependencies,
+  intervals: readonly IntervalComparison[],
+  signal: AbortSignal,
+): Promise<readonly Fingerprint[]> {
+  const [first] = intervals;
+  if (!first) return [];
+  return source.fingerprints(
+    { model: 'events', team_id: first.team_id, selection: await readSelection(first) },
+    intervals.map(({ data_interval_start: start, data_interval_end: end }) => ({ start, end })),
+    signal,
+  );
+}
+
+/** Compares the manifest of an interval with what the source has. */
+async function compare(
+  dependencies: MaintenanceDependencies,
+  { interval, source, at }: Omit<DoneComparison, 'comparison'>,
+  signal: AbortSignal,
+): Promise<DoneComparison> {
+  const found = (comparison: Comparison | null): DoneComparison => ({ interval, comparison, source, at });
+  const run = await readState(dependencies.journal, runDecider, interval.run_id);
+  const held = run.status === 'Absent' ? null : rowsToCompare(run, source);
+  if (run.status === 'Absent' || !held) return found(null);
+  // The manifest and the source are those of the last comparison.
+  if (interval.examined && haveSameRows(interval.examined, source)) return found(lastComparison(interval));
+  const comparison = compareFingerprints(held, source);
+  if (comparison.outcome !== 'rows_missing') return found(comparison);
+  const keys = await findDifferingKeys(dependencies, { run, interval }, { held, now: source }, signal);
+  return found(
+    keys ? { ...comparison, ...keys, outcome: keys.added_rows > 0 ? 'both' : 'rows_missing' } : comparison,
+  );
+}
+
+/** Records a new outcome and signals the schedule if the interval is exported again. */
+async function recordChange(
+  { journal, policies, schedules, logger }: MaintenanceDependencies,
+  done: Parameters<typeof recordComparison>[2],
+): Promise<ComparisonResult['result']> {
+  const recorded = await recordComparison(journal, policies.maintenance.comparisons, done);
+  if (recorded.result !== 'exported again') return recorded.result;
+  const { batch_export_id } = done.interval;
+  const command = { batch_export_id, name: 'retry', id: recorded.command_id };
+  await schedules.signal(command).catch((error: unknown) => {
+    // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
+    logger.warn(
+      { err: error, batch_export_id },
+      'A schedule could not be signalled that rows arrived late. The reconciler will signal it.',
+    );
+  });
+  return recorded.result;
+}

@@ -1,0 +1,82 @@
+import { mergeKeys } from '../export/replacement/compare_keys.ts';
+import { KeysUnreadable, readHeldKeys } from '../export/replacement/held_keys.ts';
+import { DestinationError } from '../destination/destination.ts';
+import type { IntervalComparison } from '../decisions/due_comparisons.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import { bucketInterval, differingBuckets, type Fingerprint } from '../domain/fingerprint.ts';
+import type { ExistingRun, SortKey } from '../domain/run.ts';
+import { intervalOf } from '../export/row_range.ts';
+import { filesHaveKeys } from '../source/keys.ts';
+import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+
+/** How many rows are only in the source, and only in the bucket. */
+export interface DifferingKeys {
+  readonly added_rows: number;
+  readonly missing_rows: number;
+}
+
+/** An interval with more rows is not merged: that takes longer than a call may. */
+const maxRows = 5_000_000;
+
+/**
+ * Merges the keys of the buckets in which the source and the files of a manifest differ. A bucket with fewer rows can
+ * have late ones, which its fingerprint does not show.
+ * @returns null if keys cannot be read, or are too many
+ */
+export async function findDifferingKeys(
+  {
+    source,
+    readSelection,
+    openLocation,
+  }: Pick<MaintenanceDependencies, 'source' | 'readSelection' | 'openLocation'>,
+  { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
+  { held, now }: { readonly held: Fingerprint; readonly now: Fingerprint },
+  signal: AbortSignal,
+): Promise<DifferingKeys | null> {
+  const selection = await readSelection(interval);
+  // All events of the project say nothing about the files, which have only the selected ones.
+  if (now.all_events || interval.bucket_rows > maxRows || !filesHaveKeys(selection)) return null;
+  const stretches = differingBuckets(held, now).map(({ index }) =>
+    bucketInterval(intervalOf(run.spec), now, index),
+  );
+  const counts = { held: 0, source: 0 };
+  async function* heldKeys(keys: AsyncIterable<SortKey>): AsyncGenerator<SortKey> {
+    for await (const key of keys) {
+      counts.held += 1;
+      yield key;
+    }
+  }
+  async function* sourceKeys(): AsyncGenerator<SortKey> {
+    const range = { model: run.spec.model, team_id: interval.team_id };
+    for (const stretch of stretches) yield* source.keys({ ...range, selection, interval: stretch }, signal);
+  }
+  try {
+    const location = await openLocation(interval);
+    try {
+      const files = readHeldKeys(run, {
+        location,
+        stretches: stretches.map(({ start, end }) => ({
+          start: withMicroseconds(start),
+          end: withMicroseconds(end),
+        })),
+        onAbsent: () => Promise.resolve(),
+        signal,
+      });
+      const missing_rows = await mergeKeys(heldKeys(files), sourceKeys(), () => {
+        counts.source += 1;
+      });
+      return { added_rows: counts.source - (counts.held - missing_rows), missing_rows };
+    } finally {
+      location.close();
+    }
+  } catch (error) {
+    const isUnreadable =
+      error instanceof KeysUnreadable ||
+      error instanceof CommandRejected ||
+      (error instanceof DestinationError && !error.transient);
+    if (isUnreadable) return null;
+    throw error;
+  }
+}
+
+const withMicroseconds = (time: string): string => time.replace('Z', '000Z');

@@ -1,0 +1,233 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  findComparison,
+  readDueBatch,
+  readDueGroups,
+  type IntervalComparison,
+} from '../../src/decisions/due_comparisons.ts';
+import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { compareFingerprints } from '../../src/domain/comparison.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
+import { rebuild } from '../../src/projections/rebuild.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
+import { createCommander, quickPolicies } from './commander.ts';
+import { createSimulatedRuns } from './simulated_runs.ts';
+
+const database = useTestDatabase();
+const journal = openJournal(database.pool);
+const recorder = createRunRecorder(journal);
+const { maintenance } = quickPolicies();
+const { comparisons: schedule } = maintenance;
+let commander: ReturnType<typeof createCommander>;
+let runs: ReturnType<typeof createSimulatedRuns>;
+
+beforeEach(async () => {
+  // All tests share one project.
+  await query('truncate exportd.interval_comparisons');
+  commander = createCommander(journal, quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' }));
+  runs = createSimulatedRuns(journal, recorder, commander);
+  await commander.create();
+});
+
+const query = async <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
+  (await database.pool.query<Row>(sql, values)).rows;
+
+/** Creates a Completed run of three rows, whose first comparison is due. */
+async function createCompletedRun(minutes = 3): Promise<string> {
+  const id = await runs.create(minutes);
+  await runs.publish(id, await runs.start(id), `file of ${id}`);
+  await elapse();
+  return id;
+}
+
+/** An hour passes for all comparisons. */
+const elapse = () =>
+  query(
+    `update exportd.interval_comparisons set compared_from = compared_from - interval '1 hour',
+       next_due_at = next_due_at - interval '1 hour'`,
+  );
+
+const dueRuns = async (): Promise<string[]> => {
+  const groups = await readDueGroups(database.pool, maintenance, [], 10);
+  const batches = await Promise.all(groups.map((group) => readDueBatch(database.pool, maintenance, group)));
+  return batches.flatMap((batch) => batch?.intervals.flat().map(({ run_id }) => run_id) ?? []);
+};
+
+async function comparisonOf(runId: string): Promise<IntervalComparison & { readonly at: string }> {
+  const found = await findComparison(database.pool, runId);
+  if (!found) throw new Error('The run has no comparisons.');
+  return found;
+}
+
+/** Compares the manifest of a run with a source that has this many rows. */
+async function compare(interval: IntervalComparison & { readonly at: string }, rows: number) {
+  const source = fingerprintOf(rows);
+  const comparison = compareFingerprints(fingerprintOf(3), source);
+  const done = { interval, source, comparison, at: interval.at };
+  if (isChanged(done)) return (await recordComparison(journal, schedule, done)).result;
+  await recordUnchanged(database.pool, schedule, [done]);
+  return 'unchanged';
+}
+
+const retries = () =>
+  query<{ id: string; status: string }>(
+    `select id, status from exportd.commands where batch_export_id = $1 and name = 'retry' order by position`,
+    commander.batchExportId,
+  );
+
+const logOf = async (runId: string) =>
+  (
+    await query<{ message: string }>(
+      `select message from exportd.log_lines where run_id = $1 and level = 'WARNING' order by id`,
+      runId,
+    )
+  ).map(({ message }) => message);
+
+describe('due comparisons', () => {
+  it('wait while the export is paused, and while another run of the interval is active', async () => {
+    const id = await createCompletedRun();
+    const interval = await comparisonOf(id);
+    expect(await dueRuns()).toEqual([id]);
+    await commander.command('pause');
+    expect(await dueRuns()).toEqual([]);
+    expect(await compare(interval, 4)).toBe('not recorded');
+    await commander.command('unpause');
+    expect(await dueRuns()).toEqual([id]);
+    await runs.retry(id);
+    expect(await dueRuns()).toEqual([]);
+    expect(await compare(interval, 4)).toBe('not recorded');
+  });
+
+  it('wait while the export is of persons, and are dropped with the export', async () => {
+    const id = await createCompletedRun();
+    const interval = await comparisonOf(id);
+    await commander.command('update', { changes: { model: 'persons' } });
+    expect(await dueRuns()).toEqual([]);
+    expect(await compare(interval, 4)).toBe('not recorded');
+    await commander.command('delete');
+    expect(await findComparison(database.pool, id)).toBeUndefined();
+    expect(await compare(interval, 4)).toBe('not recorded');
+  });
+
+  it('do not exist for persons', async () => {
+    await commander.command('update', { changes: { model: 'persons' } });
+    const id = await createCompletedRun();
+    expect(await findComparison(database.pool, id)).toBeUndefined();
+  });
+
+  it('belong to the newest manifest of an interval', async () => {
+    const first = await createCompletedRun();
+    const second = await runs.retry(first);
+    await runs.publish(second, await runs.start(second), 'second');
+    expect(await findComparison(database.pool, first)).toBeUndefined();
+    expect(await comparisonOf(second)).toMatchObject({ bucket_rows: 3, comparisons: 0, outcome: null });
+  });
+
+  it('do not exist when comparisons are disabled', async () => {
+    await createCompletedRun();
+    const disabled = quickPolicies({ EXPORTD_COMPARISON_FIRST: '0s' }).maintenance;
+    expect(await readDueGroups(database.pool, disabled, [], 10)).toEqual([]);
+  });
+
+  it('are read longest overdue first, without the delayed groups', async () => {
+    const id = await createCompletedRun();
+    const [group] = await readDueGroups(database.pool, maintenance, [], 10);
+    expect(group).toEqual({ team_id: 1, selection_hash: commander.batchExportId });
+    expect(await readDueGroups(database.pool, maintenance, group ? [group] : [], 10)).toEqual([]);
+    const other = createCommander(journal, quickPolicies());
+    await other.create();
+    const otherRuns = createSimulatedRuns(journal, recorder, other);
+    const longer = await otherRuns.create(3);
+    await otherRuns.publish(longer, await otherRuns.start(longer), 'longer');
+    await query(
+      `update exportd.interval_comparisons set next_due_at = next_due_at - interval '2 hours' where run_id = $1`,
+      longer,
+    );
+    expect(await dueRuns()).toEqual([longer, id]);
+  });
+
+  it('stay as they are when the read models are rebuilt', async () => {
+    await createCompletedRun();
+    const before = await query('select * from exportd.interval_comparisons');
+    await rebuild(database.pool);
+    expect(before).toHaveLength(1);
+    expect(await query('select * from exportd.interval_comparisons')).toEqual(before);
+  });
+});
+
+describe('a comparison', () => {
+  it('is recorded once', async () => {
+    const id = await createCompletedRun();
+    const interval = await comparisonOf(id);
+    expect(await compare(interval, 3)).toBe('unchanged');
+    expect(await compare(interval, 9)).toBe('not recorded');
+    expect(await dueRuns()).toEqual([]);
+    expect(await retries()).toEqual([]);
+  });
+
+  it('with late rows exports the interval again, even at the limit of backfills', async () => {
+    const id = await createCompletedRun();
+    const full = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1' });
+    const { command, step } = createCommander(journal, full, commander.batchExportId);
+    await runs.create(9);
+    expect((await command('retry', { run_id: id })).command.status).toBe('rejected');
+    expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
+    expect(await logOf(id)).toContainEqual(expect.stringContaining('2 late rows: source has 5 rows for'));
+    expect(await retries()).toMatchObject([{ status: 'rejected' }, { status: 'pending' }]);
+    await step();
+    expect(await retries()).toMatchObject([{ status: 'rejected' }, { status: 'applied' }]);
+  });
+
+  it('does not order a retry again that was held, until the source changes', async () => {
+    const id = await createCompletedRun();
+    expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
+    await commander.step();
+    const [held] = await query<{ id: string }>(
+      `select id from exportd.batch_export_runs where batch_export_id = $1 order by position desc limit 1`,
+      commander.batchExportId,
+    );
+    await hold(held?.id ?? '', id);
+    expect(await compare(await comparisonOf(id), 5)).toBe('changed');
+    expect(await compare(await comparisonOf(id), 5)).toBe('unchanged');
+    expect(await retries()).toHaveLength(1);
+    const lines = (await logOf(id)).filter((line) => line.includes('was held because of these rows'));
+    expect(lines).toHaveLength(1);
+    expect(await compare(await comparisonOf(id), 6)).toBe('exported again');
+  });
+
+  it('orders a retry again that failed for another reason', async () => {
+    const id = await createCompletedRun();
+    expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
+    await commander.step();
+    await query('select 1');
+    for (const run of await query<{ id: string }>(
+      `select id from exportd.batch_export_runs where batch_export_id = $1 and status = 'Starting'`,
+      commander.batchExportId,
+    ))
+      await endRun(journal, quickPolicies(), run.id, { status: 'Failed', latest_error: 'A reason.' });
+    expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
+  });
+});
+
+/** Holds a run: five rows of the source, but some of the manifest are not among them. */
+async function hold(runId: string, replacedRunId: string): Promise<void> {
+  await recorder.recordCount(runId, {
+    records_total_count: 5,
+    fingerprint: fingerprintOf(5),
+    settled: true,
+    split_keys: [],
+  });
+  await recorder.recordReplacement(runId, {
+    replaced: { run_id: replacedRunId, generation: 1 },
+    outcome: 'rows_missing',
+    missing_rows: 1,
+    bucket_rows: 3,
+    source_rows: 5,
+    source: null,
+    generation: null,
+  });
+  await endRun(journal, quickPolicies(), runId, { status: 'Failed', latest_error: 'Rows are missing.' });
+}

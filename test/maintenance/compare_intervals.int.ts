@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ComparisonGroup } from '../../src/decisions/due_comparisons.ts';
+import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
+import { quickPolicies } from '../decisions/commander.ts';
+import { createExportHarness, insertEvents, interval, type ExportHarness } from '../export/export_harness.ts';
+import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
+
+let harness: ExportHarness;
+let maintenance: MaintenanceHarness;
+beforeAll(async () => {
+  harness = await createExportHarness();
+  maintenance = createMaintenanceHarness(harness);
+});
+afterAll(() => harness.close());
+beforeEach(() => harness.database.pool.query('truncate events; truncate exportd.interval_comparisons'));
+
+const query = async <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
+  (await harness.database.pool.query<Row>(sql, values)).rows;
+
+/** Exports the interval, or another one, with a new export. */
+async function publishInterval(config: object = {}, of = interval) {
+  const batchExportId = randomUUID();
+  const { run_id } = await maintenance.publish(batchExportId, config, of);
+  await maintenance.createExport(batchExportId, 1);
+  return { batchExportId, run_id };
+}
+
+/** Moves the schedule of all comparisons, as if this time had passed. */
+const elapse = (time: string) =>
+  query(
+    `update exportd.interval_comparisons set compared_from = compared_from - $1::interval,
+       next_due_at = next_due_at - $1::interval, early_at = early_at - $1::interval,
+       last_compared_at = last_compared_at - $1::interval, retry_at = retry_at - $1::interval`,
+    time,
+  );
+
+/** Compares what is due of an export's group. */
+async function compare(batchExportId: string, policy: Record<string, string> = {}) {
+  const [group] = await query<ComparisonGroup>(
+    'select team_id, selection_hash from exportd.interval_comparisons where batch_export_id = $1',
+    batchExportId,
+  );
+  if (!group) throw new Error('The export has no comparisons.');
+  return maintenance.activities(policy).compareIntervals(group);
+}
+
+const insertLate = (rows = 1, event = 'late', at = interval.start) =>
+  query(
+    `insert into events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+     select 1, gen_random_uuid(), $1, 'person', $2, $2 from generate_series(1, $3)`,
+    event,
+    at,
+    rows,
+  );
+
+const deleteRows = (rows: number) =>
+  query('delete from events where ctid in (select ctid from events order by inserted_at limit $1)', rows);
+
+const retriesOf = (batchExportId: string) =>
+  query<{ id: string; body: object }>(
+    `select id, body from exportd.commands where batch_export_id = $1 and name = 'retry' order by position`,
+    batchExportId,
+  );
+
+const outcomesOf = (runId: string) =>
+  query<{ data: object }>(
+    `select data from exportd.journal_events where stream_id = $1 and event_type = 'IntervalCompared'
+     order by stream_version`,
+    runId,
+  );
+
+const logOf = async (runId: string): Promise<string[]> =>
+  (
+    await query<{ message: string }>(
+      `select message from exportd.log_lines where run_id = $1 and level = 'WARNING' order by id`,
+      runId,
+    )
+  ).map(({ message }) => message);
+
+describe('a comparison', () => {
+  it('records that an interval is equal, without an event', async () => {
+    await harness.insertEvents(10);
+    const { batchExportId, run_id } = await publishInterval();
+    expect(await compare(batchExportId)).toEqual({ compared: 0, differing: 0, has_more: false });
+    await elapse('1 hour');
+    expect(await compare(batchExportId)).toEqual({ compared: 1, differing: 0, has_more: false });
+    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await outcomesOf(run_id)).toEqual([]);
+    expect(
+      await query(
+        `select outcome, comparisons, source_rows from exportd.interval_comparisons where run_id = $1`,
+        run_id,
+      ),
+    ).toEqual([{ outcome: 'equal', comparisons: 1, source_rows: 10 }]);
+  });
+
+  it('exports the interval again when rows arrived late', async () => {
+    await harness.insertEvents(10);
+    const { batchExportId, run_id } = await publishInterval();
+    await insertLate();
+    await elapse('1 hour');
+    expect(await compare(batchExportId)).toEqual({ compared: 1, differing: 1, has_more: false });
+    const [retry] = await retriesOf(batchExportId);
+    expect(retry?.body).toEqual({ run_id, reason: 'late_rows' });
+    expect(maintenance.signalledCommands).toContainEqual({
+      batch_export_id: batchExportId,
+      name: 'retry',
+      id: retry?.id,
+    });
+    expect(await outcomesOf(run_id)).toEqual([
+      {
+        data: { outcome: 'rows_added', bucket_rows: 10, source_rows: 11, added_rows: 1, missing_rows: 0 },
+      },
+    ]);
+  });
+
+  it('finds late rows when as many rows were deleted', async () => {
+    await harness.insertEvents(10);
+    const { batchExportId, run_id } = await publishInterval();
+    await deleteRows(4);
+    await insertLate(4);
+    await elapse('1 hour');
+    expect(await compare(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
+    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await logOf(run_id)).toEqual([
+      expect.stringContaining('At least 3 late rows, and at least 3 rows were deleted from the source'),
+    ]);
+  });
+
+  it('leaves an interval alone when rows were deleted from the source, and logs it once', async () => {
+    await harness.insertEvents(10);
+    const { batchExportId, run_id } = await publishInterval();
+    await deleteRows(2);
+    for (const time of ['1 hour', '1 day', '7 days']) {
+      await elapse(time);
+      expect(await compare(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    }
+    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await logOf(run_id)).toHaveLength(1);
+    expect(await outcomesOf(run_id)).toMatchObject([{ data: { outcome: 'rows_missing', missing_rows: 2 } }]);
+  });
+
+  it('compares only the rows that the export selects', async () => {
+    await harness.insertEvents(10);
+    const { batchExportId } = await publishInterval({ exclude_events: ['late'] });
+    await insertLate();
+    await elapse('1 hour');
+    expect(await compare(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+  });
+
+  it('ends when the source has no rows left, with one warning per export and day', async () => {
+    await harness.insertEvents(10);
+    const next = { start: interval.end, end: '2026-01-01T12:00:00.000Z' };
+    await insertEvents(harness.database.pool, 5, next.start);
+    const { batchExportId, run_id } = await publishInterval();
+    const { run_id: second } = await maintenance.publish(batchExportId, {}, next);
+    await query('truncate events');
+    await elapse('1 hour');
+    expect(await compare(batchExportId)).toMatchObject({ compared: 2, differing: 0 });
+    expect([...(await logOf(run_id)), ...(await logOf(second))]).toEqual([
+      expect.stringContaining('The source has no rows left for'),
+    ]);
+    expect(await outcomesOf(second)).toMatchObject([{ data: { outcome: 'source_expired' } }]);
+    await elapse('10 years');
+    expect(await compare(batchExportId)).toMatchObject({ compared: 0 });
+  });
+});
+
+describe('the comparisons of an interval', () => {
+  it('follow after an hour, a day and a week, then at twice the time each', async () => {
+    await harness.insertEvents(3);
+    const { batchExportId } = await publishInterval();
+    const done: boolean[] = [];
+    for (const time of [
+      '59 minutes',
+      '1 minute',
+      '22 hours',
+      '1 hour',
+      '5 days',
+      '1 day',
+      '6 days',
+      '1 day',
+    ]) {
+      await elapse(time);
+      done.push((await compare(batchExportId)).compared === 1);
+    }
+    expect(done).toEqual([false, true, false, true, false, true, false, true]);
+  });
+
+  it('are done with those of its neighbours, of all exports of the same rows, with one statement', async () => {
+    const next = { start: interval.end, end: '2026-01-01T12:00:00.000Z' };
+    await harness.insertEvents(5);
+    await insertEvents(harness.database.pool, 4, next.start);
+    const { batchExportId, run_id } = await publishInterval();
+    const { run_id: neighbour } = await maintenance.publish(batchExportId, {}, next);
+    await publishInterval();
+    await elapse('1 hour');
+    maintenance.comparisons.statements = 0;
+    expect(await compare(batchExportId)).toMatchObject({ compared: 3, differing: 0 });
+    expect(maintenance.comparisons.statements).toBe(1);
+    await elapse('20 hours');
+    await query(
+      `update exportd.interval_comparisons set next_due_at = next_due_at + interval '2 hours' where run_id = $1`,
+      neighbour,
+    );
+    await insertLate(1, 'late', next.start);
+    await query(
+      `update exportd.interval_comparisons set next_due_at = next_due_at - interval '3 hours',
+         early_at = early_at - interval '3 hours'`,
+    );
+    // The neighbour is not due, and compared early. Its next comparison is the one after.
+    expect(await compare(batchExportId)).toMatchObject({ compared: 3, differing: 1 });
+    expect(await outcomesOf(run_id)).toEqual([]);
+    expect(await outcomesOf(neighbour)).toMatchObject([{ data: { outcome: 'rows_added', bucket_rows: 4 } }]);
+    expect(
+      await query(
+        `select comparisons from exportd.interval_comparisons where next_due_at > clock_timestamp() + interval '3 days'`,
+      ),
+    ).toHaveLength(3);
+  });
+
+  it('stop for the rest of the round when the budget is used up', async () => {
+    await harness.insertEvents(100);
+    const { batchExportId } = await publishInterval();
+    await elapse('1 hour');
+    const slow = { EXPORTD_COMPARISON_ROWS_PER_SECOND: '1' };
+    expect(await compare(batchExportId, slow)).toMatchObject({ compared: 1, has_more: false });
+    await elapse('1 day');
+    const due = async () =>
+      (await readDueMaintenance(harness.database.pool, quickPolicies().maintenance, [])).tasks.filter(
+        ({ kind }) => kind === 'compareIntervals',
+      );
+    expect(await due()).toEqual([]);
+    await query('update exportd.comparison_budget set free_at = clock_timestamp()');
+    expect(await due()).toHaveLength(1);
+  });
+
+  it('are delayed alone when their statement fails', async () => {
+    await harness.insertEvents(3);
+    const broken = await publishInterval();
+    const working = await publishInterval({ exclude_events: ['late'] });
+    await elapse('1 hour');
+    maintenance.comparisons.fail = ({ selection }) => selection.exclude_events.length === 0;
+    expect(await compare(broken.batchExportId)).toMatchObject({ compared: 0, has_more: false });
+    expect(await compare(working.batchExportId)).toMatchObject({ compared: 1 });
+    const delayed = () =>
+      query(
+        `select failures from exportd.interval_comparisons
+         where batch_export_id = $1 and retry_at > clock_timestamp() and comparisons = 0`,
+        broken.batchExportId,
+      );
+    expect(await delayed()).toEqual([{ failures: 1 }]);
+    await elapse('1 minute');
+    await compare(broken.batchExportId);
+    expect(await delayed()).toEqual([{ failures: 2 }]);
+    maintenance.comparisons.fail = () => false;
+    await elapse('2 minutes');
+    expect(await compare(broken.batchExportId)).toMatchObject({ compared: 1 });
+  });
+});

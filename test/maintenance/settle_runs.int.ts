@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
+import { batchExportDecider, type BatchExportEvent, type Model } from '../../src/domain/batch_export.ts';
+import { checkRunBarrier } from '../../src/export/check_barrier.ts';
+import { countRows } from '../../src/export/count_rows.ts';
+import { rebuild } from '../../src/projections/rebuild.ts';
+import { quickPolicies } from '../decisions/commander.ts';
+import { createExportHarness, interval, type ExportHarness } from '../export/export_harness.ts';
+import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
+
+let harness: ExportHarness;
+let maintenance: MaintenanceHarness;
+/** Sessions of a test's writers, which end with the test. */
+let writers: pg.Client[] = [];
+
+beforeAll(async () => {
+  harness = await createExportHarness();
+  maintenance = createMaintenanceHarness(harness);
+});
+afterAll(() => harness.close());
+beforeEach(async () => {
+  await harness.database.pool.query('truncate events, persons, person_distinct_ids, exportd.unsettled_runs');
+  await harness.insertEvents(10);
+});
+afterEach(async () => {
+  await Promise.all(writers.map((writer) => writer.end()));
+  writers = [];
+});
+
+const query = async <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
+  (await harness.database.pool.query<Row>(sql, values)).rows;
+
+const lateEvent = `insert into events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+  values (1, gen_random_uuid(), 'late', 'person', '${interval.start}', '${interval.start}')`;
+
+/** A transaction that has inserted a row into the interval. */
+async function openTransaction(applicationName = 'writer'): Promise<pg.Client> {
+  const writer = new pg.Client({
+    connectionString: harness.database.url,
+    application_name: applicationName,
+  });
+  await writer.connect();
+  writers.push(writer);
+  await writer.query('begin');
+  await writer.query(lateEvent);
+  return writer;
+}
+
+/** Exports and publishes the interval as the workflow does when the wait for open transactions times out at once. */
+async function publish(batchExportId: string, model: Model = 'events') {
+  const run = await harness.createRun({ batchExportId, model });
+  const { signal } = new AbortController();
+  const { run_id } = run;
+  const check = await checkRunBarrier(harness, { run_id, state: { phase: 'settling' } }, signal);
+  const { state: barrier, blocked_by } = check;
+  if (barrier.phase === 'settling') throw new Error('The interval is over.');
+  if (barrier.phase !== 'open')
+    await countRows(harness, { run_id, settled: false, blocked_by, barrier }, signal);
+  const activities = harness.attempt();
+  await activities.exportInterval(run);
+  await activities.publishManifest(run);
+  return { run_id, phase: barrier.phase };
+}
+
+/** An export whose only run was published while transactions were open. */
+async function publishUnsettled(model: Model = 'events') {
+  const batchExportId = randomUUID();
+  await maintenance.createExport(batchExportId, 1, model);
+  const { run_id, phase } = await publish(batchExportId, model);
+  if (phase === 'open') throw new Error('No transaction is open.');
+  return { batchExportId, run_id };
+}
+
+/** Appends an event of the export. */
+const change = (batchExportId: string, event: BatchExportEvent) =>
+  harness.journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(batchExportDecider, batchExportId);
+    await stream.append(event.type, [event]);
+  });
+
+const checkBarriers = () => maintenance.activities().checkBarriers();
+const settle = (batchExportId: string) =>
+  maintenance.activities().settleRuns({ batch_export_id: batchExportId });
+
+/** The kinds of maintenance that are due because of unsettled runs. */
+const dueKinds = async (): Promise<string[]> => {
+  const { tasks } = await readDueMaintenance(harness.database.pool, quickPolicies().maintenance, []);
+  return tasks.map(({ kind }) => kind).filter((kind) => ['checkBarriers', 'settleRuns'].includes(kind));
+};
+
+const retriesOf = (batchExportId: string) =>
+  query<{ body: object }>(
+    `select body from exportd.commands where batch_export_id = $1 and name = 'retry' order by position`,
+    batchExportId,
+  );
+
+const eventsOf = async (runId: string): Promise<unknown[]> =>
+  (
+    await query<{ event_type: string; phase: string | null; outcome: string | null }>(
+      `select event_type, data -> 'barrier' ->> 'phase' as phase, data ->> 'outcome' as outcome
+       from exportd.journal_events where stream_id = $1 and event_type in ('RunCounted', 'RunBarrierAdvanced', 'RunSettled')
+       order by stream_version`,
+      runId,
+    )
+  ).map(({ event_type, phase, outcome }) => [event_type, phase ?? outcome]);
+
+const logOf = async (runId: string): Promise<string> =>
+  (
+    await query<{ message: string }>(
+      'select message from exportd.log_lines where run_id = $1 order by id',
+      runId,
+    )
+  )
+    .map(({ message }) => message)
+    .join('\n');
+
+const unsettledRuns = () => query<{ run_id: string }>('select run_id from exportd.unsettled_runs');
+
+describe('a run that was exported while a transaction was open', () => {
+  it('is exported again when the transaction has committed rows', async () => {
+    const writer = await openTransaction('etl');
+    const { batchExportId, run_id } = await publishUnsettled();
+    expect(await logOf(run_id)).toMatch(/Stopped waiting for open transactions .*application etl/);
+    expect(await dueKinds()).toEqual(['checkBarriers']);
+    expect(await checkBarriers()).toEqual({ checked: 1, opened: 0, has_more: false });
+    expect(await settle(batchExportId)).toEqual({ settled: 0, has_more: false });
+    await writer.query('commit');
+    expect(await checkBarriers()).toEqual({ checked: 1, opened: 1, has_more: false });
+    expect(await dueKinds()).toEqual(['settleRuns']);
+    expect(await settle(batchExportId)).toEqual({ settled: 1, has_more: false });
+    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
+    expect(maintenance.signalledCommands).toContainEqual(
+      expect.objectContaining({ batch_export_id: batchExportId, name: 'retry' }),
+    );
+    expect(await eventsOf(run_id)).toEqual([
+      ['RunCounted', 'transactions'],
+      ['RunBarrierAdvanced', 'open'],
+      ['RunSettled', 'exported_again'],
+    ]);
+    expect(await logOf(run_id)).toMatch(/have ended\. Exporting the interval again\./);
+    expect(await dueKinds()).toEqual([]);
+    expect(await settle(batchExportId)).toEqual({ settled: 0, has_more: false });
+    // Whatever the run of the retry finds, it ends the watch for the former run.
+    await publish(batchExportId);
+    expect(await unsettledRuns()).toEqual([]);
+  });
+
+  it('is not exported again when the transaction has added nothing', async () => {
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled();
+    await writer.query('rollback');
+    await checkBarriers();
+    expect(await settle(batchExportId)).toEqual({ settled: 1, has_more: false });
+    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
+    expect(await unsettledRuns()).toEqual([]);
+  });
+
+  it('is not exported again when the transaction committed before the rows were read', async () => {
+    const writer = await openTransaction();
+    const batchExportId = randomUUID();
+    await maintenance.createExport(batchExportId, 1);
+    const run = await harness.createRun({ batchExportId });
+    const { run_id } = run;
+    const { signal } = new AbortController();
+    const { state, blocked_by } = await checkRunBarrier(
+      harness,
+      { run_id, state: { phase: 'settling' } },
+      signal,
+    );
+    if (state.phase !== 'transactions') throw new Error('No transaction is open.');
+    await writer.query('commit');
+    await countRows(harness, { run_id, settled: false, blocked_by, barrier: state }, signal);
+    await harness.attempt().exportInterval(run);
+    await harness.attempt().publishManifest(run);
+    await checkBarriers();
+    await settle(batchExportId);
+    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
+  });
+
+  it('waits for a transaction that was prepared after the wait timed out, and not for later ones', async () => {
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled();
+    await writer.query(`prepare transaction 'after the timeout'`);
+    expect(await checkBarriers()).toMatchObject({ opened: 0 });
+    const later = await openTransaction();
+    await later.query(`prepare transaction 'later'`);
+    expect(await checkBarriers()).toMatchObject({ opened: 0 });
+    await writer.query(`commit prepared 'after the timeout'`);
+    expect(await checkBarriers()).toMatchObject({ opened: 1 });
+    await later.query(`rollback prepared 'later'`);
+    await settle(batchExportId);
+    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await eventsOf(run_id)).toEqual([
+      ['RunCounted', 'transactions'],
+      ['RunBarrierAdvanced', 'prepared'],
+      ['RunBarrierAdvanced', 'open'],
+      ['RunSettled', 'exported_again'],
+    ]);
+  });
+
+  it('is watched while its export is paused, and followed up after that', async () => {
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled();
+    await change(batchExportId, { type: 'BatchExportPaused', data: { last_paused_at: null } });
+    await writer.query('commit');
+    expect(await checkBarriers()).toMatchObject({ opened: 1 });
+    expect(await dueKinds()).toEqual([]);
+    expect(await settle(batchExportId)).toEqual({ settled: 0, has_more: false });
+    await change(batchExportId, { type: 'BatchExportUnpaused', data: {} });
+    expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
+    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'exported_again']);
+  });
+
+  it('is no longer watched when a newer run of the interval settles', async () => {
+    const writer = await openTransaction();
+    const { batchExportId } = await publishUnsettled();
+    const other = await publishUnsettled();
+    await writer.query('commit');
+    await publish(batchExportId);
+    expect(await unsettledRuns()).toEqual([{ run_id: other.run_id }]);
+    expect(await checkBarriers()).toMatchObject({ checked: 1 });
+    await change(other.batchExportId, { type: 'BatchExportDeleted', data: {} });
+    expect(await unsettledRuns()).toEqual([]);
+  });
+
+  it('is left to an active run of the interval', async () => {
+    const writer = await openTransaction();
+    const { batchExportId } = await publishUnsettled();
+    await writer.query('commit');
+    await checkBarriers();
+    const { run_id } = await harness.createRun({ batchExportId });
+    expect(await settle(batchExportId)).toEqual({ settled: 0, has_more: false });
+    expect(await retriesOf(batchExportId)).toEqual([]);
+    await maintenance.fail(run_id);
+    expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
+  });
+
+  it('exports persons again once, whatever the transaction did', async () => {
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled('persons');
+    await writer.query('rollback');
+    await checkBarriers();
+    await settle(batchExportId);
+    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
+    // Another transaction blocks the run of the retry, and so on indefinitely.
+    await openTransaction();
+    const repeated = await publish(batchExportId, 'persons');
+    expect(repeated.phase).toBe('transactions');
+    await writers.at(-1)?.query('commit');
+    await checkBarriers();
+    expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
+    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await eventsOf(repeated.run_id)).toContainEqual(['RunSettled', 'not_exported_again']);
+    expect(await unsettledRuns()).toEqual([]);
+  });
+
+  it('is watched again after the read models are rebuilt', async () => {
+    const writer = await openTransaction();
+    const { run_id } = await publishUnsettled();
+    await rebuild(harness.database.pool);
+    expect(await unsettledRuns()).toContainEqual({ run_id });
+    await writer.query('rollback');
+    await checkBarriers();
+    expect(await eventsOf(run_id)).toContainEqual(['RunBarrierAdvanced', 'open']);
+  });
+});
