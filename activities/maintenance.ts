@@ -1,9 +1,12 @@
 import type { Settings } from '../src/config/settings.ts';
+import type { ComparisonGroup } from '../src/decisions/due_comparisons.ts';
 import { readDueMaintenance, type DueMaintenance } from '../src/decisions/due_maintenance.ts';
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
+import { checkBarriers, type BarriersOutcome } from '../src/maintenance/check_barriers.ts';
 import { cleanUpExport, type CleanUpOutcome } from '../src/maintenance/clean_up_export.ts';
+import { compareIntervals, type ComparisonsOutcome } from '../src/maintenance/compare_intervals.ts';
 import type { MaintenanceDependencies } from '../src/maintenance/maintenance_dependencies.ts';
-import { recheckRuns, type RecheckOutcome } from '../src/maintenance/recheck_runs.ts';
+import { settleRuns, type SettlingResult } from '../src/maintenance/settle_runs.ts';
 import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
 
 /** Names an export. Everything else is read from the journal. */
@@ -31,9 +34,17 @@ export function createMaintenanceActivities(dependencies: MaintenanceActivityDep
       cleanUpExport: async ({ batch_export_id }: ExportInput): Promise<CleanUpOutcome> =>
         withHeartbeat((signal) => cleanUpExport(dependencies, batch_export_id, signal)),
 
-      /** Counts the intervals of an export again that are due for a re-check. */
-      recheckRuns: async ({ batch_export_id }: ExportInput): Promise<RecheckOutcome> =>
-        withHeartbeat((signal) => recheckRuns(dependencies, batch_export_id, signal)),
+      /** Compares the due intervals of a project and selection with the source. */
+      compareIntervals: async (group: ComparisonGroup): Promise<ComparisonsOutcome> =>
+        withHeartbeat((signal) => compareIntervals(dependencies, group, signal)),
+
+      /** Checks which transactions still block the barriers of unsettled runs. */
+      checkBarriers: async (): Promise<BarriersOutcome> =>
+        withHeartbeat((signal) => checkBarriers(dependencies, signal)),
+
+      /** Compares the unsettled intervals of an export whose transactions have ended, and has them exported again. */
+      settleRuns: async ({ batch_export_id }: ExportInput): Promise<SettlingResult> =>
+        withHeartbeat((signal) => settleRuns(dependencies, batch_export_id, signal)),
     },
     logger,
   );

@@ -102,9 +102,19 @@ export const maintenanceOptions: Readonly<
     // It starts nothing more after 45 s, and no request takes longer than 100 s.
     startToCloseTimeout: '2m',
   }),
-  recheckRuns: (round) => ({
+  compareIntervals: (round) => ({
     ...singleAttempt(round),
-    // It starts its last count within 45 s, and PostgreSQL limits that statement.
+    // It starts its last statement within 45 s, PostgreSQL limits that statement, and files may have to be read.
+    startToCloseTimeout: round.statement_timeout_ms + 600_000,
+  }),
+  checkBarriers: (round) => ({
+    ...singleAttempt(round),
+    // Short statements; then it may record the barriers of many runs.
+    startToCloseTimeout: '10m',
+  }),
+  settleRuns: (round) => ({
+    ...singleAttempt(round),
+    // As for comparisons.
     startToCloseTimeout: round.statement_timeout_ms + 60_000,
   }),
 };

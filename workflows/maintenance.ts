@@ -18,7 +18,7 @@ import { reasonOf, createTaskRunner } from './maintenance_tasks.ts';
 const planner = proxyLocalActivities<MaintenancePlanner>(journalOptions);
 
 /**
- * Deletes obsolete objects and recounts exported intervals, for all exports of a deployment. Each round reads the due
+ * Deletes obsolete objects and compares exported intervals with the source, for all exports of a deployment. Each round reads the due
  * tasks from the journal and runs them, a few exports at a time. The workflow remembers only failed tasks, to back off
  * from buckets that cannot be reached. Runs until it is terminated.
  * @throws ApplicationFailure `InvalidInput`

@@ -4,10 +4,12 @@ import type { DelayedTask } from '../src/contract/workflow_inputs.ts';
 export interface MaintenanceSummary {
   /** Objects deleted from buckets. */
   deleted: number;
-  /** Intervals counted again in the source. */
-  counted: number;
-  /** Those of them whose count has changed. */
+  /** Intervals compared with the source. */
+  compared: number;
+  /** Those of them that are exported again. */
   differing: number;
+  /** Unsettled intervals whose transactions have ended, and that were followed up. */
+  settled: number;
 }
 
 /** How many delayed tasks are listed. */
@@ -15,14 +17,15 @@ const maxListedTasks = 5;
 
 /** Formats the state of the maintenance for the Temporal UI: a status line, then a line for each failing task. */
 export function maintenanceDetails(
-  { deleted, counted, differing }: MaintenanceSummary,
+  { deleted, compared, differing, settled }: MaintenanceSummary,
   running: number,
   delayed: readonly DelayedTask[],
 ): string {
   const parts = [
     deleted > 0 ? `deleted ${count(deleted, 'object')}` : '',
-    counted > 0 ? `recounted ${count(counted, 'interval')}, ${differing} with late rows` : '',
-    running > 0 ? `${count(running, 'export')} in progress` : '',
+    compared > 0 ? `compared ${count(compared, 'interval')}, ${differing} exported again` : '',
+    settled > 0 ? `settled ${count(settled, 'interval')}` : '',
+    running > 0 ? `${count(running, 'task')} in progress` : '',
     delayed.length > 0 ? `${count(delayed.length, 'task')} delayed after failures` : '',
   ].filter((part) => part !== '');
   const failing = delayed

@@ -6,13 +6,13 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { MaintenanceActivities, MaintenanceRound } from '../activities/maintenance.ts';
-import type { MaintenanceTask } from '../src/decisions/due_maintenance.ts';
+import type { MaintenanceKind, MaintenanceTask } from '../src/decisions/due_maintenance.ts';
 import { maintenanceOptions } from './activity_options.ts';
 import { maxConcurrentMaintenanceTasks } from './limits.ts';
 import type { TaskBackoff } from './backoff.ts';
 import type { MaintenanceSummary } from './maintenance_details.ts';
 
-/** Runs maintenance tasks, a few at a time. Each task is for one export. */
+/** Runs maintenance tasks, a few at a time. Each task is for one export, or for intervals that are compared together. */
 export interface TaskRunner {
   /** Runs the tasks of a round. They replace the waiting tasks of the previous round. */
   start(round: MaintenanceRound): void;
@@ -28,7 +28,12 @@ export interface TaskRunner {
   drain(): Promise<void>;
 }
 
-const emptySummary = (): MaintenanceSummary => ({ deleted: 0, counted: 0, differing: 0 });
+const emptySummary = (): MaintenanceSummary => ({
+  deleted: 0,
+  compared: 0,
+  differing: 0,
+  settled: 0,
+});
 
 /** Creates a runner on a task queue. A failed task is delayed and does not affect other exports. */
 export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
@@ -54,10 +59,17 @@ export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskR
   const runTask = async (task: MaintenanceTask, round: MaintenanceRound): Promise<void> => {
     const name = nameOf(task);
     try {
-      const { deleted = 0, counted = 0, differing = 0, has_more } = await doTask(taskQueue, round, task);
+      const {
+        deleted = 0,
+        compared = 0,
+        differing = 0,
+        settled = 0,
+        has_more,
+      } = await doTask(taskQueue, round, task);
       summary.deleted += deleted;
-      summary.counted += counted;
+      summary.compared += compared;
       summary.differing += differing;
+      summary.settled += settled;
       backoff.recordSuccess(name);
       if (has_more) waiting.push(task);
     } catch (error) {
@@ -96,20 +108,26 @@ export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskR
 
 type Outcome = Partial<MaintenanceSummary> & { readonly has_more: boolean };
 
-function doTask(
-  taskQueue: string,
-  round: MaintenanceRound,
-  { kind, batch_export_id }: MaintenanceTask,
-): Promise<Outcome> {
+function doTask(taskQueue: string, round: MaintenanceRound, task: MaintenanceTask): Promise<Outcome> {
   const activities = proxyActivities<MaintenanceActivities>({
-    ...maintenanceOptions[kind](round),
+    ...maintenanceOptions[task.kind](round),
     taskQueue,
-    summary: `batch export ${batch_export_id}`,
+    summary: summaries[task.kind](task.input),
   });
-  return activities[kind]({ batch_export_id });
+  // The kind determines the type of the input, which the compiler cannot follow through the proxy.
+  const activity = activities[task.kind] as (input: MaintenanceTask['input']) => Promise<Outcome>;
+  return activity(task.input);
 }
 
-const nameOf = ({ kind, batch_export_id }: MaintenanceTask): string => `${kind}/${batch_export_id}`;
+/** What the Temporal UI shows for the activity of each kind. */
+const summaries: Readonly<Record<MaintenanceKind, (input: MaintenanceTask['input']) => string>> = {
+  cleanUpExport: (input) => ('batch_export_id' in input ? `batch export ${input.batch_export_id}` : ''),
+  compareIntervals: (input) => ('team_id' in input ? `project ${input.team_id}` : ''),
+  checkBarriers: () => 'open transactions of the source',
+  settleRuns: (input) => ('batch_export_id' in input ? `batch export ${input.batch_export_id}` : ''),
+};
+
+const nameOf = ({ kind, input }: MaintenanceTask): string => [kind, ...Object.values(input)].join('/');
 
 /** Returns the message of the innermost cause, which is the one for people. */
 export const reasonOf = (error: Error): string =>

@@ -3,10 +3,11 @@ import type { StoredEvent } from '../journal/stored_event.ts';
 import { backfillsProjection } from './backfills/index.ts';
 import { batchExportsProjection } from './batch_exports/index.ts';
 import { destinationObjectsProjection } from './destination_objects/index.ts';
+import { intervalsProjection } from './intervals/index.ts';
 import type { FoldedState } from '../journal/projector.ts';
 import type { Projection } from './projection.ts';
-import { rechecksProjection } from './rechecks/index.ts';
 import { runsProjection } from './runs/index.ts';
+import { unsettledRunsProjection } from './unsettled_runs/index.ts';
 import { streamStatesProjection } from './stream_states/index.ts';
 
 /** All read models. A new one is a folder and a line here. Each may read those above it. */
@@ -16,7 +17,8 @@ export const projections: readonly Projection[] = [
   runsProjection,
   backfillsProjection,
   destinationObjectsProjection,
-  rechecksProjection,
+  unsettledRunsProjection,
+  intervalsProjection,
 ];
 
 /** Advisory lock: appends acquire it shared, a rebuild of the projections exclusively. */

@@ -70,6 +70,8 @@ export const fakeMaintenanceActivities = (behaviour: Behaviour, logger: Logger):
         has_more: await behaviour.cleanUp(batch_export_id),
       }),
       compareIntervals: () => Promise.resolve({ compared: 1, differing: 0, has_more: false }),
+      checkBarriers: () => Promise.resolve({ checked: 0, opened: 0, has_more: false as const }),
+      settleRuns: () => Promise.resolve({ settled: 0, has_more: false }),
     },
     logger,
   );

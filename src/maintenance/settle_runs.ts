@@ -1,0 +1,94 @@
+import { findComparison } from '../decisions/due_comparisons.ts';
+import {
+  readOpenedRuns,
+  recordSettled,
+  type OpenedRun,
+  type SettlingDecision,
+} from '../decisions/unsettled_runs.ts';
+import { compareInterval } from './compare_intervals.ts';
+import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+
+/** The result of a call, which is stored in the workflow's history. */
+export interface SettlingResult {
+  /** Intervals that were decided. */
+  readonly settled: number;
+  readonly has_more: boolean;
+}
+
+/** Intervals in one call. */
+const batchSize = 100;
+/** After this time a call starts no further interval, so that other exports get their turn. */
+const turnMs = 45_000;
+
+/**
+ * Follows up the export's runs whose transactions have ended since. Events are compared with the source, and exported
+ * again if they differ. Persons cannot be compared, and are exported again once.
+ */
+export async function settleRuns(
+  dependencies: MaintenanceDependencies,
+  batchExportId: string,
+  signal: AbortSignal,
+): Promise<SettlingResult> {
+  const { journal, schedules, logger } = dependencies;
+  const opened = await readOpenedRuns(journal.pool, batchExportId, batchSize);
+  const turnEnd = performance.now() + turnMs;
+  let done = 0;
+  let settled = 0;
+  for (const run of opened) {
+    if (performance.now() > turnEnd) break;
+    done += 1;
+    const decision =
+      run.model === 'persons' ? personsDecision(run) : await compareEvents(dependencies, run, signal);
+    if (!decision) continue;
+    const { is_recorded, command_id } = await recordSettled(journal, run, decision);
+    if (is_recorded) settled += 1;
+    if (command_id === null) continue;
+    await schedules
+      .signal({ batch_export_id: batchExportId, name: 'retry', id: command_id })
+      .catch((error: unknown) => {
+        // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
+        logger.warn(
+          { err: error, batch_export_id: batchExportId },
+          'A schedule could not be signalled to export an interval again. The reconciler will signal it.',
+        );
+      });
+  }
+  return { settled, has_more: settled > 0 && (done < opened.length || opened.length === batchSize) };
+}
+
+const exportAgain: SettlingDecision = { outcome: 'exported_again', requests_retry: true };
+const withoutRetry = (outcome: SettlingDecision['outcome']): SettlingDecision => ({
+  outcome,
+  requests_retry: false,
+});
+
+/** A repetition cannot end while other transactions are always open, so there is only one. */
+const personsDecision = ({ is_repeated }: OpenedRun): SettlingDecision =>
+  is_repeated ? withoutRetry('not_exported_again') : exportAgain;
+
+/** Compares an interval of events. Undefined if it cannot be compared now. */
+async function compareEvents(
+  dependencies: MaintenanceDependencies,
+  { run_id }: OpenedRun,
+  signal: AbortSignal,
+): Promise<SettlingDecision | undefined> {
+  const result = await compareInterval(dependencies, run_id, signal);
+  if (result === 'not recorded') return undefined;
+  if (result === 'exported again') return withoutRetry('exported_again');
+  const comparison = await findComparison(dependencies.journal.pool, run_id);
+  switch (comparison?.outcome) {
+    case 'equal':
+      return withoutRetry('same_rows');
+    case 'source_expired':
+      return withoutRetry('source_expired');
+    case 'rows_missing':
+      // Late rows may be hidden by more deleted ones. The run compares keys and is held if any is missing.
+      return result === 'changed' ? exportAgain : withoutRetry('not_exported_again');
+    case 'rows_added':
+    case 'both':
+      return withoutRetry('not_exported_again');
+    case null:
+    case undefined:
+      return exportAgain;
+  }
+}
