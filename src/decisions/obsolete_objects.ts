@@ -10,6 +10,7 @@ export interface ObsoleteObject extends Pick<
 > {
   /** Its key in the read model. */
   readonly position: number;
+  readonly ordinal: number;
   /** The run that it belongs to. */
   readonly run_id: string;
   readonly object_type: 'upload' | 'file' | 'manifest';
@@ -78,7 +79,7 @@ export async function readObsoleteObjects(
        from exportd.destination_objects object where object.batch_export_id = $3 and ${isObsolete}
      )
      select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
-       object.data_interval_end, object.position, object.run_id, object.object_type, object.key, object.upload_id, object.upload_token,
+       object.data_interval_end, object.position, object.ordinal, object.run_id, object.object_type, object.key, object.upload_id, object.upload_token,
        object.publish_claimed, export.config_version as newest_config_version,
        ${millisecondsSince('object.failing_since')} as failing_for_ms,
        ${millisecondsSince('failure.failing_since')} as location_failing_for_ms,
@@ -87,10 +88,13 @@ export async function readObsoleteObjects(
      left join exportd.batch_exports export on export.id = object.batch_export_id
      left join exportd.location_failures failure on failure.batch_export_id = object.batch_export_id
        and failure.config_version = object.config_version
-     left join exportd.destination_objects current on current.object_type = 'manifest' and current.obsolete_at is null
-       and current.batch_export_id = object.batch_export_id
-       and current.data_interval_start = object.data_interval_start
-       and current.data_interval_end = object.data_interval_end
+     left join lateral (
+       select * from exportd.destination_objects manifest
+       where manifest.object_type = 'manifest' and manifest.obsolete_at is null
+         and manifest.batch_export_id = object.batch_export_id
+         and manifest.data_interval_start = object.data_interval_start
+         and manifest.data_interval_end = object.data_interval_end
+       order by manifest.generation desc limit 1) current on true
      where object.rank <= $4 order by ${deletionOrder}`,
     [...retentionPeriods(policy), batchExportId, maxPerConfig],
   );
@@ -98,7 +102,7 @@ export async function readObsoleteObjects(
 }
 
 const deletionOrder = `object.failing_since is not null, object.data_interval_start, object.data_interval_end,
-  object.object_type = 'manifest' desc, object.position`;
+  object.object_type = 'manifest' desc, object.position, object.ordinal`;
 
 const millisecondsSince = (moment: string): string =>
   `(extract(epoch from clock_timestamp() - ${moment}) * 1000)::bigint`;
@@ -110,7 +114,7 @@ export async function recordDeletions(journal: Journal, deletions: readonly Dele
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, runId);
       for (const { object, deleted, reason } of ofRun)
-        await stream.append(`deleted:${object.position}`, [
+        await stream.append(`deleted:${object.position}/${object.ordinal}`, [
           {
             type: 'RunObjectDeleted',
             data: { key: object.key, upload_id: object.upload_id, deleted, reason },
@@ -130,9 +134,10 @@ export async function recordFailedDeletions(
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, run_id);
       // A location may fail, recover and fail again at the same object, so each failure needs a different cause.
-      await stream.append(`deletion failed:${object.position}/${transaction.now.toISOString()}`, [
-        { type: 'RunObjectDeletionFailed', data: { key, upload_id, location_wide: locationWide, reason } },
-      ]);
+      await stream.append(
+        `deletion failed:${object.position}/${object.ordinal}/${transaction.now.toISOString()}`,
+        [{ type: 'RunObjectDeletionFailed', data: { key, upload_id, location_wide: locationWide, reason } }],
+      );
     });
   }
 }

@@ -18,14 +18,15 @@ import {
   type RunEvent,
   type RunState,
 } from '../domain/run.ts';
-import type { AdoptedManifest } from '../domain/earlier_generations.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import type { ReplacementCheck } from '../domain/replacement.ts';
+import type { Manifest } from '../destination/manifest.ts';
 import { readState, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
 import { startComparisons } from './due_comparisons.ts';
 import { resolveIncidents } from './notifications.ts';
+import { readAdoptedManifest } from './adopted_manifest.ts';
 import { hasPublished, readEarlierGenerations } from './earlier_generations.ts';
 import { findReplacedRun } from './replaced_run.ts';
 
@@ -121,11 +122,7 @@ export interface RunRecorder {
    * Records that another manifest than the journal knows is the current one. The run keeps its files, continues with a
    * generation above the manifest's and can be cancelled again.
    */
-  adoptManifest(
-    runId: string,
-    generation: number,
-    found: Omit<AdoptedManifest, 'raised_to'>,
-  ): Promise<ExistingRun>;
+  adoptManifest(runId: string, generation: number, manifest: Manifest): Promise<ExistingRun>;
   /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
   complete(runId: string, generation: number, manifestKey: string, expiresAt?: string | null): Promise<void>;
   /** Writes a line to the export's log. */
@@ -310,15 +307,18 @@ export function createRunRecorder(journal: Journal): RunRecorder {
       );
     },
     hasPublished: (run, otherRunId) => hasPublished(journal.pool, run.spec, otherRunId),
-    adoptManifest: (runId, generation, found) =>
-      step(runId, async (stream, transaction) => {
+    adoptManifest: async (runId, generation, manifest) => {
+      const { spec } = requireActive(await readState(journal, runDecider, runId));
+      const found = await readAdoptedManifest(journal.pool, spec, manifest);
+      return step(runId, async (stream, transaction) => {
         const run = requireGeneration(stream.state(), generation);
         const next = Math.max(await nextGeneration(transaction, run), found.generation + 1);
         const raised_to = generation === 0 ? null : next;
         await stream.append(`adopt:${found.run_id}/${found.generation}`, [
           { type: 'RunManifestAdopted', data: { ...found, raised_to } },
         ]);
-      }),
+      });
+    },
     complete: async (runId, generation, manifestKey, expiresAt = null) => {
       await step(runId, async (stream, { connection }) => {
         const state = stream.state();

@@ -42,6 +42,8 @@ export function manifestOf(runId: string, run: ExistingRun, columns: readonly Ex
     },
     encoder: run.finished.encoder,
     files: files.map(manifestFileOf),
+    kept: [...run.earlier_generations.kept],
+    earlier: [...run.earlier_generations.earlier],
     created_at: run.publish_started_at,
   };
 }

@@ -35,6 +35,14 @@ const fingerprint: z.ZodType<Fingerprint> = z
   })
   .describe('Which rows these are, and nothing about their contents');
 
+const earlierFile = z.object({
+  key: z.string(),
+  rows: count,
+  bytes: count,
+  crc32,
+  generation: z.int().min(1).describe('The generation that wrote the file'),
+});
+
 /** The schema of a manifest. Fields may be added; readers should ignore unknown fields. */
 export const manifestSchema = z
   .object({
@@ -85,6 +93,18 @@ export const manifestSchema = z
         }),
       )
       .describe('In the order of their sort keys; every row of the interval is in exactly one file, once'),
+    kept: z
+      .array(earlierFile)
+      .default([])
+      .describe(
+        'Files of earlier generations that stay because their rows could not be compared with these files; readers do not need them',
+      ),
+    earlier: z
+      .array(earlierFile)
+      .default([])
+      .describe(
+        'Files of earlier generations of persons, which may have the only state of a person: read the newest state of each distinct_id over files and earlier',
+      ),
     created_at: time,
   })
   .describe('The files that contain the rows of one interval of a batch export');

@@ -24,7 +24,6 @@ export const nothingEarlier: EarlierGenerations = { covers: null, kept: [], earl
 
 /** A manifest of the bucket that the journal does not know as the current one of its interval. */
 export interface AdoptedManifest extends Pick<EarlierGenerations, 'kept' | 'earlier'> {
-  readonly manifest_key: string;
   /** The run that wrote it. The journal may not know it. */
   readonly run_id: string;
   readonly generation: number;

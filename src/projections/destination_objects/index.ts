@@ -1,10 +1,12 @@
 import type { BatchExportEvent } from '../../domain/batch_export.ts';
-import type { RunEvent } from '../../domain/run.ts';
+import type { ExistingRun, RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
+import type { FoldedState } from '../../journal/projector.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 import { clearLocationFailure, recordDeletionFailure } from './location_failures.ts';
-import { publishObjects, insertObject, inheritObjects } from './interval_objects.ts';
+import { readStreamState } from '../stream_states/index.ts';
+import { adoptObjects, publishObjects, insertObject, inheritObjects } from './interval_objects.ts';
 
 /**
  * One row per object of a destination that is known to the journal and not deleted: open uploads, files and manifests.
@@ -12,12 +14,14 @@ import { publishObjects, insertObject, inheritObjects } from './interval_objects
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 5,
+  version: 6,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
       -- Journal position of the event that created the object.
-      position bigint primary key,
+      position bigint not null,
+      -- Distinguishes the objects of an adopted manifest.
+      ordinal integer not null default 0,
       batch_export_id uuid not null,
       -- The run that owns it. A run that resumes from another inherits that run's objects.
       run_id uuid not null,
@@ -36,7 +40,8 @@ export const destinationObjectsProjection: Projection = {
       publish_claimed boolean not null default false,
       obsolete_at timestamptz,
       -- When deleting it first failed, for a reason specific to it.
-      failing_since timestamptz
+      failing_since timestamptz,
+      primary key (position, ordinal)
     );
     -- Locations where every deletion has failed since.
     create table exportd.location_failures (
@@ -50,8 +55,8 @@ export const destinationObjectsProjection: Projection = {
     create index destination_objects_run on exportd.destination_objects (run_id);
     create index destination_objects_obsolete on exportd.destination_objects (obsolete_at)
       where obsolete_at is not null`,
-  apply: async (connection, event) => {
-    if (event.stream_type === 'run') await foldRun(connection, event);
+  apply: async (connection, event, folded) => {
+    if (event.stream_type === 'run') await foldRun(connection, event, folded);
     if (event.stream_type === 'batch_export') await foldExport(connection, event);
   },
 };
@@ -59,7 +64,7 @@ export const destinationObjectsProjection: Projection = {
 /** SQL condition: the object is needed, but no manifest can refer to it. */
 const unpublished = 'not publish_claimed and obsolete_at is null';
 
-async function foldRun(connection: Connection, stored: StoredEvent): Promise<void> {
+async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
   const id = stored.stream_id;
   const at = stored.recorded_at;
   const event = stored as unknown as RunEvent;
@@ -79,6 +84,7 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
       await markObsolete('generation < $3', event.data.generation);
       return;
     case 'RunUploadCreated': {
+      // A file that is written in one request is an upload without id until it is complete.
       const { generation, range, key, upload_id, upload_token } = event.data;
       await markObsolete(`generation = $3 and range = $4 and object_type = 'upload'`, generation, range);
       await insertObject(connection, stored, {
@@ -112,8 +118,16 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
         event.data.generation,
       );
       return;
+    case 'RunManifestAdopted':
+      await adoptObjects(connection, stored, event.data);
+      return;
     case 'RunCompleted':
-      await publishObjects(connection, stored, event.data.manifest_key);
+      await publishObjects(
+        connection,
+        stored,
+        event.data.manifest_key,
+        await readRun(connection, stored, folded),
+      );
       return;
     case 'RunFailed':
     case 'RunTerminated':
@@ -139,16 +153,30 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
       );
       return;
     case 'RunCounted':
+    case 'RunReplacementChecked':
     case 'RunExportStarted':
     case 'RunAttemptStarted':
+    case 'RunKeyTaken':
     case 'RunUploadResumed':
     case 'RunPartPlanned':
     case 'RunRangeFinished':
     case 'RunExportFinished':
     case 'RunContinuedAsNew':
-    case 'RunRechecked':
+    case 'RunBarrierAdvanced':
+    case 'RunSettled':
+    case 'IntervalCompared':
       return;
   }
+}
+
+/** The run after the event. */
+async function readRun(
+  connection: Connection,
+  { stream_id }: StoredEvent,
+  folded?: FoldedState,
+): Promise<ExistingRun> {
+  const known = folded?.state as ExistingRun | undefined;
+  return known ?? readStreamState<ExistingRun>(connection, 'run', stream_id);
 }
 
 async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {

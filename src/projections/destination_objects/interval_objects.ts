@@ -1,4 +1,5 @@
-import type { RunEvent } from '../../domain/run.ts';
+import type { AdoptedManifest } from '../../domain/earlier_generations.ts';
+import type { ExistingRun, RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 
@@ -68,13 +69,50 @@ export async function inheritObjects(
   );
 }
 
-/** Publishes the run's files and manifest. All other objects of the interval become obsolete. */
+/**
+ * Adds the files of a manifest that the run found in the bucket: they are published, and no run of the journal may own
+ * them. The run's own objects move to the generation above the manifest's; no manifest refers to them yet.
+ */
+export async function adoptObjects(
+  connection: Connection,
+  { stream_id, global_position }: StoredEvent,
+  adopted: AdoptedManifest,
+): Promise<void> {
+  await connection.query(
+    `update exportd.destination_objects set generation = coalesce($2, generation), publish_claimed = false
+     where run_id = $1 and obsolete_at is null`,
+    [stream_id, adopted.raised_to],
+  );
+  const { files, rejected_file, kept, earlier, generation } = adopted;
+  const current = [...files, ...(rejected_file ? [rejected_file] : [])];
+  const objects = [...current.map(({ key }) => ({ key, generation })), ...kept, ...earlier];
+  await connection.query(
+    `insert into exportd.destination_objects (position, ordinal, batch_export_id, run_id, config_version,
+       data_interval_start, data_interval_end, generation, object_type, key, publish_claimed)
+     select $2, object.ordinal, run.batch_export_id, run.id, run.config_version, run.data_interval_start,
+       run.data_interval_end, object.generation, 'file', object.key, true
+     from exportd.batch_export_runs run,
+       unnest($3::text[], $4::integer[]) with ordinality as object (key, generation, ordinal)
+     where run.id = $1 and not exists (
+       select from exportd.destination_objects known where known.batch_export_id = run.batch_export_id
+         and known.data_interval_start = run.data_interval_start and known.data_interval_end = run.data_interval_end
+         and known.key = object.key)`,
+    [stream_id, global_position, objects.map(({ key }) => key), objects.map((object) => object.generation)],
+  );
+}
+
+/**
+ * Publishes the run's files and manifest. All other objects of the interval become obsolete, except published ones that
+ * the run leaves: files that its manifest names, and generations in another bucket.
+ */
 export async function publishObjects(
   connection: Connection,
   stored: StoredEvent,
   manifestKey: string,
+  { earlier_generations: { kept, earlier, elsewhere } }: Pick<ExistingRun, 'earlier_generations'>,
 ): Promise<void> {
   const { stream_id, recorded_at, global_position } = stored;
+  const staying = [...kept, ...earlier].map(({ key }) => key);
   const ofInterval = `other.batch_export_id = run.batch_export_id
     and other.data_interval_start = run.data_interval_start and other.data_interval_end = run.data_interval_end`;
   // The manifest overwrites the object with the same key, so the new row replaces the old one.
@@ -90,8 +128,9 @@ export async function publishObjects(
        publish_claimed = publish_claimed or (${isCurrent}),
        obsolete_at = case when ${isCurrent} then null else $2::timestamptz end
      from exportd.batch_export_runs run
-     where run.id = $1 and ${ofInterval} and other.obsolete_at is null`,
-    [stream_id, recorded_at],
+     where run.id = $1 and ${ofInterval} and other.obsolete_at is null
+       and not (other.publish_claimed and (other.object_type = 'file' and other.key = any($3) or other.generation = any($4)))`,
+    [stream_id, recorded_at, staying, elsewhere],
   );
   await connection.query(
     `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,

@@ -35,6 +35,8 @@ export const runsProjection: Projection = {
       files integer not null default 0,
       generation integer not null default 0,
       manifest_key text,
+      -- The generation of a manifest that the run found in the bucket and the journal did not know.
+      adopted_generation integer,
       backfill_id uuid,
       -- Whether the interval belongs to the schedule: it created a run of it, or adopted a backfill's.
       is_scheduled boolean not null,
@@ -42,6 +44,8 @@ export const runsProjection: Projection = {
       adopted_by_schedule boolean not null,
       retry_number integer not null default 0,
       allow_shrink boolean not null,
+      -- Whether it Failed because the source lacks rows of the current manifest, which stays.
+      held boolean not null default false,
       -- When the automatic retry is due; null if there is none or a later run of the interval exists.
       retry_at timestamptz,
       -- Rows and bytes of completed files, and by range those of the parts planned since.
@@ -59,10 +63,10 @@ export const runsProjection: Projection = {
     -- The status of the latest runs, which every step of a schedule and of a backfill reads.
     create index batch_export_runs_scheduled_ends on exportd.batch_export_runs
       (batch_export_id, finished_at desc, position desc)
-      where backfill_id is null and status in ('Completed', 'Failed');
+      where backfill_id is null and status in ('Completed', 'Failed') and not held;
     create index batch_export_runs_backfill_ends on exportd.batch_export_runs
       (backfill_id, finished_at desc, position desc)
-      where backfill_id is not null and status in ('Completed', 'Failed');
+      where backfill_id is not null and status in ('Completed', 'Failed') and not held;
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   apply: async (connection, event) => {
@@ -100,6 +104,13 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
         event.data.generation,
       );
       return;
+    case 'RunManifestAdopted':
+      await set(
+        'adopted_generation = $3, generation = coalesce($4, generation)',
+        event.data.generation,
+        event.data.raised_to,
+      );
+      return;
     case 'RunUploadCreated':
       await startParts(connection, id, at, event.data);
       return;
@@ -115,12 +126,16 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunExportFinished':
       await set('records_completed = file_rows, bytes = file_bytes');
       return;
+    case 'RunReplacementChecked':
     case 'RunAttemptStarted':
+    case 'RunKeyTaken':
     case 'RunRangeFinished':
     case 'RunRejectedFilePlanned':
     case 'RunPublishStarted':
     case 'RunObjectDeleted':
     case 'RunObjectDeletionFailed':
+    case 'RunBarrierAdvanced':
+    case 'RunSettled':
     case 'IntervalCompared':
       return;
     case 'RunCompleted':
@@ -131,6 +146,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'RunFailed':
       await end('Failed', event.data.latest_error);
+      if (event.data.held) await set('held = true');
       return;
     case 'RunTerminated':
       await end('Terminated', event.data.latest_error);

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Manifest } from '../../src/destination/manifest.ts';
+import { createExportHarness, insertEvents, interval, type ExportHarness } from '../export/export_harness.ts';
+import { createBucket } from '../setup/bucket.ts';
+import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
+
+let harness: ExportHarness;
+let maintenance: MaintenanceHarness;
+
+beforeAll(async () => {
+  harness = await createExportHarness();
+  maintenance = createMaintenanceHarness(harness);
+});
+afterAll(() => harness.close());
+
+const query = (statement: string, ...values: readonly unknown[]) =>
+  harness.database.pool.query(statement, [...values]);
+
+beforeEach(() => query('truncate events, persons, person_distinct_ids'));
+
+/** Inserts persons `p1`, `p2`, … that were updated in the interval. */
+const insertPersons = (count: number) =>
+  query(
+    `with person as (
+       insert into persons (team_id, id, properties, created_at, updated_at)
+       select 1, gen_random_uuid(), jsonb_build_object('number', n), $2, $2 from generate_series(1, $1::int) n
+       returning id, properties ->> 'number' as number)
+     insert into person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+     select 1, 'p' || number, id, $2 from person`,
+    count,
+    interval.start,
+  );
+
+/** A person changes, so that the state of the interval is in no relation any more. */
+const movePerson = (distinctId: string) =>
+  query(
+    `update persons set updated_at = $2 from person_distinct_ids mapping
+     where mapping.person_id = persons.id and mapping.distinct_id = $1`,
+    distinctId,
+    interval.end,
+  );
+
+const deleteEvents = (count: number) =>
+  query('delete from events where uuid in (select uuid from events order by inserted_at limit $1)', count);
+
+type Run = Parameters<ExportHarness['createRun']>[0];
+
+/** Exports the interval and returns the manifest. */
+async function publish(more: Run): Promise<Manifest & { batchExportId: string; manifest_key: string }> {
+  const run = await harness.createRun(more);
+  const attempt = harness.attempt();
+  await attempt.exportInterval(run);
+  const { manifest_key } = await attempt.publishManifest(run);
+  const { batchExportId } = run;
+  return { ...(await harness.reader.manifestAt(manifest_key)), batchExportId, manifest_key };
+}
+
+const cleanUp = (batchExportId: string) =>
+  maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+
+const keysOf = (files: readonly { readonly key: string }[]): string[] => files.map(({ key }) => key);
+
+/** The distinct ids in the files. */
+async function distinctIdsIn(files: readonly { readonly key: string }[]): Promise<Set<string>> {
+  const texts = await Promise.all(keysOf(files).map((key) => harness.reader.textOf(key)));
+  const lines = texts.flatMap((text) => text.trimEnd().split('\n'));
+  return new Set(lines.map((line) => (JSON.parse(line) as { distinct_id: string }).distinct_id));
+}
+
+describe('files of persons of an earlier generation', () => {
+  it('stay while they may have the only state of a person, and the manifest names them', async () => {
+    await insertPersons(3);
+    const first = await publish({ model: 'persons' });
+    const { batchExportId } = first;
+    await movePerson('p1');
+    const second = await publish({ model: 'persons', batchExportId });
+    await movePerson('p2');
+    const third = await publish({ model: 'persons', batchExportId });
+    await cleanUp(batchExportId);
+
+    expect(second).toMatchObject({ rows: 2, kept: [], earlier: [{ generation: 1, rows: 3 }] });
+    expect(keysOf(third.earlier)).toEqual([...keysOf(first.files), ...keysOf(second.files)]);
+    expect(await distinctIdsIn(third.files)).toEqual(new Set(['p3']));
+    expect(await distinctIdsIn([...third.files, ...third.earlier])).toEqual(new Set(['p1', 'p2', 'p3']));
+  });
+
+  it('are deleted once a newer generation has the same rows', async () => {
+    await insertPersons(2);
+    const first = await publish({ model: 'persons' });
+    const { batchExportId, manifest_key } = first;
+    const second = await publish({ model: 'persons', batchExportId });
+    await cleanUp(batchExportId);
+    expect(second.earlier).toEqual([]);
+    expect((await maintenance.keysOf(batchExportId)).toSorted()).toEqual(
+      [manifest_key, ...keysOf(second.files)].toSorted(),
+    );
+  });
+
+  it.each<[string, Run]>([
+    ['the request allows it', { allow_shrink: true }],
+    ['the config follows the source', { config: { on_missing_rows: 'follow' } }],
+  ])('are deleted with those before them when %s', async (_, more) => {
+    await insertPersons(3);
+    const { batchExportId, manifest_key } = await publish({ model: 'persons' });
+    await movePerson('p1');
+    const second = await publish({ model: 'persons', batchExportId });
+    expect(second.earlier).toHaveLength(1);
+    const third = await publish({ model: 'persons', batchExportId, ...more });
+    await cleanUp(batchExportId);
+    expect(third).toMatchObject({ kept: [], earlier: [] });
+    expect((await maintenance.keysOf(batchExportId)).toSorted()).toEqual(
+      [manifest_key, ...keysOf(third.files)].toSorted(),
+    );
+  });
+
+  it('stay under a former prefix, without the manifest there', async () => {
+    await insertPersons(2);
+    const first = await publish({ model: 'persons' });
+    const { batchExportId } = first;
+    await movePerson('p1');
+    const config = { prefix: `${batchExportId}/moved` };
+    const second = await publish({ model: 'persons', batchExportId, config });
+    await cleanUp(batchExportId);
+    expect(keysOf(second.earlier)).toEqual(keysOf(first.files));
+    expect((await maintenance.keysOf(batchExportId)).toSorted()).toEqual(
+      [...keysOf(first.files), ...keysOf(second.files), second.manifest_key].toSorted(),
+    );
+  });
+
+  it('stay in a former bucket with the manifest there, also after the next generation', async () => {
+    await insertPersons(2);
+    const other = await createBucket();
+    try {
+      const first = await publish({ model: 'persons' });
+      const { batchExportId, manifest_key } = first;
+      const before = await maintenance.keysOf(batchExportId);
+      await movePerson('p1');
+      for (const generation of [2, 3]) {
+        const run = await harness.createRun({
+          model: 'persons',
+          batchExportId,
+          config: { bucket_name: other.bucket },
+        });
+        await harness.attempt().exportInterval(run);
+        await harness.attempt().publishManifest(run);
+        await cleanUp(batchExportId);
+        expect(await harness.recorder.read(run.run_id)).toMatchObject({
+          generation,
+          earlier_generations: { kept: [], earlier: [], elsewhere: [1] },
+        });
+      }
+      expect(await maintenance.keysOf(batchExportId)).toEqual(before);
+      expect(before).toContain(manifest_key);
+      expect(await maintenance.keysOf(batchExportId, other)).toHaveLength(2);
+    } finally {
+      other.client.destroy();
+    }
+  });
+});
+
+describe('files of events of an earlier generation', () => {
+  /** Files without uuid, so that their rows cannot be compared by key. */
+  const withoutUuid = 'select event, timestamp from events';
+
+  it('stay if their rows cannot be compared, until shrinking is allowed', async () => {
+    await insertEvents(harness.database.pool, 10, interval.start);
+    const first = await publish({ query: withoutUuid });
+    const { batchExportId, manifest_key } = first;
+    await insertEvents(harness.database.pool, 5, interval.start);
+    const second = await publish({ query: withoutUuid, batchExportId });
+    await cleanUp(batchExportId);
+    expect(second).toMatchObject({ rows: 15, earlier: [], kept: [{ generation: 1, rows: 10 }] });
+    expect(await maintenance.keysOf(batchExportId)).toEqual(expect.arrayContaining(keysOf(first.files)));
+
+    const third = await publish({ query: withoutUuid, batchExportId });
+    expect(keysOf(third.kept)).toEqual(keysOf(first.files));
+    const last = await publish({ query: withoutUuid, batchExportId, allow_shrink: true });
+    await cleanUp(batchExportId);
+    expect(last.kept).toEqual([]);
+    expect((await maintenance.keysOf(batchExportId)).toSorted()).toEqual(
+      [manifest_key, ...keysOf(last.files)].toSorted(),
+    );
+  });
+
+  it.each<[string, Run, number]>([
+    ['follows the source', { config: { on_missing_rows: 'follow' } }, 8],
+    ['was requested to shrink', { allow_shrink: true }, 8],
+  ])('are deleted with rows that the source lacks when the run %s', async (_, more, rows) => {
+    await insertEvents(harness.database.pool, 10, interval.start);
+    const { batchExportId, manifest_key } = await publish({});
+    await deleteEvents(2);
+    const kept = await harness.createRun({ batchExportId });
+    await harness.attempt().exportInterval(kept);
+    await expect(harness.attempt().publishManifest(kept)).rejects.toMatchObject({
+      type: 'RowsMissingInSource',
+    });
+    await maintenance.fail(kept.run_id);
+    const shrunk = await publish({ batchExportId, ...more });
+    await cleanUp(batchExportId);
+    expect(shrunk).toMatchObject({ rows, kept: [], earlier: [] });
+    expect((await maintenance.keysOf(batchExportId)).toSorted()).toEqual(
+      [manifest_key, ...keysOf(shrunk.files)].toSorted(),
+    );
+  });
+
+  it('are never deleted while a manifest names them, whatever the journal says', async () => {
+    await insertPersons(2);
+    const first = await publish({ model: 'persons' });
+    const { batchExportId } = first;
+    await movePerson('p1');
+    await publish({ model: 'persons', batchExportId });
+    await query(
+      `update exportd.destination_objects set obsolete_at = now() - interval '1 day'
+       where batch_export_id = $1 and generation = 1`,
+      batchExportId,
+    );
+    await expect(cleanUp(batchExportId)).rejects.toMatchObject({ type: 'StillReferenced' });
+    expect(await maintenance.keysOf(batchExportId)).toEqual(expect.arrayContaining(keysOf(first.files)));
+  });
+});
