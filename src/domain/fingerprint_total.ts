@@ -1,6 +1,6 @@
 import { rowsOfFingerprint, type Fingerprint, type FingerprintHash } from './fingerprint.ts';
 
-/** A fingerprint without its buckets. Two that have equal rows and sums are of the same rows. */
+/** A fingerprint without its buckets. Equal totals are of the same rows. */
 export interface FingerprintTotal {
   readonly hash: FingerprintHash;
   readonly rows: number;
@@ -8,12 +8,15 @@ export interface FingerprintTotal {
   readonly sum: string;
 }
 
-/** The total of a fingerprint's buckets. */
-export const totalOf = (fingerprint: Fingerprint): FingerprintTotal => ({
-  hash: fingerprint.hash,
-  rows: rowsOfFingerprint(fingerprint),
+/** The total of the fingerprints of disjoint sets of rows, all with this hash. */
+export const totalOf = (
+  hash: FingerprintHash,
+  fingerprints: readonly Pick<Fingerprint, 'buckets'>[],
+): FingerprintTotal => ({
+  hash,
+  rows: fingerprints.reduce((sum, fingerprint) => sum + rowsOfFingerprint(fingerprint), 0),
   sum: BigInt.asUintN(
     64,
-    fingerprint.buckets.reduce((sum, bucket) => sum + BigInt(bucket.sum), 0n),
+    fingerprints.flatMap(({ buckets }) => buckets).reduce((sum, bucket) => sum + BigInt(bucket.sum), 0n),
   ).toString(),
 });

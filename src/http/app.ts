@@ -30,6 +30,7 @@ import { batchExportRoutes } from './routes/batch_exports.ts';
 import { dashboardRoutes } from './routes/dashboards.ts';
 import { destinationTestRoutes } from './routes/destination_tests.ts';
 import { draftSqlRoutes } from './routes/draft_sql.ts';
+import { intervalRoutes } from './routes/intervals.ts';
 import { logRoutes } from './routes/logs.ts';
 import { monitoringRoutes } from './routes/monitoring.ts';
 import { projectRoutes } from './routes/projects.ts';
@@ -66,6 +67,7 @@ const resources = [
   batchExportActionRoutes,
   runRoutes,
   backfillRoutes,
+  intervalRoutes,
   logRoutes,
   webhookRoutes,
   dashboardRoutes,

@@ -117,6 +117,16 @@ describe('exportd', () => {
     const range = ['--start-at', '2026-11-01T10:00:30Z', '--end-at', '2026-11-01T10:02:00Z'];
     const dry = await exportd(service, 'export', 'backfill', id, ...range, '--dry-run');
     expect(dry.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:02:00.000Z +2 +0$/m);
+    await exportd(service, 'export', 'backfill', id, ...range);
+    const running = ['export', 'intervals', id, '--status', 'running', '--limit', '1'];
+    expect(await jsonOutputOf(service, ...running, '--before', '2026-11-01T10:01:00Z')).toMatchObject({
+      count: 1,
+      results: [{ status: 'running', data_interval_start: '2026-11-01T10:00:00.000Z' }],
+    });
+    const intervals = await exportd(service, ...running);
+    expect(intervals.stdout).toMatch(
+      /^2026-11-01T10:01:00.000Z +2026-11-01T10:02:00.000Z +running +- +- +- +- +[0-9a-f-]{36} +-$/m,
+    );
     const updated = await jsonOutputOf(service, 'export', 'update', id, '{"name": "Renamed"}');
     expect(updated).toMatchObject({ name: 'Renamed', paused: true });
     const lines = await exportd(service, 'export', 'list');

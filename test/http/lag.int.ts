@@ -138,6 +138,27 @@ describe('the lag of an export', () => {
     expect(lag).toMatchObject({ intervals: ended, gaps: [gapOf(joined, 'Failed')] });
   });
 
+  it('includes the gaps of a backfill, once, also in intervals that the schedule has not reached', async () => {
+    const start = minuteAgo(3);
+    const id = await createLaggingExport(api, start, { end_at: minuteAgo(0).toISOString(), paused: true });
+    // Three intervals that are older than the export, and two that are due.
+    for (const [from, to] of [
+      [23, 20],
+      [3, 1],
+    ] as const)
+      await api.call('POST', `batch_exports/${id}/backfill`, {
+        start_at: minuteAgo(from),
+        end_at: minuteAgo(to),
+      });
+    for (const run of await runsOf(id)) await end(run, 'Failed');
+    expect(await lagOf(id)).toMatchObject({
+      intervals: 6,
+      seconds: 360,
+      last_completed_interval_end: null,
+      gaps: { length: 5 },
+    });
+  });
+
   it('is counted quickly for any number of missed intervals', async () => {
     const year = 365 * 24 * 60;
     const start = minuteAgo(year);

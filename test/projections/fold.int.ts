@@ -7,6 +7,7 @@ import { runDecider } from '../../src/domain/run.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { readStream } from '../journal/read_stream.ts';
+import { ledgerViolations } from './ledger_violations.ts';
 import { projectionContents } from './projection_contents.ts';
 import { anyLifecycle, startLifecycle } from './random_lifecycle.ts';
 import { randomCases } from '../setup/effort.ts';
@@ -36,6 +37,7 @@ describe('the projections after random commands and runs', () => {
         const { pool } = lifecycle.database;
         try {
           for (const { run } of actions) await run(lifecycle);
+          expect(await ledgerViolations(pool)).toEqual({});
           const before = await projectionContents(pool);
           await rebuild(pool);
           expect(await projectionContents(pool)).toBe(before);

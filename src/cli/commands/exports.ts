@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { parseJsonObject } from '../arguments.ts';
+import { intervalTable } from '../interval_table.ts';
 import { lagLines, type Lag } from '../lag_lines.ts';
 import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
@@ -24,6 +25,13 @@ const allowShrinkOption = [
 const allowsShrink = ({ allowShrink }: ShrinkOptions): JsonObject =>
   allowShrink === true ? { allow_shrink: true } : {};
 
+interface IntervalFilters {
+  readonly status?: string;
+  readonly after?: string;
+  readonly before?: string;
+  readonly limit: string;
+}
+
 /** The id at the end of a URL. */
 const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);
 
@@ -46,7 +54,7 @@ const runTable = (runs: readonly JsonObject[]): string[] =>
     ]),
   );
 
-/** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|logs`. */
+/** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
 
@@ -138,6 +146,23 @@ export function addExportCommands(program: Command): void {
       const path = `batch_exports/${encodeURIComponent(id)}/runs/?limit=${encodeURIComponent(options.limit)}`;
       const { body } = await openService(options).call('GET', path);
       printer(options)(body, () => runTable(results(body)));
+    });
+
+  serviceCommand(exports, 'intervals', 'list what is known of each interval of a batch export, newest first')
+    .argument('<id>')
+    .option('--status <statuses>', 'only these statuses, comma-separated, for example gap,held')
+    .option('--after <time>', 'only intervals that end after this ISO 8601 time')
+    .option('--before <time>', 'only intervals that start before this ISO 8601 time')
+    .option('--limit <number>', 'maximum number', '100')
+    .action(async (id: string, options: Options & IntervalFilters) => {
+      const { status, after, before, limit } = options;
+      const filters = Object.entries({ status, after, before, limit }).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value] as [string, string]],
+      );
+      const query = new URLSearchParams(filters).toString();
+      const path = `batch_exports/${encodeURIComponent(id)}/intervals/?${query}`;
+      const { body } = await openService(options).call('GET', path);
+      printer(options)(body, () => intervalTable(results(body)));
     });
 
   serviceCommand(exports, 'logs', 'show the newest log lines of a batch export')

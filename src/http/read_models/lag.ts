@@ -11,15 +11,13 @@ const maxGaps = 100;
 /** The ended intervals of an export for which the schedule has not created runs yet. */
 interface IntervalsWithoutRun {
   readonly id: string;
-  /** The schedule has handled the intervals before this time. */
-  readonly scheduled_until: string;
   readonly ranges: readonly DataInterval[];
   readonly intervals: number;
 }
 
 interface IntervalsWithRun {
   readonly id: string;
-  /** Intervals with a run of the schedule and without a Completed run. */
+  /** Intervals of the schedule with a run and without a manifest, and the gaps of backfills. */
   readonly intervals: number;
   readonly seconds: number;
   /** Intervals that a backfill completed before the schedule reached them. */
@@ -72,56 +70,57 @@ async function readIntervalsWithoutRun(pool: Pool, ids: readonly string[]): Prom
   return rows.map(({ id, state, now }) => {
     const ranges = dueRanges(state, new Date(now));
     const intervals = sum(ranges.map((range) => countIntervals(state.revisions, range)));
-    return { id, scheduled_until: state.scheduled_until, ranges, intervals };
+    return { id, ranges, intervals };
   });
 }
 
-/** Ignores runs that the schedule created after `withoutRun` was read, since their intervals are counted there. */
+/**
+ * Reads the intervals without a manifest from the ledger. Those in a range without runs are counted with the range: the
+ * schedule may have created their runs after `withoutRun` was read, and a backfill's may have failed there.
+ */
 async function readIntervalsWithRun(
   pool: Pool,
   withoutRun: readonly IntervalsWithoutRun[],
 ): Promise<IntervalsWithRun[]> {
   const ranges = withoutRun.flatMap(({ id, ranges }) => ranges.map((range) => ({ id, ...range })));
   const { rows } = await pool.query<IntervalsWithRun>(
-    `select export.id, with_run.intervals, with_run.seconds, with_run.gaps, ahead.intervals as completed_ahead,
+    `with due as (
+       select * from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[]) as due (id, range_start, range_end)
+     )
+     select export.id, with_run.intervals, with_run.seconds, with_run.gaps, ahead.intervals as completed_ahead,
        ahead.seconds as completed_ahead_seconds, completed.last_completed_interval_end
-     from unnest($1::uuid[], $2::timestamptz[]) as export (id, scheduled_until)
+     from unnest($1::uuid[]) as export (id)
      cross join lateral (
-       with newest as (
-         select distinct on (run.data_interval_start, run.data_interval_end) run.data_interval_start,
-           run.data_interval_end, run.id as run_id, run.status, run.is_scheduled, run.finished_at, run.retry_at
-         from exportd.batch_export_runs run
-         where run.batch_export_id = export.id and run.status <> 'Completed'
-           and not exists (
-             select from exportd.batch_export_runs other where other.batch_export_id = run.batch_export_id
-               and other.data_interval_start = run.data_interval_start
-               and other.data_interval_end = run.data_interval_end and other.status = 'Completed')
-         order by run.data_interval_start, run.data_interval_end, run.position desc
+       with without_manifest as (
+         select interval.data_interval_start, interval.data_interval_end, interval.run_id, interval.status,
+           interval.reason, interval.is_scheduled
+         from exportd.intervals interval
+         where interval.batch_export_id = export.id and interval.manifest_run_id is null
+           and interval.run_id is not null
        )
        select count(*) as intervals, ${totalSeconds} as seconds,
          (select coalesce(json_agg(gap), '[]') from (
-            select data_interval_start, data_interval_end, run_id, status from newest
-            where finished_at is not null and retry_at is null order by data_interval_start desc limit $6) gap) as gaps
-       from newest where is_scheduled and data_interval_start < export.scheduled_until
+            select data_interval_start, data_interval_end, run_id, reason as status from without_manifest
+            where status = 'gap' order by data_interval_start desc limit $5) gap) as gaps
+       from without_manifest interval
+       where (is_scheduled or status = 'gap') and status <> 'held' and not exists (
+         select from due where due.id = export.id
+           and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end)
      ) with_run
      cross join lateral (
        select count(*) as intervals, ${totalSeconds} as seconds
-       from (
-         select distinct run.data_interval_start, run.data_interval_end
-         from unnest($3::uuid[], $4::timestamptz[], $5::timestamptz[]) as due (id, range_start, range_end)
-         join exportd.batch_export_runs run on run.batch_export_id = due.id and run.status = 'Completed'
-           and run.data_interval_start >= due.range_start and run.data_interval_end <= due.range_end
-         where due.id = export.id
-       ) as completed_interval
+       from due join exportd.intervals interval on interval.batch_export_id = due.id
+         and interval.manifest_run_id is not null
+         and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end
+       where due.id = export.id
      ) ahead
      left join lateral (
-       select run.data_interval_end as last_completed_interval_end from exportd.batch_export_runs run
-       where run.batch_export_id = export.id and run.status = 'Completed'
-       order by run.data_interval_start desc, run.position desc limit 1
+       select interval.data_interval_end as last_completed_interval_end from exportd.intervals interval
+       where interval.batch_export_id = export.id and interval.manifest_run_id is not null
+       order by interval.data_interval_start desc limit 1
      ) completed on true`,
     [
       withoutRun.map(({ id }) => id),
-      withoutRun.map(({ scheduled_until }) => scheduled_until),
       ranges.map(({ id }) => id),
       ranges.map(({ start }) => start),
       ranges.map(({ end }) => end),

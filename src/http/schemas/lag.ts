@@ -19,7 +19,7 @@ export const lagSchema = z
       .number()
       .int()
       .describe(
-        'Ended intervals of the schedule without a Completed run, including those without a run. ' +
+        'Ended intervals of the schedule without a Completed run, including those without a run, and all gaps. ' +
           'Excludes intervals that the schedule skips: those that ended while paused, before start_at or after end_at.',
       ),
     seconds: z.number().describe('The total length of those intervals.'),
@@ -29,7 +29,7 @@ export const lagSchema = z
     gaps: z
       .array(gapSchema)
       .describe(
-        'Intervals whose runs have all ended, none Completed and none with a pending automatic retry. ' +
+        'Intervals whose runs have all ended, none Completed or held, and none with a pending automatic retry. ' +
           'The 100 newest, newest first. Retry the run or backfill the interval.',
       ),
   })
