@@ -7,6 +7,8 @@ import {
   type ExportCall,
   type ExportOutcome,
 } from '../src/export/export_interval.ts';
+import type { ReplacementOutcome } from '../src/domain/replacement.ts';
+import { checkRun } from '../src/export/replacement/check_run.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish_manifest.ts';
 import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
@@ -63,6 +65,15 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
 
   return withApplicationFailures(
     {
+      /**
+       * Checks that the source still has every row of the manifest that the run would replace. It fails the run otherwise,
+       * so that nothing that was exported leaves the bucket.
+       */
+      checkReplacement: async ({ run_id }: ExportInput): Promise<ReplacementOutcome | null> => {
+        const progress = { rows: 0 };
+        return withSlot(progress, (signal) => checkRun({ dependencies, runId: run_id, progress, signal }));
+      },
+
       /** Exports the rows of the run's interval, at most the share of one execution; a retry resumes. */
       exportInterval: async ({ run_id }: ExportInput): Promise<ExportOutcome> =>
         exportWith(run_id, exportInterval),

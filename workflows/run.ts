@@ -11,7 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { RunActivities } from '../activities/run.ts';
-import type { CountedRows } from '../src/export/count_rows.ts';
+import type { CountedRows, CountInput } from '../src/export/count_rows.ts';
 import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierCheck } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
@@ -65,10 +65,14 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   const { run_id } = input;
   const source = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const data = proxyActivities<ExportActivities>(exportOptions(input));
-  const { rows, ranges, publish_empty } =
+  const { rows, ranges, publish_empty, check_replacement } =
     input.rows === undefined
       ? await countSettledRows(source, input)
-      : { rows: input.rows, ranges: input.ranges ?? 1, publish_empty: false };
+      : { rows: input.rows, ranges: input.ranges ?? 1, publish_empty: false, check_replacement: false };
+  if (check_replacement) {
+    setCurrentDetails('Comparing the source with the rows that were exported before');
+    await data.checkReplacement({ run_id });
+  }
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
     const finished =
@@ -112,15 +116,15 @@ async function countSettledRows(
   source: Pick<RunActivities, 'checkBarrier' | 'countRows'>,
   input: RunInput,
 ): Promise<CountedRows> {
-  const { settled, blocked_by, counted } = await waitForTransactions(source, input);
-  return counted ?? source.countRows({ run_id: input.run_id, settled, blocked_by });
+  const { counted, ...waited } = await waitForTransactions(source, input);
+  return counted ?? source.countRows({ run_id: input.run_id, ...waited });
 }
 
 /** Waits until no open transaction of the source can add rows to the interval, or until the settle timeout. */
 async function waitForTransactions(
   source: Pick<RunActivities, 'checkBarrier'>,
   { run_id, limits }: RunInput,
-): Promise<{ settled: boolean; blocked_by: readonly string[]; counted?: CountedRows | undefined }> {
+): Promise<Omit<CountInput, 'run_id'> & { readonly counted?: CountedRows | undefined }> {
   setCurrentDetails('Waiting for the source to settle');
   let check: BarrierCheck & { readonly counted?: CountedRows } = {
     state: { phase: 'settling' },
@@ -134,8 +138,8 @@ async function waitForTransactions(
     // In workflows Date.now() is deterministic: replays return the recorded time.
     if (check.state.phase !== 'settling') waitingSince ??= Date.now();
     const waitedMs = waitingSince === undefined ? 0 : Date.now() - waitingSince;
-    if (waitingSince !== undefined && waitedMs >= limits.settle_timeout_ms)
-      return { settled: false, blocked_by: check.blocked_by };
+    if (check.state.phase !== 'settling' && waitedMs >= limits.settle_timeout_ms)
+      return { settled: false, blocked_by: check.blocked_by, barrier: check.state };
     if (check.blocked_by.length > 0) setCurrentDetails(`Waiting for ${check.blocked_by.join(', ')}`);
     await sleep(Math.max(1, barrierPollMs(check.wait_ms, waitedMs)));
   }

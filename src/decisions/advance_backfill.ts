@@ -89,6 +89,7 @@ export async function createBackfillRuns(
   const { connection, now } = transaction;
   const state = backfill.state();
   const allowShrink = state.status !== 'Absent' && state.spec.allow_shrink;
+  const definition = state.status === 'Absent' ? undefined : state.spec.definition;
   const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
   const dueRetryCount = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
   for (
@@ -108,6 +109,7 @@ export async function createBackfillRuns(
         backfill_id: backfill.id,
         retry_number: 0,
         allow_shrink: allowShrink,
+        definition,
       });
     await backfill.append(`interval:${interval.start}`, [
       { type: 'BackfillRunCreated', data: { run_id: runId, own: activeRunId === null, ...interval } },

@@ -109,7 +109,10 @@ const incidentOf = (latest: EndedRun) => ({
   data_interval_end: latest.data_interval_end,
 });
 
-/** Finds the consecutive failures since the last unpause, if there are enough to pause the schedule or backfill. */
+/**
+ * Finds the consecutive failures since the last unpause, if there are enough to pause the schedule or backfill. Held runs
+ * do not count: nothing is broken, and later intervals are not affected.
+ */
 async function findFailureStreak(
   connection: Connection,
   limit: number,
@@ -121,7 +124,7 @@ async function findFailureStreak(
     `select id as run_id, status, latest_error, data_interval_start, data_interval_end, finished_at
      from exportd.batch_export_runs
      where batch_export_id = $1 and ${backfill_id === null ? 'backfill_id is null' : 'backfill_id = $3'}
-       and status in ('Completed', 'Failed')
+       and status in ('Completed', 'Failed') and not held
      order by finished_at desc, position desc limit $2`,
     [batch_export_id, limit, ...(backfill_id === null ? [] : [backfill_id])],
   );

@@ -1,6 +1,6 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { activeRunStatuses, runDecider, type InheritedProgress } from '../domain/run.ts';
+import { activeRunStatuses, runDecider, type ExistingRun, type RunDefinition } from '../domain/run.ts';
 import { progressForRetry } from '../domain/run_continuation.ts';
 import type { Connection } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';
@@ -19,7 +19,10 @@ export async function findActiveRun(
   return rows[0]?.id ?? null;
 }
 
-/** Creates a run of an interval with the export's current definition. The caller holds the export's lock. */
+/**
+ * Creates a run of an interval with the export's current definition, or with `definition`, which retries of the run keep.
+ * The caller holds the export's lock.
+ */
 export async function createRun(
   transaction: JournalTransaction,
   live: LiveBatchExport,
@@ -30,11 +33,16 @@ export async function createRun(
     readonly backfill_id: string | null;
     readonly retry_number: number;
     readonly allow_shrink: boolean;
+    readonly definition?: RunDefinition | undefined;
     /** The failed run that it retries, and whose progress it resumes from if that is safe. */
     readonly retry_of_run_id?: string;
   },
 ): Promise<void> {
-  const inherited = await findInheritedProgress(transaction, live, run.retry_of_run_id);
+  const failed = await readFailedRun(transaction, run.retry_of_run_id);
+  const kept = run.definition ?? (failed?.state.spec.keeps_definition ? failed.state.spec : undefined);
+  const { model, config_version } = kept ?? live.definition;
+  const progress = failed && progressForRetry(failed.state, { model, config_version });
+  const inherited = progress && { run_id: failed.run_id, progress };
   const stream = await transaction.lock(runDecider, run.id);
   await stream.append('created', [
     {
@@ -42,27 +50,26 @@ export async function createRun(
       data: {
         batch_export_id: run.batch_export_id,
         team_id: live.team_id,
-        model: live.definition.model,
-        config_version: live.definition.config_version,
+        model,
+        config_version,
         data_interval_start: run.interval.start,
         data_interval_end: run.interval.end,
         backfill_id: run.backfill_id,
         retry_number: run.retry_number,
         allow_shrink: run.allow_shrink,
         continues_run_id: null,
+        ...(kept && { keeps_definition: true }),
         ...(inherited && { inherited }),
       },
     },
   ]);
 }
 
-async function findInheritedProgress(
+async function readFailedRun(
   transaction: JournalTransaction,
-  { definition }: LiveBatchExport,
-  failedRunId: string | undefined,
-): Promise<InheritedProgress | undefined> {
-  if (failedRunId === undefined) return undefined;
-  const failedRun = await transaction.lock(runDecider, failedRunId);
-  const progress = progressForRetry(failedRun.state(), definition);
-  return progress && { run_id: failedRunId, progress };
+  run_id: string | undefined,
+): Promise<{ readonly run_id: string; readonly state: ExistingRun } | undefined> {
+  if (run_id === undefined) return undefined;
+  const state = (await transaction.lock(runDecider, run_id)).state();
+  return state.status === 'Absent' ? undefined : { run_id, state };
 }

@@ -100,7 +100,14 @@ export async function resolveIncidents(
     });
 }
 
-async function storeNotification(connection: Connection, notification: NewNotification): Promise<void> {
+/**
+ * Stores a notification with a delivery to each subscribed webhook, in the transaction of the event that it reports. Once
+ * per cause; deleted exports have none.
+ */
+export async function storeNotification(
+  connection: Connection,
+  notification: NewNotification,
+): Promise<void> {
   const { type, cause, team_id, batch_export_id, ...fields } = notification;
   const data: Omit<NotificationData, 'batch_export_name'> = {
     project_id: team_id,

@@ -5,13 +5,15 @@ import {
   isActiveStatus,
   retryDelaySeconds,
   runDecider,
+  type ExistingRun,
   type RunEvent,
 } from '../domain/run.ts';
+import type { MissingRows } from '../domain/replacement.ts';
 import type { Connection } from '../journal/database.ts';
 import type { Journal, JournalTransaction } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
 import type { NotificationType } from '../notifications/notification.ts';
-import { openIncident } from './notifications.ts';
+import { openIncident, storeNotification } from './notifications.ts';
 import type { Policies } from './policies.ts';
 
 /** The statuses of a run that ends without a manifest. */
@@ -36,8 +38,9 @@ export async function endRun(
     if (state.status === 'Absent' || !isActiveStatus(state.status)) return false;
     const { retry_number, team_id, batch_export_id, data_interval_start, data_interval_end } = state.spec;
     const retry = { retry_number, retry_delay_seconds: retryDelaySeconds(retry_number, policies.retry) };
+    const held = ending.status === 'Failed' ? missingRowsOf(state) : undefined;
     const events: Record<RunOutcome, RunEvent> = {
-      Failed: { type: 'RunFailed', data: { latest_error: ending.latest_error } },
+      Failed: { type: 'RunFailed', data: { latest_error: ending.latest_error, ...(held && { held }) } },
       FailedRetryable: { type: 'RunFailedRetryable', data: { latest_error: ending.latest_error, ...retry } },
       TimedOut: { type: 'RunTimedOut', data: { latest_error: ending.latest_error, ...retry } },
       Terminated: { type: 'RunTerminated', data: { latest_error: ending.latest_error } },
@@ -51,19 +54,20 @@ export async function endRun(
       level: ending.status === 'Cancelled' ? 'WARNING' : 'ERROR',
       message: `Run of ${data_interval_start} to ${data_interval_end} ended ${ending.status}: ${ending.latest_error}`,
     });
-    const notification = notificationTypeOf(ending.status, retry.retry_delay_seconds);
-    if (notification)
-      await openIncident(connection, {
-        ...ending,
-        type: notification,
-        cause: runId,
-        team_id,
-        batch_export_id,
-        backfill_id: state.spec.backfill_id,
-        run_id: runId,
-        data_interval_start,
-        data_interval_end,
-      });
+    const notification = {
+      ...ending,
+      cause: runId,
+      team_id,
+      batch_export_id,
+      backfill_id: state.spec.backfill_id,
+      run_id: runId,
+      data_interval_start,
+      data_interval_end,
+    };
+    // No incident: nothing is broken, and there is nothing to recover from.
+    if (held) await storeNotification(connection, { ...notification, type: 'run.held' });
+    const type = held ? undefined : notificationTypeOf(ending.status, retry.retry_delay_seconds);
+    if (type) await openIncident(connection, { ...notification, type });
     return true;
   });
 }
@@ -75,6 +79,13 @@ async function lockExportOfRun(transaction: JournalTransaction, runId: string): 
     [runId],
   );
   if (rows[0]) await transaction.lock(batchExportDecider, rows[0].batch_export_id);
+}
+
+/** The rows that the source lacks, if that is why the run is ended. */
+function missingRowsOf({ replacement }: ExistingRun): MissingRows | undefined {
+  if (replacement?.outcome !== 'rows_missing') return undefined;
+  const { missing_rows, bucket_rows, source_rows } = replacement;
+  return { missing_rows, bucket_rows, source_rows };
 }
 
 function notificationTypeOf(

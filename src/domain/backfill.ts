@@ -1,7 +1,7 @@
 import { CommandRejected } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import { intervalFrom, type DataInterval, type ScheduleRevision } from './intervals.ts';
-import type { RunStatus } from './run.ts';
+import type { RunDefinition, RunStatus } from './run.ts';
 import type { AutoPause } from './auto_pause.ts';
 
 export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';
@@ -22,6 +22,8 @@ export interface BackfillSpec {
   readonly retry_of_run_id: string | null;
   /** Whether its runs may publish fewer rows than the manifests that they replace. */
   readonly allow_shrink: boolean;
+  /** The model and config of its runs, if not the export's current ones. */
+  readonly definition?: RunDefinition;
 }
 
 export type BackfillEvent =

@@ -41,7 +41,12 @@ export interface RunSpec {
   readonly allow_shrink: boolean;
   /** The run that this one continues as new, or null. */
   readonly continues_run_id: string | null;
+  /** Set if model and config are those of the manifest that exportd replaces by itself, not the export's current ones. */
+  readonly keeps_definition?: true;
 }
+
+/** What a run exports, and where to. */
+export type RunDefinition = Pick<RunSpec, 'model' | 'config_version'>;
 
 /** Identifies the range of a step; `range` is its index, from 0. */
 export interface RangeStep {

@@ -1,6 +1,8 @@
 import type { Settings } from '../config/settings.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
+import type { MayShrink } from '../destination/may_shrink.ts';
 import type { OpenDestination } from '../destination/open_destination.ts';
+import type { OpenLocation } from '../destination/open_location.ts';
 import type { ReadSelection } from '../destination/row_selections.ts';
 import type { MemoryBudget } from '../encoding/memory_budget.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
@@ -17,7 +19,10 @@ export interface ExportDependencies {
   readonly memory: MemoryBudget;
   readonly perExportLimit: PerExportLimit;
   readonly openDestination: OpenDestination;
+  /** Opens what earlier generations left in a bucket, with retries. */
+  readonly openLocation: OpenLocation;
   readonly readSelection: ReadSelection;
+  readonly mayShrink: MayShrink;
   readonly logger: Logger;
   readonly settings: Pick<
     Settings,

@@ -25,6 +25,7 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   EncoderThreadExited: { permanent: false },
   UnencodableRow: { permanent: true },
   TooManyRejectedRows: { permanent: true },
+  RowsMissingInSource: { permanent: true },
   MissingSortKey: { permanent: true },
   MalformedBlock: { permanent: true },
   RelationNotFound: { permanent: true },

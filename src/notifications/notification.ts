@@ -2,6 +2,7 @@
 export const notificationTypes = [
   'run.failed',
   'run.retries_exhausted',
+  'run.held',
   'batch_export.paused',
   'batch_export.recovered',
   'backfill.paused',
@@ -53,6 +54,8 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return `the run of ${interval} failed`;
     case 'run.retries_exhausted':
       return `the run of ${interval} ended as ${data.status ?? '?'} with no automatic retries left`;
+    case 'run.held':
+      return `the run of ${interval} was held, because the source no longer has all rows that were exported`;
     case 'batch_export.paused':
       return 'the batch export was paused after repeated failures';
     case 'backfill.paused':

@@ -5,6 +5,8 @@ import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
+import { createMayShrink } from '../../src/destination/may_shrink.ts';
+import { createLocationOpener } from '../../src/destination/open_location.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createSelectionReader } from '../../src/destination/row_selections.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
@@ -48,13 +50,20 @@ export async function createExportHarness() {
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
   const openDestination = createDestinationOpener(database.pool, keyRing, settings);
+  const openLocation = createLocationOpener(
+    database.pool,
+    keyRing,
+    settings,
+    settings.EXPORTD_S3_RETRY_BUDGET,
+  );
+  const mayShrink = createMayShrink(database.pool);
   const readSelection = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
   /** The activities of one attempt, with the details of its heartbeats. */
   const attempt = (
     more: { signal?: AbortSignal } & Partial<
-      Pick<ExportActivityDependencies, 'openDestination' | 'recorder' | 'settings'>
+      Pick<ExportActivityDependencies, 'openDestination' | 'openLocation' | 'recorder' | 'settings'>
     > = {},
   ) => {
     const heartbeats: unknown[] = [];
@@ -70,6 +79,8 @@ export async function createExportHarness() {
       slots: createExportSlots(settings),
       perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
       openDestination,
+      openLocation,
+      mayShrink,
       readSelection,
       logger,
       settings,
@@ -139,6 +150,8 @@ export async function createExportHarness() {
     source,
     settings,
     openDestination,
+    openLocation,
+    mayShrink,
     readSelection,
     attempt,
     createRun,

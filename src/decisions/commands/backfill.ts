@@ -11,6 +11,7 @@ import { deterministicId } from '../../journal/journal.ts';
 import { createBackfillRuns } from '../advance_backfill.ts';
 import { cancelRetries } from '../due_retries.ts';
 import { findActiveRun } from '../create_run.ts';
+import { definitionToKeep } from '../kept_definition.ts';
 import { cancelRuns } from '../run_outcomes.ts';
 import { createEffect, type CommandContext, type CommandEffect } from './context.ts';
 
@@ -61,11 +62,20 @@ export async function applyRetry(
     }),
   );
   const range = { start_at: interval.start, end_at: interval.end };
+  const definition =
+    body.reason === undefined
+      ? undefined
+      : await definitionToKeep(
+          transaction.connection,
+          requireLive(batchExport.state()),
+          batchExport.id,
+          body.run_id,
+        );
   // The limit applies to user requests only. Late rows must be exported, however many intervals have them.
   if (body.reason === undefined) await requireBackfillCapacity(context);
   return createBackfill(
     context,
-    { backfill_id: backfillId, allow_shrink, ...range },
+    { backfill_id: backfillId, allow_shrink, ...range, ...(definition && { definition }) },
     { ...interval, intervals: 1 },
     body.run_id,
   );
@@ -78,7 +88,7 @@ export const backfillLimits = ({ transaction, policies }: CommandContext) => ({
 });
 
 /** A requested backfill. */
-type BackfillRequest = Pick<BackfillSpec, 'start_at' | 'end_at' | 'allow_shrink'> & {
+type BackfillRequest = Pick<BackfillSpec, 'start_at' | 'end_at' | 'allow_shrink' | 'definition'> & {
   readonly backfill_id: string;
 };
 
@@ -115,6 +125,7 @@ async function createBackfill(
         revisions: live.revisions,
         retry_of_run_id: retryOf,
         allow_shrink: request.allow_shrink,
+        ...(request.definition && { definition: request.definition }),
       },
     },
   ]);

@@ -15,6 +15,7 @@ import { deleteExpired } from '../../decisions/retention.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';
+import { createMayShrink } from '../../destination/may_shrink.ts';
 import { createDestinationOpener } from '../../destination/open_destination.ts';
 import { createLocationOpener } from '../../destination/open_location.ts';
 import { createSelectionReader } from '../../destination/row_selections.ts';
@@ -122,6 +123,8 @@ async function serve(
     memory: createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET),
     readSelection,
     openDestination: createDestinationOpener(pool, keyRing, settings),
+    openLocation: createLocationOpener(pool, keyRing, settings, settings.EXPORTD_S3_RETRY_BUDGET),
+    mayShrink: createMayShrink(pool),
     logger,
     settings,
   };

@@ -1,0 +1,23 @@
+import type { ReplacementOutcome } from '../../domain/replacement.ts';
+import type { ExportDependencies } from '../export_dependencies.ts';
+import { checkReplacement, type ReplacementCall } from './check_replacement.ts';
+
+/**
+ * Checks a run before it exports; see `checkReplacement`. It reads as much as an export, so it takes one of the export's
+ * permits.
+ * @returns the outcome; null if the run replaces no manifest
+ */
+export async function checkRun(
+  call: ReplacementCall & { readonly dependencies: ExportDependencies },
+): Promise<ReplacementOutcome | null> {
+  const { dependencies, runId, signal } = call;
+  const { recorder, perExportLimit } = dependencies;
+  const { spec } = await recorder.readActive(runId);
+  const release = await perExportLimit.acquire(spec.batch_export_id, signal);
+  try {
+    const checked = await checkReplacement(call, await recorder.readActive(runId));
+    return checked.replacement?.outcome ?? null;
+  } finally {
+    release();
+  }
+}

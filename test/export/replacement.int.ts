@@ -1,0 +1,374 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DestinationError } from '../../src/destination/destination.ts';
+import type { OpenLocation } from '../../src/destination/open_location.ts';
+import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
+import { createHours, createReruns } from './rerun.ts';
+
+let harness: ExportHarness;
+let maintenance: MaintenanceHarness;
+beforeAll(async () => {
+  harness = await createExportHarness();
+  maintenance = createMaintenanceHarness(harness);
+});
+afterAll(() => harness.close());
+
+const nextHour = createHours();
+const newInterval = () => createReruns(harness, nextHour());
+
+const uuidsAt = async (manifestKey: string | null): Promise<string[]> =>
+  harness.reader.uuidsIn(await harness.reader.manifestAt(manifestKey ?? ''));
+
+/** Opens locations whose objects cannot be read, and lists the keys of those that were opened. */
+const observing = (denied = false): { openLocation: OpenLocation; opened: string[] } => {
+  const opened: string[] = [];
+  const openLocation: OpenLocation = async (location) => {
+    const destination = await harness.openLocation(location);
+    return {
+      ...destination,
+      openObject: (key, signal) => {
+        opened.push(key);
+        return denied
+          ? Promise.reject(new DestinationError('AccessDenied', 'It is denied.', { transient: false }))
+          : destination.openObject(key, signal);
+      },
+    };
+  };
+  return { openLocation, opened };
+};
+
+describe('a run that replaces a manifest', () => {
+  it('is held when the source has lost every row, and the bucket keeps them', async () => {
+    const { batchExportId, insert, remove, run } = newInterval();
+    await insert(1, 1_000);
+    const first = await run();
+    const before = await uuidsAt(first.manifest_key);
+    expect(before).toHaveLength(1_000);
+    await remove(1, 1_000);
+
+    const second = await run();
+    expect(second.latest_error).toMatch(
+      /^RowsMissingInSource: The source no longer has 1000 of the 1000 rows .* it has 0 rows\..*allow_shrink/,
+    );
+    expect(second.state.status).toBe('Failed');
+    await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+    expect(await uuidsAt(first.manifest_key)).toEqual(before);
+    expect(await harness.reader.manifestAt(first.manifest_key ?? '')).toMatchObject({ generation: 1 });
+  });
+
+  const deletions: [string, [number, number], [number, number] | null, number][] = [
+    ['2 of 10 rows deleted, 4 late', [3, 4], [101, 104], 2],
+    ['as many deleted as late, in one bucket', [5, 5], [11, 11], 1],
+    ['the first row deleted', [1, 1], null, 1],
+    ['the last row deleted', [10, 10], null, 1],
+  ];
+  it.each(deletions)('is held with the numbers: %s', async (_, deleted, late, missing) => {
+    const { insert, remove, run } = newInterval();
+    await insert(1, 10);
+    const first = await run();
+    const before = await uuidsAt(first.manifest_key);
+    await remove(...deleted);
+    if (late) await insert(...late);
+    const second = await run();
+    expect(second.latest_error).toContain(
+      `RowsMissingInSource: The source no longer has ${missing} of the 10`,
+    );
+    const source_rows = 10 - missing + (late ? late[1] - late[0] + 1 : 0);
+    expect(second.check).toMatchObject({
+      outcome: 'rows_missing',
+      missing_rows: missing,
+      bucket_rows: 10,
+      source_rows,
+    });
+    expect(await uuidsAt(first.manifest_key)).toEqual(before);
+  });
+
+  it('publishes late rows if every row is still there, and the older generation is deleted', async () => {
+    const { batchExportId, insert, run } = newInterval();
+    await insert(1, 10);
+    const first = await run();
+    const before = await uuidsAt(first.manifest_key);
+    await insert(11, 14);
+    const second = await run();
+    expect(second).toMatchObject({ latest_error: null, check: { outcome: 'every_row_present' } });
+    expect(await uuidsAt(second.manifest_key)).toEqual(expect.arrayContaining(before));
+    await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+    expect(await maintenance.keysOf(batchExportId)).toHaveLength(2);
+  });
+
+  it('reads nothing when the rows are the same, and does not change when it is checked again', async () => {
+    const { insert, create, count, proceed, run } = newInterval();
+    await insert(1, 10);
+    await run();
+    const { run_id } = await create();
+    expect(await count(run_id)).toMatchObject({ check_replacement: false });
+    const { openLocation, opened } = observing();
+    expect(await proceed(run_id, { openLocation })).toMatchObject({ latest_error: null });
+    expect(opened).toEqual([]);
+    expect((await harness.recorder.read(run_id)).replacement).toMatchObject({ outcome: 'same_rows' });
+  });
+
+  it('reads the older files once, however often its check is repeated', async () => {
+    const { insert, remove, create, count, run } = newInterval();
+    await insert(1, 10);
+    await run();
+    await remove(1, 1);
+    const { run_id } = await create();
+    expect(await count(run_id)).toMatchObject({ check_replacement: true });
+    const { openLocation, opened } = observing();
+    const attempt = harness.attempt({ openLocation });
+    const held = { type: 'RowsMissingInSource', nonRetryable: true };
+    await expect(attempt.checkReplacement({ run_id })).rejects.toMatchObject(held);
+    expect(await count(run_id)).toMatchObject({ check_replacement: true });
+    await expect(attempt.checkReplacement({ run_id })).rejects.toMatchObject(held);
+    expect(opened).toHaveLength(1);
+  });
+
+  it('reads only files with rows of the buckets that differ', async () => {
+    const hour = nextHour();
+    const { remove, run, batchExportId } = createReruns(harness, hour);
+    const config = { max_file_size_mb: 1, compression: null };
+    await harness.database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       select 1, gen_random_uuid(), 'event', 'person', jsonb_build_object('noise', repeat(md5(n::text), 100)), moment, moment
+       from generate_series(1, 3600) n
+       cross join lateral (select $1::timestamptz + make_interval(secs => n - 1) as moment) m`,
+      [hour.start],
+    );
+    const first = await run({ config });
+    const { files } = await harness.reader.manifestAt(first.manifest_key ?? '');
+    expect(files.length).toBeGreaterThan(5);
+    await remove(1_800, 1_800);
+    const { openLocation, opened } = observing();
+    const second = await run({ config, batchExportId }, { openLocation });
+    expect(second.check).toMatchObject({ outcome: 'rows_missing', missing_rows: 1, bucket_rows: 3_600 });
+    expect(opened.length).toBeGreaterThan(0);
+    expect(opened.length).toBeLessThan(3);
+  });
+
+  it.each([
+    { file_format: 'JSONLines', compression: 'gzip' },
+    { file_format: 'CSV', compression: 'brotli' },
+    { file_format: 'Parquet', compression: 'zstd' },
+  ])('compares the keys in files of $file_format', async (config) => {
+    const { insert, remove, run } = newInterval();
+    await insert(1, 10);
+    await run({ config });
+    await insert(11, 12);
+    expect((await run({ config })).check).toMatchObject({ outcome: 'every_row_present' });
+    await remove(2, 2);
+    await insert(13, 15);
+    expect((await run({ config })).check).toMatchObject({ outcome: 'rows_missing', missing_rows: 1 });
+  });
+
+  it('counts a doubled uuid as two rows', async () => {
+    const hour = nextHour();
+    const { run, insert } = createReruns(harness, hour);
+    await insert(1, 3);
+    const copy = `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+      select team_id, uuid, event, distinct_id, properties, timestamp, inserted_at from events
+      where inserted_at = $1::timestamptz + interval '2 seconds' limit 1`;
+    await harness.database.pool.query(copy, [hour.start]);
+    expect((await run()).state.finished?.source_rows).toBe(4);
+    await harness.database.pool.query(
+      `delete from events where ctid = (select ctid from events
+       where inserted_at = $1::timestamptz + interval '2 seconds' limit 1)`,
+      [hour.start],
+    );
+    await insert(4, 4);
+    expect((await run()).check).toMatchObject({ outcome: 'rows_missing', missing_rows: 1, bucket_rows: 4 });
+  });
+
+  it('counts rejected rows as rows of the bucket', async () => {
+    const hour = nextHour();
+    const { run, insert } = createReruns(harness, hour);
+    const config = { on_bad_row: 'reject' };
+    await insert(1, 5);
+    await harness.database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       values (1, gen_random_uuid(), 'bad', 'd', '{}', 'infinity', $1::timestamptz + interval '3 seconds 500 milliseconds')`,
+      [hour.start],
+    );
+    const first = await run({ config });
+    expect(first.state.rejected_file).toMatchObject({ rows: 1 });
+    await insert(6, 7);
+    expect((await run({ config })).check).toMatchObject({ outcome: 'every_row_present', bucket_rows: 6 });
+    await harness.database.pool.query(
+      `delete from events where event = 'bad' and inserted_at >= $1 and inserted_at < $2`,
+      [hour.start, hour.end],
+    );
+    await insert(8, 8);
+    expect((await run({ config })).check).toMatchObject({ outcome: 'rows_missing', missing_rows: 1 });
+  });
+});
+
+describe("the owner's choice of rows", () => {
+  it('is not held, but a row that was deleted as well is', async () => {
+    const { insert, remove, run } = newInterval();
+    await insert(1, 10);
+    await run();
+    const config = { include_events: ['event 1', 'event 2'] };
+    const narrowed = await run({ config });
+    expect(narrowed).toMatchObject({ latest_error: null, check: { outcome: 'same_rows' } });
+    expect(await uuidsAt(narrowed.manifest_key)).toHaveLength(2);
+    // Only rows of the current manifest are compared: these are no longer exported.
+    await remove(5, 6);
+    expect((await run({ config })).latest_error).toBeNull();
+    await remove(1, 1);
+    expect((await run()).check).toMatchObject({ outcome: 'rows_missing', missing_rows: 1, bucket_rows: 2 });
+  });
+
+  it('applies to another model', async () => {
+    const { insert, run } = newInterval();
+    await insert(1, 3);
+    await run();
+    expect(await run({ model: 'persons' })).toMatchObject({ latest_error: null });
+  });
+
+  it('applies to a request that allows to shrink', async () => {
+    const { insert, remove, run } = newInterval();
+    await insert(1, 3);
+    await run();
+    await remove(2, 2);
+    const shrunk = await run({ allow_shrink: true });
+    expect(shrunk).toMatchObject({ latest_error: null, check: { outcome: 'shrink_allowed' } });
+    expect(await uuidsAt(shrunk.manifest_key)).toHaveLength(2);
+  });
+});
+
+describe('a manifest whose keys cannot be read', () => {
+  const unreadable = [
+    ['without s3:GetObject', () => ({ denied: true })],
+    ['without uuid in the files', () => ({ query: 'select event, _inserted_at from events' })],
+  ] as const;
+
+  it.each(unreadable)('is kept if a bucket has fewer rows: %s', async (_, choose) => {
+    const { denied, query } = { denied: false, query: undefined, ...choose() };
+    const { insert, remove, run } = newInterval();
+    await insert(1, 10);
+    await run({ query });
+    await remove(1, 2);
+    await insert(2_000, 2_010);
+    const { openLocation } = observing(denied);
+    expect((await run({ query }, { openLocation })).check).toMatchObject({
+      outcome: 'rows_missing',
+      missing_rows: 2,
+    });
+  });
+
+  it.each(unreadable)('is replaced otherwise, and its files stay: %s', async (_, choose) => {
+    const { denied, query } = { denied: false, query: undefined, ...choose() };
+    const { batchExportId, insert, remove, run } = newInterval();
+    await insert(1, 10);
+    const first = await run({ query });
+    const { files } = await harness.reader.manifestAt(first.manifest_key ?? '');
+    await remove(1, 1);
+    await insert(11, 12);
+    const { openLocation } = observing(denied);
+    const second = await run({ query }, { openLocation });
+    expect(second).toMatchObject({ latest_error: null, check: { outcome: 'not_comparable' } });
+    await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+    expect(await maintenance.keysOf(batchExportId)).toEqual(
+      expect.arrayContaining(files.map(({ key }) => key)),
+    );
+  });
+
+  it('is replaced if its objects are gone', async () => {
+    const { batchExportId, insert, remove, run } = newInterval();
+    await insert(1, 10);
+    await run();
+    for (const key of await maintenance.keysOf(batchExportId)) await maintenance.deleteObject(key);
+    await remove(1, 5);
+    expect(await run()).toMatchObject({ latest_error: null, check: { outcome: 'every_row_present' } });
+  });
+});
+
+describe('rows that are deleted after the check', () => {
+  it.each([
+    ['after equal fingerprints', null],
+    ['after a comparison of keys', [11, 12]],
+  ] as const)('hold the run %s', async (_, late) => {
+    const { insert, remove, run } = newInterval();
+    await insert(1, 10);
+    const first = await run();
+    const before = await uuidsAt(first.manifest_key);
+    if (late) await insert(...late);
+    const beforeExport = async (): Promise<void> => {
+      await remove(5, 5);
+      // As many late rows, so that the bucket does not lose rows.
+      await insert(13, 13);
+    };
+    const second = await run({}, { beforeExport });
+    expect(second.latest_error).toContain('RowsMissingInSource: The source no longer has 1 of the 10');
+    expect(second.state).toMatchObject({ status: 'Failed', publish_started_at: null });
+    expect(await uuidsAt(first.manifest_key)).toEqual(before);
+  });
+
+  it('hold a run that found no rows at first', async () => {
+    const { insert, remove, run } = newInterval();
+    await insert(1, 3);
+    await run();
+    await remove(1, 3);
+    const { check, latest_error } = await run();
+    expect(latest_error).toContain('RowsMissingInSource');
+    expect(check).toMatchObject({ missing_rows: 3, source_rows: 0 });
+  });
+
+  it('hold a run whose interval was empty only while it was counted', async () => {
+    const hour = nextHour();
+    const { insert, create, count, proceed, run } = createReruns(harness, hour);
+    await insert(1, 3);
+    await run();
+    await harness.database.pool.query(
+      'create table gone as select * from events where inserted_at >= $1::timestamptz and inserted_at < $2::timestamptz'
+        .replace('$1', `'${hour.start}'`)
+        .replace('$2', `'${hour.end}'`),
+    );
+    await harness.database.pool.query('delete from events where inserted_at >= $1 and inserted_at < $2', [
+      hour.start,
+      hour.end,
+    ]);
+    const { run_id } = await create();
+    await count(run_id);
+    await harness.database.pool.query('insert into events select * from gone');
+    expect((await proceed(run_id)).latest_error).toContain('RowsMissingInSource');
+  });
+
+  it('do not matter if they are late rows that came after the check', async () => {
+    const { insert, run } = newInterval();
+    await insert(1, 10);
+    await run();
+    const second = await run({}, { beforeExport: () => insert(11, 12) });
+    expect(second).toMatchObject({
+      latest_error: null,
+      check: { outcome: 'every_row_present', generation: 2 },
+    });
+    expect(await uuidsAt(second.manifest_key)).toHaveLength(12);
+  });
+});
+
+describe('persons', () => {
+  it('are published again, because they move to later intervals', async () => {
+    const hour = nextHour();
+    const { batchExportId, run } = createReruns(harness, hour);
+    await harness.database.pool.query(
+      `with person as (insert into persons (team_id, id, properties, version, is_deleted, created_at, updated_at)
+         values (1, gen_random_uuid(), '{}', 0, false, $1, $1) returning id)
+       insert into person_distinct_ids (team_id, distinct_id, person_id, version, is_deleted, updated_at)
+       select 1, 'moved ' || n, id, 0, false, $1 from person, generate_series(1, 3) n`,
+      [hour.start],
+    );
+    const options = { model: 'persons' } as const;
+    const first = await run(options);
+    expect(first.state.finished?.source_rows).toBe(3);
+    expect((await run(options)).check).toMatchObject({ outcome: 'same_rows' });
+    await harness.database.pool.query(
+      `update person_distinct_ids set updated_at = $1::timestamptz where distinct_id = 'moved 2'`,
+      [hour.end],
+    );
+    const third = await run(options);
+    expect(third).toMatchObject({ latest_error: null, check: { outcome: 'not_comparable' } });
+    await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+    expect((await maintenance.keysOf(batchExportId)).length).toBeGreaterThan(2);
+  });
+});
