@@ -42,12 +42,25 @@ const timesOf = ({ start, end }: { start: string | null; end: string | null }): 
 /** Intervals start and end at whole seconds. */
 const shortTime = (time: string): string => time.replace('.000Z', 'Z');
 
-function summaryLine({ ok, deep, totals, findings }: VerificationReport): string {
-  const checked = `${counted(totals.manifests, 'manifest')}, ${counted(totals.files, 'file')}, ${counted(totals.rows, 'row')}`;
-  if (ok) return `${checked}: no findings${deep ? '' : ' (use --deep to compare every value)'}.`;
+function summaryLine({ ok, deep, fast, totals, findings }: VerificationReport): string {
+  const checked = [
+    counted(totals.manifests, 'manifest'),
+    counted(totals.files, 'file'),
+    counted(totals.rows, 'row'),
+    ...(['pending', 'expired'] as const)
+      .filter((reason) => totals[reason] > 0)
+      .map((reason) => `${counted(totals[reason], 'interval')} ${reason}`),
+  ].join(', ');
+  if (ok) return `${checked}: no findings${hintOf({ deep, fast })}.`;
   const rows = (['missing', 'duplicate', 'unexpected', 'mismatched'] as const)
     .filter((kind) => totals[kind] > 0)
     .map((kind) => `${counted(totals[kind], 'row')} ${kind}`);
   const gaps = totals.gaps > 0 ? [counted(totals.gaps, 'gap')] : [];
   return `${checked}: ${[counted(findings.length, 'finding'), ...rows, ...gaps].join(', ')}.`;
+}
+
+/** What was not compared, and the option that compares it. */
+function hintOf({ deep, fast }: Pick<VerificationReport, 'deep' | 'fast'>): string {
+  if (fast) return ' (no file was read; omit --fast to read them)';
+  return deep ? '' : ' (use --deep to compare every value)';
 }

@@ -36,13 +36,19 @@ async function checkRows(
   found: LoadedManifest,
   disordered: boolean,
 ): Promise<ManifestCheck> {
-  const { source, deep, signal } = context;
+  const { source, deep, signal, expirations } = context;
   const { manifest, location, name } = found;
   const collector = createFindingCollector(intervalOf(manifest), name);
   const range = await rangeOfManifest(context, manifest, collector, name);
   checkSums(manifest, name, collector);
   const totals = { rows: 0, bytes: 0 };
-  const readContext: FileReadContext = { reader: location.reader, collector, totals, signal };
+  const readContext: FileReadContext = {
+    reader: location.reader,
+    collector,
+    totals,
+    signal,
+    isExpired: (key) => expirations.isExpiredFile(range.interval, key),
+  };
   const rejected = await readRejectedRows(readContext, manifest);
   const hasKeys = await source.hasKeys(range);
   const shape: RowShape = {
@@ -84,13 +90,18 @@ async function checkRows(
 
 /** Reads the rows of a manifest's files again, with keys only. Problems of the files have been reported already. */
 export function rereadRows(
-  readContext: Omit<FileReadContext, 'collector' | 'totals'>,
+  readContext: Pick<FileReadContext, 'reader' | 'signal'>,
   manifest: Manifest,
 ): AsyncGenerator<VerifiedRow> {
   const ignored = createFindingCollector(intervalOf(manifest), '');
   const shape = { id: idColumnOf(manifest), columns: [] };
   return checkedRows(
-    { ...readContext, collector: ignored, totals: { rows: 0, bytes: 0 } },
+    {
+      ...readContext,
+      collector: ignored,
+      totals: { rows: 0, bytes: 0 },
+      isExpired: () => Promise.resolve(false),
+    },
     manifest.files,
     shape,
   );

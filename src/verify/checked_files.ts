@@ -20,6 +20,8 @@ export interface FileReadContext {
   readonly collector: FindingCollector;
   readonly totals: ReadTotals;
   readonly signal: AbortSignal;
+  /** Whether the bucket's own rules may have deleted an object. */
+  readonly isExpired: (key: string) => Promise<boolean>;
 }
 
 /**
@@ -35,18 +37,21 @@ export async function* checkedRows(
 }
 
 async function* checkedFile(
-  { reader, collector, totals, signal }: FileReadContext,
+  { reader, collector, totals, signal, isExpired }: FileReadContext,
   file: ManifestFile,
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
   const name = reader.nameOf(file.key);
   const object = await reader.open(file.key, signal);
   if (!object) {
-    collector.add(
-      'file_missing',
-      name,
-      `The object does not exist. According to the manifest it has ${file.rows} rows.`,
-    );
+    if (await isExpired(file.key))
+      collector.expired(`Expired: a lifecycle rule of the bucket deleted ${name}.`);
+    else
+      collector.add(
+        'file_missing',
+        name,
+        `The object does not exist. According to the manifest it has ${file.rows} rows.`,
+      );
     return;
   }
   const measure: Measure = { bytes: 0, crc: 0 };

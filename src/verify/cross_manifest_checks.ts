@@ -2,7 +2,7 @@ import { rereadRows } from './check_manifest.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
 import { rowsInBoth } from './compare_rows.ts';
-import { coverageOf } from './coverage.ts';
+import { overlappingPairs } from './coverage.ts';
 import type { Finding } from './report.ts';
 import { inOrder, formatMicroseconds, sorted, within } from './row_order.ts';
 import type { VerifiedRow } from './row.ts';
@@ -14,9 +14,8 @@ export async function findOverlaps(
   checks: readonly ManifestCheck[],
 ): Promise<Finding[]> {
   const intervals = checks.map((check) => ({ ...intervalOf(check.found.manifest), check }));
-  const { overlaps } = coverageOf(intervals, { from: null, to: null });
   const findings: Finding[] = [];
-  for (const { shared, one, other } of overlaps) {
+  for (const { shared, one, other } of overlappingPairs(intervals)) {
     const collector = createFindingCollector(shared, other.check.found.name);
     collector.add(
       'overlap',

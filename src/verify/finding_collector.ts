@@ -20,6 +20,8 @@ export interface FindingCollector {
   hint(kind: RowKind, sentence: string): void;
   add(kind: FindingKind, object: string, detail: string, count?: number): void;
   note(detail: string): void;
+  /** Notes that the bucket's own rules deleted objects of the interval. Rows are then missing for that reason. */
+  expired(detail: string): void;
   findings(): Finding[];
   notes(): Note[];
 }
@@ -29,6 +31,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
   const { start, end } = interval;
   const findings: Finding[] = [];
   const notes: Note[] = [];
+  const expiredObjects: Note[] = [];
   const rows = new Map<RowKind, { count: number; named: NamedRow[]; hints: Set<string> }>();
   const rowsOf = (kind: RowKind) => {
     const known = rows.get(kind) ?? { count: 0, named: [], hints: new Set<string>() };
@@ -45,12 +48,20 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
     hint: (kind, sentence) => void rowsOf(kind).hints.add(sentence),
     add: (kind, object, detail, count = 1) =>
       void findings.push({ kind, start, end, object, count, rows: [], detail }),
-    note: (detail) => void notes.push({ start, end, detail }),
+    note: (detail) => void notes.push({ start, end, reason: null, intervals: 0, detail }),
+    expired: (detail) =>
+      void expiredObjects.push({
+        start,
+        end,
+        reason: 'expired',
+        intervals: expiredObjects.length === 0 ? 1 : 0,
+        detail,
+      }),
     findings: () => [
       ...findings,
       ...rowKinds.flatMap((kind) => {
         const { count, named, hints } = rowsOf(kind);
-        if (count === 0) return [];
+        if (count === 0 || (kind === 'missing' && expiredObjects.length > 0)) return [];
         const detail = [
           `${formatRowCount(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`,
           ...hints,
@@ -58,7 +69,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
         return [{ kind, start, end, object: manifest, count, rows: named, detail }];
       }),
     ],
-    notes: () => notes,
+    notes: () => [...notes, ...expiredObjects],
   };
 }
 

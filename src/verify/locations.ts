@@ -17,6 +17,7 @@ export interface ExportDefinition {
   readonly team_id: number;
   readonly model: Model;
   readonly config_version: number;
+  readonly retention_days: number | null;
   /** All config versions, oldest first, without secrets. */
   readonly versions: readonly ConfigVersion[];
 }
@@ -49,7 +50,7 @@ export interface LocationDependencies {
 /** Reads an existing or deleted export. @throws CannotVerify when there is none */
 export async function readDefinition(pool: Pool, batchExportId: string): Promise<ExportDefinition> {
   const exports = await pool.query<Omit<ExportDefinition, 'batch_export_id' | 'versions'>>(
-    'select team_id, model, config_version from exportd.batch_exports where id::text = $1',
+    'select team_id, model, config_version, retention_days from exportd.batch_exports where id::text = $1',
     [batchExportId.toLowerCase()],
   );
   const [found] = exports.rows;
@@ -114,7 +115,7 @@ export async function openLocations(
       );
       if (current || !isUnusable || !Error.isError(error)) throw error;
       const detail = `The location of config version ${newest} could not be opened: ${error.message}`;
-      notes.push({ start: null, end: null, detail });
+      notes.push({ start: null, end: null, reason: null, intervals: 0, detail });
     }
   }
   return { locations, notes };

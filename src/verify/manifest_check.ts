@@ -1,3 +1,4 @@
+import type { Expirations } from './expirations.ts';
 import type { LoadedManifest } from './manifests.ts';
 import type { RangeContext } from './ranges.ts';
 import type { VerifiedRow } from './row.ts';
@@ -8,6 +9,8 @@ import type { FindingCollector } from './finding_collector.ts';
 export interface CheckContext extends RangeContext {
   readonly source: SourceRows;
   readonly deep: boolean;
+  readonly fast: boolean;
+  readonly expirations: Expirations;
   readonly signal: AbortSignal;
 }
 

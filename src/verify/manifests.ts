@@ -78,7 +78,7 @@ export async function listManifests(
       } catch (error) {
         if (location.current || !(error instanceof DestinationError)) throw error;
         const detail = `Manifests in the earlier location ${location.reader.nameOf(folder)} could not be listed: ${error.message}`;
-        notes.push({ start: null, end: null, detail });
+        notes.push({ start: null, end: null, reason: null, intervals: 0, detail });
       }
   return { intervals: [...intervals.values()], findings, notes };
 }

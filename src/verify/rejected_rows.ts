@@ -15,7 +15,7 @@ export interface RejectedRows {
 
 /** Reads the ids of the rejected rows into memory. Problems of the file are reported to the collector. */
 export async function readRejectedRows(
-  { reader, collector, signal }: FileReadContext,
+  { reader, collector, signal, isExpired }: FileReadContext,
   { rejected, rejected_file: file }: Manifest,
 ): Promise<RejectedRows> {
   const ids = new Map<string, number>();
@@ -23,7 +23,9 @@ export async function readRejectedRows(
   if (file) {
     const name = reader.nameOf(file.key);
     const object = await reader.open(file.key, signal);
-    if (!object)
+    if (!object && (await isExpired(file.key)))
+      collector.expired(`Expired: a lifecycle rule of the bucket deleted ${name}.`);
+    else if (!object)
       collector.add('file_missing', name, `The object with ${file.rows} rejected rows does not exist.`);
     else {
       const measure: Measure = { bytes: 0, crc: 0 };

@@ -1,7 +1,11 @@
+import type { NotOwedReason } from './owed_time.ts';
+
 /** The problems that verifying can find. */
 export type FindingKind =
-  /** Time within the requested range that no manifest covers. */
+  /** Intervals that the export owes and no manifest covers. */
   | 'gap'
+  /** A manifest whose fingerprint differs from that of the source. */
+  | 'fingerprint'
   /** Time that two manifests cover. */
   | 'overlap'
   | 'manifest_unreadable'
@@ -16,6 +20,8 @@ export type FindingKind =
   | 'file_unreadable'
   /** An object whose number of rows differs from its manifest. */
   | 'file_rows'
+  /** An object whose rows differ from its fingerprint in the manifest. */
+  | 'file_fingerprint'
   /** Rows that are not sorted by key, or are outside the key range in the manifest. */
   | 'file_order'
   /** An object that two manifests reference. */
@@ -52,10 +58,17 @@ export interface Finding {
   readonly detail: string;
 }
 
+/** Why intervals without a manifest, or without some of its files, are no problem. */
+export type NoteReason = NotOwedReason | 'expired';
+
 /** Information that is not a problem. */
 export interface Note {
   readonly start: string | null;
   readonly end: string | null;
+  /** Null for a remark that excuses nothing. */
+  readonly reason: NoteReason | null;
+  /** The number of intervals that the reason applies to; 0 without a reason. */
+  readonly intervals: number;
   readonly detail: string;
 }
 
@@ -84,6 +97,8 @@ export interface VerificationReport {
   readonly batch_export_id: string;
   /** Whether all values were compared, or only the presence of rows. */
   readonly deep: boolean;
+  /** Whether only fingerprints were compared, without reading files. */
+  readonly fast: boolean;
   readonly from: string | null;
   readonly to: string | null;
   readonly totals: {
@@ -97,6 +112,10 @@ export interface VerificationReport {
     readonly unexpected: number;
     readonly mismatched: number;
     readonly gaps: number;
+    /** Intervals that are not exported yet. */
+    readonly pending: number;
+    /** Intervals of which the bucket's own rules deleted objects. */
+    readonly expired: number;
   };
   readonly intervals: readonly IntervalReport[];
   readonly findings: readonly Finding[];

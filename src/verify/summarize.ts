@@ -2,12 +2,12 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { IntervalCheck } from './check_interval.ts';
 import type { ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
-import type { Finding, FindingKind, IntervalReport, Note, VerificationReport } from './report.ts';
+import type { Finding, FindingKind, IntervalReport, Note, NoteReason, VerificationReport } from './report.ts';
 
 /** Creates the report. `rest` contains what does not belong to a single manifest. */
 export function summarize(
   batchExportId: string,
-  options: Pick<VerificationReport, 'deep' | 'from' | 'to'>,
+  options: Pick<VerificationReport, 'deep' | 'fast' | 'from' | 'to'>,
   intervals: readonly IntervalCheck[],
   rest: { readonly findings: readonly Finding[]; readonly notes: readonly Note[] },
 ): VerificationReport {
@@ -25,6 +25,11 @@ export function summarize(
       findings.filter((finding) => finding.kind === kind),
       ({ count }) => count,
     );
+  const intervalsOf = (reason: NoteReason) =>
+    sum(
+      notes.filter((note) => note.reason === reason),
+      (note) => note.intervals,
+    );
   return {
     ok: findings.length === 0,
     batch_export_id: batchExportId,
@@ -40,6 +45,8 @@ export function summarize(
       unexpected: rowsOf('unexpected'),
       mismatched: rowsOf('mismatched'),
       gaps: findings.filter(({ kind }) => kind === 'gap').length,
+      pending: intervalsOf('pending'),
+      expired: intervalsOf('expired'),
     },
     intervals: reports,
     findings,

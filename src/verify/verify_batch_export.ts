@@ -4,7 +4,10 @@ import { connectToSource, type SourceConnections } from '../source/source_connec
 import { findOverlaps, findSharedFiles, reportMisplacedRows } from './cross_manifest_checks.ts';
 import { checkInterval, type IntervalCheck } from './check_interval.ts';
 import type { CheckContext } from './manifest_check.ts';
-import { coverageOf, sortIntervals, type TimeRange } from './coverage.ts';
+import { sortIntervals } from './coverage.ts';
+import { createExpirations } from './expirations.ts';
+import { findGaps } from './gaps.ts';
+import { gracePeriodMs } from './grace_period.ts';
 import { listManifests, type IntervalManifests } from './manifests.ts';
 import {
   createVersionFinder,
@@ -14,8 +17,10 @@ import {
   type OpenedLocations,
   type LocationDependencies,
 } from './locations.ts';
-import { currentRange, intervalOf } from './ranges.ts';
-import { CannotVerify, type Finding, type VerificationReport } from './report.ts';
+import { owedTime } from './owed_time.ts';
+import { intervalOf } from './ranges.ts';
+import { readHistory } from './read_history.ts';
+import { CannotVerify, type VerificationReport } from './report.ts';
 import { createSourceRows } from './source_rows.ts';
 import { summarize } from './summarize.ts';
 
@@ -23,8 +28,8 @@ import { summarize } from './summarize.ts';
 const concurrency = 4;
 
 /**
- * Dependencies for verifying. The control database is used for the definition and configs of the export, never for
- * its runs.
+ * Dependencies for verifying. The control database says what an export owes and which objects have expired, never
+ * what exists.
  */
 export interface VerifyDependencies extends LocationDependencies {
   readonly sourceUrl: string;
@@ -38,6 +43,8 @@ export interface VerifyOptions {
   readonly to?: string | undefined;
   /** Whether all values are compared with the source, not only the presence of rows. */
   readonly deep?: boolean | undefined;
+  /** Whether only manifests are read, and their fingerprints compared with the source. */
+  readonly fast?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called after each interval. */
   readonly onProgress?: ((checked: number, intervals: number) => void) | undefined;
@@ -76,24 +83,33 @@ async function verify(
   options: VerifyOptions,
   { pool, settings }: VerifyDependencies,
 ): Promise<VerificationReport> {
-  const { deep = false, signal = new AbortController().signal } = options;
+  const { deep = false, fast = false, signal = new AbortController().signal } = options;
+  if (deep && fast) throw new CannotVerify('Values are not compared with fast; use either deep or fast.');
   const range = { from: timeOf(options.from), to: timeOf(options.to) };
   const source = createSourceRows(connections, relationsOf(settings), signal);
   const findVersion = createVersionFinder(pool, definition);
-  const context: CheckContext = { source, definition, findVersion, deep, signal };
+  // Before manifests are listed, so that what is owed by now can be in the list.
+  const { now, ...history } = await readHistory(pool, definition.batch_export_id);
+  const owed = owedTime(history, { now, graceMs: gracePeriodMs(settings) });
+  const expirations = createExpirations(pool, definition, now);
+  const context: CheckContext = { source, definition, findVersion, expirations, deep, fast, signal };
   const listing = await listManifests(locations, range, signal);
   const intervals = await checkAll(context, sortIntervals(listing.intervals), options.onProgress);
   const checks = intervals.flatMap(({ check }) => check ?? []);
   const relist = async () => (await listManifests(locations, range, signal)).intervals;
+  const covered = checks.map(({ found }) => intervalOf(found.manifest));
+  const known = new Set(intervals.map(({ interval }) => `${interval.start} ${interval.end}`));
+  const gaps = await findGaps({ ...context, owed }, covered, range, async () =>
+    (await relist()).filter(({ start, end }) => !known.has(`${start} ${end}`)),
+  );
   const crossChecks = [
-    ...(await findGaps(context, intervals, range, relist)),
     ...(await findOverlaps(context, checks)),
     ...findSharedFiles(checks),
     ...(await reportMisplacedRows(context, checks)),
   ];
-  return summarize(definition.batch_export_id, { deep, ...range }, intervals, {
-    findings: [...listing.findings, ...crossChecks],
-    notes: [...notes, ...listing.notes],
+  return summarize(definition.batch_export_id, { deep, fast, ...range }, intervals, {
+    findings: [...listing.findings, ...gaps.findings, ...crossChecks],
+    notes: [...notes, ...listing.notes, ...gaps.notes],
   });
 }
 
@@ -122,30 +138,4 @@ async function checkAll(
   };
   await Promise.all(Array.from({ length: concurrency }, checkNext));
   return checks;
-}
-
-/** Finds time that no manifest covers, except what was exported during the check. */
-async function findGaps(
-  context: CheckContext,
-  intervals: readonly IntervalCheck[],
-  range: TimeRange,
-  relist: () => Promise<readonly IntervalManifests[]>,
-): Promise<Finding[]> {
-  const covered = intervals.flatMap(({ check }) => (check ? [intervalOf(check.found.manifest)] : []));
-  if (coverageOf(covered, range).gaps.length === 0) return [];
-  const known = new Set(intervals.map(({ interval }) => interval.start));
-  const added = (await relist()).filter(({ start }) => !known.has(start));
-  const findings: Finding[] = [];
-  for (const gap of coverageOf([...covered, ...added], range).gaps) {
-    const rows = await context.source.count(await currentRange(context, gap));
-    findings.push({
-      kind: 'gap',
-      ...gap,
-      object: null,
-      count: rows,
-      rows: [],
-      detail: `No manifest covers this time. The source has ${rows} rows in it.`,
-    });
-  }
-  return findings;
 }

@@ -5,12 +5,13 @@ import { openBucketReader, type BucketReader } from '../../src/destination/s3/bu
 import { relationsOf } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
 import { checkInterval } from '../../src/verify/check_interval.ts';
+import { createExpirations } from '../../src/verify/expirations.ts';
 import { createVersionFinder, readDefinition } from '../../src/verify/locations.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
-import { createVerifyHarness, hours, teamId, type VerifyHarness } from './verify_harness.ts';
+import { createVerifyHarness, hours, remarksOf, teamId, type VerifyHarness } from './verify_harness.ts';
 
 const eventsPerHour = 50;
 let harness: VerifyHarness;
@@ -71,7 +72,7 @@ describe('rows that an export does not select', () => {
     const exported = await harness.exportHours({ config: { on_bad_row: 'reject' } });
     const well = await exported.verify({ deep: true });
     expect(well).toMatchObject({ ok: true, totals: { rejected: 1 } });
-    expect(well.notes.map(({ detail }) => detail)).toEqual([
+    expect(remarksOf(well).map(({ detail }) => detail)).toEqual([
       '1 row was rejected, because the format cannot represent it.',
     ]);
 
@@ -111,7 +112,9 @@ describe('an interval that is exported again while it is verified', () => {
       source: createSourceRows(connections, relationsOf(harness.settings), signal),
       definition,
       findVersion: createVersionFinder(harness.database.pool, definition),
+      expirations: createExpirations(harness.database.pool, definition, new Date()),
       deep: true,
+      fast: false,
       signal,
     };
     const location = { reader, manifestFolders: [], current: true };
@@ -140,9 +143,9 @@ describe('an export that has moved to another bucket', () => {
     for (const { Key } of Contents) await client.send(new DeleteObjectCommand({ Bucket: left, Key }));
     await client.send(new DeleteBucketCommand({ Bucket: left }));
     client.destroy();
-    const { findings, notes } = await exported.verify({ from: hours[0]?.start });
-    expect(findings).toMatchObject([{ kind: 'gap', start: hours[0]?.start, end: hours[1]?.end }]);
-    expect(notes.map(({ detail }) => detail)).toEqual([
+    const moved = await exported.verify({ from: hours[0]?.start });
+    expect(moved.findings).toMatchObject([{ kind: 'gap', start: hours[0]?.start, end: hours[1]?.end }]);
+    expect(remarksOf(moved).map(({ detail }) => detail)).toEqual([
       expect.stringMatching(/could not be listed: The bucket does not exist/),
     ]);
   });

@@ -7,7 +7,12 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import { formatManifest, parseManifest, type Manifest } from '../../src/destination/manifest.ts';
-import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
+import {
+  batchExportDecider,
+  type BatchExportDefinition,
+  type BatchExportEvent,
+  type Model,
+} from '../../src/domain/batch_export.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
 import { definitionOf } from '../domain/definition.ts';
@@ -34,6 +39,8 @@ export interface Exported {
   verify(options?: Partial<VerifyOptions>): Promise<VerificationReport>;
   /** Exports an hour again. */
   exportAgain(hour: number, config?: object): Promise<void>;
+  /** Appends events to the journal of the export. */
+  append(...events: readonly BatchExportEvent[]): Promise<void>;
   /** Makes a config version current. Each exported hour has its own, from 1. */
   putInForce(config_version: number): Promise<void>;
   manifestKey(hour: number): string;
@@ -77,18 +84,18 @@ export async function createVerifyHarness(eventsPerHour = 100) {
       options,
     );
 
-  const createExport = async (model: Model): Promise<string> => {
-    const batchExportId = randomUUID();
-    await harness.journal.transaction(async (transaction) => {
+  const append = (batchExportId: string, events: readonly BatchExportEvent[]): Promise<void> =>
+    harness.journal.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, batchExportId);
-      const data = {
-        team_id: teamId,
-        definition: definitionOf({ name: 'An export', model }),
-        scheduled_until: '2026-01-01T10:00:00.000Z',
-        paused: false,
-      };
-      await stream.append('created', [{ type: 'BatchExportCreated', data }]);
+      await stream.append(randomUUID(), events);
     });
+
+  /** Creates an export of the three hours. */
+  const createExport = async (changes: Partial<BatchExportDefinition>): Promise<string> => {
+    const batchExportId = randomUUID();
+    const definition = definitionOf({ name: 'An export', end_at: hourAt(2).end, ...changes });
+    const data = { team_id: teamId, definition, scheduled_until: hourAt(0).start, paused: false };
+    await append(batchExportId, [{ type: 'BatchExportCreated', data }]);
     return batchExportId;
   };
 
@@ -99,19 +106,17 @@ export async function createVerifyHarness(eventsPerHour = 100) {
     return (await attempt.publishManifest({ run_id })).manifest_key;
   };
 
-  const putInForce = (batchExportId: string, config_version: number): Promise<void> =>
-    harness.journal.transaction(async (transaction) => {
-      const stream = await transaction.lock(batchExportDecider, batchExportId);
-      const data = { changes: { config_version }, schedule_effective_from: null };
-      await stream.append(`version ${config_version}`, [{ type: 'BatchExportUpdated', data }]);
-    });
-
   /** Exports the three hours. */
   const exportHours = async (
-    more: { model?: Model; config?: object; query?: string } = {},
+    more: {
+      model?: Model;
+      config?: object;
+      query?: string;
+      definition?: Partial<BatchExportDefinition>;
+    } = {},
   ): Promise<Exported> => {
-    const { model = 'events', config = {}, query } = more;
-    const batchExportId = await createExport(model);
+    const { model = 'events', config = {}, query, definition } = more;
+    const batchExportId = await createExport({ model, ...definition });
     const keys: string[] = [];
     for (const of of hours) keys.push(await exportHour({ batchExportId, model, config, of, query }));
     const manifestKey = (hour: number): string => keys[hour] ?? '';
@@ -128,7 +133,14 @@ export async function createVerifyHarness(eventsPerHour = 100) {
       exportAgain: async (hour, changed = config) => {
         keys[hour] = await exportHour({ batchExportId, model, config: changed, of: hourAt(hour), query });
       },
-      putInForce: (version) => putInForce(batchExportId, version),
+      append: (...events) => append(batchExportId, events),
+      putInForce: (config_version) =>
+        append(batchExportId, [
+          {
+            type: 'BatchExportUpdated',
+            data: { changes: { config_version }, schedule_effective_from: null },
+          },
+        ]),
       manifestKey,
       manifest,
       putManifest,
@@ -148,6 +160,10 @@ export async function createVerifyHarness(eventsPerHour = 100) {
 }
 
 export type VerifyHarness = Awaited<ReturnType<typeof createVerifyHarness>>;
+
+/** What a report says of intervals that were verified, without the reasons for those that were not. */
+export const remarksOf = ({ notes }: VerificationReport): VerificationReport['notes'] =>
+  notes.filter(({ reason }) => reason === null);
 
 /** The CRC-32 in the form of manifests. */
 export const crc32Of = (bytes: Buffer): string => crc32(bytes).toString(16).padStart(8, '0');

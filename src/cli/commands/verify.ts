@@ -12,6 +12,7 @@ interface Options {
   readonly from?: string;
   readonly to?: string;
   readonly deep?: boolean;
+  readonly fast?: boolean;
   readonly json?: boolean;
 }
 
@@ -23,12 +24,13 @@ export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
     .description(
-      'compare the objects of a batch export with the source: missing, duplicate and mismatched rows, gaps',
+      'compare the objects of a batch export with the source: gaps, missing, duplicate and mismatched rows',
     )
     .argument('<batch export id>')
     .option('--from <time>', 'ISO 8601; skip intervals that end before')
     .option('--to <time>', 'ISO 8601; skip intervals that start then or later')
     .option('--deep', 'compare every value, not only the keys of the rows')
+    .option('--fast', 'compare the fingerprints of manifests only, without reading files')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExit codes: 0 no findings, 1 findings, 2 the verification failed.')
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? exitCodes.ok : exitCodes.error))
@@ -41,7 +43,7 @@ export function addVerifyCommand(program: Command): void {
     });
 }
 
-async function verify(batchExportId: string, { from, to, deep }: Options): Promise<VerificationReport> {
+async function verify(batchExportId: string, { from, to, deep, fast }: Options): Promise<VerificationReport> {
   const [{ verifyBatchExport }, { withPool }] = await Promise.all([
     import('../../verify/verify_batch_export.ts'),
     import('../with_pool.ts'),
@@ -54,7 +56,7 @@ async function verify(batchExportId: string, { from, to, deep }: Options): Promi
     return await withPool((pool) =>
       verifyBatchExport(
         { pool, keyRing, settings, sourceUrl, onError: progress.retrying },
-        { batchExportId, from, to, deep, onProgress: progress.checked },
+        { batchExportId, from, to, deep, fast, onProgress: progress.checked },
       ),
     );
   } finally {

@@ -44,6 +44,13 @@ export const startPermissionProxy = (
     forward(endpoint, received, response);
   });
 
+/** Starts a proxy whose responses say that a lifecycle rule deletes each object at a time. */
+export const startExpiringProxy = (endpoint: string, expiresAt: Date): Promise<FakeServer> =>
+  startFakeServer((received, response) => {
+    response.setHeader('x-amz-expiration', `expiry-date="${expiresAt.toUTCString()}", rule-id="old"`);
+    forward(endpoint, received, response);
+  });
+
 function forward(endpoint: string, received: ReceivedRequest, response: ServerResponse): void {
   const { method, headers, path, body } = received;
   const upstream = request(new URL(path, endpoint), { method, headers }, (upstreamResponse) => {

@@ -1,0 +1,198 @@
+import type { BackfillSpec, BackfillStatus } from '../domain/backfill.ts';
+import {
+  batchExportDecider,
+  type BatchExportEvent,
+  type BatchExportState,
+  type LiveBatchExport,
+  type SkipReason,
+} from '../domain/batch_export.ts';
+import type { Recorded } from '../domain/event.ts';
+import { intervalContaining, type DataInterval, type ScheduleRevision } from '../domain/intervals.ts';
+import { intersect, subtract, union } from './time_sets.ts';
+
+/** Why an export owes no manifest of a range of intervals, or not yet. */
+export type NotOwedReason = SkipReason | 'deleted' | 'pending' | 'backfill paused' | 'backfill cancelled';
+
+/** A range of intervals without an owed manifest. */
+export interface NotOwedRange extends DataInterval {
+  readonly reason: NotOwedReason;
+}
+
+/** What people requested of an export, without what became of it. */
+export interface ExportHistory {
+  /** The events of the export in order, without `IntervalScheduled`, of which there may be millions. */
+  readonly events: readonly Recorded<BatchExportEvent>[];
+  /** The end of the newest interval that the schedule created a run for; null if there is none. */
+  readonly scheduledUntil: string | null;
+  readonly backfills: readonly BackfillHistory[];
+}
+
+/** A backfill, as far as it reached. */
+export interface BackfillHistory {
+  readonly spec: Pick<BackfillSpec, 'first_start' | 'last_end'>;
+  readonly status: BackfillStatus;
+  readonly createdUntil: string;
+  /** The intervals of the runs that it waits for, or waited for when it was cancelled. */
+  readonly active: readonly DataInterval[];
+  readonly lastEventAt: string;
+}
+
+/** The time of the check, and how long after its end an interval may lack a manifest. */
+export interface OwedOptions {
+  readonly now: Date;
+  readonly graceMs: (interval: DataInterval) => number;
+}
+
+/** The time of which an export owes manifests. Its ranges consist of whole intervals. */
+export interface OwedTime {
+  readonly owed: readonly DataInterval[];
+  /** All other time between the creation and now, and of backfills. The ranges are disjoint and sorted. */
+  readonly notOwed: readonly NotOwedRange[];
+  readonly revisions: readonly ScheduleRevision[];
+}
+
+/**
+ * Derives what an export owes from what people requested: the intervals of its schedule since its creation, and those
+ * of its backfills. Time that the schedule says it skipped counts as skipped only if its reason held then.
+ */
+export function owedTime(history: ExportHistory, options: OwedOptions): OwedTime {
+  const schedule = foldSchedule(history.events);
+  const scheduled = owedBySchedule(schedule, history.scheduledUntil, options);
+  const backfilled = history.backfills.map((backfill) =>
+    owedByBackfill(backfill, schedule.deletedAt !== null, options),
+  );
+  const all = [scheduled, ...backfilled];
+  const owed = union(all.flatMap((one) => one.owed));
+  const notOwed: NotOwedRange[] = [];
+  for (const { reason, ...range } of all.flatMap((one) => one.notOwed))
+    notOwed.push(...subtract([range], owed, notOwed).map((left) => ({ ...left, reason })));
+  return {
+    owed,
+    notOwed: notOwed.toSorted((one, other) => Date.parse(one.start) - Date.parse(other.start)),
+    revisions: schedule.live.revisions,
+  };
+}
+
+type Owed = Pick<OwedTime, 'owed' | 'notOwed'>;
+
+interface FoldedSchedule {
+  readonly first: string;
+  /** The newest state; of a deleted export the one before. */
+  readonly live: LiveBatchExport;
+  readonly skipped: readonly NotOwedRange[];
+  readonly deletedAt: Date | null;
+}
+
+function foldSchedule(events: readonly Recorded<BatchExportEvent>[]): FoldedSchedule {
+  let state: BatchExportState = batchExportDecider.initialState;
+  let folded: FoldedSchedule | undefined;
+  for (const event of events) {
+    if (event.type === 'BatchExportDeleted' && folded)
+      folded = { ...folded, deletedAt: new Date(event.recorded_at) };
+    if (event.type === 'IntervalsSkipped' && folded) {
+      const { reason } = event.data;
+      const justified = timeToSkip(folded.live, reason, new Date(event.recorded_at));
+      const ranges = intersect([event.data], justified).map((range) => ({ ...range, reason }));
+      folded = { ...folded, skipped: [...folded.skipped, ...ranges] };
+    }
+    state = batchExportDecider.evolve(state, event);
+    if (state.status !== 'live') continue;
+    folded = folded
+      ? { ...folded, live: state }
+      : { first: state.scheduled_until, live: state, skipped: [], deletedAt: null };
+  }
+  if (!folded) throw new RangeError('An export starts with its creation.');
+  return folded;
+}
+
+/** All time, for ranges that are open on one side. */
+const [earliest, latest] = ['0001-01-01T00:00:00.000Z', '9999-01-01T00:00:00.000Z'];
+
+/** The time that a schedule skips for a reason, decided at an instant. */
+function timeToSkip(live: LiveBatchExport, reason: SkipReason, at: Date): DataInterval[] {
+  const { revisions, definition, paused, paused_recorded_at } = live;
+  const startOf = (instant: Date) => intervalContaining(revisions, instant).start;
+  switch (reason) {
+    case 'paused':
+      // Intervals that ended before the pause stay due.
+      return paused_recorded_at === null
+        ? []
+        : [{ start: startOf(new Date(paused_recorded_at)), end: paused ? latest : startOf(at) }];
+    case 'before start_at':
+      return definition.start_at === null
+        ? []
+        : // The interval that ends at start_at is exported; it contains the millisecond before.
+          [{ start: earliest, end: startOf(new Date(Date.parse(definition.start_at) - 1)) }];
+    case 'after end_at':
+      return definition.end_at === null ? [] : [{ start: startOf(new Date(definition.end_at)), end: latest }];
+  }
+}
+
+/** Why a schedule will skip intervals that it has not decided about. */
+const skipReasons = ({ paused }: LiveBatchExport): SkipReason[] => [
+  ...(paused ? (['paused'] as const) : []),
+  'before start_at',
+  'after end_at',
+];
+
+function owedBySchedule(
+  { first, live, skipped, deletedAt }: FoldedSchedule,
+  scheduledUntil: string | null,
+  { now, graceMs }: OwedOptions,
+): Owed {
+  const { revisions } = live;
+  const until = deletedAt ?? now;
+  const ended = intervalContaining(revisions, until).start;
+  const undecided = [{ start: scheduledUntil ?? first, end: ended }];
+  const young = { start: firstWithinGrace(revisions, until, graceMs), end: ended };
+  const notOwed: NotOwedRange[] = [
+    ...skipped,
+    ...skipReasons(live).flatMap((reason) =>
+      intersect(undecided, timeToSkip(live, reason, until)).map((range) => ({ ...range, reason })),
+    ),
+    ...(deletedAt
+      ? // Deleting an export cancels its runs.
+        [{ start: young.start, end: intervalContaining(revisions, now).start, reason: 'deleted' as const }]
+      : [{ ...young, reason: 'pending' as const }]),
+  ].flatMap(({ reason, ...range }) =>
+    intersect([range], [{ start: first, end: latest }]).map((left) => ({ ...left, reason })),
+  );
+  return { owed: subtract([{ start: first, end: ended }], notOwed), notOwed };
+}
+
+/** The start of the first interval whose grace period has not passed. */
+function firstWithinGrace(
+  revisions: readonly ScheduleRevision[],
+  until: Date,
+  graceMs: OwedOptions['graceMs'],
+): string {
+  let { start } = intervalContaining(revisions, until);
+  for (;;) {
+    const previous = intervalContaining(revisions, new Date(Date.parse(start) - 1));
+    if (Date.parse(previous.end) + graceMs(previous) <= until.getTime()) return start;
+    start = previous.start;
+  }
+}
+
+function owedByBackfill(
+  { spec, status, createdUntil, active, lastEventAt }: BackfillHistory,
+  isDeleted: boolean,
+  { now, graceMs }: OwedOptions,
+): Owed {
+  const whole = { start: spec.first_start, end: spec.last_end };
+  const without = (reason: NotOwedReason): Owed => {
+    const unreached = union([{ start: createdUntil, end: spec.last_end }, ...active]);
+    return {
+      owed: subtract([whole], unreached),
+      notOwed: unreached.map((range) => ({ ...range, reason })),
+    };
+  };
+  if (status === 'Completed') return { owed: union([whole]), notOwed: [] };
+  if (status === 'Cancelled') return without('backfill cancelled');
+  if (isDeleted) return without('deleted');
+  if (status === 'Paused') return without('backfill paused');
+  // A backfill that makes no progress owes everything.
+  const [oldest = whole] = active;
+  const isMoving = Date.parse(lastEventAt) + graceMs(oldest) > now.getTime();
+  return isMoving ? without('pending') : { owed: union([whole]), notOwed: [] };
+}
