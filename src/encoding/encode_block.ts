@@ -39,7 +39,7 @@ export function encodeBlock({
   const { rejections, ...encoded } =
     options.file_format === 'Parquet' ? encodeAsParquet(options, input) : encodeAsText(options, input);
   const rejected = startFingerprint(plan);
-  for (const rejection of rejections) rejected.add(rejection.block, rejection.rowAt);
+  for (const rejection of rejections) rejected.add(rejection.block, rejection.rowAt, rejection.rowAt + 1);
   const rejected_fingerprint = rejected.result();
   const fingerprint = subtractFingerprint(fingerprintBlock(input.block, plan), rejected_fingerprint);
   if (rowsOfFingerprint(fingerprint) !== encoded.rows)

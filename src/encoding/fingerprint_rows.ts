@@ -8,8 +8,12 @@ const postgresqlEpochMs = 946_684_800_000;
 
 /** Adds up the rows of one or several blocks by bucket. */
 export interface FingerprintSum {
-  /** Adds the tuple at `tupleAt` of a block and returns where the next one starts. @throws MalformedBlock */
-  add(block: Buffer, tupleAt: number): number;
+  /**
+   * Adds tuples of a block: those that start from `start` on and before `end`. The block is complete, as the encoders
+   * check.
+   * @throws MalformedBlock
+   */
+  add(block: Buffer, start: number, end: number): void;
   result(): Fingerprint;
 }
 
@@ -28,38 +32,35 @@ export function startFingerprint({
   const lows = new Uint32Array(maxFingerprintBuckets);
   const hashed: Hash64 = { high: 0, low: 0 };
   return {
-    add: (block, tupleAt) => {
-      let idAt = -1;
-      let idEnd = -1;
-      let timeAt = -1;
-      let at = tupleAt + 2;
-      const fields = block.readInt16BE(tupleAt);
-      for (let field = 0; field < fields; field += 1) {
-        const length = block.readInt32BE(at);
-        at += 4;
-        if (length < 0) continue;
-        if (field === id) {
-          idAt = at;
-          idEnd = at + length;
+    add: (block, start, end) => {
+      const view = new DataView(block.buffer, block.byteOffset, block.length);
+      for (let at = start; at < end;) {
+        const fields = view.getInt16(at);
+        let idAt = -1;
+        let idEnd = -1;
+        let timeAt = -1;
+        at += 2;
+        for (let field = 0; field < fields; field += 1) {
+          const length = view.getInt32(at);
+          at += 4;
+          if (length < 0) continue;
+          if (field === id) {
+            idAt = at;
+            idEnd = at + length;
+          } else if (field === inserted_at) timeAt = at;
+          at += length;
         }
-        if (field === inserted_at) timeAt = at;
-        at += length;
+        if (timeAt < 0 || idAt < 0) throw new MalformedBlock('A row has no id or no insertion time.');
+        const time = view.getInt32(timeAt) * 0x1_0000_0000 + view.getUint32(timeAt + 4);
+        const index = Math.floor((time - originUs) / widthUs);
+        if (!(index >= 0 && index < maxFingerprintBuckets))
+          throw new MalformedBlock('The insertion time of a row is not in its interval.');
+        hashBytes(block, idAt, idEnd, hashed);
+        const low = (lows[index] ?? 0) + hashed.low;
+        rows[index] = (rows[index] ?? 0) + 1;
+        lows[index] = low;
+        highs[index] = (highs[index] ?? 0) + hashed.high + (low > 0xffff_ffff ? 1 : 0);
       }
-      const index =
-        timeAt < 0 || idAt < 0
-          ? -1
-          : Math.floor(
-              (block.readInt32BE(timeAt) * 0x1_0000_0000 + block.readUInt32BE(timeAt + 4) - originUs) /
-                widthUs,
-            );
-      if (!(index >= 0 && index < maxFingerprintBuckets))
-        throw new MalformedBlock('A row has no id or no insertion time within its interval.');
-      hashBytes(block, idAt, idEnd, hashed);
-      rows[index] = (rows[index] ?? 0) + 1;
-      const low = (lows[index] ?? 0) + hashed.low;
-      lows[index] = low;
-      highs[index] = (highs[index] ?? 0) + hashed.high + (low > 0xffff_ffff ? 1 : 0);
-      return at;
     },
     result: () => ({
       hash,
@@ -76,6 +77,6 @@ export function startFingerprint({
 /** The fingerprint of all rows of a block. @throws MalformedBlock */
 export function fingerprintBlock(block: Buffer, plan: FingerprintPlan): Fingerprint {
   const sum = startFingerprint(plan);
-  for (let at = 0; at < block.length;) at = sum.add(block, at);
+  sum.add(block, 0, block.length);
   return sum.result();
 }

@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { FingerprintBucket } from '../../src/domain/fingerprint.ts';
+import { planCuts, splitInterval } from '../../src/export/split_interval.ts';
+import { allRows } from '../../src/source/row_selection.ts';
+import type { RowRange } from '../../src/source/source.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
+
+const range: RowRange = {
+  model: 'events',
+  team_id: 1,
+  interval: { start: '2026-11-01T10:00:00.000Z', end: '2026-11-01T11:04:00.000Z' },
+  selection: allRows,
+};
+const bucketsOf = (...rows: number[]): FingerprintBucket[] =>
+  rows.map((count, index) => ({ index, rows: count, sum: '0' })).filter((bucket) => bucket.rows > 0);
+const fingerprint = { ...fingerprintOf(0), width_ms: 60_000 };
+
+describe('the cuts of an interval', () => {
+  it('make ranges of about the requested size, and cut inside a bucket only if it has more rows than a range', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.nat({ max: 150 }), fc.integer({ min: 100, max: 1_000 })), { maxLength: 64 }),
+        fc.integer({ min: 10, max: 300 }),
+        (rows, every) => {
+          const cuts = planCuts({ buckets: bucketsOf(...rows) }, every);
+          const ranges: number[] = [0];
+          for (const [index, count] of rows.entries()) {
+            if (count === 0) continue;
+            if (cuts.some((cut) => 'before' in cut && cut.before === index)) ranges.push(0);
+            const inside = cuts.find((cut) => 'inside' in cut && cut.inside === index);
+            if (inside && 'inside' in inside) {
+              expect(count).toBeGreaterThan(every);
+              expect(ranges.at(-1)).toBe(0);
+              for (let left = count; left > 0; left -= inside.every) {
+                if (left < count) ranges.push(0);
+                ranges.push((ranges.pop() ?? 0) + Math.min(left, inside.every));
+              }
+            } else ranges.push((ranges.pop() ?? 0) + count);
+          }
+          const total = rows.reduce((sum, count) => sum + count, 0);
+          expect(ranges.reduce((sum, count) => sum + count, 0)).toBe(total);
+          for (const count of ranges) expect(count).toBeLessThanOrEqual(1.5 * every);
+          expect(ranges.length).toBeLessThanOrEqual(Math.max(1, Math.ceil((2 * total) / every)));
+        },
+      ),
+    );
+  });
+
+  it('are found without reading rows, except in a bucket with more rows than a range', async () => {
+    const read: unknown[] = [];
+    const inner = { inserted_at: '2026-11-01T10:03:00.000000Z', id: 'inside' };
+    const source = {
+      splitKeys: ({ interval }: RowRange, every: number) => {
+        read.push([interval, every]);
+        return Promise.resolve([inner]);
+      },
+    };
+    const split = (...rows: number[]) =>
+      splitInterval(
+        source,
+        range,
+        { ...fingerprint, buckets: bucketsOf(...rows) },
+        100,
+        new AbortController().signal,
+      );
+    const firstOf = (minute: number) => ({
+      inserted_at: `2026-11-01T10:0${minute}:00.000000Z`,
+      id: '00000000-0000-0000-0000-000000000000',
+    });
+    expect(await split(60, 60, 0, 60, 60)).toEqual([firstOf(3)]);
+    expect(read).toEqual([]);
+    expect(await split(60, 60, 0, 190, 60)).toEqual([firstOf(3), inner, firstOf(4)]);
+    expect(read).toEqual([[{ start: '2026-11-01T10:03:00.000Z', end: '2026-11-01T10:04:00.000Z' }, 95]]);
+  });
+});
