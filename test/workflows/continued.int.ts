@@ -4,6 +4,8 @@ import { createExportActivities } from '../../activities/export.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
+import { createMayShrink } from '../../src/destination/may_shrink.ts';
+import { createLocationOpener } from '../../src/destination/open_location.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createSelectionReader } from '../../src/destination/row_selections.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
@@ -60,6 +62,8 @@ beforeAll(async () => {
         slots: createExportSlots(settings),
         perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
         openDestination,
+        openLocation: createLocationOpener(database.pool, keyRing, settings),
+        mayShrink: createMayShrink(database.pool),
         readSelection,
         logger,
         settings,
