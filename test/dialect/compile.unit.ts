@@ -20,6 +20,36 @@ const errorOf = (query: string): DialectError => {
   throw new Error(`Not rejected: ${query}`);
 };
 
+/** Wraps a text in itself. */
+const nested = (depth: number, wrap: (inner: string) => string): string =>
+  Array.from({ length: depth }).reduce<string>(wrap, '1');
+
+describe('deep nesting compiles in linear time', () => {
+  it.each([
+    [
+      'windows in lambdas',
+      (inner: string) =>
+        `arrayMap(x -> (SELECT x + row_number() OVER () + ${inner} FROM numbers(2) LIMIT 1), [1])[1]`,
+    ],
+    [
+      'groups in lambdas',
+      (inner: string) =>
+        `arrayMap(x -> (SELECT max(number) + x + ${inner} AS c FROM numbers(3) GROUP BY number QUALIFY row_number() OVER (ORDER BY number) = 1 LIMIT 1), [1])[1]`,
+    ],
+  ])('of %s', (_, wrap) => {
+    // Compiling each level twice would take days.
+    expect(compile(`SELECT ${nested(30, wrap)}`).columns).toHaveLength(1);
+  });
+
+  it('and rejects arrayFold in many lambdas', () => {
+    const fold = (inner: string) => `arrayFold((acc, x) -> acc + ${inner}, [1], toInt64(0))`;
+    expect(compile(`SELECT ${nested(7, fold)}`).columns).toHaveLength(1);
+    expect(errorOf(`SELECT ${nested(30, fold)}`).message).toContain(
+      "Function 'arrayFold' can be nested in at most 6 lambdas.",
+    );
+  });
+});
+
 describe('resolution errors', () => {
   it.each(invalidQueries)('%s', (query, column, message) => {
     const error = errorOf(query);

@@ -11,19 +11,24 @@ export interface Subquery extends CompiledQuery {
 
 /**
  * Compiles a subquery of an expression. It cannot see the outer rows, so subqueries with equal text share one
- * fragment and match GROUP BY keys.
+ * fragment and match GROUP BY keys. In a lambda they must also read the same parameters. Without that, a subquery would be
+ * compiled once for each time its SELECT is, and nested ones exponentially often.
  */
 export function subqueryOf(compiler: Compiler, query: Query, scope: Scope): Subquery {
-  const make = (): Subquery => ({
-    ...compiler.query(query, scope),
-    alias: scope.statement.uniqueName('subquery'),
-  });
-  if (scope.lambdaParameters.size > 0) return make();
   const { subqueries } = scope.statement;
   const known = subqueries.get(scope.ctes) ?? new Map<string, Subquery>();
   subqueries.set(scope.ctes, known);
-  const text = printQuery(query);
-  const found = known.get(text) ?? make();
-  known.set(text, found);
-  return found;
+  const key = `${parametersKey(scope)}${printQuery(query)}`;
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = { ...compiler.query(query, scope), alias: scope.statement.uniqueName('subquery') };
+  known.set(key, made);
+  return made;
+}
+
+/** Equal for scopes whose lambda parameters mean the same; empty outside of lambdas. */
+function parametersKey({ lambdaParameters, lambdaDepth }: Scope): string {
+  if (lambdaParameters.size === 0) return '';
+  const parameters = [...lambdaParameters].map(([name, { sql, type }]) => [name, sql.key, type]);
+  return `${JSON.stringify([lambdaDepth, parameters])}\n`;
 }

@@ -10,6 +10,9 @@ import { itemTypeOf } from './array_items.ts';
 
 type Body = (compiler: Compiler, lambda: Lambda, parameters: readonly Value[], scope: Scope) => Value;
 
+/** The lambda is compiled twice, to find the type of the accumulator, so nested ones are compiled 2^depth times. */
+const maxDepth = 6;
+
 /**
  * Compiles `arrayFold((acc, x) -> …, array, initial)` to a recursive query over the items.
  * @throws DialectError if the lambda returns another type than the initial value
@@ -29,6 +32,8 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
       call,
       'Write arrayFold((acc, x) -> acc + x, array, 0).',
     );
+  if (scope.lambdaDepth > maxDepth)
+    throw statement.error(`Function 'arrayFold' can be nested in at most ${maxDepth} lambdas.`, call);
   const arrays = others.slice(0, -1).map((node) => {
     const value = compiler.value(node, scope);
     if (value.type.kind !== 'array')
