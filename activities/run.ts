@@ -5,7 +5,12 @@ import { readRunEnd } from '../src/decisions/run_end.ts';
 import { endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
 import type { RunStatus } from '../src/domain/run.ts';
 import { checkRunBarrier, type RunBarrierCheck } from '../src/export/check_barrier.ts';
-import { countRows, type CountDependencies, type CountedRows } from '../src/export/count_rows.ts';
+import {
+  countRows,
+  type CountDependencies,
+  type CountInput,
+  type CountedRows,
+} from '../src/export/count_rows.ts';
 import type { PublishEmpty } from '../src/export/publish_empty.ts';
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
@@ -75,11 +80,8 @@ function sourceActivities(dependencies: RunActivityDependencies) {
         checkRunBarrier(dependencies, input, cancellationSignal()),
 
       /** Counts the rows of the run's interval. A run without rows is ready to be published after this. */
-      countRows: async (input: {
-        run_id: string;
-        settled: boolean;
-        blocked_by: readonly string[];
-      }): Promise<CountedRows> => countRows(dependencies, input, cancellationSignal()),
+      countRows: async (input: CountInput): Promise<CountedRows> =>
+        countRows(dependencies, input, cancellationSignal()),
 
       /** Publishes a run without rows; `published` is false when an export worker has to do it. */
       publishEmpty: async (input: { run_id: string }): Promise<{ readonly published: boolean }> => ({

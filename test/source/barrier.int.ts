@@ -300,17 +300,17 @@ describe('the barriers of many intervals', () => {
   });
 
   it.each([
-    ['the server was restarted', { server_start: '2020-01-01T00:00:00.000000Z' }, 'open'],
-    ['another session has the ids', { session: '2020-01-01T00:00:00.000000Z' }, 'open'],
-    ['nothing has changed', {}, 'transactions'],
-    ['the start of the session was hidden', { session: null }, 'transactions'],
-  ] as const)('open if %s, else wait: %j', async (_, changed, phase) => {
+    { then: 'open after a restart of the server', server: '2020-01-01T00:00:00.000000Z', phase: 'open' },
+    { then: 'open when another session has the ids', session: '2020-01-01T00:00:00.000000Z', phase: 'open' },
+    { then: 'wait for the same session', phase: 'transactions' },
+    { then: 'wait for a session whose start was hidden', session: null, phase: 'transactions' },
+  ])('$then', async ({ server, session, phase }) => {
     const writer = await openWriter();
     await writer.query('begin');
     await writer.query(insert);
     const { state } = await privileged.checkBarrier(await sourceNow(), settling);
     if (state.phase !== 'transactions') throw new Error(`The barrier is ${state.phase}.`);
-    const { server_start = state.server_start, session } = { session: undefined, ...changed };
+    const server_start = server ?? state.server_start;
     const blockers = state.blockers.map((blocker) =>
       session === undefined ? blocker : { ...blocker, backend_start: session },
     );

@@ -5,7 +5,7 @@ import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
 import { attemptOf, type SortKey } from '../../src/domain/run.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
-import type { Source } from '../../src/source/source.ts';
+import type { Source, UnsettledBarrier } from '../../src/source/source.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 
@@ -40,6 +40,13 @@ export const createBehaviour = (): Behaviour => ({
   duringExport: () => Promise.resolve(),
   cleanUp: () => Promise.resolve(false),
 });
+
+/** A barrier that a transaction blocks, of which nothing else is known. */
+export const blockedBarrier: UnsettledBarrier = {
+  phase: 'transactions',
+  server_start: '2026-01-01T00:00:00.000000Z',
+  blockers: [{ virtual_transaction: '3/4', pid: 4, backend_start: null }],
+};
 
 export const fakeSource = (behaviour: Behaviour): Source => ({
   columns: () => [],

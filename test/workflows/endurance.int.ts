@@ -6,6 +6,7 @@ import {
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { blockedBarrier } from '../temporal/fakes.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -18,7 +19,7 @@ afterAll(() => stack.close());
 describe('a schedule', () => {
   it('leaves a run that was terminated before its export started to the reconciler', async () => {
     stack.behaviour.checkBarrier = () =>
-      Promise.resolve({ state: { phase: 'transactions', blockers: ['3/4'] }, wait_ms: 200, blocked_by: [] });
+      Promise.resolve({ state: blockedBarrier, wait_ms: 200, blocked_by: [] });
     const id = await stack.createExport();
     await stack.command(id, 'backfill', lastHours(1));
     const run = await stack.waitForRun(id, 'Starting');

@@ -8,6 +8,7 @@ import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/source/source.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { blockedBarrier } from '../temporal/fakes.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -66,10 +67,9 @@ describe('the run workflow', () => {
 
   it('waits for open transactions until the settle timeout, and logs what blocked it', async () => {
     const states: BarrierState[] = [];
-    const blocked: BarrierState = { phase: 'transactions', blockers: ['3/4'] };
     stack.behaviour.checkBarrier = (_, state) => {
       states.push(state);
-      return Promise.resolve({ state: blocked, wait_ms: 50, blocked_by: ['a session of "etl"'] });
+      return Promise.resolve({ state: blockedBarrier, wait_ms: 50, blocked_by: ['a session of "etl"'] });
     };
     const id = await stack.createExportWithRun();
     await stack.waitForRun(id, 'Completed');
@@ -78,8 +78,13 @@ describe('the run workflow', () => {
     // Temporal repeats a check whose result arrived too late.
     const later = states.slice(states.findLastIndex(({ phase }) => phase === first.phase) + 1);
     expect(later.length).toBeGreaterThan(0);
-    expect(later).toEqual(later.map(() => blocked));
+    expect(later).toEqual(later.map(() => blockedBarrier));
     expect(await logOf(id)).toContain('a session of "etl"');
+    const { rows } = await stack.pool.query(
+      'select barrier from exportd.unsettled_runs where batch_export_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ barrier: blockedBarrier }]);
   });
 
   it('fails at once with a permanent error', async () => {

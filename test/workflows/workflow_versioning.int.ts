@@ -9,6 +9,7 @@ import {
   lastHours,
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
+import { blockedBarrier } from '../temporal/fakes.ts';
 
 let stack: ControlPlaneHarness;
 let changed: { code: string };
@@ -45,7 +46,7 @@ describe('a version whose workflows cannot replay the histories of the previous 
     let exports = 0;
     stack.behaviour.checkBarrier = () =>
       Promise.resolve({
-        state: settled ? { phase: 'open' } : { phase: 'transactions', blockers: ['3/4'] },
+        state: settled ? { phase: 'open' } : blockedBarrier,
         wait_ms: 50,
         blocked_by: [],
       });

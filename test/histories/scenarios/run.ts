@@ -6,6 +6,7 @@ import type { RunStatus } from '../../../src/domain/run.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, waitUntilStarted, waitUntilWaiting, type Scenario } from './scenario.ts';
+import { blockedBarrier } from '../../temporal/fakes.ts';
 
 /** Starts a run of a new export. */
 async function startRun(stack: ControlPlaneHarness) {
@@ -49,7 +50,7 @@ const ending = (
 const openTransaction = (stack: ControlPlaneHarness): void => {
   stack.behaviour.checkBarrier = () =>
     Promise.resolve({
-      state: { phase: 'transactions', blockers: ['3/4'] },
+      state: blockedBarrier,
       wait_ms: 50,
       blocked_by: ['a session of "etl"'],
     });

@@ -19,6 +19,7 @@ import {
   type Behaviour,
   type ControlPlaneHarness,
 } from '../control_plane_harness.ts';
+import { blockedBarrier } from '../fakes.ts';
 
 let harness: ControlPlaneHarness;
 let defaultBehaviour: Behaviour;
@@ -82,7 +83,7 @@ describe('the reconciler', () => {
 
   it('records a timed-out run, which is retried', async () => {
     harness.behaviour.checkBarrier = () =>
-      Promise.resolve({ state: { phase: 'transactions', blockers: ['3/4'] }, wait_ms: 500, blocked_by: [] });
+      Promise.resolve({ state: blockedBarrier, wait_ms: 500, blocked_by: [] });
     const id = await harness.createExport();
     await harness.command(id, 'backfill', lastHours(1));
     const run = await harness.waitForRun(id, 'Starting');
