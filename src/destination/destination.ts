@@ -4,6 +4,7 @@ import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { Manifest } from './manifest.ts';
+import type { StoreTraits } from './store_traits.ts';
 import type { TestStep } from './test_result.ts';
 
 /** A part that the destination has acknowledged; required to complete the file. */
@@ -23,19 +24,32 @@ export interface WrittenObject {
   readonly expires_at: string | null;
 }
 
+/** A file that is to be written. */
+export interface NewFile {
+  readonly key: string;
+  readonly contentType: string;
+  /** Stored with the object, to distinguish the file from others with the same key and size. */
+  readonly upload_token: string;
+}
+
 /** Identifies an upload, so that another attempt can resume it. */
 export interface UploadReference {
   readonly key: string;
   readonly upload_id: string;
   /** Distinguishes the completed file from other files with the same key and size. */
   readonly upload_token: string;
+  /** The size of every part but the last, if the destination requires one size; else null. */
+  readonly part_bytes: number | null;
 }
 
 /** A multipart upload of a file. Readers see nothing of it before `complete`. */
 export interface FileUpload extends UploadReference {
   /** The highest allowed part number. */
   readonly maxPartNumber: number;
-  /** The size of a part in bytes. `position` counts the parts of the file from 1, without gaps. */
+  /**
+   * The size of a part in bytes. `position` counts the parts of the file from 1, without gaps. A part may be larger,
+   * unless all have one size.
+   */
   partBytes(position: number): number;
   /** Lists the uploaded parts by number; null when the upload no longer exists, because it was completed or aborted. */
   listParts(signal: AbortSignal): Promise<readonly StoredPart[] | null>;
@@ -49,7 +63,8 @@ export interface FileUpload extends UploadReference {
   /**
    * Completes the upload, which makes the file visible. `bytes` is the total size of its parts. Safe to repeat after
    * a lost response.
-   * @throws DestinationError `UploadNotFound` when neither the upload nor the file exists: export the file again
+   * @throws DestinationError `UploadNotFound` when neither the upload nor the file exists: export the file again.
+   * `PartsRefused` when the store refuses the sizes of the parts: transient if another file can have parts of one size
    */
   complete(parts: readonly UploadedPart[], bytes: number, signal: AbortSignal): Promise<WrittenObject>;
 }
@@ -62,6 +77,8 @@ export interface FileIdentity {
   readonly range: number | null;
   /** The number of the file, from 0, if files have a maximum size; else null. */
   readonly file: number | null;
+  /** Makes the key unique where the store has no conditional writes; else null. */
+  readonly mark: string | null;
 }
 
 /** The fields of a run that determine the keys of its interval. */
@@ -95,25 +112,71 @@ export type ManifestState =
   | { readonly state: 'unreadable' }
   | PresentManifest;
 
+/** The manifests of an interval that the journal knows. */
+export interface KnownManifests {
+  /** Whether the journal knows the run that wrote a manifest, so that it may be replaced. */
+  isKnown(found: Manifest): Promise<boolean>;
+  /** Whether the journal knows a run that may have written a manifest before. */
+  mayExist(): Promise<boolean>;
+}
+
 /** The destination of an export, opened with one config version. All methods throw DestinationError. */
 export interface Destination {
   /** Encoding options of the files. */
   readonly encoding: EncodingOptions;
   /** Maximum file size in bytes, checked after each block; null is unlimited. */
   readonly maxFileBytes: number | null;
+  /**
+   * Whether keys have a mark, because the store has no conditional writes: an object that a manifest references could
+   * otherwise be overwritten.
+   */
+  readonly marksKeys: boolean;
+  /**
+   * Whether a file of one part is written in one request, because the store is known to refuse overwriting; else as a
+   * multipart upload.
+   */
+  readonly writesWholeFiles: boolean;
+  /** The size at which the first part of a file ends, and its upload starts. */
+  readonly firstPartBytes: number;
+  /** The size of every part but the last of a new file, if the store requires one size; else null. */
+  readonly equalPartBytes: number | null;
   fileKey(spec: RunSpec, file: FileIdentity, extension: string): string;
   /** The key of the rejected rows of a generation. */
-  rejectedKey(spec: RunSpec, generation: number): string;
+  rejectedKey(spec: RunSpec, file: Pick<FileIdentity, 'generation' | 'mark'>): string;
   manifestKey(spec: KeySpec): string;
   /** The full name of an object for messages, e.g. `s3://bucket/key`. */
   nameOf(key: string): string;
-  createUpload(key: string, contentType: string, signal: AbortSignal): Promise<FileUpload>;
+  /**
+   * Whether an object has this key. False when it cannot be read: then the store decides when the file is complete.
+   * Call it before an upload is created.
+   */
+  isTaken(key: string, signal: AbortSignal): Promise<boolean>;
+  createUpload(file: NewFile, signal: AbortSignal): Promise<FileUpload>;
+  /**
+   * Writes a file in one request, if `writesWholeFiles`. Safe to repeat after a lost response.
+   * @returns null when another object has its key
+   */
+  putFile(file: NewFile, bytes: Buffer, signal: AbortSignal): Promise<WrittenObject | null>;
+  /** The file if it was written with this token and has `bytes` bytes; null otherwise, also when it is unreadable. */
+  findFile(
+    file: Pick<NewFile, 'key' | 'upload_token'>,
+    bytes: number,
+    signal: AbortSignal,
+  ): Promise<WrittenObject | null>;
   /** Resumes an upload of another attempt. Sends no request yet. */
   resumeUpload(upload: UploadReference): FileUpload;
   /** Aborts an upload. It is not an error if it no longer exists. */
   abortUpload(key: string, uploadId: string, signal: AbortSignal): Promise<void>;
-  /** Aborts all uploads of a file whose ids are unknown, because the response that contained them was lost. */
-  abortOrphanedUploads(key: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Aborts all uploads of a file whose ids are unknown, because the response that contained them was lost. A mark of the
+   * file, which may be unknown too, does not matter.
+   */
+  abortOrphanedUploads(
+    spec: RunSpec,
+    file: Omit<FileIdentity, 'mark'>,
+    extension: string,
+    signal: AbortSignal,
+  ): Promise<void>;
   /**
    * Writes a small object in one request. An existing object is kept: use it only for keys that nothing else is
    * written to.
@@ -126,11 +189,13 @@ export interface Destination {
   /**
    * Writes the manifest in one request, replacing only that of an older generation, and reads it back.
    * @returns `verified`: whether it could be read back; false if the credentials may only write
-   * @throws DestinationError `ManifestReplaced` when a newer generation is stored
+   * @throws ManifestReplaced when a newer generation is stored, or a manifest that is not known; DestinationError
+   * `ManifestUnreadable` when an object is stored there that cannot be read, and no manifest is known
    */
   putManifest(
     key: string,
     manifest: Manifest,
+    known: KnownManifests,
     signal: AbortSignal,
   ): Promise<WrittenObject & { readonly verified: boolean }>;
   /** Reads what is stored under the key of a manifest. */
@@ -160,6 +225,10 @@ export interface DestinationContext {
    * destination can work around.
    */
   readonly onError: (error: DestinationError) => void;
+  /** How the store behaves; unknown by default. */
+  readonly traits?: StoreTraits;
+  /** Stores what a request revealed of the store. */
+  readonly onTraits?: (found: Partial<StoreTraits>) => Promise<void>;
 }
 
 /** What determines the keys that an export writes: its stored config, without secrets, and its model. */
@@ -174,6 +243,12 @@ export type DestinationSettings = Pick<
   'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
 >;
 
+/** The result of a destination test. */
+export interface DestinationTestResult {
+  readonly steps: readonly TestStep[];
+  readonly traits: StoreTraits;
+}
+
 /** A type of destination: a folder here and a line in the registry. */
 export interface DestinationType<Config extends Record<string, unknown> = Record<string, unknown>> {
   readonly name: string;
@@ -183,6 +258,8 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
   readonly defaultFields: Readonly<Record<string, unknown>>;
   /** Validates a config from a request and fills in defaults. @throws CommandRejected with the invalid field */
   parseConfig(config: unknown, settings: DestinationSettings): Config;
+  /** Server and bucket of a config, which determine the traits of its store. */
+  locationOf(config: Readonly<Record<string, unknown>>): string;
   /** The server that receives the secrets. When it changes, stored secrets are not reused and must be given again. */
   serverOf(config: Readonly<Record<string, unknown>>): string;
   /** The rows that an export with this stored config selects. Needs no secret. */
@@ -195,8 +272,8 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
    */
   withCredentialsOf(config: Config, other: Config): Config;
   open(config: Config, context: DestinationContext): Destination;
-  /** Tests the destination step by step. Deletes what it wrote, if permitted. */
-  test(config: Config, settings: Settings): Promise<readonly TestStep[]>;
+  /** Tests the destination step by step, and finds out how its store behaves. Deletes what it wrote, if permitted. */
+  test(config: Config, settings: Settings): Promise<DestinationTestResult>;
 }
 
 /**
@@ -214,5 +291,20 @@ export class DestinationError extends Error {
     super(message);
     this.type = type;
     this.transient = options.transient;
+  }
+}
+
+/** The bucket has another manifest of the interval than the one that the run may replace. */
+export class ManifestReplaced extends DestinationError {
+  readonly found: Manifest;
+
+  constructor(found: Manifest, generation: number) {
+    super(
+      'ManifestReplaced',
+      `The bucket already contains generation ${found.generation} of this interval's manifest, written by run ${found.run_id}; ` +
+        `generation ${generation} does not replace it.`,
+      { transient: false },
+    );
+    this.found = found;
   }
 }

@@ -4,6 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import { destinationTypeOf } from './registry.ts';
 import { openSealed, type SealedConfig } from './sealed_config.ts';
+import { storeTraits } from './store_traits.ts';
 import type { TestStep } from './test_result.ts';
 
 /** The config of a test was deleted, because its caller stopped waiting. */
@@ -37,7 +38,7 @@ export async function deleteDestinationTest(pool: Pool, testId: string): Promise
 /** Runs a stored destination test by its id. */
 export type TestDestination = (testId: string) => Promise<readonly TestStep[]>;
 
-/** Creates the function that runs stored tests. @throws DestinationTestNotFound, SecretUnreadable */
+/** Creates the function that runs stored tests, and stores the traits that they find. @throws DestinationTestNotFound, SecretUnreadable */
 export const createDestinationTester =
   (pool: Pool, keyRing: KeyRing, settings: Settings): TestDestination =>
   async (testId) => {
@@ -49,5 +50,9 @@ export const createDestinationTester =
     if (!found) throw new DestinationTestNotFound(`Destination test ${testId} no longer exists.`);
     const type = destinationTypeOf(found.destination_type);
     const { config } = openSealed(keyRing, found.owner_id, found);
-    return type.test(type.parseConfig(config, settings), settings);
+    const parsed = type.parseConfig(config, settings);
+    const { steps, traits } = await type.test(parsed, settings);
+    if (Object.values(traits).some((trait) => trait !== null))
+      await storeTraits(pool, type.locationOf(parsed), traits);
+    return steps;
   };

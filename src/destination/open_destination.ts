@@ -5,6 +5,7 @@ import type { Pool } from '../journal/database.ts';
 import { readConfig } from './config_versions.ts';
 import type { Destination, DestinationContext } from './destination.ts';
 import { destinationTypeOf } from './registry.ts';
+import { readTraits, storeTraits } from './store_traits.ts';
 
 /** Opens the destination of a run, with the config version that the run was created with. */
 export type OpenDestination = (
@@ -22,5 +23,12 @@ export const createDestinationOpener =
     const stored = await readConfig(pool, keyRing, spec.batch_export_id, spec.config_version);
     const type = destinationTypeOf(stored.destination_type);
     // Validated again, because settings may have become stricter after the config was stored.
-    return type.open(type.parseConfig(stored.config, settings), { settings, onError });
+    const config = type.parseConfig(stored.config, settings);
+    const location = type.locationOf(config);
+    return type.open(config, {
+      settings,
+      onError,
+      traits: await readTraits(pool, location),
+      onTraits: (found) => storeTraits(pool, location, found),
+    });
   };

@@ -2,6 +2,8 @@
 export interface TestResult {
   readonly status: 'Passed' | 'Failed' | 'Skipped';
   readonly message: string | null;
+  /** How the store behaves, where the step found out something about it. */
+  readonly details?: string;
 }
 
 /** A step of a destination test in API responses. */

@@ -9,8 +9,11 @@ export interface PlannedStep {
   readonly needs: readonly string[];
   /** Whether it cleans up after other steps. It runs after the timeout too; its requests have their own timeout. */
   readonly isCleanUp?: true;
-  /** @throws DestinationError whose message says what is wrong and what it means for exports */
-  readonly run: () => Promise<void>;
+  /**
+   * Returns how the store behaves, if it found out something.
+   * @throws DestinationError whose message says what is wrong and what it means for exports
+   */
+  readonly run: () => Promise<string | undefined>;
 }
 
 /** A problem that exports can work around: the step fails, but dependent steps run. */
@@ -47,8 +50,8 @@ async function runStep(
 ): Promise<TestResult & { readonly usable: boolean }> {
   const failed = (message: string, usable: boolean) => ({ status: 'Failed', message, usable }) as const;
   try {
-    await run();
-    return { status: 'Passed', message: null, usable: true };
+    const details = await run();
+    return { status: 'Passed', message: null, ...(details !== undefined && { details }), usable: true };
   } catch (error) {
     if (error instanceof ToleratedError) return failed(error.message, true);
     if (error instanceof DestinationError) return failed(error.message, false);

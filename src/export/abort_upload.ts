@@ -1,6 +1,12 @@
 import type { RunRecorder } from '../decisions/run_recorder.ts';
-import type { Destination, UploadReference } from '../destination/destination.ts';
-import { isActiveStatus, type ExistingRun, type RangeAttempt, type RunStatus } from '../domain/run.ts';
+import type { Destination } from '../destination/destination.ts';
+import {
+  isActiveStatus,
+  type ExistingRun,
+  type OpenUpload,
+  type RangeAttempt,
+  type RunStatus,
+} from '../domain/run.ts';
 import { classifyError } from '../failures/classify_error.ts';
 
 const abortTimeoutMs = 5_000;
@@ -8,11 +14,12 @@ const abortTimeoutMs = 5_000;
 /** Statuses after which nothing resumes the run's upload. After the others, a retry or the continued run may. */
 const finalStatuses: readonly RunStatus[] = ['Cancelled', 'Failed', 'Terminated'];
 
-/** Aborts an upload. Errors are ignored, since the maintenance aborts what the journal still lists. */
+/** Aborts an upload; a file that is written in one request has none. Errors are ignored, since the maintenance aborts what the journal still lists. */
 export async function tryAbortUpload(
   destination: Destination,
-  { key, upload_id }: Pick<UploadReference, 'key' | 'upload_id'>,
+  { key, upload_id }: Pick<OpenUpload, 'key' | 'upload_id'>,
 ): Promise<void> {
+  if (upload_id === null) return;
   const signal = AbortSignal.timeout(abortTimeoutMs);
   await destination.abortUpload(key, upload_id, signal).catch(() => undefined);
 }

@@ -35,7 +35,8 @@ async function logStart(
 ): Promise<void> {
   const { dependencies, runId, destination, position, progress } = attempt;
   const { files } = rangeAt(attempt, run);
-  const key = resumed?.upload.key ?? nextKey(attempt, run);
+  // The mark of a new key is not known yet.
+  const key = resumed?.upload.key ?? nextKey(attempt, run, destination.marksKeys ? '…' : null);
   progress.rows = [...files, ...(resumed?.parts ?? [])].reduce((sum, { rows }) => sum + rows, 0);
   const range = run.ranges.length > 1 ? `range ${position + 1} of ${run.ranges.length} of ` : '';
   const message =

@@ -1,11 +1,12 @@
 import { emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
-import { filesOf, type ExistingRun } from '../domain/run.ts';
-import type { MemoryReservation } from '../encoding/memory_budget.ts';
-import { encodeBlocks } from '../encoding/encode_blocks.ts';
+import { filesOf, type ExistingRun, type SortKey } from '../domain/run.ts';
+import { encodeBlocks, type ReservedBlock } from '../encoding/encode_blocks.ts';
+import type { EncodedBlock } from '../encoding/encoder.ts';
 import { abortAfterPermanentFailure, tryAbortUpload } from './abort_upload.ts';
-import { createFileWriter, type FileWriter, type ResumedFile } from './file_writer.ts';
-import { currentAttempt, nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
+import { createFileWriter, type FileTarget, type FileWriter, type ResumedFile } from './file_writer.ts';
+import { currentAttempt, rangeAt, type ExportAttempt } from './range_attempt.ts';
 import { intervalOf, rowRangeOf } from './row_range.ts';
+import { startUpload, writeWholeFile, type CurrentRun } from './start_file.ts';
 import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 
 /**
@@ -22,11 +23,14 @@ export async function exportRows(
   const { recorder, source, settings } = dependencies;
   const memory = dependencies.memory.openReservation();
   const { after, until, files } = rangeAt(attempt, initial);
-  const resumeAfter = resumed?.parts.at(-1)?.last ?? files.at(-1)?.last ?? after;
+  const fileAfter = files.at(-1)?.last ?? after;
+  const resumeAfter = resumed?.cutBlock?.last ?? lastKeyOf(resumed) ?? fileAfter;
   const failed = new AbortController();
   const sending = AbortSignal.any([signal, failed.signal]);
-  let run = initial;
-  let writer: FileWriter | null = resumed && openWriter(attempt, run, resumed, memory, sending);
+  const current: CurrentRun = { run: initial };
+  const openWriter = (file: ResumedFile | null, from: SortKey | null): FileWriter =>
+    createRangeWriter(attempt, current, { resumed: file, after: from, memory, signal: sending });
+  let writer: FileWriter | null = resumed && openWriter(resumed, lastKeyOf(resumed) ?? fileAfter);
   let partsOfClosedFiles = 0;
   let rejected = rejectedRowsOf(initial);
 
@@ -36,9 +40,9 @@ export async function exportRows(
     partsOfClosedFiles += open.partsPlanned();
     writer = null;
     if (!file) return;
-    run = await recorder.recordFile(runId, currentAttempt(attempt, run), file);
+    current.run = await recorder.recordFile(runId, currentAttempt(attempt, current.run), file);
     await recorder.log(
-      run,
+      current.run,
       runId,
       'INFO',
       `Wrote ${file.rows} rows (${file.bytes} bytes) to ${destination.nameOf(file.key)}.`,
@@ -47,17 +51,21 @@ export async function exportRows(
 
   try {
     const { blockBytes } = encoder;
-    const rows = rowRangeOf(run.spec, selection);
+    const rows = rowRangeOf(initial.spec, selection);
     const blocks = source.blocks(rows, { after: resumeAfter, until }, { blockBytes, signal, memory });
     // One block for each thread, and one that waits for it.
     const blocksInFlight = 2 * settings.EXPORTD_ENCODER_THREADS;
-    for await (const encoded of encodeBlocks(blocks, { encoder, memory, blocksInFlight })) {
+    const encodedBlocks = encodeBlocks(blocks, { encoder, memory, blocksInFlight });
+    let lastKey = fileAfter;
+    for await (const encoded of startingWith(resumed?.cutBlock ?? null, encodedBlocks)) {
       const { block } = encoded;
       if (writer?.isFull(destination.maxFileBytes)) {
         await finishFile(writer);
-        if (partsOfClosedFiles >= settings.EXPORTD_PARTS_PER_EXECUTION) return { run, done: false };
+        if (partsOfClosedFiles >= settings.EXPORTD_PARTS_PER_EXECUTION)
+          return { run: current.run, done: false };
       }
-      writer ??= openWriter(attempt, run, null, memory, sending);
+      writer ??= openWriter(null, lastKey);
+      lastKey = block.last;
       await writer.append(encoded);
       progress.rows += block.rows;
       rejected += block.rejected.length;
@@ -66,16 +74,18 @@ export async function exportRows(
       if (partsOfClosedFiles + writer.partsPlanned() < settings.EXPORTD_PARTS_PER_EXECUTION) continue;
       if (!(await writer.canBeResumed())) continue;
       await writer.settled();
-      return { run: await recorder.requireAttempt(runId, currentAttempt(attempt, run)), done: false };
+      const latest = await recorder.requireAttempt(runId, currentAttempt(attempt, current.run));
+      return { run: latest, done: false };
     }
     if (writer) await finishFile(writer);
-    if (resumed && rangeAt(attempt, run).files.length === files.length)
+    if (resumed && rangeAt(attempt, current.run).files.length === files.length)
       await tryAbortUpload(destination, resumed.upload);
-    return { run: await recorder.finishRange(runId, currentAttempt(attempt, run)), done: true };
+    const done = await recorder.finishRange(runId, currentAttempt(attempt, current.run));
+    return { run: done, done: true };
   } catch (error) {
     failed.abort(error);
     await writer?.settled().catch(() => undefined);
-    const failedAttempt = currentAttempt(attempt, run);
+    const failedAttempt = currentAttempt(attempt, current.run);
     await abortAfterPermanentFailure({ recorder, destination }, runId, failedAttempt, { error, signal });
     throw error;
   } finally {
@@ -84,37 +94,38 @@ export async function exportRows(
   }
 }
 
-function openWriter(
+function createRangeWriter(
   attempt: ExportAttempt,
-  run: ExistingRun,
-  resumed: ResumedFile | null,
-  memory: MemoryReservation,
-  signal: AbortSignal,
+  current: CurrentRun,
+  file: Pick<FileTarget, 'resumed' | 'after' | 'memory' | 'signal'>,
 ): FileWriter {
   const { dependencies, runId, destination, encoder } = attempt;
   const { recorder } = dependencies;
-  const rangeAttempt = currentAttempt(attempt, run);
-  const key = resumed?.upload.key ?? nextKey(attempt, run);
-  const file = rangeAt(attempt, run).next_file;
+  const { spec } = current.run;
+  const latest = () => currentAttempt(attempt, current.run);
   return createFileWriter({
+    ...file,
     destination,
     encoder,
-    key,
-    resumed,
-    memory,
-    signal,
-    emptyFingerprint: emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model)),
-    recordUpload: ({ upload_id, upload_token }) =>
-      recorder.recordUpload(runId, rangeAttempt, {
-        file,
-        key,
-        upload_id,
-        upload_token,
-        encoder: encoder.identity,
-      }),
-    planPart: (part) => recorder.planPart(runId, rangeAttempt, key, part),
-    requireAttempt: () => recorder.requireAttempt(runId, rangeAttempt),
+    emptyFingerprint: emptyFingerprint(intervalOf(spec), fingerprintHashOf(spec.model)),
+    startUpload: () => startUpload(attempt, current, file.signal),
+    writeWholeFile: (whole) => writeWholeFile(attempt, current, whole, file.signal),
+    planPart: (key, part) => recorder.planPart(runId, latest(), key, part),
+    requireAttempt: () => recorder.requireAttempt(runId, latest()),
   });
+}
+
+/** The key of the last row in a resumed file; null when no block ends in its parts. */
+const lastKeyOf = (resumed: ResumedFile | null): SortKey | null =>
+  resumed?.parts.findLast(({ last }) => last !== null)?.last ?? null;
+
+/** The block in which a file is resumed, then the others. */
+async function* startingWith(
+  block: EncodedBlock | null,
+  others: AsyncGenerator<ReservedBlock>,
+): AsyncGenerator<ReservedBlock> {
+  if (block) yield { block, release: () => undefined };
+  yield* others;
 }
 
 const rejectedRowsOf = (run: ExistingRun): number =>

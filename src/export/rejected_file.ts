@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun, SortKey } from '../domain/run.ts';
 import type { EncodedBlock, RejectedRow } from '../encoding/encoder.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
+import { markOf } from './range_attempt.ts';
 import type { RangeContext } from './range_context.ts';
 import { intervalOf, rowRangeOf } from './row_range.ts';
 import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
@@ -29,7 +31,8 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
         throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, rejected.at(-1));
     }
   const bytes = Buffer.from(lines.join(''));
-  const key = destination.rejectedKey(run.spec, run.generation);
+  const mark = destination.marksKeys ? markOf(randomUUID()) : null;
+  const { key } = run.rejected_file ?? { key: destination.rejectedKey(run.spec, { ...run, mark }) };
   const checksum = formatCrc32(crc32(bytes));
   const summary = {
     key,
@@ -42,12 +45,12 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
   };
   const planned = await recorder.planRejectedFile(runId, run.generation, summary);
   if (planned.rejected_file?.crc32 !== checksum) return recorder.reserveGeneration(runId);
-  await destination.putObject(key, contentType, bytes, signal);
+  await destination.putObject(planned.rejected_file.key, contentType, bytes, signal);
   await recorder.log(
     run,
     runId,
     'WARNING',
-    `${lines.length} rows cannot be represented in the file format. They are in ${destination.nameOf(key)}.`,
+    `${lines.length} rows cannot be represented in the file format. They are in ${destination.nameOf(planned.rejected_file.key)}.`,
   );
   return planned;
 }

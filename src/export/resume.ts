@@ -2,8 +2,9 @@ import { DestinationError } from '../destination/destination.ts';
 import type { CompletedFile, ExistingRun, OpenUpload } from '../domain/run.ts';
 import { tryAbortUpload } from './abort_upload.ts';
 import { summarizeParts } from './file_summary.ts';
+import { readCutBlock } from './cut_block.ts';
 import { completeFile, type ResumedFile } from './file_writer.ts';
-import { currentAttempt, isNumbered, nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
+import { currentAttempt, isNumbered, nextIdentity, rangeAt, type ExportAttempt } from './range_attempt.ts';
 import { inspectUpload } from './upload_state.ts';
 
 /** Where an attempt continues: the run with the generation to write, and the file to resume. */
@@ -25,7 +26,13 @@ export async function resumeRange(attempt: ExportAttempt, started: ExistingRun):
   if (started.generation > 0 && hasSameEncoder) {
     const point = upload ? await resumeAtUpload(attempt, started, upload) : { run: started, resumed: null };
     // The previous attempt may have ended after it created an upload and before it recorded it.
-    if (!upload && ordinal > 1) await destination.abortOrphanedUploads(nextKey(attempt, started), signal);
+    if (!upload && ordinal > 1)
+      await destination.abortOrphanedUploads(
+        started.spec,
+        nextIdentity(attempt, started),
+        encoder.extension,
+        signal,
+      );
     if (point) return point;
   }
   if (upload) await tryAbortUpload(destination, upload);
@@ -69,8 +76,11 @@ async function resumeAtUpload(
       }
     case 'resumable': {
       if (!encoder.resumable) return undefined;
+      const cutBlock = await readCutBlock(attempt, started, upload.parts);
+      if (cutBlock === 'changed') return undefined;
       const numbers = upload.parts.map(({ part_number }) => part_number);
-      return { run: await recorder.resumeUpload(runId, rangeAttempt, open.key, numbers), resumed: upload };
+      const run = await recorder.resumeUpload(runId, rangeAttempt, open.key, numbers);
+      return { run, resumed: { ...upload, cutBlock } };
     }
     case 'not_listable':
       await recorder.log(

@@ -11,7 +11,7 @@ export type UploadState =
       readonly upload: FileUpload;
       readonly etags: ReadonlyMap<number, string>;
     }
-  /** These parts exist; the file continues after the last of them. */
+  /** These parts exist; the file continues after the last of them, or inside the block that this part cuts. */
   | {
       readonly state: 'resumable';
       readonly upload: FileUpload;
@@ -19,7 +19,10 @@ export type UploadState =
       readonly etags: ReadonlyMap<number, string>;
       readonly nextPartNumber: number;
     }
-  /** Neither the upload nor its object exists, or the upload has no part number left. */
+  /**
+   * Neither the upload nor its object exists, or the upload cannot be completed: it has no part number left, or parts of
+   * different sizes for a store that requires one size.
+   */
   | { readonly state: 'missing' }
   /** The credentials must not list its parts. */
   | { readonly state: 'not_listable' };
@@ -36,20 +39,29 @@ const partNumbersPerAttempt = 1_000;
  */
 export async function inspectUpload(
   destination: Destination,
-  { key, upload_id, upload_token, parts, highest_part_number }: OpenUpload,
+  open: OpenUpload,
   signal: AbortSignal,
 ): Promise<UploadState> {
-  const upload = destination.resumeUpload({ key, upload_id, upload_token });
+  const { key, upload_id, upload_token, part_bytes, parts, highest_part_number } = open;
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+  if (upload_id === null) {
+    const written = await destination.findFile(open, bytes, signal);
+    return written ? { state: 'completed', ...written } : { state: 'missing' };
+  }
+  const upload = destination.resumeUpload({ key, upload_id, upload_token, part_bytes });
   const listed = await listParts(upload, signal);
   if (listed === 'not_listable') return { state: 'not_listable' };
   if (listed === null) {
-    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     const completed = await upload.findCompleted(bytes, signal);
     return completed ? { state: 'completed', ...completed } : { state: 'missing' };
   }
   const stored = new Map(listed.map((part) => [part.part_number, part]));
   const firstMissing = parts.findIndex((part) => stored.get(part.part_number)?.bytes !== part.bytes);
-  const confirmed = firstMissing === -1 ? parts : parts.slice(0, firstMissing);
+  const arrived = firstMissing === -1 ? parts : parts.slice(0, firstMissing);
+  // Parts of different sizes would be refused when the upload is completed.
+  if (destination.equalPartBytes !== null && part_bytes === null) return { state: 'missing' };
+  const lastResumable = arrived.findLastIndex(({ in_trailer }) => in_trailer !== true);
+  const confirmed = arrived.slice(0, lastResumable + 1);
   const etags = new Map(confirmed.map(({ part_number: n }) => [n, stored.get(n)?.etag ?? '']));
   if (confirmed.at(-1)?.final === true) return { state: 'all_parts_uploaded', upload, etags };
   const nextPartNumber = partNumberAfter(highest_part_number, upload.maxPartNumber);

@@ -71,8 +71,9 @@ const deleteByKind: Readonly<
 async function deleteUpload(object: ObsoleteObject, context: DeletionContext): Promise<void> {
   const { key, upload_id, upload_token } = object;
   const { location, signal } = context;
-  if (upload_id === null || upload_token === null) throw new RangeError('An upload has an id and a token.');
-  await withPermission('s3:AbortMultipartUpload', () => location.abortUpload(key, upload_id, signal));
+  if (upload_token === null) throw new RangeError('An upload has a token.');
+  if (upload_id !== null)
+    await withPermission('s3:AbortMultipartUpload', () => location.abortUpload(key, upload_id, signal));
   // Absent or unreadable is taken as absent: an aborted upload has no file, unless a zombie was faster.
   if ((await location.isFromUpload({ key, upload_token }, signal)) === true)
     await deleteFile(object, context);

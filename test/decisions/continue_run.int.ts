@@ -53,6 +53,7 @@ const uploadOf = (upload_id: string) => ({
   key: 'key',
   upload_id,
   upload_token: 'token',
+  part_bytes: null,
   encoder: 'test/1',
 });
 

@@ -1,6 +1,7 @@
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, type CompletedFile, type ExistingRun } from '../../src/domain/run.ts';
 import type { Journal } from '../../src/journal/journal.ts';
+import { sameRowsCheck } from '../../src/export/replacement/check_replacement.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import type { createCommander } from './commander.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -43,11 +44,18 @@ export function createSimulatedRuns(
       key,
       upload_id: `upload of ${key}`,
       upload_token: `token of ${key}`,
+      part_bytes: null,
       encoder: 'test/1',
     });
   const file = async (id: string, run: ExistingRun, key: string, rows?: number): Promise<ExistingRun> => {
     await upload(id, run, key);
     return recorder.recordFile(id, attemptOf(run, 0), fileOf(key, rows));
+  };
+  /** Claims publishing; the run has the rows of the one that it replaces. */
+  const startPublish = async (id: string, run: ExistingRun): Promise<ExistingRun> => {
+    const replaced = await recorder.findReplaced(run);
+    if (replaced) await recorder.recordReplacement(id, sameRowsCheck(replaced, fingerprintOf(3)));
+    return recorder.startPublish(id, run.generation);
   };
   return {
     upload,
@@ -79,7 +87,7 @@ export function createSimulatedRuns(
         fingerprint: fingerprintOf(3),
         encoder: 'test/1',
       });
-      return recorder.startPublish(id, run.generation);
+      return startPublish(id, run);
     },
     /** Records a file and completes the run. */
     publish: async (id: string, run: ExistingRun, key: string, rows?: number): Promise<void> => {
@@ -89,7 +97,7 @@ export function createSimulatedRuns(
         fingerprint: fingerprintOf(rows ?? 3),
         encoder: 'test/1',
       });
-      await recorder.startPublish(id, run.generation);
+      await startPublish(id, run);
       await recorder.complete(id, run.generation, 'the manifest');
     },
   };

@@ -67,6 +67,7 @@ const uploadOf = (range: number, file: number): RunEvent => ({
     key: `${range}.${file}`,
     upload_id: `u${range}.${file}`,
     upload_token: 'token',
+    part_bytes: null,
     encoder: 'test/1',
   },
 });

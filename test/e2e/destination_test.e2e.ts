@@ -57,17 +57,17 @@ describe('the test of a destination', () => {
     const passing = await stack.call('POST', '/batch_exports/test/', {
       destination: { type: 'S3', config: config() },
     });
-    expect([passing.status, statuses(passing)]).toEqual([200, Array<string>(6).fill('Passed')]);
+    expect([passing.status, statuses(passing)]).toEqual([200, Array<string>(7).fill('Passed')]);
     const id = await stack.createExport({}, { aws_secret_access_key: canary });
     const failing = await stack.call('POST', `/batch_exports/${id}/test/`);
     expect([failing.status, statuses(failing)]).toEqual([
       200,
-      ['Failed', ...Array<string>(5).fill('Skipped')],
+      ['Failed', ...Array<string>(6).fill('Skipped')],
     ]);
     const fixed = await stack.call('POST', `/batch_exports/${id}/test/`, {
       destination: { config: { aws_secret_access_key: stack.bucket.secretAccessKey } },
     });
-    expect(statuses(fixed)).toEqual(Array<string>(6).fill('Passed'));
+    expect(statuses(fixed)).toEqual(Array<string>(7).fill('Passed'));
     const histories = await historiesOfTests(await recordedTestIds());
     expect(histories).toContain('batchExportDestinationTest');
     for (const text of [canary, stack.bucket.bucket, stack.bucket.accessKeyId, stack.bucket.secretAccessKey])
@@ -79,16 +79,12 @@ describe('the test of a destination', () => {
     const response = await stack.call('POST', '/batch_exports/test/', {
       destination: { type: 'S3', config: config({ endpoint_url: 'http://127.0.0.1:1' }) },
     });
-    expect(response.body).toMatchObject({
-      steps: [
-        { result: { status: 'Failed', message: expect.stringContaining('ECONNREFUSED') } },
-        {},
-        {},
-        {},
-        {},
-        {},
-      ],
-    });
+    expect(response.body.steps).toContainEqual(
+      expect.objectContaining({
+        name: 'bucket',
+        result: { status: 'Failed', message: expect.stringContaining('ECONNREFUSED') },
+      }),
+    );
   });
 
   it('is 503 while no worker runs', async () => {

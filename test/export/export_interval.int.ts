@@ -109,8 +109,11 @@ describe('a failing attempt', () => {
     const run = await harness.recorder.reserveGeneration(run_id);
     const { spec: spec, generation } = run;
     const destination = await harness.openDestination(spec, () => undefined);
-    const key = destination.fileKey(spec, { generation, range: null, file: null }, 'jsonl');
-    const upload = await destination.createUpload(key, 'text/plain', new AbortController().signal);
+    const key = destination.fileKey(spec, { generation, range: null, file: null, mark: null }, 'jsonl');
+    const upload = await destination.createUpload(
+      { key, contentType: 'text/plain', upload_token: 'token' },
+      new AbortController().signal,
+    );
     const attempt = attemptOf(run, 0);
     await harness.recorder.recordUpload(run_id, attempt, { ...upload, file: 0, encoder: 'jsonlines/0' });
     destination.close();

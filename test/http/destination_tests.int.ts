@@ -29,7 +29,15 @@ const unreachable = (more: object = {}) => ({
   type: 'S3',
   config: { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...more },
 });
-const names = ['bucket', 'write', 'read back', 'conditional write', 'multipart list parts', 'delete'];
+const names = [
+  'bucket',
+  'write',
+  'read back',
+  'conditional write',
+  'multipart list parts',
+  'parts',
+  'delete',
+];
 const statuses = ({ body }: ApiResponse) =>
   (body.steps as { name: string; result: { status: string } }[]).map(({ name, result }) => [
     name,
@@ -54,7 +62,7 @@ describe('the test of the destination of a new export', () => {
       steps: names.map((name) => ({
         name,
         description: expect.any(String),
-        result: { status: 'Passed', message: null },
+        result: expect.objectContaining({ status: 'Passed', message: null }),
       })),
     });
     expect(await storedRows()).toBe(before);
@@ -112,16 +120,13 @@ describe("the test of an export's destination", () => {
     const elsewhere = await api.call('POST', `batch_exports/${id}/test/`, {
       destination: { config: { bucket_name: 'there-is-none' } },
     });
-    expect(elsewhere.body).toMatchObject({
-      steps: [
-        { result: { status: 'Failed', message: expect.stringContaining('does not exist') } },
-        {},
-        {},
-        {},
-        {},
-        {},
-      ],
-    });
+    expect(elsewhere.body.steps).toHaveLength(names.length);
+    expect(elsewhere.body.steps).toContainEqual(
+      expect.objectContaining({
+        name: 'bucket',
+        result: { status: 'Failed', message: expect.stringContaining('does not exist') },
+      }),
+    );
     const wrong = await api.call('POST', `batch_exports/${id}/test/`, {
       destination: { config: { aws_secret_access_key: 'wrong' } },
     });

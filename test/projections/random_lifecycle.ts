@@ -110,6 +110,7 @@ export async function startLifecycle() {
           key: name,
           upload_id: `upload of ${name}`,
           upload_token: `token of ${name}`,
+          part_bytes: null,
           encoder: 'test/1',
         });
       }),

@@ -33,7 +33,14 @@ beforeAll(async () => {
   });
   await recorder.startExport(id, 0);
   const attempt = attemptOf(await recorder.reserveGeneration(id), 0);
-  const upload = { file: 0, key: 'key', upload_id: 'upload', upload_token: 'token', encoder: 'test/1' };
+  const upload = {
+    file: 0,
+    key: 'key',
+    upload_id: 'upload',
+    upload_token: 'token',
+    part_bytes: null,
+    encoder: 'test/1',
+  };
   await recorder.recordUpload(id, attempt, upload);
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
   const part = {

@@ -46,6 +46,9 @@ export const conditionFailureCodes: ReadonlySet<string> = new Set([
   'ConditionalRequestConflict',
 ]);
 
+/** Errors of stores that accept every part and refuse their sizes when the upload is completed. */
+export const partRefusals: ReadonlySet<string> = new Set(['InvalidPart', 'EntityTooSmall']);
+
 /** Transient statuses among 400 to 499. */
 const transientStatuses = new Set([408, 409, 412, 425, 429]);
 /** Transient error codes with a 4xx status: a new upload or a later request may succeed. */

@@ -15,15 +15,36 @@ const join = (...segments: readonly string[]): string =>
   segments.filter((segment) => segment !== '').join('/');
 
 /**
- * The key of a data file: `<prefix>/<start>-<end>[-[<range>.]<file>][-g<generation>].<extension>`. Generations after
- * the first include their number, so no key is written twice.
+ * The key of a data file: `<prefix>/<start>-<end>[-[<range>.]<file>][-g<generation>][-<mark>].<extension>`. Generations
+ * after the first include their number, so no key is written twice.
  */
 export const fileKey = (prefix: string, spec: KeySpec, file: FileIdentity, extension: string): string =>
-  intervalKey(prefix, spec, `${fileSuffix(file)}${generationSuffix(file.generation)}.${extension}`);
+  intervalKey(prefix, spec, `${fileSuffix(file)}${generationSuffix(file)}.${extension}`);
 
 /** The key of the file with the rejected rows of a generation. */
-export const rejectedKey = (prefix: string, spec: KeySpec, generation: number): string =>
-  intervalKey(prefix, spec, `${generationSuffix(generation)}-rejected.jsonl`);
+export const rejectedKey = (
+  prefix: string,
+  spec: KeySpec,
+  file: Pick<FileIdentity, 'generation' | 'mark'>,
+): string => intervalKey(prefix, spec, `${generationSuffix(file)}-rejected.jsonl`);
+
+/** Matches the keys of a file, with any mark or none. */
+export function fileKeyPattern(
+  prefix: string,
+  spec: KeySpec,
+  file: Omit<FileIdentity, 'mark'>,
+  extension: string,
+): { readonly commonPrefix: string; matches: (key: string) => boolean } {
+  const suffix = `.${extension}`;
+  const commonPrefix = fileKey(prefix, spec, { ...file, mark: null }, extension).slice(0, -suffix.length);
+  return {
+    commonPrefix,
+    matches: (key) =>
+      key.startsWith(commonPrefix) &&
+      key.endsWith(suffix) &&
+      /^(-[0-9a-f]{8})?$/.test(key.slice(commonPrefix.length, -suffix.length)),
+  };
+}
 
 function intervalKey(prefix: string, spec: KeySpec, suffix: string): string {
   const start = compactTime(spec.data_interval_start);
@@ -46,7 +67,8 @@ function fileSuffix({ range, file }: FileIdentity): string {
   return file === null ? '' : `-${file}`;
 }
 
-const generationSuffix = (generation: number): string => (generation > 1 ? `-g${generation}` : '');
+const generationSuffix = ({ generation, mark }: Pick<FileIdentity, 'generation' | 'mark'>): string =>
+  `${generation > 1 ? `-g${generation}` : ''}${mark === null ? '' : `-${mark}`}`;
 
 /** The key of an interval's manifest. It does not depend on the variables of the prefix. */
 export const manifestKey = (prefix: string, spec: KeySpec): string =>
@@ -68,10 +90,10 @@ export function keyLengthProblem(prefix: string): string | null {
     data_interval_start: '2026-11-01T10:00:00Z',
     data_interval_end: '2026-11-01T11:00:00Z',
   };
-  const file = { generation: maxNumber, range: maxNumber, file: maxNumber };
+  const file = { generation: maxNumber, range: maxNumber, file: maxNumber, mark: 'ffffffff' };
   const keys = [
     fileKey(prefix, longest, file, longestExtension),
-    rejectedKey(prefix, longest, maxNumber),
+    rejectedKey(prefix, longest, file),
     manifestKey(prefix, longest),
   ];
   const length = Math.max(...keys.map((key) => Buffer.byteLength(key)));

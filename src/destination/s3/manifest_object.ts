@@ -1,9 +1,16 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { DestinationError, type ManifestState, type WrittenObject } from '../destination.ts';
+import {
+  DestinationError,
+  ManifestReplaced,
+  type KnownManifests,
+  type ManifestState,
+  type WrittenObject,
+} from '../destination.ts';
 import { formatManifest, parseManifest, type Manifest } from '../manifest.ts';
+import { conditionFailureCodes } from './errors.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
-import { conditionalWritesUnsupported } from './conditional_writes.ts';
+import { reportUnconditionalWrites } from './conditional_writes.ts';
 import { parseExpiration } from './expiration.ts';
 
 /** Maximum number of attempts to replace a manifest that others keep changing. */
@@ -33,16 +40,23 @@ export async function getManifestObject(
   }
 }
 
+/** A manifest to write. */
+export interface ManifestReplacement {
+  readonly manifest: Manifest;
+  readonly known: KnownManifests;
+}
+
 /**
  * Replaces the manifest by compare-and-set and reads it back. After each inconclusive response the stored object
  * decides, so repeating is safe at any point.
  * @returns `verified`: whether it was read back
- * @throws DestinationError `ManifestReplaced` when this generation of another run or a newer generation is stored
+ * @throws ManifestReplaced when this generation of another run, a newer one, or an unknown manifest is stored;
+ * DestinationError `ManifestUnreadable` when an object cannot be read and no manifest is known
  */
 export async function putManifestObject(
   requests: S3Requests,
   key: string,
-  manifest: Manifest,
+  { manifest, known }: ManifestReplacement,
   options: ObjectOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
@@ -55,16 +69,19 @@ export async function putManifestObject(
   let conditional = true;
   let expires_at: string | null = null;
   let writtenUnread = false;
+  // A lost response of an own request looks like an object of another.
+  let sent = 0;
   for (let round = 0; round < maxRounds; round++) {
     const current = await getManifestObject(requests, key, signal);
     if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
     if (current.state === 'present' && current.text === text)
       return { verified: true, expires_at: current.expires_at ?? expires_at };
-    if (current.state === 'present') rejectNewer(current.text, manifest);
+    if (current.state === 'present') await rejectOther(current.text, { manifest, known });
     try {
       const conditions = conditional ? conditionsOn(current, round) : {};
-      const { Expiration } = await requests.send('PutObject', signal, (client, call) =>
-        client.send(
+      const { Expiration } = await requests.send('PutObject', signal, (client, call) => {
+        sent += 1;
+        return client.send(
           new PutObjectCommand({
             Bucket: requests.bucket,
             Key: key,
@@ -73,8 +90,8 @@ export async function putManifestObject(
             ...conditions,
           }),
           call,
-        ),
-      );
+        );
+      });
       expires_at = parseExpiration(Expiration);
       // What could not be read may have been absent, so it is read once more.
       writtenUnread = current.state === 'unreadable';
@@ -82,12 +99,25 @@ export async function putManifestObject(
       if (!(error instanceof DestinationError)) throw error;
       if (error.type === 'NotImplemented') {
         conditional = false;
-        requests.report(conditionalWritesUnsupported());
+        await reportUnconditionalWrites(requests, { conditional_put: false });
       } else if (!error.transient && error.type !== 'NoSuchKey') throw error;
+      if (current.state === 'unreadable' && conditionFailureCodes.has(error.type) && sent === 1)
+        await requireKnown(key, known);
       last = error;
     }
   }
   throw last;
+}
+
+/** Rejects an object that cannot be read, unless it may be a manifest of the journal. */
+async function requireKnown(key: string, known: KnownManifests): Promise<void> {
+  if (await known.mayExist()) return;
+  throw new DestinationError(
+    'ManifestUnreadable',
+    `The bucket already contains ${key}, which may be a manifest of this interval. exportd has not published one before, and ` +
+      'may not read it. Grant the credentials s3:GetObject, so that it is compared, or delete the object. Then retry the run.',
+    { transient: false },
+  );
 }
 
 /**
@@ -100,14 +130,10 @@ function conditionsOn(current: ManifestState, round: number): { IfMatch?: string
   return current.etag === undefined ? {} : { IfMatch: current.etag };
 }
 
-function rejectNewer(text: string, manifest: Manifest): void {
+async function rejectOther(text: string, { manifest, known }: ManifestReplacement): Promise<void> {
   const found = parseManifest(text);
-  if (!found || found.generation < manifest.generation) return;
-  if (found.generation === manifest.generation && found.run_id === manifest.run_id) return;
-  throw new DestinationError(
-    'ManifestReplaced',
-    `The bucket already contains generation ${found.generation} of this interval's manifest, written by run ${found.run_id}; ` +
-      `generation ${manifest.generation} does not replace it.`,
-    { transient: false },
-  );
+  if (!found) return;
+  if (found.run_id === manifest.run_id && found.generation <= manifest.generation) return;
+  if (found.generation < manifest.generation && (await known.isKnown(found))) return;
+  throw new ManifestReplaced(found, manifest.generation);
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
-  HeadObjectCommand,
   ListPartsCommand,
   UploadPartCommand,
   type CreateMultipartUploadCommandInput,
@@ -16,10 +15,12 @@ import {
   type WrittenObject,
 } from '../destination.ts';
 import { abortOrphanedUploads } from './abort_uploads.ts';
+import { partRefusals } from './errors.ts';
 import type { S3Requests } from './requests.ts';
 import { partBytes, maxPartNumber } from './part_sizes.ts';
-import { conditionalWritesUnsupported } from './conditional_writes.ts';
+import { reportUnconditionalWrites } from './conditional_writes.ts';
 import { parseExpiration } from './expiration.ts';
+import { findFile, tokenMetadata } from './head_object.ts';
 
 /** Server-side encryption and content type of an object. */
 export type ObjectOptions = Pick<
@@ -30,25 +31,25 @@ export type ObjectOptions = Pick<
 /** Timeout in milliseconds for aborting uploads after a lost response. */
 const abortTimeoutMs = 5_000;
 
-/**
- * The metadata key of the upload token, which distinguishes the object of an upload from others with the same key and
- * size.
- */
-const uploadTokenMetadata = 'exportd-upload';
+/** Options of the parts of an upload. */
+export interface PartOptions {
+  readonly firstPartBytes: number;
+  /** The size of every part but the last, if the store requires one size; null by default. */
+  readonly equalPartBytes?: number | null;
+}
 
-/** Creates a multipart upload of `key`. Small files are uploaded as a single part. */
+/** Creates a multipart upload of `key`. */
 export async function createUpload(
   requests: S3Requests,
   key: string,
-  options: ObjectOptions & { firstPartBytes: number },
+  options: ObjectOptions & PartOptions & { readonly upload_token?: string },
   signal: AbortSignal,
 ): Promise<FileUpload> {
-  const { firstPartBytes, ...object } = options;
-  const upload_token = randomUUID();
+  const { firstPartBytes, equalPartBytes = null, upload_token = randomUUID(), ...object } = options;
   const input = {
     Bucket: requests.bucket,
     Key: key,
-    Metadata: { [uploadTokenMetadata]: upload_token },
+    Metadata: tokenMetadata(upload_token),
     ...object,
   };
   let attempts = 0;
@@ -64,7 +65,8 @@ export async function createUpload(
   const upload_id = requireField(created.UploadId, 'an upload id');
   if (attempts > 1 || (created.$metadata.attempts ?? 1) > 1)
     await abortOrphanedUploads(requests, key, upload_id, signal);
-  return resumeUpload(requests, { key, upload_id, upload_token }, firstPartBytes);
+  const reference = { key, upload_id, upload_token, part_bytes: equalPartBytes };
+  return resumeUpload(requests, reference, firstPartBytes);
 }
 
 /** After a lost response the server may have created an upload. */
@@ -79,26 +81,25 @@ export function resumeUpload(
   reference: UploadReference,
   firstPartBytes: number,
 ): FileUpload {
-  const { key, upload_id, upload_token } = reference;
+  const { key, upload_id, part_bytes } = reference;
   const upload = { Bucket: requests.bucket, Key: key, UploadId: upload_id };
   return {
     ...reference,
     maxPartNumber,
-    partBytes: (position) => partBytes(position, firstPartBytes),
+    partBytes: (position) => part_bytes ?? partBytes(position, firstPartBytes),
     listParts: (signal) =>
       listParts(requests, key, upload_id, signal).catch((error: unknown) => {
         if (isErrorType(error, 'NoSuchUpload')) return null;
         throw error;
       }),
-    findCompleted: (bytes, signal) => findUploadedObject(requests, upload, { bytes, upload_token }, signal),
+    findCompleted: (bytes, signal) => findFile(requests, reference, bytes, signal),
     putPart: async (partNumber, bytes, signal) => {
       const sent = await requests.send('UploadPart', signal, (client, call) =>
         client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
       );
       return { part_number: partNumber, etag: requireField(sent.ETag, 'the ETag of a part') };
     },
-    complete: (parts, bytes, signal) =>
-      completeUpload(requests, upload, { parts, bytes, upload_token }, signal),
+    complete: (parts, bytes, signal) => completeUpload(requests, reference, { parts, bytes }, signal),
   };
 }
 
@@ -127,82 +128,97 @@ export async function listParts(
   return listed;
 }
 
-type UploadTarget = Readonly<{ Bucket: string; Key: string; UploadId: string }>;
-type Completion = Readonly<{ parts: readonly UploadedPart[]; bytes: number; upload_token: string }>;
+type Completion = Readonly<{ parts: readonly UploadedPart[]; bytes: number }>;
 
 async function completeUpload(
   requests: S3Requests,
-  upload: UploadTarget,
+  upload: UploadReference,
   completion: Completion,
   signal: AbortSignal,
 ): Promise<WrittenObject> {
+  const { key: Key, upload_id: UploadId } = upload;
   const Parts = completion.parts.map(({ part_number, etag }) => ({ PartNumber: part_number, ETag: etag }));
   const complete = (conditions: { IfNoneMatch?: string }) =>
     requests.send('CompleteMultipartUpload', signal, (client, call) =>
       client.send(
-        new CompleteMultipartUploadCommand({ ...upload, ...conditions, MultipartUpload: { Parts } }),
+        new CompleteMultipartUploadCommand({
+          Bucket: requests.bucket,
+          Key,
+          UploadId,
+          ...conditions,
+          MultipartUpload: { Parts },
+        }),
         call,
       ),
     );
   try {
-    const { Expiration } = await complete({ IfNoneMatch: '*' }).catch((error: unknown) => {
+    const { Expiration } = await complete({ IfNoneMatch: '*' }).catch(async (error: unknown) => {
       // The server does not support conditional writes. The journal assigned the generation in the key to this
-      // attempt only.
+      // attempt only, and the keys of further files have a mark.
       if (!isErrorType(error, 'NotImplemented')) throw error;
-      requests.report(conditionalWritesUnsupported());
+      await reportUnconditionalWrites(requests, { conditional_complete: false });
       return complete({});
     });
     return { expires_at: parseExpiration(Expiration) };
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
+    if (partRefusals.has(error.type))
+      await rejectRefusedParts(requests, upload, completion, error.type, signal);
     if (!error.transient) throw error;
     // The response to an earlier attempt may have been lost, so the stored object decides.
-    const found = await findUploadedObject(requests, upload, completion, signal);
+    const found = await findFile(requests, upload, completion.bytes, signal);
     if (!found)
       throw new DestinationError(
         'UploadNotFound',
-        `The upload of ${upload.Key} could not be completed (${error.type}); the file will be exported again.`,
+        `The upload of ${Key} could not be completed (${error.type}); the file will be exported again.`,
         { transient: true },
       );
     return found;
   }
 }
 
-async function findUploadedObject(
+/**
+ * Handles the refusal of parts that the server lists as they were sent. Parts of different sizes are refused by some
+ * stores, such as Cloudflare R2: the next attempt sends parts of one size. A store that refuses these too will always do.
+ * Returns when parts are missing.
+ * @throws DestinationError `PartsRefused`
+ */
+async function rejectRefusedParts(
   requests: S3Requests,
-  { Bucket, Key }: UploadTarget,
-  { bytes, upload_token }: Pick<Completion, 'bytes' | 'upload_token'>,
+  { key, upload_id, part_bytes }: UploadReference,
+  { parts }: Completion,
+  code: string,
   signal: AbortSignal,
-): Promise<WrittenObject | null> {
-  try {
-    const found = await requests.send('HeadObject', signal, (client, call) =>
-      client.send(new HeadObjectCommand({ Bucket, Key }), call),
+): Promise<void> {
+  if (await isPartMissing(requests, { key, upload_id, parts }, signal)) return;
+  if (part_bytes !== null)
+    throw new DestinationError(
+      'PartsRefused',
+      `The S3 server refuses to complete the upload of ${key} with ${code}, although it lists all ${parts.length} parts and they have one size (${part_bytes} bytes). Run the destination test, and contact the provider of the server.`,
+      { transient: false },
     );
-    return found.ContentLength === bytes && found.Metadata?.[uploadTokenMetadata] === upload_token
-      ? { expires_at: parseExpiration(found.Expiration) }
-      : null;
-  } catch (error) {
-    // The object does not exist or may not be read. The file is then exported again in the next generation, which is
-    // always safe.
-    if (error instanceof DestinationError && !error.transient) return null;
-    throw error;
-  }
+  await requests.learn({ equal_parts: true });
+  throw new DestinationError(
+    'PartsRefused',
+    `The S3 server refuses parts of different sizes (${code}). The file is exported again, with parts of one size.`,
+    { transient: true },
+  );
 }
 
-/** Whether the object was created by the upload with this token; null when it is absent or unreadable. */
-export async function isFromUpload(
+/** Whether the server lacks a part; false when the credentials may not list parts. */
+async function isPartMissing(
   requests: S3Requests,
-  { key, upload_token }: Pick<UploadReference, 'key' | 'upload_token'>,
+  { key, upload_id, parts }: { key: string; upload_id: string; parts: readonly UploadedPart[] },
   signal: AbortSignal,
-): Promise<boolean | null> {
+): Promise<boolean> {
+  const withoutQuotes = (etag: string): string => etag.replaceAll('"', '');
   try {
-    const found = await requests.send('HeadObject', signal, (client, call) =>
-      client.send(new HeadObjectCommand({ Bucket: requests.bucket, Key: key }), call),
-    );
-    return found.Metadata?.[uploadTokenMetadata] === upload_token;
+    const listed = await listParts(requests, key, upload_id, signal);
+    const etags = new Map(listed.map(({ part_number, etag }) => [part_number, withoutQuotes(etag)]));
+    return parts.some(({ part_number, etag }) => etags.get(part_number) !== withoutQuotes(etag));
   } catch (error) {
-    if (isErrorType(error, 'NotFound') || isErrorType(error, 'NoSuchKey')) return false;
-    if (isErrorType(error, 'AccessDenied')) return null;
+    if (isErrorType(error, 'AccessDenied')) return false;
+    if (isErrorType(error, 'NoSuchUpload')) return true;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { DestinationContext, DestinationError } from '../destination.ts';
+import type { StoreTraits } from '../store_traits.ts';
 import type { S3Config } from './config.ts';
 import { conditionFailureCodes, toDestinationError } from './errors.ts';
 import { acquireS3Client } from './client_pool.ts';
@@ -20,6 +21,8 @@ export interface S3Requests {
   ): Promise<Output>;
   /** Reports an error that is worked around to the owner of the export. */
   readonly report: (failure: DestinationError) => void;
+  /** Stores what a request revealed of the store. */
+  readonly learn: (found: Partial<StoreTraits>) => Promise<void>;
   readonly close: () => void;
 }
 
@@ -31,7 +34,10 @@ const isAboutObject = ({ type }: DestinationError): boolean =>
   notRetried.has(type) || type === 'NoSuchKey' || type === 'NotFound';
 
 /** Creates the requests to the bucket of a config. */
-export function createS3Requests(config: S3Config, { settings, onError }: DestinationContext): S3Requests {
+export function createS3Requests(
+  config: S3Config,
+  { settings, onError, onTraits }: DestinationContext,
+): S3Requests {
   const pooled = acquireS3Client(config, settings);
   let reusable = true;
   const {
@@ -62,6 +68,7 @@ export function createS3Requests(config: S3Config, { settings, onError }: Destin
       }
     },
     report: onError,
+    learn: async (found) => onTraits?.(found),
     close: () => pooled.release({ reusable }),
   };
 }

@@ -3,7 +3,7 @@ import { DestinationError } from '../destination.ts';
 import { conditionFailureCodes } from './errors.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
-import { conditionalWritesUnsupported } from './conditional_writes.ts';
+import { reportUnconditionalWrites } from './conditional_writes.ts';
 
 /** Writes an object in one request, unless it exists already. */
 export async function putSmallObject(
@@ -25,7 +25,7 @@ export async function putSmallObject(
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     if (error.type === 'NotImplemented') {
-      requests.report(conditionalWritesUnsupported());
+      await reportUnconditionalWrites(requests, { conditional_put: false });
       await put({});
     } else if (!conditionFailureCodes.has(error.type)) throw error;
   }

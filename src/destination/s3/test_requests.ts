@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import {
   CompleteMultipartUploadCommand,
   DeleteObjectCommand,
@@ -7,6 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { FileUpload } from '../destination.ts';
 import { abortUpload } from './abort_uploads.ts';
+import { headObject } from './head_object.ts';
 import { createUpload, listParts, type ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 
@@ -16,7 +18,7 @@ export interface WriteCondition {
   readonly IfMatch?: string;
 }
 
-/** An incomplete upload with one part. */
+/** An incomplete upload whose parts were sent. */
 export interface TestUpload {
   /** The size of each uploaded part in bytes. */
   listParts(): Promise<readonly number[]>;
@@ -28,9 +30,14 @@ export interface TestUpload {
 export interface TestRequests {
   list(): Promise<void>;
   put(condition?: WriteCondition): Promise<void>;
+  /** Writes the object with a wrong checksum, which a server may refuse. */
+  putWithWrongChecksum(): Promise<void>;
   /** Whether the content of the object is what was written. */
   isReadBack(): Promise<boolean>;
-  upload(): Promise<TestUpload>;
+  /** Whether a key that nothing was written to is absent or unreadable. */
+  readMissing(): Promise<'absent' | 'unreadable'>;
+  /** Starts an upload and sends its parts: one with the content by default. */
+  upload(parts?: readonly Buffer[]): Promise<TestUpload>;
   delete(): Promise<void>;
 }
 
@@ -46,11 +53,12 @@ export function createTestRequests(
   const { key, text, options } = object;
   const target = { Bucket: requests.bucket, Key: key };
   const bytes = Buffer.from(text);
-  const uploadOf = (started: FileUpload, etag: string): TestUpload => ({
+  const uploadOf = (started: FileUpload, etags: readonly string[]): TestUpload => ({
     listParts: async () =>
       (await listParts(requests, key, started.upload_id, signal)).map((part) => part.bytes),
     complete: async (condition) => {
-      const MultipartUpload = { Parts: [{ PartNumber: 1, ETag: etag }] };
+      const Parts = etags.map((ETag, index) => ({ PartNumber: index + 1, ETag }));
+      const MultipartUpload = { Parts };
       const input = { ...target, ...condition, UploadId: started.upload_id, MultipartUpload };
       await requests.send('CompleteMultipartUpload', signal, (client, call) =>
         client.send(new CompleteMultipartUploadCommand(input), call),
@@ -71,6 +79,18 @@ export function createTestRequests(
         client.send(new PutObjectCommand(input), call),
       );
     },
+    putWithWrongChecksum: async () => {
+      const checksum = Buffer.alloc(4);
+      checksum.writeUInt32BE((crc32(bytes) ^ 1) >>> 0);
+      const input = { ...target, ...options, Body: bytes, ChecksumCRC32: checksum.toString('base64') };
+      await requests.send('PutObject', signal, (client, call) =>
+        client.send(new PutObjectCommand(input), call),
+      );
+    },
+    readMissing: async () => {
+      const found = await headObject(requests, `${key}-missing`, signal);
+      return found === 'unreadable' ? 'unreadable' : 'absent';
+    },
     isReadBack: async () => {
       const found = await requests.send('GetObject', signal, async (client, call) => {
         const { Body } = await client.send(new GetObjectCommand(target), call);
@@ -78,10 +98,13 @@ export function createTestRequests(
       });
       return found === text;
     },
-    upload: async () => {
+    upload: async (parts = [bytes]) => {
       const started = await createUpload(requests, key, { ...options, firstPartBytes: bytes.length }, signal);
-      const { etag } = await started.putPart(1, bytes, signal);
-      return uploadOf(started, etag);
+      const sent = await Promise.all(parts.map((part, index) => started.putPart(index + 1, part, signal)));
+      return uploadOf(
+        started,
+        sent.map(({ etag }) => etag),
+      );
     },
     delete: async () => {
       await requests.send('DeleteObject', AbortSignal.timeout(cleanUpTimeoutMs), (client, call) =>

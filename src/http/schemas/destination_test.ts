@@ -21,6 +21,10 @@ export const destinationTestSchema = z
             .enum(['Passed', 'Failed', 'Skipped'])
             .describe('A step is skipped when a step that it depends on failed.'),
           message: z.string().nullable().describe('What is wrong and how it affects exports.'),
+          details: z
+            .string()
+            .optional()
+            .describe('How the store behaves, where the step found out something.'),
         }),
       }),
     ),

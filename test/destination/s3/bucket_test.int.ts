@@ -12,8 +12,8 @@ let server: FakeServer | undefined;
 afterEach(() => server?.close());
 
 const settings = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT: '30s' });
-const testBucket = (more: object = {}): Promise<readonly TestStep[]> =>
-  s3.test(s3.parseConfig(configOf(bucket, more), settings), settings);
+const testTraits = (more: object = {}) => s3.test(s3.parseConfig(configOf(bucket, more), settings), settings);
+const testBucket = async (more: object = {}): Promise<readonly TestStep[]> => (await testTraits(more)).steps;
 
 /** Runs the destination test through a proxy that denies permissions or features. */
 async function testThroughProxy(treatmentOf: (received: ReceivedRequest) => Treatment) {
@@ -27,7 +27,15 @@ const formatSteps = (steps: readonly TestStep[]): string[] =>
     result.message === null ? `${name}: ${result.status}` : `${name}: ${result.status}: ${result.message}`,
   );
 const passed = (name: string) => `${name}: Passed`;
-const names = ['bucket', 'write', 'read back', 'conditional write', 'multipart list parts', 'delete'];
+const names = [
+  'bucket',
+  'write',
+  'read back',
+  'conditional write',
+  'multipart list parts',
+  'parts',
+  'delete',
+];
 
 /** All steps passed except one. */
 const passedExcept = (name: string, message: string): unknown[] =>
@@ -78,7 +86,7 @@ describe('the destination test of a bucket', () => {
   it('times out when a server accepts the connection and does not respond', async () => {
     server = await startFakeServer(() => undefined);
     const short = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT: '300ms' });
-    const steps = await s3.test(
+    const { steps } = await s3.test(
       s3.parseConfig(configOf(bucket, { endpoint_url: server.endpoint }), short),
       short,
     );

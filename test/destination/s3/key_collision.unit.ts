@@ -118,7 +118,7 @@ describe('two prefixes', () => {
           data_interval_start: new Date(from).toISOString(),
           data_interval_end: new Date(from + 3_600_000).toISOString(),
         } as const;
-        const file = { generation: 1, range: null, file: null };
+        const file = { generation: 1, range: null, file: null, mark: null };
         const [key, otherKey] = [one, other].map((prefix) => fileKey(prefix, spec, file, 'csv'));
         expect(key !== otherKey || meet(one, other)).toBe(true);
       }),

@@ -10,7 +10,7 @@ const spec = {
   data_interval_end: '2026-11-01T11:00:00.000Z',
 } as const;
 
-const only = { range: null, file: null };
+const only = { range: null, file: null, mark: null };
 
 /** A random interval and file identity. */
 const keyedFileArb = fc.record({
@@ -26,8 +26,12 @@ const keyedFileArb = fc.record({
       fc.integer({ min: 1, max: 30 }),
       fc.oneof(
         fc.constant(only),
-        fc.record({ range: fc.constant(null), file: fc.nat(30) }),
-        fc.record({ range: fc.nat(30), file: fc.nat(30) }),
+        fc.record({ range: fc.constant(null), file: fc.nat(30), mark: fc.constant(null) }),
+        fc.record({
+          range: fc.nat(30),
+          file: fc.nat(30),
+          mark: fc.constantFrom(null, '01234567', 'abcdef01'),
+        }),
       ),
     )
     .map(([generation, file]) => ({ generation, ...file })),
@@ -68,7 +72,7 @@ describe('keys of files', () => {
     [1, 0, 0, '-0.0.csv'],
     [2, 7, 4, '-7.4-g2.csv'],
   ])('of generation %i, range %p, file %i', (generation, range, file, ending) => {
-    expect(fileKey('a', spec, { generation, range, file }, 'csv')).toBe(
+    expect(fileKey('a', spec, { generation, range, file, mark: null }, 'csv')).toBe(
       `a/20261101T100000Z-20261101T110000Z${ending}`,
     );
   });
@@ -97,7 +101,7 @@ describe('keys of rejected rows', () => {
     [1, '-rejected.jsonl'],
     [2, '-g2-rejected.jsonl'],
   ])('of generation %i', (generation, ending) => {
-    expect(rejectedKey('{table}/{hour}', spec, generation)).toBe(
+    expect(rejectedKey('{table}/{hour}', spec, { generation, mark: null })).toBe(
       `events/10/20261101T100000Z-20261101T110000Z${ending}`,
     );
   });

@@ -38,6 +38,8 @@ const manifest = (generation: number, run_id = `run-${generation}`): Manifest =>
       last: null,
     },
   ],
+  kept: [],
+  earlier: [],
   created_at: '2026-11-01T11:00:05.000Z',
 });
 
@@ -45,8 +47,14 @@ const bucket = useTestBucket();
 const requests = requestsOf(bucket);
 afterAll(() => requests.close());
 
-const put = (key: string, given: Manifest, through = requests) =>
-  putManifestObject(through, key, given, options, signal);
+/** Writes a manifest; the journal knows all others but those of the run `unknown`. */
+const put = (key: string, given: Manifest, through = requests, mayExist = true) => {
+  const known = {
+    isKnown: ({ run_id }: Manifest) => Promise.resolve(run_id !== 'unknown'),
+    mayExist: () => Promise.resolve(mayExist),
+  };
+  return putManifestObject(through, key, { manifest: given, known }, options, signal);
+};
 const read = async (key: string): Promise<Manifest | null> => {
   const found = await getManifestObject(requests, key, signal);
   return found.state === 'present' ? (parseManifest(found.text) ?? null) : null;
@@ -75,6 +83,15 @@ describe('the manifest of an interval', () => {
     expect(await read('newer.json')).toEqual(manifest(3));
   });
 
+  it('is not replaced if it is unknown, whatever its generation', async () => {
+    await put('unknown.json', manifest(1, 'unknown'));
+    await expect(put('unknown.json', manifest(2))).rejects.toMatchObject({
+      type: 'ManifestReplaced',
+      found: manifest(1, 'unknown'),
+    });
+    expect(await read('unknown.json')).toEqual(manifest(1, 'unknown'));
+  });
+
   it('is recognized as written when the response was lost', async () => {
     const losing = losingResponses(requests, 'PutObject');
     expect(await put('lost.json', manifest(1), losing)).toEqual({ verified: true, expires_at: null });
@@ -100,6 +117,21 @@ describe('the manifest of an interval', () => {
     expect(await put('blind.json', manifest(1), blind)).toEqual({ verified: false, expires_at: null });
     expect(await put('blind.json', manifest(2), blind)).toEqual({ verified: false, expires_at: null });
     expect(await read('blind.json')).toEqual(manifest(2));
+  });
+
+  it('is not written over an object that cannot be read, if no manifest is known', async () => {
+    const blind = denying(requests, 'GetObject');
+    await put('foreign.json', manifest(1));
+    await expect(put('foreign.json', manifest(2), blind, false)).rejects.toMatchObject({
+      type: 'ManifestUnreadable',
+      transient: false,
+      message: expect.stringContaining('s3:GetObject'),
+    });
+    expect(await read('foreign.json')).toEqual(manifest(1));
+    // The object may be its own, whose response was lost.
+    const losing = denying(losingResponses(requests, 'PutObject'), 'GetObject');
+    expect(await put('own.json', manifest(1), losing, false)).toMatchObject({ verified: false });
+    expect(await read('own.json')).toEqual(manifest(1));
   });
 
   it('is written to a server without conditional writes', async () => {

@@ -136,6 +136,7 @@ describe('a multipart upload', () => {
 });
 
 describe('an unusable destination', () => {
+  const file = { key: 'x', contentType: 'text/plain', upload_token: 'token' };
   it.each([
     ['InvalidAccessKeyId', { aws_access_key_id: 'nobody' }],
     ['SignatureDoesNotMatch', { aws_secret_access_key: 'wrong' }],
@@ -143,7 +144,7 @@ describe('an unusable destination', () => {
     ['AuthorizationHeaderMalformed', { region: 'eu-west-9' }],
   ])('fails at once with %s', async (type, change) => {
     const destination = openBucket(bucket, change);
-    await expect(destination.createUpload('x', 'text/plain', signal)).rejects.toMatchObject({
+    await expect(destination.createUpload(file, signal)).rejects.toMatchObject({
       type,
       transient: false,
     });
@@ -152,7 +153,7 @@ describe('an unusable destination', () => {
 
   it('is retried when the server does not respond', async () => {
     const destination = openBucket(bucket, { endpoint_url: 'http://127.0.0.1:1' });
-    await expect(destination.createUpload('x', 'text/plain', signal)).rejects.toMatchObject({
+    await expect(destination.createUpload(file, signal)).rejects.toMatchObject({
       type: 'S3Unreachable',
       transient: true,
     });

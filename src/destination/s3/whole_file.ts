@@ -1,0 +1,50 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { DestinationError, type NewFile, type WrittenObject } from '../destination.ts';
+import { parseExpiration } from './expiration.ts';
+import { findFile, tokenMetadata } from './head_object.ts';
+import type { ObjectOptions } from './multipart.ts';
+import type { S3Requests } from './requests.ts';
+
+/** How often a request that conflicts with another one is repeated, and the wait in between. */
+const maxConflicts = 10;
+const conflictPauseMs = 200;
+
+/**
+ * Writes a file in one request, unless its key is taken. A retry after a lost response finds its own object, which the
+ * upload token proves.
+ * @returns null when another object has the key, or one that may not be read
+ */
+export async function putWholeFile(
+  requests: S3Requests,
+  { key, contentType, upload_token }: NewFile,
+  bytes: Buffer,
+  options: ObjectOptions,
+  signal: AbortSignal,
+): Promise<WrittenObject | null> {
+  const input = {
+    Bucket: requests.bucket,
+    Key: key,
+    Body: bytes,
+    ContentType: contentType,
+    Metadata: tokenMetadata(upload_token),
+    IfNoneMatch: '*',
+    ...options,
+  };
+  for (let conflicts = 0; ; conflicts++)
+    try {
+      const { Expiration } = await requests.send('PutObject', signal, (client, call) =>
+        client.send(new PutObjectCommand(input), call),
+      );
+      return { expires_at: parseExpiration(Expiration) };
+    } catch (error) {
+      if (!(error instanceof DestinationError)) throw error;
+      if (error.type === 'PreconditionFailed')
+        return findFile(requests, { key, upload_token }, bytes.length, signal);
+      if (error.type !== 'ConditionalRequestConflict' || conflicts >= maxConflicts) throw error;
+      // Another request for the key is in progress; afterwards the key is taken or free.
+      await wait(conflictPauseMs, undefined, { signal }).catch(() => {
+        throw signal.reason;
+      });
+    }
+}
