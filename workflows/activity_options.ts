@@ -36,8 +36,8 @@ export const remoteJournalOptions: ActivityOptions = {
  * FailedRetryable and the interval is retried by a new run.
  */
 export const sourceOptions = (limits: RunLimits): LocalActivityOptions => ({
-  // Longer than the statement timeout, so that PostgreSQL ends the statement rather than the worker.
-  startToCloseTimeout: limits.statement_timeout_ms + 10_000,
+  // No limit for a single attempt: a fingerprint takes one statement, or many, depending on the number of rows.
+  // PostgreSQL and the connection limit each of them. Temporal runs the activity again when its worker dies.
   scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
   localRetryThreshold: '5s',
   retry: runRetryPolicy(limits),

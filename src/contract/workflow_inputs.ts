@@ -22,8 +22,6 @@ export interface RunLimits {
   readonly retry_initial_ms: number;
   readonly retry_max_ms: number;
   readonly heartbeat_timeout_ms: number;
-  /** Limit of one statement on the source. */
-  readonly statement_timeout_ms: number;
 }
 
 /** Input of a run: ids and times; no config, secrets or rows. */

@@ -18,7 +18,7 @@ const knownHashes: Readonly<Record<FingerprintHash, { readonly sql: string; read
   },
 };
 
-/** The rows of a fingerprint statement; one row with nulls if the stretch has no rows. */
+/** The rows of a fingerprint statement, in any order; one row with nulls if the interval has no rows. */
 export interface FingerprintRow {
   readonly known: string;
   readonly index: number | null;
@@ -38,7 +38,7 @@ export const fingerprintStatement = (hash: FingerprintHash, rows: string): strin
     select date_bin((select ${width} * interval '1 millisecond'), inserted_at, (select ${origin})) as start,
       count(*) as rows, sum(hash) as sum
     from (${rows}) as row group by 1
-  ) as bucket on true order by index`;
+  ) as bucket on true`;
 
 const origin = parameter('origin', 'timestamptz');
 const width = parameter('bucket_ms', 'bigint');
@@ -61,5 +61,5 @@ export function fingerprintOf(
       ? []
       : [{ index, rows: Number(count), sum: BigInt.asUintN(64, BigInt(sum ?? '0')).toString() }],
   );
-  return { hash, width_ms, buckets };
+  return { hash, width_ms, buckets: buckets.toSorted((one, other) => one.index - other.index) };
 }

@@ -33,7 +33,7 @@ export interface FingerprintOptions {
 
 /**
  * Reads the fingerprint of a range with one statement. One that runs for too long is cancelled and replaced by one for
- * each of 64 shorter stretches of time.
+ * each of up to 64 subintervals.
  * @throws FingerprintHashDiffers, and the signal's reason when it is aborted
  */
 export async function readFingerprint(
@@ -46,7 +46,7 @@ export async function readFingerprint(
   const buckets = { origin: range.interval.start, width_ms };
   let selected: Awaited<ReturnType<typeof selectComparableRows>> | undefined;
 
-  const readStretch = (interval: DataInterval, timeout: Record<string, string>): Promise<Fingerprint> =>
+  const readOnce = (interval: DataInterval, timeout: Record<string, string>): Promise<Fingerprint> =>
     connections.read(timeout, signal, async ({ connection, set }) => {
       selected ??= await selectComparableRows(connection, createQuery, range);
       const { query, all_events } = selected;
@@ -55,16 +55,18 @@ export async function readFingerprint(
       return { ...fingerprintOf(rows, { hash: query.hash, width_ms }), ...(all_events && { all_events }) };
     });
 
+  const statement_timeout = String(Math.min(statementMs, connections.statementTimeoutMs));
   const readInterval = async (interval: DataInterval): Promise<Fingerprint> => {
-    const [first, ...others] = shorterStretches(interval);
-    if (!first || others.length === 0) return readStretch(interval, {});
+    const [first, ...others] = subintervalsOf(interval);
+    if (!first || others.length === 0) return readOnce(interval, {});
     try {
-      return await readStretch(interval, { statement_timeout: String(statementMs) });
+      return await readOnce(interval, { statement_timeout });
     } catch (error) {
       if (signal?.aborted || !isTooLong(error)) throw error;
     }
     let fingerprint = await readInterval(first);
-    for (const stretch of others) fingerprint = addFingerprints(fingerprint, await readInterval(stretch));
+    for (const subinterval of others)
+      fingerprint = addFingerprints(fingerprint, await readInterval(subinterval));
     return fingerprint;
   };
 
@@ -82,8 +84,8 @@ async function selectComparableRows(
   return { query: await createQuery(connection, { ...range, selection: allRows }), all_events: true };
 }
 
-/** Divides an interval into stretches of whole milliseconds, as many as it has buckets. */
-function shorterStretches(interval: DataInterval): DataInterval[] {
+/** Divides an interval into subintervals of whole milliseconds, as many as it has buckets. */
+function subintervalsOf(interval: DataInterval): DataInterval[] {
   const width_ms = bucketWidthMs(interval);
   const start = new Date(interval.start).getTime();
   const length = new Date(interval.end).getTime() - start;

@@ -28,6 +28,8 @@ export interface ReadTransaction {
 
 /** A pool of connections to the source. */
 export interface SourceConnections {
+  /** The timeout of a statement that sets no other. */
+  readonly statementTimeoutMs: number;
   /**
    * Runs `work` in a READ ONLY transaction. Session settings and `parameters` are set for this transaction only, so
    * that nothing depends on the state of the connection or of a connection pooler.
@@ -78,6 +80,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     };
 
   return {
+    statementTimeoutMs: options.statementTimeoutMs,
     async read(parameters, signal, work) {
       const connection = await acquire(readPool, signal);
       const cannotCancel = Promise.withResolvers<never>();

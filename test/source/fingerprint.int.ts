@@ -1,11 +1,18 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { readSettings } from '../../src/config/settings.ts';
 import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
+import { FingerprintHashDiffers } from '../../src/source/fingerprint_query.ts';
+import { statementSettings } from '../../src/source/pages.ts';
 import { hashBytes } from '../../src/source/postgresql_hash.ts';
-import { allRows } from '../../src/source/row_selection.ts';
+import { relationsOf } from '../../src/source/relations.ts';
+import { allRows, type PropertyFilter, type RowSelection } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { randomCases } from '../setup/effort.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { hourOf, sourceOf } from './rows.ts';
 
 const database = useTestDatabase();
@@ -59,6 +66,137 @@ describe('the fingerprint of a range', () => {
     expect(fingerprint.buckets.length).toBeGreaterThan(40);
     expect(fingerprint.buckets).toEqual(await expectedBuckets(range, width_ms, rows));
     expect(rowsOfFingerprint(fingerprint)).toBe(await source.countRows(range));
+    await source.close();
+  });
+});
+
+describe('a fingerprint that is being read', () => {
+  const slow = { EXPORTD_EVENTS_RELATION: 'public.slow_events' };
+  /** A relation whose statements last this long for each row of the range. */
+  const createSlowEvents = (seconds: number) =>
+    database.pool.query(`
+      create or replace function public.slowly(team int) returns boolean language plpgsql cost 1000000
+        as 'begin perform pg_sleep(${seconds}); return true; end';
+      create or replace view public.slow_events as select * from public.events where public.slowly(team_id)`);
+
+  it('for too long is read in subintervals', async () => {
+    await createSlowEvents(0.01);
+    const plain = sourceOf(database.url);
+    const source = sourceOf(database.url, { ...slow, EXPORTD_SOURCE_STATEMENT_TIMEOUT: 1_500 });
+    const range = hourOf('events');
+    await expect(source.countRows(range)).rejects.toMatchObject({ code: '57014' });
+    expect(await source.fingerprint(range)).toEqual(await plain.fingerprint(range));
+    await Promise.all([source.close(), plain.close()]);
+  });
+
+  it('is cancelled in PostgreSQL by an abort, and not read in subintervals', async () => {
+    await createSlowEvents(1);
+    const statements = async () =>
+      (
+        await database.pool.query<{ state: string }>(
+          `select state from pg_stat_activity where datname = current_database() and query like '%slow_events%'
+           and query not like '%pg_cancel%' and pid <> pg_backend_pid() and state <> 'idle'`,
+        )
+      ).rows.map(({ state }) => state);
+    const source = sourceOf(database.url, slow);
+    const reason = new Error('the run was cancelled');
+    const abort = new AbortController();
+    const reading = source.fingerprint(hourOf('events'), abort.signal).catch((error: unknown) => error);
+    await waitFor(async () => (await statements()).includes('active'), 'a statement on slow_events');
+    abort.abort(reason);
+    expect(await reading).toBe(reason);
+    expect(await statements()).toEqual([]);
+    await source.close();
+  });
+});
+
+describe('the fingerprint of events that persons select', () => {
+  // Without person properties, which are then those of the persons now.
+  beforeAll(() =>
+    database.pool
+      .query(`create view public.plain_events as select team_id, uuid, event, distinct_id, person_id,
+      properties, elements_chain, timestamp, created_at, inserted_at from public.events`),
+  );
+  const plain = { EXPORTD_EVENTS_RELATION: 'public.plain_events' };
+  const isPro: PropertyFilter = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' };
+  const queryOf = (dialect_query: string): Pick<RowSelection, 'query'> => ({
+    query: {
+      dialect_query,
+      timezone: 'UTC',
+      week_start_day: 'sunday',
+      fields: [{ name: 'event', type: 'text', expression: 'event' }],
+      printed: '',
+    },
+  });
+
+  it.each([
+    ['a filter on persons', plain, { filters: [isPro] }],
+    [
+      'a query with a condition on persons',
+      plain,
+      queryOf(`select event from events where person.properties.plan = 'pro'`),
+    ],
+    [
+      'the same, of events with person properties',
+      {},
+      queryOf(`select event from events where person.properties.plan = 'pro'`),
+    ],
+  ])('is that of all events of the project: %s', async (_, settings, selection) => {
+    const source = sourceOf(database.url, settings);
+    const range = hourOf('events');
+    const all = await source.fingerprint(range);
+    const selected = { ...range, selection: { ...allRows, include_events: ['event 1'], ...selection } };
+    expect(await source.fingerprint(selected)).toEqual({ ...all, all_events: true });
+    await source.close();
+  });
+
+  it.each([
+    ['a filter on stored person properties', {}, { filters: [isPro] }],
+    [
+      'a query with a condition on events',
+      plain,
+      queryOf(`select event from events where event = 'event 1'`),
+    ],
+  ])('is that of the selected ones if nothing is read from persons: %s', async (_, settings, selection) => {
+    const source = sourceOf(database.url, settings);
+    const selected = { ...hourOf('events'), selection: { ...allRows, ...selection } };
+    const fingerprint = await source.fingerprint(selected);
+    expect(fingerprint.all_events).toBeUndefined();
+    expect(rowsOfFingerprint(fingerprint)).toBe(await source.countRows(selected));
+    await source.close();
+  });
+});
+
+describe('the statement of a fingerprint', () => {
+  it('reads only the index on the insertion time and does not sort, also in partitions', async () => {
+    // VACUUM marks pages as visible to all only after the commit of their rows was flushed.
+    await database.pool.query(`begin; set local synchronous_commit = on;
+      insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+      select 4, gen_random_uuid(), 'e', 'd', t, t from generate_series(1, 30000) n,
+        lateral (select timestamptz '2026-11-01Z' + n * interval '3 seconds' as t) times;
+      commit`);
+    await database.pool.query('vacuum analyze public.events');
+    const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
+    const range = { ...hourOf('events'), team_id: 4 };
+    const plan = await inTransaction(database.pool, async (connection) => {
+      const query = eventsQuery(relations, await eventColumnTypes(connection, relations), range);
+      const buckets = { origin: range.interval.start, width_ms: 56_250 };
+      const settings = { ...statementSettings(query, range, { buckets }), enable_sort: 'off' };
+      for (const [name, value] of Object.entries(settings))
+        await connection.query('select set_config($1, $2, true)', [name, value]);
+      const { rows } = await connection.query<{ 'QUERY PLAN': string }>(`explain ${query.fingerprint()}`);
+      return rows.map((row) => row['QUERY PLAN']).join('\n');
+    });
+    expect(plan).toMatch(/HashAggregate/);
+    expect(plan).toMatch(/Index Only Scan using events_\w+inserted/);
+    expect(plan).not.toMatch(/Sort|Heap|Seq Scan on events_2026_11/);
+  });
+
+  it('fails clearly on a server that computes another hash', async () => {
+    await database.pool.query(`create schema other;
+      create function other.uuid_hash_extended(uuid, bigint) returns bigint language sql as 'select 1::bigint'`);
+    const source = sourceOf(`${database.url}?options=-c%20search_path%3Dother,pg_catalog,public`);
+    await expect(source.fingerprint(hourOf('events'))).rejects.toThrow(FingerprintHashDiffers);
     await source.close();
   });
 });

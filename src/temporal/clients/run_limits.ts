@@ -13,7 +13,6 @@ export type RunSettings = Pick<
   | 'EXPORTD_ACTIVITY_RETRY_MAX'
   | 'EXPORTD_HEARTBEAT_TIMEOUT'
   | 'EXPORTD_SETTLE_TIMEOUT'
-  | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
 >;
 
 const minute = 60_000;
@@ -66,7 +65,6 @@ export function runInput(
       retry_initial_ms: settings.EXPORTD_ACTIVITY_RETRY_INITIAL,
       retry_max_ms: Math.max(settings.EXPORTD_ACTIVITY_RETRY_MAX, settings.EXPORTD_ACTIVITY_RETRY_INITIAL),
       heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT,
-      statement_timeout_ms: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
     },
   };
 }
