@@ -11,7 +11,8 @@ import { fingerprintOf } from '../domain/fingerprints.ts';
 
 /** What the fakes of source and destination do. A test overrides what it is about. */
 export interface Behaviour {
-  countRows: () => Promise<number>;
+  /** How many rows the interval has; `signal` is that of the activity. */
+  countRows: (signal?: AbortSignal) => Promise<number>;
   checkBarrier: Source['checkBarrier'];
   checkBarriers: Source['checkBarriers'];
   /** Called inside the export activity, between its first step and its last. */
@@ -53,8 +54,8 @@ export const fakeSource = (behaviour: Behaviour): Source => ({
   checkBarrier: (cutoff, state) => behaviour.checkBarrier(cutoff, state),
   checkBarriers: (states) => behaviour.checkBarriers(states),
   countRows: () => behaviour.countRows(),
-  fingerprint: async ({ interval }) => {
-    const rows = await behaviour.countRows();
+  fingerprint: async ({ interval }, signal) => {
+    const rows = await behaviour.countRows(signal);
     const fingerprint = emptyFingerprint(interval, 'uuid_hash_extended/0');
     return rows === 0 ? fingerprint : { ...fingerprint, buckets: [{ index: 0, rows, sum: '1' }] };
   },

@@ -135,6 +135,27 @@ describe('the run workflow', () => {
     expect((await stack.runsOf(id)).map(({ status }) => status)).toEqual(['Cancelled', 'Completed']);
   });
 
+  it('is cancelled while its rows are counted, and its statement with it', async () => {
+    const started = Promise.withResolvers<undefined>();
+    const aborted = Promise.withResolvers<undefined>();
+    stack.behaviour.countRows = (signal) => {
+      started.resolve(undefined);
+      return new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => {
+          aborted.resolve(undefined);
+          reject(signal.reason);
+        });
+      });
+    };
+    const id = await stack.createExportWithRun();
+    await started.promise;
+    const run = await stack.waitForRun(id, 'Starting');
+    expect(await stack.command(id, 'cancelRun', { run_id: run.id })).toMatchObject({ status: 'applied' });
+    await aborted.promise;
+    await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow('cancelled');
+    expect((await stack.waitForRun(id, 'Cancelled')).latest_error).not.toBeNull();
+  });
+
   it('is cancelled in exportd when it is cancelled in Temporal', async () => {
     stack.behaviour.duringExport = exportUntilCancelled;
     const id = await stack.createExportWithRun();
