@@ -1,30 +1,27 @@
 import { createMayShrink } from '../destination/may_shrink.ts';
 import { areInSameBucket } from '../destination/same_bucket.ts';
-import { nothingEarlier, type EarlierGenerations } from '../domain/earlier_generations.ts';
-import { earlierGenerationsOf } from '../domain/replaced_generation.ts';
-import { runDecider, RunEnded, type ExistingRun, type RunSpec } from '../domain/run.ts';
-import type { Pool } from '../journal/database.ts';
-import { readState, type Journal } from '../journal/journal.ts';
-import { findReplacedRun } from './replaced_run.ts';
+import type { EarlierGenerations } from '../domain/earlier_generations.ts';
+import { earlierGenerationsOf, isCovered, type ReplacedRun } from '../domain/replaced_generation.ts';
+import type { ExistingRun, RunSpec } from '../domain/run.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 
-/**
- * Reads what decides which files of earlier generations stay when a run publishes. The result is applied to the run's
- * state under its lock.
- * @throws RunEnded, ConfigVersionNotFound
- */
+/** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
 export async function readEarlierGenerations(
-  journal: Journal,
-  runId: string,
-): Promise<(run: ExistingRun) => EarlierGenerations> {
-  const state = await readState(journal, runDecider, runId);
-  if (state.status === 'Absent') throw new RunEnded('Absent');
-  const { spec } = state;
-  const replaced = await findReplacedRun(journal, spec);
-  if (!replaced || replaced.run_id === runId) return () => nothingEarlier;
-  const mayShrink = await createMayShrink(journal.pool)(spec);
-  const isSameBucket = await areInSameBucket(journal.pool, spec, replaced.run.spec);
-  return (run) => earlierGenerationsOf(run, replaced, { mayShrink, isSameBucket });
+  connection: Connection,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<EarlierGenerations> {
+  // Nothing can stay, so that the configs need not be read.
+  if (isCovered(run, replaced) && !leftFiles(replaced.run))
+    return earlierGenerationsOf(run, replaced, { mayShrink: false, isSameBucket: true });
+  return earlierGenerationsOf(run, replaced, {
+    mayShrink: await createMayShrink(connection)(run.spec),
+    isSameBucket: await areInSameBucket(connection, run.spec, replaced.run.spec),
+  });
 }
+
+const leftFiles = ({ earlier_generations: { kept, earlier, elsewhere } }: ExistingRun): boolean =>
+  kept.length > 0 || earlier.length > 0 || elsewhere.length > 0;
 
 /** Whether a run is a Completed one of the interval. */
 export async function hasPublished(
@@ -36,6 +33,22 @@ export async function hasPublished(
     `select from exportd.batch_export_runs where id::text = $1 and batch_export_id = $2 and data_interval_start = $3
      and data_interval_end = $4 and status = 'Completed'`,
     [runId, spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
+  );
+  return rowCount === 1;
+}
+
+/** Whether another run of the interval than this one has claimed publishing, so that its manifest may be stored. */
+export async function mayHavePublished(
+  pool: Pool,
+  spec: Pick<RunSpec, 'batch_export_id' | 'data_interval_start' | 'data_interval_end'>,
+  runId: string,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.batch_export_runs run
+     join exportd.stream_states folded on folded.stream_type = 'run' and folded.stream_id = run.id
+     where run.batch_export_id = $1 and run.data_interval_start = $2 and run.data_interval_end = $3 and run.id <> $4
+       and folded.state->>'publish_started_at' is not null limit 1`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, runId],
   );
   return rowCount === 1;
 }

@@ -26,8 +26,10 @@ import { readState, type Journal, type JournalTransaction, type LockedStream } f
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
 import { startComparisons } from './due_comparisons.ts';
 import { resolveIncidents } from './notifications.ts';
+import { recordFailedAttempt, type FailedAttempt } from './record_failed_attempt.ts';
+import { nothingEarlier } from '../domain/earlier_generations.ts';
 import { readAdoptedManifest } from './adopted_manifest.ts';
-import { hasPublished, readEarlierGenerations } from './earlier_generations.ts';
+import { hasPublished, mayHavePublished, readEarlierGenerations } from './earlier_generations.ts';
 import { findReplacedRun } from './replaced_run.ts';
 
 /** A file that starts, and the encoder of its bytes. */
@@ -118,6 +120,8 @@ export interface RunRecorder {
   startPublish(runId: string, generation: number): Promise<ExistingRun>;
   /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
   hasPublished(run: ExistingRun, otherRunId: string): Promise<boolean>;
+  /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */
+  mayHavePublished(run: ExistingRun, runId: string): Promise<boolean>;
   /**
    * Records that another manifest than the journal knows is the current one. The run keeps its files, continues with a
    * generation above the manifest's and can be cancelled again.
@@ -125,6 +129,8 @@ export interface RunRecorder {
   adoptManifest(runId: string, generation: number, manifest: Manifest): Promise<ExistingRun>;
   /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
   complete(runId: string, generation: number, manifestKey: string, expiresAt?: string | null): Promise<void>;
+  /** Records a failure that a step is retried after, unless it was recorded minutes ago. */
+  recordFailedAttempt(runId: string, failure: FailedAttempt): Promise<void>;
   /** Writes a line to the export's log. */
   log(run: ExistingRun, runId: string, level: LogLevel, message: string): Promise<void>;
 }
@@ -301,12 +307,16 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
       ),
     startPublish: async (runId, generation) => {
-      const earlierOf = await readEarlierGenerations(journal, runId);
-      return generationStep(runId, generation, 'publish', (run) =>
-        decidePublish(run, generation, earlierOf(run)),
-      );
+      const { spec } = requireActive(await readState(journal, runDecider, runId));
+      const replaced = await findReplacedRun(journal, spec);
+      return step(runId, async (stream, { connection }) => {
+        const run = requireGeneration(stream.state(), generation);
+        const earlier = replaced ? await readEarlierGenerations(connection, run, replaced) : nothingEarlier;
+        await stream.append(`generation:${generation}/publish`, decidePublish(run, generation, earlier));
+      });
     },
     hasPublished: (run, otherRunId) => hasPublished(journal.pool, run.spec, otherRunId),
+    mayHavePublished: (run, runId) => mayHavePublished(journal.pool, run.spec, runId),
     adoptManifest: async (runId, generation, manifest) => {
       const { spec } = requireActive(await readState(journal, runDecider, runId));
       const found = await readAdoptedManifest(journal.pool, spec, manifest);
@@ -353,6 +363,7 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         });
       });
     },
+    recordFailedAttempt: (runId, failure) => recordFailedAttempt(journal, runId, failure),
     log: (run, runId, level, message) =>
       writeLogLine(journal.pool, { ...logIdsOf(run, runId), level, message }),
   };

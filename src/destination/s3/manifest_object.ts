@@ -7,7 +7,6 @@ import {
   type WrittenObject,
 } from '../destination.ts';
 import { formatManifest, parseManifest, type Manifest } from '../manifest.ts';
-import { conditionFailureCodes } from './errors.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { reportUnconditionalWrites } from './conditional_writes.ts';
@@ -71,6 +70,7 @@ export async function putManifestObject(
   let writtenUnread = false;
   // A lost response of an own request looks like an object of another.
   let sent = 0;
+  let overwrites = false;
   for (let round = 0; round < maxRounds; round++) {
     const current = await getManifestObject(requests, key, signal);
     if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
@@ -78,7 +78,7 @@ export async function putManifestObject(
       return { verified: true, expires_at: current.expires_at ?? expires_at };
     if (current.state === 'present') await rejectOther(current.text, { manifest, known });
     try {
-      const conditions = conditional ? conditionsOn(current, round) : {};
+      const conditions = conditional ? conditionsOn(current, overwrites) : {};
       const { Expiration } = await requests.send('PutObject', signal, (client, call) => {
         sent += 1;
         return client.send(
@@ -101,8 +101,10 @@ export async function putManifestObject(
         conditional = false;
         await reportUnconditionalWrites(requests, { conditional_put: false });
       } else if (!error.transient && error.type !== 'NoSuchKey') throw error;
-      if (current.state === 'unreadable' && conditionFailureCodes.has(error.type) && sent === 1)
-        await requireKnown(key, known);
+      if (current.state === 'unreadable' && error.type === 'PreconditionFailed') {
+        if (sent === 1) await requireKnown(key, known);
+        overwrites = true;
+      }
       last = error;
     }
   }
@@ -120,12 +122,12 @@ async function requireKnown(key: string, known: KnownManifests): Promise<void> {
   );
 }
 
-/**
- * Without read permission, the first round assumes a new manifest. After that, only the journal's claim prevents
- * overwriting.
- */
-function conditionsOn(current: ManifestState, round: number): { IfMatch?: string; IfNoneMatch?: string } {
-  if (current.state === 'unreadable') return round === 0 ? { IfNoneMatch: '*' } : {};
+/** Without read permission, a new manifest is assumed at first. After that, only the journal's claim prevents overwriting. */
+function conditionsOn(
+  current: ManifestState,
+  overwrites: boolean,
+): { IfMatch?: string; IfNoneMatch?: string } {
+  if (current.state === 'unreadable') return overwrites ? {} : { IfNoneMatch: '*' };
   if (current.state === 'absent') return { IfNoneMatch: '*' };
   return current.etag === undefined ? {} : { IfMatch: current.etag };
 }
