@@ -141,6 +141,18 @@ describe('a comparison', () => {
     expect(await outcomesOf(run_id)).toMatchObject([{ data: { outcome: 'rows_missing', missing_rows: 2 } }]);
   });
 
+  it('finds a late row among more deleted ones by their keys', async () => {
+    await insertLate(5, 'in time');
+    const { batchExportId, run_id } = await publishInterval();
+    await deleteRows(3);
+    await insertLate(1);
+    await elapse('1 hour');
+    expect(await compare(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
+    expect(await outcomesOf(run_id)).toEqual([
+      { data: { outcome: 'both', bucket_rows: 5, source_rows: 3, added_rows: 1, missing_rows: 3 } },
+    ]);
+  });
+
   it('compares only the rows that the export selects', async () => {
     await harness.insertEvents(10);
     const { batchExportId } = await publishInterval({ exclude_events: ['late'] });
@@ -199,16 +211,14 @@ describe('the comparisons of an interval', () => {
     maintenance.comparisons.statements = 0;
     expect(await compare(batchExportId)).toMatchObject({ compared: 3, differing: 0 });
     expect(maintenance.comparisons.statements).toBe(1);
-    await elapse('20 hours');
     await query(
-      `update exportd.interval_comparisons set next_due_at = next_due_at + interval '2 hours' where run_id = $1`,
+      `update exportd.interval_comparisons set compared_from = compared_from + interval '2 hours',
+         next_due_at = next_due_at + interval '2 hours', early_at = early_at + interval '2 hours'
+       where run_id = $1`,
       neighbour,
     );
     await insertLate(1, 'late', next.start);
-    await query(
-      `update exportd.interval_comparisons set next_due_at = next_due_at - interval '3 hours',
-         early_at = early_at - interval '3 hours'`,
-    );
+    await elapse('23 hours');
     // The neighbour is not due, and compared early. Its next comparison is the one after.
     expect(await compare(batchExportId)).toMatchObject({ compared: 3, differing: 1 });
     expect(await outcomesOf(run_id)).toEqual([]);
