@@ -14,6 +14,12 @@ export interface ReplacedRun {
   readonly run: ExistingRun;
 }
 
+type CheckedRun = Pick<ExistingRun, 'spec' | 'replacement'>;
+
+/** Whether a run was found to have every row of the generation that it replaces. */
+export const isCovered = ({ replacement }: CheckedRun, { run_id }: ReplacedRun): boolean =>
+  replacement?.replaced.run_id === run_id && coversReplaced(replacement);
+
 /**
  * Decides what a run leaves of the generation that it replaces and of those before. Without proof that the run's files
  * have the rows of a file, and without permission to shrink, the file stays. Another model is the owner's choice: nothing
@@ -21,21 +27,23 @@ export interface ReplacedRun {
  * @param context whether the run may shrink its interval, and whether both runs write to the same bucket
  */
 export function earlierGenerationsOf(
-  { spec, replacement }: Pick<ExistingRun, 'spec' | 'replacement'>,
-  { run_id, run: replaced }: ReplacedRun,
+  run: CheckedRun,
+  replacedRun: ReplacedRun,
   context: { readonly mayShrink: boolean; readonly isSameBucket: boolean },
 ): EarlierGenerations {
+  const { spec } = run;
+  const { run: replaced } = replacedRun;
   const { generation } = replaced;
   if (context.mayShrink || replaced.spec.model !== spec.model)
     return { ...nothingEarlier, covers: generation };
-  const isCovered = replacement?.replaced.run_id === run_id && coversReplaced(replacement);
+  const covered = isCovered(run, replacedRun);
   const before = replaced.earlier_generations;
-  const files = isCovered ? [] : filesOf(replaced);
-  const rejected = isCovered || !replaced.rejected_file ? [] : [replaced.rejected_file];
+  const files = covered ? [] : filesOf(replaced);
+  const rejected = covered || !replaced.rejected_file ? [] : [replaced.rejected_file];
   const isPersons = spec.model === 'persons';
   const kept = [...before.kept, ...asEarlier(generation, isPersons ? rejected : [...files, ...rejected])];
   const earlier = [...before.earlier, ...asEarlier(generation, isPersons ? files : [])];
-  const covers = isCovered ? generation : null;
+  const covers = covered ? generation : null;
   if (context.isSameBucket) return { covers, kept, earlier, elsewhere: before.elsewhere };
   // Its manifest stays as long as it names a file that stays.
   const staying = [...kept, ...earlier].map((file) => file.generation);
@@ -81,6 +89,7 @@ export const adoptedRun = (adopted: AdoptedManifest, spec: RunSpec): ReplacedRun
       encoder: adopted.encoder,
     },
     adopted: null,
+    failed_attempts: {},
     earlier_generations: { ...nothingEarlier, kept: adopted.kept, earlier: adopted.earlier },
     publish_started_at: adopted.created_at,
   },

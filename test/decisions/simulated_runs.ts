@@ -1,7 +1,8 @@
+import type { Policies } from '../../src/decisions/policies.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, type CompletedFile, type ExistingRun } from '../../src/domain/run.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { sameRowsCheck } from '../../src/export/replacement/check_replacement.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import type { createCommander } from './commander.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -54,7 +55,16 @@ export function createSimulatedRuns(
   /** Claims publishing; the run has the rows of the one that it replaces. */
   const startPublish = async (id: string, run: ExistingRun): Promise<ExistingRun> => {
     const replaced = await recorder.findReplaced(run);
-    if (replaced) await recorder.recordReplacement(id, sameRowsCheck(replaced, fingerprintOf(3)));
+    if (replaced)
+      await recorder.recordReplacement(id, {
+        replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
+        outcome: 'same_rows',
+        missing_rows: 0,
+        bucket_rows: 3,
+        source_rows: 3,
+        source: fingerprintOf(3),
+        generation: null,
+      });
     return recorder.startPublish(id, run.generation);
   };
   return {
@@ -88,6 +98,22 @@ export function createSimulatedRuns(
         encoder: 'test/1',
       });
       return startPublish(id, run);
+    },
+    /** Records that the source lacks rows of the manifest that the run replaces, and ends the run. */
+    hold: async (id: string, policies: Policies): Promise<void> => {
+      await recorder.recordReplacement(id, {
+        replaced: { run_id: id, generation: 1 },
+        outcome: 'rows_missing',
+        missing_rows: 2,
+        bucket_rows: 10,
+        source_rows: 12,
+        source: null,
+        generation: null,
+      });
+      await endRun(journal, policies, id, {
+        status: 'Failed',
+        latest_error: 'RowsMissingInSource: 2 rows are missing.',
+      });
     },
     /** Records a file and completes the run. */
     publish: async (id: string, run: ExistingRun, key: string, rows?: number): Promise<void> => {
