@@ -50,6 +50,25 @@ async function createExport(more: Record<string, string> = {}) {
 }
 
 describe('an export whose runs fail', () => {
+  it('is not paused by held runs, which neither count nor end a row of failures', async () => {
+    const one = await createExport({ EXPORTD_MAX_CONCURRENT_RUNS: '1' });
+    const simulated = createSimulatedRuns(journal, createRunRecorder(journal), one);
+    await one.age(20);
+    await one.step();
+    const next = async (): Promise<string> => (await one.active())[0] ?? '';
+    for (let held = 0; held < 4; held += 1) {
+      await simulated.hold(await next(), one.policies);
+      await one.step();
+    }
+    expect(await one.paused()).toMatchObject({ paused: false });
+    for (const step of ['fail', 'hold', 'fail', 'hold', 'fail']) {
+      if (step === 'hold') await simulated.hold(await next(), one.policies);
+      else await one.end(await next(), 'Failed');
+      await one.step();
+    }
+    expect(await one.paused()).toMatchObject({ paused: true });
+  });
+
   it('is paused after three consecutive failures, and creates no runs after the third', async () => {
     const one = await createExport();
     await one.age(20);

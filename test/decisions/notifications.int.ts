@@ -96,6 +96,19 @@ async function createExport(more: Record<string, string> = {}) {
 }
 
 describe('notifications', () => {
+  it('report a held run as such; there is nothing to recover from', async () => {
+    const one = await createExport();
+    await webhook({ batch_export: one.id });
+    const [held, completed] = await one.active();
+    await createSimulatedRuns(journal, createRunRecorder(journal), one).hold(held ?? '', quickPolicies());
+    expect(await one.news()).toEqual([{ type: 'run.held', run_id: held }]);
+    expect(await one.receivers()).toHaveLength(1);
+    await (
+      await one.complete(completed)
+    )();
+    expect(await one.recovered()).toEqual([]);
+  });
+
   it('go to the subscribed webhooks of the project', async () => {
     const one = await createExport();
     const other = await createExport();

@@ -27,6 +27,7 @@ afterAll(async () => {
 const allEvents = [
   'run.failed',
   'run.retries_exhausted',
+  'run.held',
   'batch_export.paused',
   'batch_export.recovered',
   'backfill.paused',
