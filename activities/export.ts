@@ -12,6 +12,7 @@ import { checkRun } from '../src/export/replacement/check_run.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish_manifest.ts';
 import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
+import { reportFailedAttempts, reportingDestinations, type ReportedStep } from './failed_attempts.ts';
 import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
 
 /** Names a run. Everything else is read from the journal, so that no config and no row enters a history. */
@@ -53,17 +54,25 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
           () => work(signal),
         ),
     );
+  /** The dependencies of one attempt, whose destination reports errors that its requests are retried after. */
+  const dependenciesOf = (runId: string, step: ReportedStep): ExportActivityDependencies => ({
+    ...dependencies,
+    openDestination: reportingDestinations(dependencies, context(), runId, step),
+  });
   const exportWith = (
     runId: string,
+    step: ReportedStep,
     work: (call: ExportCall) => Promise<ExportOutcome>,
   ): Promise<ExportOutcome> => {
     const progress = { rows: 0 };
     // The response reports a cancellation that came while the activity waited for its slot.
     context().heartbeat(progress);
-    return withSlot(progress, (signal) => work({ dependencies, runId, progress, signal }));
+    return withSlot(progress, (signal) =>
+      work({ dependencies: dependenciesOf(runId, step), runId, progress, signal }),
+    );
   };
 
-  return withApplicationFailures(
+  const activities = withApplicationFailures(
     {
       /**
        * Checks that the source still has every row of the manifest that the run would replace. It fails the run otherwise,
@@ -71,25 +80,35 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
        */
       checkReplacement: async ({ run_id }: ExportInput): Promise<ReplacementOutcome | null> => {
         const progress = { rows: 0 };
-        return withSlot(progress, (signal) => checkRun({ dependencies, runId: run_id, progress, signal }));
+        return withSlot(progress, (signal) =>
+          checkRun({
+            dependencies: dependenciesOf(run_id, 'checkReplacement'),
+            runId: run_id,
+            progress,
+            signal,
+          }),
+        );
       },
 
       /** Exports the rows of the run's interval, at most the share of one execution; a retry resumes. */
       exportInterval: async ({ run_id }: ExportInput): Promise<ExportOutcome> =>
-        exportWith(run_id, exportInterval),
+        exportWith(run_id, 'exportInterval', exportInterval),
 
       /** Exports one range of a split interval, counted from 0; ranges may run at the same time. */
       exportRange: async ({ run_id, range }: ExportInput & { range: number }): Promise<ExportOutcome> =>
-        exportWith(run_id, (call) => exportOneRange(call, range)),
+        exportWith(run_id, 'exportRange', (call) => exportOneRange(call, range)),
 
       /** Compares the exported ranges with the source; `finished` is false when all must be exported again. */
       finishExport: async ({ run_id }: ExportInput): Promise<ExportOutcome> =>
-        exportWith(run_id, finishRanges),
+        exportWith(run_id, 'finishExport', finishRanges),
 
       /** Puts the manifest of an exported run, which makes its rows visible, and completes the run. */
       publishManifest: async ({ run_id }: ExportInput): Promise<PublishOutcome> =>
-        withSlot({ rows: 0 }, (signal) => publishManifest(dependencies, run_id, signal)),
+        withSlot({ rows: 0 }, (signal) =>
+          publishManifest(dependenciesOf(run_id, 'publishManifest'), run_id, signal),
+        ),
     },
     logger,
   );
+  return reportFailedAttempts(dependencies, context, activities);
 }

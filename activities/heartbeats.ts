@@ -1,9 +1,11 @@
-import { Context } from '@temporalio/activity';
+import { Context, type Info } from '@temporalio/activity';
 
 /** What an activity uses of Temporal's context. */
 export interface ActivityContext {
   heartbeat(details?: unknown): void;
   readonly cancellationSignal: AbortSignal;
+  /** The attempt, and when Temporal stops retrying the activity. Tests may leave it out. */
+  readonly info?: Pick<Info, 'attempt' | 'scheduledTimestampMs' | 'scheduleToCloseTimeoutMs'>;
 }
 
 /** The context of the running activity. */

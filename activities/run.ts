@@ -17,12 +17,16 @@ import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
 import type { BarrierState } from '../src/source/source.ts';
+import { reportFailedAttempts } from './failed_attempts.ts';
+import { currentActivity, type ActivityContext } from './heartbeats.ts';
 
 /** Dependencies of the run's local activities. */
 export interface RunActivityDependencies extends StartDeliveriesDependencies, CountDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly publishEmpty: PublishEmpty;
+  /** Temporal's context of the running activity by default; tests bring their own. */
+  readonly context?: () => ActivityContext;
   readonly schedules: {
     /** Wakes the workflow of a schedule, if it runs. */
     wake(batchExportId: string): Promise<void>;
@@ -72,8 +76,8 @@ function journalActivities(dependencies: RunActivityDependencies) {
 
 /** They fail the run when an error outlasts its budget. */
 function sourceActivities(dependencies: RunActivityDependencies) {
-  const { journal, publishEmpty, logger } = dependencies;
-  return withApplicationFailures(
+  const { journal, publishEmpty, logger, context = currentActivity } = dependencies;
+  const activities = withApplicationFailures(
     {
       /** Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. */
       checkBarrier: async (input: { run_id: string; state: BarrierState }): Promise<RunBarrierCheck> =>
@@ -87,10 +91,15 @@ function sourceActivities(dependencies: RunActivityDependencies) {
       publishEmpty: async (input: { run_id: string }): Promise<{ readonly published: boolean }> => ({
         published: await publishEmpty(input.run_id),
       }),
-
+    },
+    logger,
+  );
+  const continuation = withApplicationFailures(
+    {
       /** Closes the row of a run that continues as new, and creates the row of its next execution. */
       continueRun: (input: { run_id: string }): Promise<ContinuedRun> => continueRun(journal, input.run_id),
     },
     logger,
   );
+  return { ...reportFailedAttempts(dependencies, context, activities), ...continuation };
 }

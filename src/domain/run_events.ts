@@ -27,6 +27,14 @@ export type RunEvent =
   /** The source was compared with the manifest that the run replaces. A run that replaces none has no such event. */
   | { type: 'RunReplacementChecked'; data: ReplacementCheck }
   | { type: 'RunExportStarted'; data: { range: number } }
+  /**
+   * A step failed again and is retried until `retried_until` (ISO 8601; null if unlimited). `latest_error` says so. Only
+   * the first failure of a type is recorded, and one every few minutes.
+   */
+  | {
+      type: 'RunAttemptFailed';
+      data: { error_type: string; latest_error: string; retried_until: string | null };
+    }
   /** A new attempt replaces the previous one, whose further steps are rejected from here on. */
   | { type: 'RunAttemptStarted'; data: { range: number } }
   /**

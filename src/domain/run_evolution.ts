@@ -1,5 +1,6 @@
 import { nothingEarlier } from './earlier_generations.ts';
 import type { Recorded } from './event.ts';
+import { withFailure } from './failed_attempts.ts';
 import type { RunEvent } from './run_events.ts';
 import type { ExistingRun, InheritedProgress, RunState, RunSpec } from './run_state.ts';
 import type { ExportRange, OpenUpload, SortKey } from './exported_files.ts';
@@ -25,6 +26,11 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, replacement: event.data };
     case 'RunExportStarted':
       return { ...withNextAttempt(state, event.data.range), status: 'Running' };
+    case 'RunAttemptFailed':
+      return {
+        ...state,
+        failed_attempts: withFailure(state.failed_attempts, event.data.error_type, event.recorded_at),
+      };
     case 'RunAttemptStarted':
       return withNextAttempt(state, event.data.range);
     case 'RunGenerationReserved':
@@ -130,6 +136,7 @@ const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: InheritedP
   finished: null,
   adopted: null,
   earlier_generations: nothingEarlier,
+  failed_attempts: {},
   publish_started_at: null,
 });
 

@@ -2,6 +2,7 @@ import type { OpenBarrier, UnsettledBarrier } from './barrier.ts';
 import type { Model } from './batch_export.ts';
 import type { AdoptedManifest, EarlierGenerations } from './earlier_generations.ts';
 import type { CompletedFile, ExportedFile, ExportRange } from './exported_files.ts';
+import type { FailedAttempts } from './failed_attempts.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf, type Fingerprint } from './fingerprint.ts';
 import type { ReplacementCheck } from './replacement.ts';
 
@@ -124,6 +125,8 @@ export interface ExistingRun {
   readonly adopted: AdoptedManifest | null;
   /** What the run leaves of earlier generations, decided when publishing was claimed. */
   readonly earlier_generations: EarlierGenerations;
+  /** The errors that its steps are retried after, by type. */
+  readonly failed_attempts: FailedAttempts;
   /** When publishing was claimed (ISO 8601); from then on the run cannot be cancelled. Null before. */
   readonly publish_started_at: string | null;
 }

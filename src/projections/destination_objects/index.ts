@@ -156,6 +156,7 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunReplacementChecked':
     case 'RunExportStarted':
     case 'RunAttemptStarted':
+    case 'RunAttemptFailed':
     case 'RunKeyTaken':
     case 'RunUploadResumed':
     case 'RunPartPlanned':

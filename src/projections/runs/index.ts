@@ -24,6 +24,7 @@ export const runsProjection: Projection = {
       status text not null,
       records_completed bigint not null default 0,
       records_total_count bigint,
+      -- How it failed. While it is active: the error that it is retried after, until it makes progress.
       latest_error text,
       data_interval_start timestamptz not null,
       data_interval_end timestamptz not null,
@@ -93,7 +94,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       if (event.data.inherited) await inherit(connection, id, event.data.inherited);
       return;
     case 'RunCounted':
-      await set('records_total_count = $3', event.data.records_total_count);
+      await set('records_total_count = $3, latest_error = null', event.data.records_total_count);
       return;
     case 'RunExportStarted':
       await set(`status = 'Running'`);
@@ -124,9 +125,14 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await finishParts(connection, id, at, event.data);
       return;
     case 'RunExportFinished':
-      await set('records_completed = file_rows, bytes = file_bytes');
+      await set('records_completed = file_rows, bytes = file_bytes, latest_error = null');
+      return;
+    case 'RunAttemptFailed':
+      await set('latest_error = $3', event.data.latest_error);
       return;
     case 'RunReplacementChecked':
+      await set('latest_error = null');
+      return;
     case 'RunAttemptStarted':
     case 'RunKeyTaken':
     case 'RunRangeFinished':
@@ -163,7 +169,10 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await set('retry_at = null');
       return;
     case 'RunContinuedAsNew':
-      await set(`status = 'ContinuedAsNew', finished_at = $2, cursor = $3`, event.data.cursor);
+      await set(
+        `status = 'ContinuedAsNew', finished_at = $2, cursor = $3, latest_error = null`,
+        event.data.cursor,
+      );
       return;
   }
 }

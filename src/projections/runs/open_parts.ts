@@ -101,7 +101,9 @@ async function change(
     `update exportd.batch_export_runs set last_updated_at = $2, open_parts = $3, cursor = $4, files = files + $5,
        file_rows = file_rows + $6, file_bytes = file_bytes + $7,
        records_completed = greatest(records_completed, file_rows + $6 + $8),
-       bytes = greatest(bytes, file_bytes + $7 + $9)
+       bytes = greatest(bytes, file_bytes + $7 + $9),
+       -- Parts that were lost and are sent again are no progress.
+       latest_error = case when $5 = 0 and file_rows + $6 + $8 <= records_completed then latest_error end
      where id = $1`,
     [
       runId,
