@@ -132,10 +132,17 @@ function conditionsOn(
   return current.etag === undefined ? {} : { IfMatch: current.etag };
 }
 
+/** Whether the run wrote a manifest for the same files: a response was lost. */
+const isOwn = (found: Manifest, manifest: Manifest): boolean =>
+  found.run_id === manifest.run_id &&
+  found.generation === manifest.generation &&
+  found.files.length === manifest.files.length &&
+  found.files.every(({ key }, index) => key === manifest.files[index]?.key);
+
 async function rejectOther(text: string, { manifest, known }: ManifestReplacement): Promise<void> {
   const found = parseManifest(text);
   if (!found) return;
-  if (found.run_id === manifest.run_id && found.generation <= manifest.generation) return;
+  if (isOwn(found, manifest)) return;
   if (found.generation < manifest.generation && (await known.isKnown(found))) return;
   throw new ManifestReplaced(found, manifest.generation);
 }

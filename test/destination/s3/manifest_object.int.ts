@@ -92,6 +92,13 @@ describe('the manifest of an interval', () => {
     expect(await read('unknown.json')).toEqual(manifest(1, 'unknown'));
   });
 
+  it('of the same run is not replaced if it names other files', async () => {
+    const written = { ...manifest(1), files: [] };
+    await put('same_run.json', written);
+    await expect(put('same_run.json', manifest(1))).rejects.toMatchObject({ type: 'ManifestReplaced' });
+    expect(await read('same_run.json')).toEqual(written);
+  });
+
   it('is recognized as written when the response was lost', async () => {
     const losing = losingResponses(requests, 'PutObject');
     expect(await put('lost.json', manifest(1), losing)).toEqual({ verified: true, expires_at: null });

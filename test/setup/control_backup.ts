@@ -1,0 +1,41 @@
+import type { Pool } from '../../src/journal/database.ts';
+
+/** Copies the tables of a control database, and returns a function that puts the copy back, like a restored backup. */
+export async function backUpControlDatabase(pool: Pool): Promise<() => Promise<void>> {
+  const { rows } = await pool.query<{ name: string }>(
+    `select relname as name from pg_class where relnamespace = 'exportd'::regnamespace and relkind = 'r'`,
+  );
+  const tables = rows.map(({ name }) => name);
+  await pool.query(
+    ['drop schema if exists backup cascade', 'create schema backup', ...tables.map(copyOf)].join(';'),
+  );
+  return async () => {
+    const restored = tables.map(
+      (name) => `insert into exportd.${name} overriding system value table backup.${name}`,
+    );
+    await pool.query(
+      [
+        'begin',
+        'set local session_replication_role = replica',
+        `truncate ${tables.map((name) => `exportd.${name}`).join(', ')} cascade`,
+        ...restored,
+        sequencesAfterRestore,
+        'commit',
+      ].join(';'),
+    );
+  };
+}
+
+const copyOf = (name: string): string => `create table backup.${name} as table exportd.${name}`;
+
+/** Identity columns continue after the restored rows. */
+const sequencesAfterRestore = `
+  do $$ declare identity record; begin
+    for identity in select table_name, column_name from information_schema.columns
+      where table_schema = 'exportd' and is_identity = 'YES'
+    loop
+      execute format(
+        'select setval(pg_get_serial_sequence(%L, %L), (select coalesce(max(%I), 0) + 1 from exportd.%I), false)',
+        'exportd.' || identity.table_name, identity.column_name, identity.column_name, identity.table_name);
+    end loop;
+  end $$`;
