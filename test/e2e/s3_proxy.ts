@@ -4,6 +4,7 @@ import {
   Agent,
   createServer,
   request as httpRequest,
+  type IncomingHttpHeaders,
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
@@ -11,6 +12,7 @@ import { s3OperationOf, type S3Operation } from './s3_operation.ts';
 
 /** A request through the proxy, with its progress. */
 export interface ProxiedRequest extends S3Operation {
+  readonly headers: IncomingHttpHeaders;
   /** Bytes of the body received from the client. */
   received: number;
   /** SHA-256 of the body, once it is complete. */
@@ -158,6 +160,7 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const proxied: ProxiedRequest = {
       ...s3OperationOf(incoming.method ?? '', incoming.url ?? ''),
+      headers: incoming.headers,
       received: 0,
       digest: null,
       text: null,

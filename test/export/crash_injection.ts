@@ -12,6 +12,10 @@ export interface Interruptions {
   readonly complete?: () => Promise<void> | void;
   /** After the upload was completed. */
   readonly completed?: () => Promise<void> | void;
+  /** Before a file is written in one request, which the journal knows. */
+  readonly putFile?: () => Promise<void> | void;
+  /** After a file was written in one request. */
+  readonly written?: () => Promise<void> | void;
 }
 
 /** Dependencies of an attempt with hooks. It collects the sizes of sent parts by number, and the numbers of arrived and listed parts. */
@@ -51,6 +55,12 @@ export function withInterruptions(
       ...real,
       createUpload: async (...input) => upload(await real.createUpload(...input)),
       resumeUpload: (reference) => upload(real.resumeUpload(reference)),
+      putFile: async (...input) => {
+        await interruptions.putFile?.();
+        const written = await real.putFile(...input);
+        await interruptions.written?.();
+        return written;
+      },
     };
   };
   const recorder: RunRecorder = {

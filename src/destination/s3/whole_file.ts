@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { HeadObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { DestinationError, type NewFile, type WrittenObject } from '../destination.ts';
+import { toDestinationError } from './errors.ts';
 import { parseExpiration } from './expiration.ts';
 import { findFile, tokenMetadata } from './head_object.ts';
 import type { ObjectOptions } from './multipart.ts';
@@ -9,6 +10,20 @@ import type { S3Requests } from './requests.ts';
 /** How often a request that conflicts with another one is repeated, and the wait in between. */
 const maxConflicts = 10;
 const conflictPauseMs = 200;
+
+const keyTaken = (): DestinationError =>
+  new DestinationError('PreconditionFailed', 'An object has the key of the file.', { transient: true });
+
+async function isStored(
+  client: S3Client,
+  { Bucket, Key }: { readonly Bucket: string; readonly Key: string },
+  call: { readonly abortSignal: AbortSignal },
+): Promise<boolean> {
+  return client.send(new HeadObjectCommand({ Bucket, Key }), call).then(
+    () => true,
+    () => false,
+  );
+}
 
 /**
  * Writes a file in one request, unless its key is taken. A retry after a lost response finds its own object, which the
@@ -33,9 +48,17 @@ export async function putWholeFile(
   };
   for (let conflicts = 0; ; conflicts++)
     try {
-      const { Expiration } = await requests.send('PutObject', signal, (client, call) =>
-        client.send(new PutObjectCommand(input), call),
-      );
+      const { Expiration } = await requests.send('PutObject', signal, async (client, call) => {
+        try {
+          return await client.send(new PutObjectCommand(input), call);
+        } catch (error) {
+          if (toDestinationError(error, 'PutObject').type !== 'S3Unreachable') throw error;
+          // A server may refuse a key that is taken before it has read the body, and its response is lost with the
+          // connection. Repeating the request would not help.
+          if (await isStored(client, input, call)) throw keyTaken();
+          throw error;
+        }
+      });
       return { expires_at: parseExpiration(Expiration) };
     } catch (error) {
       if (!(error instanceof DestinationError)) throw error;

@@ -1,0 +1,217 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { withCrash, withInterruptions, type Interruptions } from './crash_injection.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
+import {
+  bytesSent,
+  errorResponse,
+  fileRequests,
+  forgetTraits,
+  knowTraits,
+  requiringEqualParts,
+} from './stores.ts';
+
+const mebibyte = 1024 * 1024;
+const hour = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
+let harness: ExportHarness;
+let proxy: S3Proxy;
+const interceptions: (() => void)[] = [];
+const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
+  interceptions.push(proxy.intercept(...input));
+};
+/** Four parts of JSON lines, three of gzip. */
+const rows = 18_000;
+beforeAll(async () => {
+  harness = await createExportHarness();
+  proxy = await createS3Proxy(harness.bucket.endpoint);
+  await harness.insertEvents(rows);
+});
+afterEach(async () => {
+  for (const stop of interceptions.splice(0)) stop();
+  await forgetTraits(harness);
+});
+afterAll(async () => {
+  await proxy.close();
+  await harness.close();
+});
+
+const createRun = (config: object = {}) =>
+  harness.createRun({ config: { endpoint_url: proxy.endpoint, ...config } });
+
+async function publishAndVerify(run_id: string, generation: number) {
+  const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+  const manifest = await harness.reader.manifestAt(manifest_key);
+  expect(manifest).toMatchObject({ generation, run_id });
+  const uuids = await harness.reader.sourceUuids();
+  expect(await harness.reader.uuidsIn(manifest)).toEqual(uuids);
+  expect(manifest).toMatchObject({ rows: uuids.length, source_rows: uuids.length });
+  expect(await harness.reader.openUploads()).toEqual([]);
+  return manifest;
+}
+
+/** Sizes of the completed parts of a file, in order. */
+function completedSizes(prefix: string): number[] {
+  const requests = fileRequests(proxy, prefix);
+  const completed = requests.findLast(
+    ({ operation, status }) => operation === 'CompleteMultipartUpload' && status === 200,
+  );
+  const numbers = [...(completed?.text ?? '').matchAll(/<PartNumber>(\d+)</g)].map(([, number]) =>
+    Number(number),
+  );
+  return numbers.map(
+    (number) =>
+      requests.find((part) => part.uploadId === completed?.uploadId && part.partNumber === number)
+        ?.received ?? 0,
+  );
+}
+
+const knowEqualParts = () => knowTraits(harness, proxy, { equal_parts: true });
+const formats = [
+  { file_format: 'JSONLines', compression: null },
+  { file_format: 'JSONLines', compression: 'gzip' },
+] as const;
+
+describe('a store that requires parts of one size', () => {
+  it('is found out with the first file, which is sent once more', async () => {
+    intercept(requiringEqualParts(proxy.requests));
+    const { run_id, batchExportId } = await createRun();
+    await expect(harness.attempt().exportInterval({ run_id })).rejects.toMatchObject({
+      type: 'PartsRefused',
+      nonRetryable: false,
+    });
+    const { bytes } = await harness.attempt().exportInterval({ run_id });
+    await publishAndVerify(run_id, 2);
+    expect(bytesSent(proxy, batchExportId)).toBe(2 * bytes);
+    const next = await createRun();
+    await harness.attempt().exportInterval({ run_id: next.run_id });
+    await publishAndVerify(next.run_id, 1);
+    expect(bytesSent(proxy, next.batchExportId)).toBe(bytes);
+  });
+
+  it('that refuses these too fails the run at once, and says why', async () => {
+    await knowEqualParts();
+    intercept({
+      before: ({ operation }) =>
+        operation === 'CompleteMultipartUpload' ? errorResponse(400, 'InvalidPart') : undefined,
+    });
+    const { run_id } = await createRun();
+    await expect(harness.attempt().exportInterval({ run_id })).rejects.toMatchObject({
+      type: 'PartsRefused',
+      nonRetryable: true,
+      message: expect.stringMatching(/InvalidPart.*lists all \d+ parts/),
+    });
+  });
+
+  it.each([
+    ...formats,
+    { file_format: 'JSONLines', compression: 'brotli' },
+    { file_format: 'Parquet', compression: 'zstd' },
+  ])('gets them for $file_format, $compression', async (config) => {
+    await knowEqualParts();
+    intercept(requiringEqualParts(proxy.requests));
+    const { run_id, batchExportId } = await createRun(config);
+    expect(await harness.attempt().exportInterval({ run_id })).toMatchObject({ rows, source_rows: rows });
+    const sizes = completedSizes(batchExportId);
+    expect(sizes.length).toBeGreaterThan(1);
+    expect(sizes.slice(0, -1)).toEqual(sizes.slice(0, -1).map(() => 5 * mebibyte));
+    expect(sizes.at(-1)).toBeLessThanOrEqual(5 * mebibyte);
+    const { generation, ranges } = await harness.recorder.read(run_id);
+    expect([generation, ranges[0]?.files[0]?.rows]).toEqual([1, rows]);
+  });
+});
+
+describe('an attempt that resumes parts of one size', () => {
+  const crashPoints: [keyof Interruptions, number][] = [
+    ['planPart', 2],
+    ['putPart', 2],
+    ['arrived', 2],
+    ['complete', 1],
+  ];
+  it.each(
+    formats.flatMap((format) => crashPoints.map(([at, occurrence]) => ({ ...format, at, occurrence }))),
+  )('continues inside a block ($compression, $at $occurrence)', async ({ at, occurrence, ...config }) => {
+    await knowEqualParts();
+    intercept(requiringEqualParts(proxy.requests));
+    const { run_id, batchExportId } = await createRun(config);
+    const first = withCrash(harness, at, occurrence);
+    await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
+    const { ranges } = await harness.recorder.read(run_id);
+    if (at !== 'complete') expect(ranges[0]?.upload?.parts.some(({ cut }) => cut !== undefined)).toBe(true);
+    const second = withInterruptions(harness, {});
+    const { bytes } = await harness.attempt(second).exportInterval({ run_id });
+    await publishAndVerify(run_id, 1);
+    const kept = new Set([...second.listed].filter((number) => !second.sent.has(number)));
+    if (first.arrived.size > 0) expect(kept.size).toBeGreaterThan(0);
+    expect(completedSizes(batchExportId).reduce((sum, size) => sum + size, 0)).toBe(bytes);
+  });
+
+  it('continues in another execution', async () => {
+    await knowEqualParts();
+    intercept(requiringEqualParts(proxy.requests));
+    const { run_id } = await createRun({ compression: 'gzip' });
+    const settings = { ...harness.settings, EXPORTD_PARTS_PER_EXECUTION: 1 };
+    let executions = 0;
+    for (let finished = false; !finished; executions += 1)
+      ({ finished } = await harness.attempt({ settings }).exportInterval({ run_id }));
+    expect(executions).toBeGreaterThan(1);
+    await publishAndVerify(run_id, 1);
+  });
+});
+
+describe('a source that changes before the point where a file is resumed', () => {
+  /** Deletes a row or adds one at a second of the hour, and undoes that. */
+  const changes = {
+    'a late row': (second: number) =>
+      harness.database.pool.query(
+        `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+         values (1, gen_random_uuid(), 'late', 'person', '{}', now(), $1::timestamptz + make_interval(secs => $2))`,
+        [hour.start, second],
+      ),
+    'a deleted row': (second: number) =>
+      harness.database.pool.query(
+        `delete from events where uuid = (select uuid from events
+           where inserted_at >= $1::timestamptz + make_interval(secs => $2) order by inserted_at, uuid limit 1)`,
+        [hour.start, second],
+      ),
+  };
+  const stores = [
+    ['of equal parts', true],
+    ['of any parts', false],
+  ] as const;
+
+  it.each(
+    stores.flatMap(([store, equal]) =>
+      (['a late row', 'a deleted row'] as const).map((change) => ({ store, equal, change })),
+    ),
+  )('is exported completely to a store $store ($change)', async ({ equal, change }) => {
+    await knowTraits(harness, proxy, { equal_parts: equal });
+    if (equal) intercept(requiringEqualParts(proxy.requests));
+    const { run_id } = await createRun({ compression: 'gzip' });
+    await expect(
+      harness.attempt(withCrash(harness, 'arrived', 2)).exportInterval({ run_id }),
+    ).rejects.toThrow();
+    await changes[change](1);
+    await harness.attempt().exportInterval({ run_id });
+    const { generation } = await harness.recorder.read(run_id);
+    await publishAndVerify(run_id, generation);
+  });
+
+  it('starts the file anew when the block in which a part ends has changed', async () => {
+    await knowEqualParts();
+    intercept(requiringEqualParts(proxy.requests));
+    const { run_id } = await createRun({ compression: 'gzip' });
+    await expect(
+      harness.attempt(withCrash(harness, 'arrived', 1)).exportInterval({ run_id }),
+    ).rejects.toThrow();
+    const { ranges } = await harness.recorder.read(run_id);
+    const cut = ranges[0]?.upload?.parts.findLast((part) => part.cut !== undefined)?.cut;
+    const second = (Date.parse(cut?.after?.inserted_at ?? '') - Date.parse(hour.start)) / 1_000;
+    await changes['a late row'](second + 0.001);
+    await harness.attempt().exportInterval({ run_id });
+    // The only generation that was reserved after the first has no late rows: the file itself started anew.
+    const types = await harness.reader.eventTypes(run_id);
+    expect(types.filter((type) => type === 'RunGenerationReserved')).toHaveLength(2);
+    expect(await harness.recorder.read(run_id)).toMatchObject({ generation: 2, late_generations: 0 });
+    await publishAndVerify(run_id, 2);
+  });
+});

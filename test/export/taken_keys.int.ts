@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
+import { withCrash, withInterruptions } from './crash_injection.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
+import {
+  bytesSent,
+  errorResponse,
+  forgetTraits,
+  knowTraits,
+  warningsOf,
+  withoutConditions,
+} from './stores.ts';
+
+let harness: ExportHarness;
+let proxy: S3Proxy;
+const interceptions: (() => void)[] = [];
+const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
+  interceptions.push(proxy.intercept(...input));
+};
+/** Three parts. */
+const rows = 12_000;
+beforeAll(async () => {
+  harness = await createExportHarness();
+  proxy = await createS3Proxy(harness.bucket.endpoint);
+  await harness.insertEvents(rows);
+});
+afterEach(async () => {
+  for (const stop of interceptions.splice(0)) stop();
+  await forgetTraits(harness);
+});
+afterAll(async () => {
+  await proxy.close();
+  await harness.close();
+});
+
+/** A run of a new export below a prefix that other exports may have used. */
+const createRun = (prefix: string, config: object = {}) =>
+  harness.createRun({ config: { endpoint_url: proxy.endpoint, prefix, ...config } });
+
+async function publishAndVerify(run_id: string) {
+  const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+  const manifest = await harness.reader.manifestAt(manifest_key);
+  expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
+  return manifest;
+}
+
+describe('an export below a prefix whose keys are taken', () => {
+  it.each([
+    ['one file', {}],
+    ['several files', { max_file_size_mb: 6 }],
+  ])('sends each byte once, however often it was created again (%s)', async (_, config) => {
+    const prefix = randomUUID();
+    const sent: number[] = [];
+    for (const generation of [1, 2, 3, 4]) {
+      const before = bytesSent(proxy, prefix);
+      const { run_id } = await createRun(prefix, config);
+      const { bytes } = await harness.attempt().exportInterval({ run_id });
+      expect(await publishAndVerify(run_id)).toMatchObject({ generation });
+      expect(bytesSent(proxy, prefix) - before).toBe(bytes);
+      sent.push(bytes);
+      expect(await warningsOf(harness, run_id)).toEqual(
+        Array.from({ length: generation - 1 }, (__, index): unknown =>
+          expect.stringMatching(
+            new RegExp(String.raw`^The key s3://.* is taken by .* as generation ${index + 2}\.$`),
+          ),
+        ),
+      );
+    }
+    expect(new Set(sent).size).toBe(1);
+  });
+
+  it('sends a file again when HEAD is denied, and overwrites nothing', async () => {
+    const prefix = randomUUID();
+    const first = await createRun(prefix);
+    await harness.attempt().exportInterval(first);
+    const manifest = await publishAndVerify(first.run_id);
+    intercept({
+      before: ({ operation }) =>
+        operation === 'HeadObject' ? errorResponse(403, 'AccessDenied') : undefined,
+    });
+    const { run_id } = await createRun(prefix);
+    await expect(harness.attempt().exportInterval({ run_id })).rejects.toMatchObject({
+      type: 'UploadNotFound',
+    });
+    await harness.attempt().exportInterval({ run_id });
+    expect(await publishAndVerify(run_id)).toMatchObject({ generation: 2 });
+    expect(await harness.reader.uuidsIn(manifest)).toHaveLength(rows);
+  });
+
+  it('skips the number of a file that is taken after others were written', async () => {
+    const prefix = randomUUID();
+    const maintenance = createMaintenanceHarness(harness);
+    const { run_id } = await createRun(prefix, { max_file_size_mb: 6 });
+    await maintenance.putObject(`${prefix}/20260101T100000Z-20260101T110000Z-1.jsonl`, 'foreign');
+    await harness.attempt().exportInterval({ run_id });
+    const { files, generation } = await publishAndVerify(run_id);
+    expect(generation).toBe(1);
+    expect(files.map(({ key }) => /-(\d)\.jsonl$/.exec(key)?.[1])).toEqual(
+      ['0', '2', '3'].slice(0, files.length),
+    );
+    expect(files.length).toBeGreaterThan(1);
+  });
+});
+
+describe('a store without conditional writes', () => {
+  const unconditional = { conditional_put: false, conditional_complete: false };
+
+  it.each([
+    ['one file', {}],
+    ['several files', { max_file_size_mb: 6 }],
+  ])('gets keys with the start of the token of each file (%s)', async (_, config) => {
+    await knowTraits(harness, proxy, unconditional);
+    const prefix = randomUUID();
+    const { run_id } = await createRun(prefix, config);
+    await harness.attempt().exportInterval({ run_id });
+    const { files } = await publishAndVerify(run_id);
+    for (const { key } of files) expect(key).toMatch(/Z(-\d)?-[0-9a-f]{8}\.jsonl$/);
+    const marks = files.map(({ key }) => /-([0-9a-f]{8})\.jsonl$/.exec(key)?.[1]);
+    expect(new Set(marks).size).toBe(files.length);
+  });
+
+  it('is found out when an upload is completed, so that further keys have a mark', async () => {
+    intercept({
+      before: ({ operation, headers }) =>
+        operation === 'CompleteMultipartUpload' && 'if-none-match' in headers
+          ? errorResponse(501, 'NotImplemented')
+          : undefined,
+    });
+    const prefix = randomUUID();
+    const first = await createRun(prefix);
+    await harness.attempt().exportInterval(first);
+    const second = await createRun(prefix);
+    await harness.attempt().exportInterval(second);
+    expect((await publishAndVerify(second.run_id)).files).toEqual([
+      expect.objectContaining({ key: expect.stringMatching(/-[0-9a-f]{8}\.jsonl$/) }),
+    ]);
+    expect((await publishAndVerify(first.run_id)).files).toEqual([
+      expect.objectContaining({ key: expect.stringMatching(/Z\.jsonl$/) }),
+    ]);
+  });
+
+  it('keeps what a manifest names when another run has the same generation', async () => {
+    await knowTraits(harness, proxy, unconditional);
+    intercept(withoutConditions(harness));
+    const prefix = randomUUID();
+    const [first, second] = [await createRun(prefix), await createRun(prefix)];
+    await harness.attempt().exportInterval(first);
+    const manifest = await publishAndVerify(first.run_id);
+    const zombie = withInterruptions(harness, {});
+    await harness.attempt(zombie).exportInterval(second);
+    expect(zombie.sent.size).toBeGreaterThan(1);
+    expect(await harness.reader.uuidsIn(manifest)).toHaveLength(rows);
+    const other = await publishAndVerify(second.run_id);
+    expect(other.generation).toBe(1);
+    expect(other.files[0]?.key).not.toBe(manifest.files[0]?.key);
+  });
+
+  it('has no orphaned upload after an attempt died before it recorded its upload', async () => {
+    await knowTraits(harness, proxy, unconditional);
+    const { run_id } = await createRun(randomUUID());
+    const { recorder, ...crash } = withCrash(harness, 'planPart');
+    const dying = {
+      ...crash,
+      recorder: { ...recorder, recordUpload: () => Promise.reject(new Error('crashed')) },
+    };
+    intercept({
+      before: ({ operation }) => (operation === 'AbortMultipartUpload' ? 'broken' : undefined),
+    });
+    await expect(harness.attempt(dying).exportInterval({ run_id })).rejects.toThrow();
+    expect(await harness.reader.openUploads()).toHaveLength(1);
+    for (const stop of interceptions.splice(0)) stop();
+    await harness.attempt().exportInterval({ run_id });
+    expect(await harness.reader.openUploads()).toEqual([]);
+    await publishAndVerify(run_id);
+  });
+});
