@@ -11,19 +11,19 @@ export type PlannedCut =
       readonly every: number;
     };
 
-/** A range has at most this many times the usual number of rows, so that small differences cut no bucket. */
-const tolerance = 1.5;
+/** A bucket with up to this many times the rows of a range becomes one, because cutting it means to read its rows. */
+const bucketTolerance = 1.5;
 
 /** Plans where to cut an interval into ranges of about `every` rows, mostly between the buckets of its fingerprint. */
 export function planCuts({ buckets }: Pick<Fingerprint, 'buckets'>, every: number): PlannedCut[] {
   const cuts: PlannedCut[] = [];
   let rowsInRange = 0;
   for (const { index, rows } of buckets) {
-    if (rowsInRange > 0 && rowsInRange + rows > tolerance * every) {
+    if (rowsInRange > 0 && rowsInRange + rows > every) {
       cuts.push({ before: index });
       rowsInRange = 0;
     }
-    const pieces = rowsInRange === 0 && rows > tolerance * every ? Math.ceil(rows / every) : 1;
+    const pieces = rowsInRange === 0 && rows > bucketTolerance * every ? Math.ceil(rows / every) : 1;
     if (pieces > 1) cuts.push({ inside: index, every: Math.ceil(rows / pieces) });
     // The last piece ends with its bucket, so that the next range starts with the next bucket.
     rowsInRange += rows;

@@ -2,6 +2,7 @@ import type { ExportActivities } from '../../activities/export.ts';
 import { withApplicationFailures } from '../../src/failures/application_failures.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
 import { attemptOf, type SortKey } from '../../src/domain/run.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
@@ -59,6 +60,9 @@ export const fakeSource = (behaviour: Behaviour): Source => ({
     const fingerprint = emptyFingerprint(interval, 'uuid_hash_extended/0');
     return rows === 0 ? fingerprint : { ...fingerprint, buckets: [{ index: 0, rows, sum: '1' }] };
   },
+  fingerprints: () => {
+    throw new Error('The fake source compares no intervals.');
+  },
   splitKeys: () => behaviour.splitKeys(),
   keys: () => {
     throw new Error('The fake source has no keys.');
@@ -93,7 +97,18 @@ export const fakeExportActivities = (
     {
       checkReplacement: async ({ run_id }: { run_id: string }) => {
         await behaviour.checkReplacement(run_id);
-        return null;
+        const replaced = await recorder.findReplaced(await recorder.readActive(run_id));
+        if (!replaced) return null;
+        await recorder.recordReplacement(run_id, {
+          replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
+          outcome: 'every_row_present',
+          missing_rows: 0,
+          bucket_rows: 7,
+          source_rows: 7,
+          source: fingerprintOf(7),
+          generation: null,
+        });
+        return 'every_row_present';
       },
       exportInterval: async ({ run_id }: { run_id: string }) => {
         await recorder.startExport(run_id, 0);
@@ -125,6 +140,7 @@ export const fakeExportActivities = (
       },
       publishManifest: async ({ run_id }: { run_id: string }) => {
         const { generation } = await recorder.readActive(run_id);
+        await recordSameRows(recorder, run_id);
         await recorder.startPublish(run_id, generation);
         await recorder.complete(run_id, generation, 'manifest.json');
         return { generation, rows: 7, manifest_key: 'manifest.json' };
