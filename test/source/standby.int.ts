@@ -3,6 +3,7 @@ import pg from 'pg';
 import { readSettings } from '../../src/config/settings.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { allRows } from '../../src/source/row_selection.ts';
+import { isUnsettled } from '../../src/domain/barrier.ts';
 import type { BarrierState, RowRange, Source } from '../../src/source/source.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
@@ -20,6 +21,8 @@ let source: Source;
 const connect = async (url: string): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: url, application_name: 'test' });
   await client.connect();
+  // A restart of the server terminates the session.
+  client.on('error', () => undefined);
   return client;
 };
 const primaryNow = async (): Promise<string> =>
@@ -96,5 +99,32 @@ describe('a source that is a standby', () => {
       return check.state.phase === 'open' && check;
     }, 'an open barrier');
     expect(last).toEqual(open);
+  });
+});
+
+describe('a restart of the primary', () => {
+  it('ends the open transactions that blocked a barrier, and not the prepared ones', async () => {
+    const [open, prepared] = [await connect(servers.primaryUrl), await connect(servers.primaryUrl)];
+    const cutoff = await primaryNow();
+    for (const session of [open, prepared]) for (const sql of ['begin', insert]) await session.query(sql);
+    const { state: blocked } = await source.checkBarrier(cutoff, settling);
+    expect(blocked).toMatchObject({ phase: 'transactions', blockers: [{}, {}] });
+    await prepared.query(`prepare transaction 'restart'`);
+    await servers.restartPrimary();
+    const waiting = isUnsettled(blocked) ? [blocked] : [];
+    const [afterRestart] = await source.checkBarriers(waiting);
+    expect(afterRestart?.state).toEqual({
+      phase: 'prepared',
+      blockers: [expect.stringContaining('restart')],
+    });
+    const looker = await connect(servers.primaryUrl);
+    await looker.query(`commit prepared 'restart'`);
+    await looker.end();
+    const stillPrepared = afterRestart && isUnsettled(afterRestart.state) ? [afterRestart.state] : [];
+    await waitFor(async () => {
+      const checks = await source.checkBarriers([...stillPrepared, ...waiting]);
+      return checks.every(({ state }) => state.phase === 'open');
+    }, 'the standby has replayed the prepared transaction');
+    expect(await source.countRows(rangeTo(cutoff))).toBeGreaterThan(0);
   });
 });

@@ -19,6 +19,8 @@ const password = 'standby';
 export interface StandbyServers {
   readonly primaryUrl: string;
   readonly standbyUrl: string;
+  /** Restarts the primary, which terminates all connections. */
+  restartPrimary(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -53,13 +55,17 @@ export async function startStandbyServers(): Promise<StandbyServers> {
     join(data, 'postgresql.auto.conf'),
     `primary_conninfo = 'host=127.0.0.1 port=${ports.primary} user=postgres password=${password}'\n`,
   );
-  const primary = await startPrimary();
+  let primary = await startPrimary();
   const standby = await startServer(standbyPath, ports.standby, () =>
     isPostgresqlReady(ports.standby, password),
   );
   return {
     primaryUrl,
     standbyUrl: postgresqlUrl(ports.standby, password),
+    async restartPrimary() {
+      await primary.stopAll();
+      primary = await startPrimary();
+    },
     async stop() {
       await standby.stopAll();
       await primary.stopAll();
