@@ -117,7 +117,12 @@ describe('exportd', () => {
     const range = ['--start-at', '2026-11-01T10:00:30Z', '--end-at', '2026-11-01T10:02:00Z'];
     const dry = await exportd(service, 'export', 'backfill', id, ...range, '--dry-run');
     expect(dry.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:02:00.000Z +2 +0$/m);
-    await exportd(service, 'export', 'backfill', id, ...range);
+    await exportd(service, 'export', 'backfill', id, ...range, '--allow-shrink');
+    const runs = ['export', 'runs', id, '--limit', '1'];
+    const { results } = (await jsonOutputOf(service, ...runs)) as { results: { id: string }[] };
+    expect(results).toMatchObject([{ allow_shrink: true }]);
+    const retry = await exportd(service, 'export', 'retry', id, results[0]?.id ?? '', '--allow-shrink');
+    expect([retry.code, retry.stderr]).toEqual([1, expect.stringContaining('is still active')]);
     const running = ['export', 'intervals', id, '--status', 'running', '--limit', '1'];
     expect(await jsonOutputOf(service, ...running, '--before', '2026-11-01T10:01:00Z')).toMatchObject({
       count: 1,

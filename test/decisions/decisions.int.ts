@@ -9,6 +9,7 @@ import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
+import { recordSameRows } from './replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 
 const { pool } = useTestDatabase();
@@ -42,6 +43,7 @@ async function completeRun(runId: string): Promise<void> {
     fingerprint: fingerprintOf(0),
     encoder: 'none',
   });
+  await recordSameRows(recorder, runId);
   await recorder.startPublish(runId, generation);
   await recorder.complete(runId, generation, 'manifest.json');
 }
@@ -251,14 +253,15 @@ describe('a manual signal', () => {
     const policies = quickPolicies();
     const { batchExportId, create } = createCommander(journal, policies);
     await create();
-    const input = { start_at: minutesAgo(3), end_at: minutesAgo(2) };
+    const input = { start_at: minutesAgo(3), end_at: minutesAgo(2), allow_shrink: true };
     const signals = [{ name: 'backfill', ordinal: 0, chain, input }];
     await advanceSchedule(journal, policies, batchExportId, signals);
     await advanceSchedule(journal, policies, batchExportId, signals);
-    const { rows } = await pool.query('select from exportd.backfills where batch_export_id = $1', [
-      batchExportId,
-    ]);
-    expect(rows).toHaveLength(1);
+    const { rows } = await pool.query(
+      'select allow_shrink from exportd.backfills where batch_export_id = $1',
+      [batchExportId],
+    );
+    expect(rows).toEqual([{ allow_shrink: true }]);
   });
 
   it.each([
@@ -267,6 +270,7 @@ describe('a manual signal', () => {
     ['a string', 'backfill', 'nonsense'],
     ['null fields', 'backfill', { start_at: null, end_at: 7 }],
     ['a list', 'retry', [1, 2]],
+    ['text for a boolean', 'retry', { run_id: randomUUID(), allow_shrink: 'true' }],
     ['an unknown run', 'retry', { run_id: randomUUID() }],
   ])('is rejected if it is invalid: %s', async (_, name, input) => {
     const policies = quickPolicies();

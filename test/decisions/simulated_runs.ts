@@ -5,6 +5,7 @@ import { attemptOf, type CompletedFile, type ExistingRun } from '../../src/domai
 import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import type { createCommander } from './commander.ts';
+import { recordSameRows } from './replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 
 /** The whole minute that ended a number of minutes before the last one. */
@@ -54,17 +55,7 @@ export function createSimulatedRuns(
   };
   /** Claims publishing; the run has the rows of the one that it replaces. */
   const startPublish = async (id: string, run: ExistingRun): Promise<ExistingRun> => {
-    const replaced = await recorder.findReplaced(run);
-    if (replaced)
-      await recorder.recordReplacement(id, {
-        replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
-        outcome: 'same_rows',
-        missing_rows: 0,
-        bucket_rows: 3,
-        source_rows: 3,
-        source: fingerprintOf(3),
-        generation: null,
-      });
+    await recordSameRows(recorder, id);
     return recorder.startPublish(id, run.generation);
   };
   return {

@@ -89,6 +89,54 @@ describe('the progress of a backfill', () => {
     expect(await progress()).toEqual(before);
   });
 
+  it.each([
+    ['backfills/', (body: Record<string, unknown>) => `backfills/${String(body.id)}`],
+    ['backfill/', undefined],
+  ])(
+    'lets its runs and their automatic retries shrink intervals only on request (%s)',
+    async (path, pathOf) => {
+      const id = await api.createExport();
+      const range = { start_at: minuteAgo(2), end_at: minuteAgo(1) };
+      const create = (body: object) => api.call('POST', `batch_exports/${id}/${path}`, { ...range, ...body });
+      expect((await create({ allow_shrink: 'yes' })).body).toMatchObject({ attr: 'allow_shrink' });
+      const created = await create({ allow_shrink: true });
+      const location = pathOf
+        ? `batch_exports/${id}/${pathOf(created.body)}`
+        : String(created.headers.location).replace('http://localhost', '');
+      expect((await api.call('GET', location)).body).toMatchObject({ allow_shrink: true });
+      const runs = async () => {
+        const { body } = await api.call('GET', `batch_exports/${id}/runs/`);
+        return (body.results as { id: string; status: string; allow_shrink: boolean }[]).map(
+          ({ status, allow_shrink }) => ({ status, allow_shrink }),
+        );
+      };
+      expect(await runs()).toEqual([{ status: 'Starting', allow_shrink: true }]);
+      const { body } = await api.call('GET', `batch_exports/${id}/runs/`);
+      const [run] = body.results as { id: string }[];
+      await end(run?.id, 'FailedRetryable', 0);
+      await api.advanceSchedule(id);
+      expect(await runs()).toEqual([
+        { status: 'Starting', allow_shrink: true },
+        { status: 'FailedRetryable', allow_shrink: true },
+      ]);
+    },
+  );
+
+  it('of one run lets it shrink its interval only on request', async () => {
+    const { id, active } = await startBackfill(1);
+    const [first] = await active();
+    await end(first, 'Failed');
+    const retry = async (body: object) => {
+      const { headers } = await api.call('POST', `batch_exports/${id}/runs/${first ?? ''}/retry`, body);
+      const run = await api.call('GET', String(headers.location).replace('http://localhost', ''));
+      await end(String(run.body.id), 'Failed');
+      return run.body;
+    };
+    expect(await retry({})).toMatchObject({ allow_shrink: false });
+    expect(await retry({ allow_shrink: false })).toMatchObject({ allow_shrink: false });
+    expect(await retry({ allow_shrink: true })).toMatchObject({ allow_shrink: true });
+  });
+
   it('counts a run by the outcome of its last automatic retry, and ignores manual retries', async () => {
     const { id, progress, active } = await startBackfill(2);
     const [first, second] = await active();

@@ -4,6 +4,7 @@ import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
+import { recordSameRows } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
@@ -76,6 +77,7 @@ async function complete(
     fingerprint: minuteFingerprint(2),
   });
   await recorder.finishExport(id, generation, { source_rows: 5, fingerprint, encoder: 'test/1' });
+  await recordSameRows(recorder, id);
   await recorder.startPublish(id, generation);
   await recorder.complete(id, generation, 'manifest');
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
@@ -7,12 +8,14 @@ import { readObsoleteObjects, recordDeletions } from '../../src/decisions/obsole
 import { readDueBatch, readDueGroups } from '../../src/decisions/due_comparisons.ts';
 import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
+import type { Manifest } from '../../src/destination/manifest.ts';
 import { attemptOf, type ExistingRun } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { fileOf } from '../decisions/simulated_runs.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { recordReplacement } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 
 const policies = quickPolicies({
@@ -23,6 +26,33 @@ const policies = quickPolicies({
   EXPORTD_COMPARISON_FIRST: '1ms',
   EXPORTD_COMPARISON_MAX_INTERVAL: '1ms',
 });
+
+/** A manifest that the journal does not know. */
+const unknownManifest = ({ spec }: ExistingRun, generation: number): Manifest => {
+  const { batch_export_id, model, data_interval_start, data_interval_end } = spec;
+  const { key, rows, bytes, crc32, fingerprint, first, last } = fileOf(`unknown/${generation}`);
+  const file = { key, rows, bytes, crc32 };
+  return {
+    version: 1,
+    ...{ batch_export_id, model, data_interval_start, data_interval_end },
+    run_id: randomUUID(),
+    generation,
+    config_version: 1,
+    settled: true,
+    columns: [],
+    rows,
+    bytes,
+    source_rows: rows,
+    fingerprint,
+    rejected: 0,
+    rejected_file: null,
+    encoder: 'test/1',
+    files: [{ ...file, fingerprint, first, last }],
+    kept: [{ ...file, key: `kept/${generation}`, generation: 1 }],
+    earlier: [],
+    created_at: '2026-11-01T10:00:00.000Z',
+  };
+};
 
 const key = (id: string) => ({ inserted_at: '2026-11-01T10:00:00.000000Z', id });
 
@@ -36,6 +66,11 @@ export async function startLifecycle() {
   const { batchExportId, command } = commander;
   await createLaggingExport(journal, batchExportId, 4);
   await command('unpause');
+  await pool.query(
+    `insert into exportd.destination_configs (batch_export_id, version, destination_type, config)
+     values ($1, 1, 'S3', '{"bucket_name": "bucket"}')`,
+    [batchExportId],
+  );
 
   const readIds = async (sql: string): Promise<string[]> =>
     (await pool.query<{ id: string }>(sql)).rows.map(({ id }) => id);
@@ -163,11 +198,16 @@ export async function startLifecycle() {
           fingerprint: fingerprintOf(rows),
           encoder: 'test/1',
         });
+        await recordReplacement(recorder, id, choice % 3 === 0 ? 'not_comparable' : 'same_rows');
         await recorder.startPublish(id, generation);
         if (choice % 4 > 0) await recorder.complete(id, generation, `${id}/${generation}/manifest`);
       }),
     end: (choice: number, status: Parameters<typeof endRun>[3]['status']) =>
       withRun(choice, (id) => endRun(journal, policies, id, { status, latest_error: 'Test: a reason.' })),
+    adopt: (choice: number, generation: number) =>
+      withRun(choice, (id, run) =>
+        recorder.adoptManifest(id, run.generation, unknownManifest(run, generation)),
+      ),
     continueAsNew: (choice: number) => withRun(choice, (id) => continueRun(journal, id)),
     cleanUp: async (deleted: boolean) => {
       const objects = await readObsoleteObjects(pool, policies.maintenance, batchExportId, 10);
@@ -236,9 +276,13 @@ const command = fc.oneof(
   ),
   labelled(
     'backfill',
-    fc.tuple(fc.integer({ min: 2, max: 9 }), fc.integer({ min: 0, max: 4 })),
-    (lifecycle, [from, to]) =>
-      lifecycle.command('backfill', { start_at: minutesAgo(from + to), end_at: minutesAgo(to) }),
+    fc.tuple(fc.integer({ min: 2, max: 9 }), fc.integer({ min: 0, max: 4 }), fc.boolean()),
+    (lifecycle, [from, to, allow_shrink]) =>
+      lifecycle.command('backfill', {
+        start_at: minutesAgo(from + to),
+        end_at: minutesAgo(to),
+        allow_shrink,
+      }),
   ),
   labelled(
     'command on a run',
@@ -270,6 +314,9 @@ const runStep = fc.oneof(
     'end',
     fc.tuple(choice, fc.constantFrom('Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled')),
     (lifecycle, value) => lifecycle.end(...value),
+  ),
+  labelled('adopt', fc.tuple(choice, fc.integer({ min: 1, max: 4 })), (lifecycle, value) =>
+    lifecycle.adopt(...value),
   ),
   labelled('continue as new', choice, (lifecycle, value) => lifecycle.continueAsNew(value)),
   labelled('clean up', fc.boolean(), (lifecycle, deleted) => lifecycle.cleanUp(deleted)),
