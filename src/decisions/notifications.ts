@@ -136,6 +136,9 @@ export async function storeNotification(
   );
 }
 
+/** The cause of a notification that an export has at most once a day, in UTC. */
+export const dayOf = (now: Date): string => now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+
 /** Drops the pending deliveries and the incidents of a deleted export, and deletes its dedicated webhooks. */
 export async function dropNotifications(connection: Connection, batchExportId: string): Promise<void> {
   for (const statement of [

@@ -14,6 +14,7 @@ import { deterministicId, readState, type Journal } from '../journal/journal.ts'
 import { writeLogLine } from '../journal/log_lines.ts';
 import { findActiveRun } from './create_run.ts';
 import { lastComparison, type IntervalComparison } from './due_comparisons.ts';
+import { dayOf, storeNotification } from './notifications.ts';
 
 /** A comparison that was done and is not recorded yet. */
 export interface DoneComparison {
@@ -118,6 +119,19 @@ export async function recordComparison(
         run_id,
         level: 'WARNING',
         message,
+      });
+    if (comparison.outcome === 'source_expired')
+      await storeNotification(connection, {
+        type: 'interval.expired',
+        cause: dayOf(transaction.now),
+        team_id: interval.team_id,
+        batch_export_id,
+        backfill_id: null,
+        run_id,
+        status: 'Completed',
+        latest_error: null,
+        data_interval_start: start,
+        data_interval_end: end,
       });
     await updateComparison(connection, schedule, done, retries ? null : source);
     if (!retries) return { result: 'changed' };

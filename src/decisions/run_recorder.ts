@@ -25,7 +25,7 @@ import type { Manifest } from '../destination/manifest.ts';
 import { readState, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
 import { startComparisons } from './due_comparisons.ts';
-import { resolveIncidents } from './notifications.ts';
+import { dayOf, resolveIncidents, storeNotification } from './notifications.ts';
 import { recordFailedAttempt, type FailedAttempt } from './record_failed_attempt.ts';
 import { nothingEarlier } from '../domain/earlier_generations.ts';
 import { readAdoptedManifest } from './adopted_manifest.ts';
@@ -264,6 +264,18 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         await stream.append(`taken:${attempt.generation}/${key}`, [
           { type: 'RunKeyTaken', data: { ...rangeStepOf(attempt), file, key } },
         ]);
+        const { backfill_id, data_interval_start, data_interval_end } = run.spec;
+        await storeNotification(transaction.connection, {
+          ...logIdsOf(run, runId),
+          type: 'run.key_taken',
+          // A prefix with the objects of another export has thousands of them.
+          cause: dayOf(transaction.now),
+          backfill_id,
+          status: run.status,
+          latest_error: null,
+          data_interval_start,
+          data_interval_end,
+        });
         if (filesOf(run).length === 0) await reserve(stream, transaction, run);
       }),
     resumeUpload: (runId, attempt, key, partNumbers) =>

@@ -3,6 +3,8 @@ export const notificationTypes = [
   'run.failed',
   'run.retries_exhausted',
   'run.held',
+  'run.key_taken',
+  'interval.expired',
   'batch_export.paused',
   'batch_export.recovered',
   'backfill.paused',
@@ -56,6 +58,10 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return `the run of ${interval} ended as ${data.status ?? '?'} with no automatic retries left`;
     case 'run.held':
       return `the run of ${interval} was held, because the source no longer has all rows that were exported`;
+    case 'run.key_taken':
+      return `other objects have keys of the run of ${interval}, which writes its files under others`;
+    case 'interval.expired':
+      return `the source has no rows left for ${interval}, which stay in the bucket`;
     case 'batch_export.paused':
       return 'the batch export was paused after repeated failures';
     case 'backfill.paused':

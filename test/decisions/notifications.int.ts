@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { attemptOf } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { notificationTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
@@ -96,6 +97,21 @@ async function createExport(more: Record<string, string> = {}) {
 }
 
 describe('notifications', () => {
+  it('report taken keys once per export and day', async () => {
+    const one = await createExport();
+    await webhook({ batch_export: one.id });
+    const recorder = createRunRecorder(journal);
+    const runs = await one.active();
+    for (const run of runs)
+      for (const key of ['one', 'two']) {
+        const attempt = attemptOf(await recorder.startExport(run, 0), 0);
+        await recorder.recordTakenKey(run, attempt, { file: 0, key });
+      }
+    expect(runs.length).toBeGreaterThan(1);
+    expect(await one.news()).toEqual([{ type: 'run.key_taken', run_id: runs[0] }]);
+    expect(await one.receivers()).toHaveLength(1);
+  });
+
   it('report a held run as such; there is nothing to recover from', async () => {
     const one = await createExport();
     await webhook({ batch_export: one.id });

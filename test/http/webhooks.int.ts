@@ -28,6 +28,8 @@ const allEvents = [
   'run.failed',
   'run.retries_exhausted',
   'run.held',
+  'run.key_taken',
+  'interval.expired',
   'batch_export.paused',
   'batch_export.recovered',
   'backfill.paused',

@@ -174,6 +174,11 @@ describe('a comparison', () => {
       expect.stringContaining('The source has no rows left for'),
     ]);
     expect(await outcomesOf(second)).toMatchObject([{ data: { outcome: 'source_expired' } }]);
+    const notifications = await query(
+      'select type, run_id from exportd.notifications where batch_export_id = $1',
+      batchExportId,
+    );
+    expect(notifications).toEqual([{ type: 'interval.expired', run_id }]);
     await elapse('10 years');
     expect(await compare(batchExportId)).toMatchObject({ compared: 0 });
   });
