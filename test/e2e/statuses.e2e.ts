@@ -247,6 +247,16 @@ describe('they agree with short timeouts on a run that is', () => {
     const started = await startBackfill('outage', largeHour);
     await waitFor(outage.isActive, 'a part has arrived');
     const { id } = firstRunOf(started);
+    const waiting = await waitFor(
+      async () =>
+        (await stack.runs(started.exportId)).find(
+          ({ latest_error, status }) => latest_error !== null && status === 'Running',
+        ),
+      'the run shows what it is retried after',
+    );
+    expect(waiting.latest_error).toMatch(
+      /^S3Unreachable: .* did not respond to \w+ .* Retrying the export until \S+Z\.$/,
+    );
     const failed = await stack.waitForRun(started.exportId, id, 'FailedRetryable');
     outage.end();
     const completed = await nextRunOf(started, id, 'Completed');

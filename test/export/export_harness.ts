@@ -62,14 +62,16 @@ export async function createExportHarness() {
 
   /** The activities of one attempt, with the details of its heartbeats. */
   const attempt = (
-    more: { signal?: AbortSignal } & Partial<
-      Pick<ExportActivityDependencies, 'openDestination' | 'openLocation' | 'recorder' | 'settings'>
-    > = {},
+    more: { signal?: AbortSignal } & Pick<ActivityContext, 'info'> &
+      Partial<
+        Pick<ExportActivityDependencies, 'openDestination' | 'openLocation' | 'recorder' | 'settings'>
+      > = {},
   ) => {
     const heartbeats: unknown[] = [];
     const context = (): ActivityContext => ({
       heartbeat: (details) => heartbeats.push(details),
       cancellationSignal: more.signal ?? new AbortController().signal,
+      ...(more.info && { info: more.info }),
     });
     const defaults = {
       recorder,

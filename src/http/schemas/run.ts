@@ -17,7 +17,10 @@ export const runSchema = z
     id: z.string(),
     status,
     records_completed: z.number().int().describe('Number of records exported so far.'),
-    latest_error: z.string().nullable(),
+    latest_error: z
+      .string()
+      .nullable()
+      .describe('How the run failed; while it is active, what a step is retried after and until when.'),
     data_interval_start: responseTimestampSchema,
     data_interval_end: responseTimestampSchema,
     cursor: z.string().nullable().describe('Opaque cursor that may be used to resume.'),

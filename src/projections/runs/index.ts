@@ -10,7 +10,7 @@ const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 10,
+  version: 11,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -58,9 +58,6 @@ export const runsProjection: Projection = {
       (batch_export_id, data_interval_start, data_interval_end) where status in (${active});
     create index batch_export_runs_newest on exportd.batch_export_runs (batch_export_id, position desc);
     create index batch_export_runs_interval on exportd.batch_export_runs (batch_export_id, data_interval_start, position);
-    -- Contains all intervals without a Completed run. There are few, however old the export is.
-    create index batch_export_runs_open on exportd.batch_export_runs (batch_export_id, data_interval_start)
-      where status <> 'Completed';
     -- The status of the latest runs, which every step of a schedule and of a backfill reads.
     create index batch_export_runs_scheduled_ends on exportd.batch_export_runs
       (batch_export_id, finished_at desc, position desc)
