@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { SortKey } from '../../src/domain/run.ts';
+import { readKeys } from '../../src/source/keys.ts';
+import { connectToSource } from '../../src/source/source_connection.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
 import { isConnectionLost } from '../../src/journal/database_errors.ts';
@@ -46,6 +48,29 @@ const sortKeyOf = (text: string): SortKey => {
 };
 const textOf = ({ inserted_at, id }: SortKey): string => `${inserted_at} ${id}`;
 const keyOf = (row: Record<string, unknown>) => `${String(row._inserted_at)} ${String(row.uuid)}`;
+
+describe('keys of events', () => {
+  it.each([1, 2, 7, 100])('are those of the rows in order, in pages of %i', async (pageRows) => {
+    const connections = connectToSource({
+      sourceUrl: database.url,
+      applicationName: 'a test',
+      maxConnections: 1,
+      statementTimeoutMs: 60_000,
+    });
+    const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
+    try {
+      const query = await connections.read({}, undefined, async ({ connection }) =>
+        eventsQuery(relations, await eventColumnTypes(connection, relations), range),
+      );
+      const keys: string[] = [];
+      for await (const key of readKeys(connections, query, range, neverAborted(), pageRows))
+        keys.push(textOf(key));
+      expect(keys).toEqual(await expectedKeys());
+    } finally {
+      await connections.close();
+    }
+  });
+});
 
 describe('pages of events', () => {
   it.each([

@@ -6,6 +6,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/source/source.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';
@@ -30,6 +31,17 @@ const logOf = async (id: string) =>
   ).rows
     .map(({ message }) => message)
     .join('\n');
+
+const recordMissingRows = (runId: string, replacedRunId: string) =>
+  createRunRecorder(stack.journal).recordReplacement(runId, {
+    replaced: { run_id: replacedRunId, generation: 1 },
+    outcome: 'rows_missing',
+    missing_rows: 2,
+    bucket_rows: 10,
+    source_rows: 12,
+    source: null,
+    generation: null,
+  });
 
 /** Exports until the activity is cancelled, with heartbeats. */
 const exportUntilCancelled = async (): Promise<void> => {
@@ -87,6 +99,42 @@ describe('the run workflow', () => {
     expect(rows).toEqual([{ barrier: blockedBarrier }]);
   });
 
+  it('compares the source with the manifest that it replaces first, and is held if rows are missing', async () => {
+    const id = await stack.createExportWithRun();
+    const first = await stack.waitForRun(id, 'Completed');
+    stack.behaviour.checkReplacement = (runId) =>
+      recordMissingRows(runId, first.id).then(() => {
+        throw ApplicationFailure.nonRetryable('2 rows are missing.', 'RowsMissingInSource');
+      });
+    stack.behaviour.duringExport = () => Promise.reject(new Error('must not be called'));
+    expect(await stack.command(id, 'retry', { run_id: first.id })).toMatchObject({ status: 'applied' });
+    const held = await stack.waitForRun(id, 'Failed');
+    expect(held).toMatchObject({
+      latest_error: 'RowsMissingInSource: 2 rows are missing.',
+      generation: 0,
+      retry_number: 0,
+    });
+    const { rows: events } = await stack.pool.query<{ data: unknown }>(
+      `select data from exportd.journal_events where stream_id = $1 and event_type = 'RunFailed'`,
+      [held.id],
+    );
+    expect(events).toEqual([
+      {
+        data: {
+          latest_error: held.latest_error,
+          held: { missing_rows: 2, bucket_rows: 10, source_rows: 12 },
+        },
+      },
+    ]);
+    expect(await stack.runsOf(id)).toHaveLength(2);
+    stack.resetBehaviour();
+    await stack.command(id, 'retry', { run_id: held.id });
+    await waitFor(
+      async () => (await stack.runsOf(id)).filter(({ status }) => status === 'Completed').length === 2,
+      'a later retry completes',
+    );
+  });
+
   it('fails at once with a permanent error', async () => {
     stack.behaviour.duringExport = () =>
       Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'));
@@ -121,6 +169,28 @@ describe('the run workflow', () => {
     expect(completed.data_interval_start).toBe(failed.data_interval_start);
     expect(completed.retry_number).toBeGreaterThan(failed.retry_number);
     expect(completed.generation).toBeGreaterThan(failed.generation);
+  });
+
+  it('shows what it is retried after while it waits for its source', async () => {
+    let failing = true;
+    stack.behaviour.checkBarrier = () =>
+      failing
+        ? Promise.reject(ApplicationFailure.retryable('The source is down.', 'DatabaseUnavailable'))
+        : Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, blocked_by: [] });
+    const id = await stack.createExportWithRun();
+    const run = await waitFor(
+      async () => (await stack.runsOf(id)).find(({ latest_error }) => latest_error !== null),
+      'the run shows an error',
+    );
+    expect(run).toMatchObject({
+      status: 'Starting',
+      latest_error: expect.stringMatching(
+        /^DatabaseUnavailable: The source is down\. Retrying the check for open transactions until \S+Z\.$/,
+      ),
+    });
+    expect(await logOf(id)).toContain(run.latest_error);
+    failing = false;
+    expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ id: run.id, latest_error: null });
   });
 
   it('ends after its activity when it is cancelled, and its interval can be retried', async () => {

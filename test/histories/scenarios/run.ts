@@ -56,6 +56,18 @@ const openTransaction = (stack: ControlPlaneHarness): void => {
     });
 };
 
+/** Completes a run and starts a retry of it, which the fakes check before it exports. */
+async function startRetry(stack: ControlPlaneHarness) {
+  const { id, run, waitUntilClosed } = await startRun(stack);
+  await waitUntilClosed('Completed');
+  await stack.command(id, 'retry', { run_id: run.id });
+  const retry = await waitFor(
+    async () => (await stack.runsOf(id)).find((other) => other.id !== run.id),
+    'the retry',
+  );
+  return { id, workflowId: runWorkflowId(retry) };
+}
+
 /** Exports until the activity is cancelled, with heartbeats. */
 const exportUntilCancelled = async (): Promise<void> => {
   const context = Context.current();
@@ -108,6 +120,38 @@ export const runScenarios: readonly Scenario[] = [
       return true;
     };
   }),
+  {
+    histories: ['run-compared', 'run-replaced'],
+    play: async (stack, record) => {
+      const released = Promise.withResolvers<undefined>();
+      const reached = Promise.withResolvers<undefined>();
+      stack.behaviour.checkReplacement = () => {
+        reached.resolve(undefined);
+        return released.promise;
+      };
+      const { workflowId } = await startRetry(stack);
+      await reached.promise;
+      await waitUntilWaiting(stack, workflowId);
+      await record('run-compared', workflowId);
+      released.resolve(undefined);
+      await stack.client.workflow.getHandle(workflowId).result();
+      await record('run-replaced', workflowId);
+    },
+  },
+  {
+    histories: ['run-held'],
+    play: async (stack, record) => {
+      stack.behaviour.checkReplacement = () =>
+        Promise.reject(ApplicationFailure.nonRetryable('2 rows are missing.', 'RowsMissingInSource'));
+      const { id, workflowId } = await startRetry(stack);
+      await stack.waitForRun(id, 'Failed');
+      await stack.client.workflow
+        .getHandle(workflowId)
+        .result()
+        .catch(() => undefined);
+      await record('run-held', workflowId);
+    },
+  },
   ending('run-failed', 'Failed', ({ behaviour }) => {
     behaviour.duringExport = () =>
       Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'));
