@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { countExistingRun } from '../../src/export/count_rows.ts';
+import { addFingerprints, haveSameRows, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
+import { filesOf } from '../../src/domain/run.ts';
+import type { Model } from '../../src/domain/batch_export.ts';
+import { allRows } from '../../src/source/row_selection.ts';
+import { randomCases } from '../setup/effort.ts';
+import { withCrash, withInterruptions } from './crash_injection.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
+
+let harness: ExportHarness;
+beforeAll(async () => {
+  harness = await createExportHarness();
+});
+afterAll(() => harness.close());
+
+/** An hour that no other test case uses. */
+let hours = 0;
+const nextHour = () => {
+  const start = Date.UTC(2026, 1, 1, hours++);
+  return { start: new Date(start).toISOString(), end: new Date(start + 3_600_000).toISOString() };
+};
+type Hour = ReturnType<typeof nextHour>;
+const sourceRows = (interval: Hour, model: Model = 'events') =>
+  harness.source.fingerprint({ model, team_id: 1, interval, selection: allRows });
+
+/** Counts the rows of a run, as its workflow does before the export. */
+const count = async (run_id: string, EXPORTD_RANGE_ROWS = 1_000) =>
+  countExistingRun(
+    { ...harness, settings: { ...harness.settings, EXPORTD_RANGE_ROWS } },
+    { run_id, settled: true, blocked_by: [] },
+    await harness.recorder.readActive(run_id),
+    new AbortController().signal,
+  );
+
+/** Publishes and expects the manifest to have the rows that the source has now. */
+async function expectSameRows(run_id: string, of: Hour, model: Model = 'events') {
+  const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+  const manifest = await harness.reader.manifestAt(manifest_key);
+  const rejected = manifest.rejected_file ? [manifest.rejected_file.fingerprint] : [];
+  const [first, ...others] = [...manifest.files.map(({ fingerprint }) => fingerprint), ...rejected];
+  if (!first) throw new Error('The manifest has no file.');
+  expect(addFingerprints(first, ...others)).toEqual(manifest.fingerprint);
+  for (const file of manifest.files) expect(rowsOfFingerprint(file.fingerprint)).toBe(file.rows);
+  expect(rowsOfFingerprint(manifest.fingerprint)).toBe(manifest.rows + manifest.rejected);
+  expect(manifest.fingerprint).toEqual(await sourceRows(of, model));
+  return manifest;
+}
+
+/** An event: its second of the hour, which uuid it has, and whether Parquet cannot represent it. */
+const eventArb = fc.record({
+  second: fc.oneof(fc.constant(1_800), fc.nat({ max: 3_599 })),
+  id: fc.nat({ max: 40 }),
+  infinite: fc.integer({ min: 0, max: 9 }).map((tenth) => tenth === 0),
+});
+const insertRandomEvents = (events: readonly { second: number; id: number; infinite: boolean }[], of: Hour) =>
+  harness.database.pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+     select 1, md5(($1::jsonb -> n ->> 'id') || $2)::uuid, 'event', 'person',
+       case when ($1::jsonb -> n ->> 'infinite')::boolean then 'infinity' else at end, at
+     from generate_series(0, jsonb_array_length($1::jsonb) - 1) n,
+       lateral (select $2::timestamptz + ($1::jsonb -> n ->> 'second')::int * interval '1 second' as at) times`,
+    [JSON.stringify(events), of.start],
+  );
+
+describe('the fingerprint of the written rows', () => {
+  it('is that of the source, with doubled uuids, rejected rows, ranges and attempts that crashed', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(eventArb, { minLength: 1, maxLength: 80 }),
+        fc.constantFrom('JSONLines', 'CSV', 'Parquet'),
+        fc.constantFrom(1_000, 20, 3),
+        fc.constantFrom(null, 'planPart', 'complete', 'completed', 'putFile', 'written'),
+        async (events, file_format, EXPORTD_RANGE_ROWS, crashPoint) => {
+          const of = nextHour();
+          await insertRandomEvents(events, of);
+          const { run_id } = await harness.createRun({
+            of,
+            config: { on_bad_row: 'reject', file_format, compression: null },
+          });
+          const { ranges } = await count(run_id, EXPORTD_RANGE_ROWS);
+          expect((await harness.recorder.read(run_id)).source_fingerprint).toEqual(await sourceRows(of));
+          const crashing = crashPoint
+            ? [harness.attempt(withCrash(harness, crashPoint)), harness.attempt()]
+            : [];
+          for (const activities of [...crashing, harness.attempt()])
+            for (let range = 0; range < ranges; range += 1)
+              await activities.exportRange({ run_id, range }).catch(() => undefined);
+          expect(await harness.attempt().finishExport({ run_id })).toMatchObject({ finished: true });
+          await expectSameRows(run_id, of);
+        },
+      ),
+      { numRuns: randomCases(8) },
+    );
+  });
+
+  it('is that of the source for persons, by distinct id', async () => {
+    const of = nextHour();
+    await harness.database.pool.query(
+      `insert into public.persons (team_id, id, updated_at)
+         select 1, md5('person ' || n)::uuid, $1::timestamptz + n * interval '4 minutes' from generate_series(0, 9) n`,
+      [of.start],
+    );
+    await harness.database.pool.query(
+      `insert into public.person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+         select 1, repeat('ü', n) || n, md5('person ' || n % 12)::uuid, $1::timestamptz + n * interval '31 seconds'
+         from generate_series(0, 99) n`,
+      [of.start],
+    );
+    const { run_id } = await harness.createRun({ of, model: 'persons' });
+    await harness.attempt().exportInterval({ run_id });
+    const { rows } = await expectSameRows(run_id, of, 'persons');
+    expect(rows).toBe(100);
+  });
+});
+
+describe('a run', () => {
+  /** Changes rows of the source after the run has read them; once, or in every generation. */
+  const withChange = (change: () => Promise<unknown>, times: number) => {
+    let left = times;
+    const apply = async () => {
+      if (left-- > 0) await change();
+    };
+    return withInterruptions(harness, { complete: apply, putFile: apply });
+  };
+  /** Deletes a row and inserts another one at the same time. */
+  const exchangeRow = (of: Hour) =>
+    harness.database.pool.query(
+      `with deleted as (delete from events where uuid = (select uuid from events
+         where inserted_at >= $1 and inserted_at < $2 limit 1) returning inserted_at)
+       insert into events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+       select 1, $3, 'late', 'person', inserted_at, inserted_at from deleted`,
+      [of.start, of.end, randomUUID()],
+    );
+  const insertRows = (of: Hour, distinct_id: string) =>
+    harness.database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, person_id, timestamp, inserted_at)
+       select 1, gen_random_uuid(), 'event', $2, md5($2)::uuid, at, at
+       from generate_series(1, 20) n, lateral (select $1::timestamptz + n * interval '2 minutes' as at) times`,
+      [of.start, distinct_id],
+    );
+
+  it('exports again if one row was deleted and another arrived in the same bucket', async () => {
+    const of = nextHour();
+    await insertRows(of, 'd');
+    const { run_id } = await harness.createRun({ of });
+    const exported = await harness.attempt(withChange(() => exchangeRow(of), 1)).exportInterval({ run_id });
+    expect(exported).toMatchObject({ finished: true, generation: 2, rows: 20 });
+    await expectSameRows(run_id, of);
+  });
+
+  it('publishes what it wrote, not what the source has, if rows keep changing', async () => {
+    const of = nextHour();
+    await insertRows(of, 'd');
+    const { run_id } = await harness.createRun({ of });
+    const exported = await harness.attempt(withChange(() => exchangeRow(of), 9)).exportInterval({ run_id });
+    expect(exported).toMatchObject({ finished: true, generation: 3, rows: 20 });
+    const run = await harness.recorder.read(run_id);
+    const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+    const { fingerprint } = await harness.reader.manifestAt(manifest_key);
+    const now = await sourceRows(of);
+    expect(fingerprint).toEqual(filesOf(run)[0]?.fingerprint);
+    expect(run.finished?.fingerprint).toEqual(now);
+    expect(haveSameRows(fingerprint, now)).toBe(false);
+  });
+
+  describe('of events that persons select', () => {
+    const query = `select uuid, event from events where person.properties.plan = 'pro'`;
+    const setPlan = (distinct_id: string, plan: string) =>
+      harness.database.pool.query(
+        `insert into public.persons (team_id, id, properties) values (1, md5($1)::uuid, jsonb_build_object('plan', $2::text))
+         on conflict (team_id, id) do update set properties = excluded.properties`,
+        [distinct_id, plan],
+      );
+
+    it('is not exported again if only a person changed, and compares all events of the project', async () => {
+      const of = nextHour();
+      const person = `person of ${of.start}`;
+      await insertRows(of, person);
+      await insertRows(of, 'somebody else');
+      await setPlan(person, 'pro');
+      const { run_id } = await harness.createRun({ of, query });
+      await count(run_id);
+      const changing = withChange(() => setPlan(person, 'free'), 1);
+      const exported = await harness.attempt(changing).exportInterval({ run_id });
+      expect(exported).toMatchObject({ finished: true, generation: 1, rows: 20 });
+      const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+      const manifest = await harness.reader.manifestAt(manifest_key);
+      const all = await sourceRows(of);
+      expect(rowsOfFingerprint(all)).toBe(40);
+      expect(manifest).toMatchObject({
+        rows: 20,
+        source_rows: 20,
+        fingerprint: { ...all, all_events: true },
+      });
+    });
+
+    it('is exported again if an event arrived, and reports all events that it has seen', async () => {
+      const of = nextHour();
+      const person = `person of ${of.start}`;
+      await insertRows(of, person);
+      await setPlan(person, 'pro');
+      const { run_id } = await harness.createRun({ of, query });
+      await count(run_id);
+      const changing = withChange(() => exchangeRow(of), 1);
+      const exported = await harness.attempt(changing).exportInterval({ run_id });
+      expect(exported).toMatchObject({ finished: true, generation: 2, rows: 19 });
+      const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+      const { fingerprint } = await harness.reader.manifestAt(manifest_key);
+      expect(fingerprint).toEqual({ ...(await sourceRows(of)), all_events: true });
+    });
+  });
+});
