@@ -198,11 +198,9 @@ async function rejectRefusedParts(
       { transient: false },
     );
   await requests.learn({ equal_parts: true });
-  throw new DestinationError(
-    'PartsRefused',
-    `The S3 server refuses parts of different sizes (${code}). The file is exported again, with parts of one size.`,
-    { transient: true },
-  );
+  const message = `The S3 server refuses parts of different sizes (${code}). The file is exported again, with parts of one size.`;
+  requests.report(new DestinationError('PartsRefused', message, { transient: false }));
+  throw new DestinationError('PartsRefused', message, { transient: true });
 }
 
 /** Whether the server lacks a part; false when the credentials may not list parts. */

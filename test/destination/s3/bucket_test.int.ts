@@ -4,6 +4,8 @@ import { s3 } from '../../../src/destination/s3/index.ts';
 import type { TestStep } from '../../../src/destination/test_result.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
+import { createS3Proxy, type Interceptor, type S3Proxy } from '../../e2e/s3_proxy.ts';
+import { requiringEqualParts, errorResponse } from '../../export/stores.ts';
 import { startPermissionProxy, type Treatment } from './permission_proxy.ts';
 import { startFakeServer, type ReceivedRequest, type FakeServer } from './fake_server.ts';
 
@@ -50,10 +52,11 @@ const skippedAfter = (name: string, message: string): unknown[] => {
   });
 };
 
-async function isEmpty(): Promise<boolean> {
-  const objects = await bucket.client.send(new ListObjectsV2Command({ Bucket: bucket.bucket }));
+/** The keys of objects and of unfinished uploads. */
+async function keysInBucket(): Promise<readonly (string | undefined)[]> {
+  const { Contents = [] } = await bucket.client.send(new ListObjectsV2Command({ Bucket: bucket.bucket }));
   const uploads = await bucket.client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
-  return (objects.Contents ?? []).length === 0 && (uploads.Uploads ?? []).length === 0;
+  return [...Contents, ...(uploads.Uploads ?? [])].map(({ Key }) => Key);
 }
 
 describe('the destination test of a bucket', () => {
@@ -61,7 +64,7 @@ describe('the destination test of a bucket', () => {
     const steps = await testBucket();
     expect(formatSteps(steps)).toEqual(names.map(passed));
     for (const { description } of steps) expect(description).toMatch(/^[A-Z]/);
-    expect(await isEmpty()).toBe(true);
+    expect(await keysInBucket()).toEqual([]);
   });
 
   it('writes under the constant part of the prefix', async () => {
@@ -138,5 +141,88 @@ describe('the destination test of a bucket', () => {
   it('detects a server that ignores conditions when completing uploads only', async () => {
     const steps = await testThroughProxy(({ method }) => (method === 'POST' ? 'ignore conditions' : 'pass'));
     expect(formatSteps(steps)).toEqual(passedExcept('conditional write', 'Exports work'));
+  });
+});
+
+describe('the traits of a store', () => {
+  /** What the test finds of versitygw. */
+  const complete = {
+    conditional_put: true,
+    conditional_complete: true,
+    equal_parts: false,
+    missing_key: 'not_found',
+    checksums: true,
+  };
+  const detailsOf = (steps: readonly TestStep[]): string =>
+    steps.map(({ result }) => result.details ?? '').join('\n');
+
+  /** Tests a store that differs from versitygw. */
+  async function testStore(difference: (proxy: S3Proxy) => Interceptor) {
+    const proxy = await createS3Proxy(bucket.endpoint);
+    proxy.intercept(difference(proxy));
+    return testTraits({ endpoint_url: proxy.endpoint }).finally(() => proxy.close());
+  }
+
+  it('are found, and each step says what it found', async () => {
+    const before = await keysInBucket();
+    const { steps, traits } = await testTraits();
+    expect(traits).toEqual(complete);
+    expect(detailsOf(steps)).toMatch(
+      /checksum.*\n.*missing object is 404.*\n.*refuses to overwrite.*\n.*\n.*accepts parts of different sizes/,
+    );
+    expect(await keysInBucket()).toEqual(before);
+  });
+
+  it.each<[string, (proxy: S3Proxy) => Interceptor, object, string]>([
+    [
+      'requires parts of one size',
+      ({ requests }) => requiringEqualParts(requests),
+      { equal_parts: true },
+      'requires parts of one size',
+    ],
+    [
+      'denies reading a missing object',
+      () => ({
+        after: ({ operation, status }) =>
+          operation === 'HeadObject' && status === 404 ? errorResponse(403, 'AccessDenied') : undefined,
+      }),
+      { missing_key: 'denied' },
+      's3:ListBucket',
+    ],
+    [
+      'ignores checksums',
+      () => ({
+        before: ({ headers }) => ('x-amz-checksum-crc32' in headers ? { status: 200, body: '' } : undefined),
+      }),
+      { checksums: false },
+      'does not check the checksums',
+    ],
+  ])('that %s are found', async (_, difference, changed, words) => {
+    const before = await keysInBucket();
+    const { steps, traits } = await testStore(difference);
+    expect(formatSteps(steps)).toEqual(names.map(passed));
+    expect(traits).toEqual({ ...complete, ...changed });
+    expect(detailsOf(steps)).toContain(words);
+    expect(await keysInBucket()).toEqual(before);
+  });
+
+  it('that ignores conditions are found', async () => {
+    server = await startPermissionProxy(bucket.endpoint, () => 'ignore conditions');
+    const { traits } = await testTraits({ endpoint_url: server.endpoint });
+    expect(traits).toMatchObject({ conditional_put: false, conditional_complete: false });
+  });
+
+  it('that refuses all parts fail the step', async () => {
+    const before = await keysInBucket();
+    const { steps, traits } = await testStore(({ requests }) => ({
+      before: ({ operation, uploadId }) =>
+        operation === 'CompleteMultipartUpload' &&
+        requests.filter((part) => part.uploadId === uploadId && part.operation === 'UploadPart').length > 1
+          ? errorResponse(400, 'InvalidPart')
+          : undefined,
+    }));
+    expect(formatSteps(steps)).toEqual(passedExcept('parts', 'Files of one part work'));
+    expect(traits.equal_parts).toBeNull();
+    expect(await keysInBucket()).toEqual(before);
   });
 });
