@@ -19,7 +19,26 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
     return manifest;
   }
 
-  /** The events in the files of a manifest; checks size, checksum and row count of each file. */
+  /** The buckets of a fingerprint of these events, as PostgreSQL computes them. */
+  const bucketsOf = async (
+    events: readonly { uuid: string; _inserted_at: string }[],
+    manifest: Manifest,
+  ): Promise<unknown[]> =>
+    (
+      await pool.query(
+        `select floor(extract(epoch from at - $3::timestamptz) * 1000 / $4)::int as index, count(*)::int as rows,
+           mod(mod(sum(uuid_hash_extended(uuid, 0)), 2::numeric ^ 64) + 2::numeric ^ 64, 2::numeric ^ 64)::numeric(20)::text as sum
+         from unnest($1::uuid[], $2::timestamptz[]) as event (uuid, at) group by 1 order by 1`,
+        [
+          events.map(({ uuid }) => uuid),
+          events.map(({ _inserted_at }) => _inserted_at),
+          manifest.data_interval_start,
+          manifest.fingerprint.width_ms,
+        ],
+      )
+    ).rows;
+
+  /** The events in the files of a manifest; checks size, checksum, row count and fingerprint of each file. */
   async function uuidsIn(manifest: Manifest): Promise<string[]> {
     const uuids: string[] = [];
     for (const file of manifest.files) {
@@ -30,8 +49,9 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
       const rows = text
         .trimEnd()
         .split('\n')
-        .map((line) => JSON.parse(line) as { uuid: string });
+        .map((line) => JSON.parse(line) as { uuid: string; _inserted_at: string });
       expect(rows).toHaveLength(file.rows);
+      expect(file.fingerprint.buckets).toEqual(await bucketsOf(rows, manifest));
       uuids.push(...rows.map(({ uuid }) => uuid));
     }
     return uuids;
