@@ -2,6 +2,7 @@ import type { ResolvedRange } from '../dates/date_range.ts';
 import type { DialectRows } from '../dialect_reader.ts';
 import { nullValue, otherValue } from './breakdown_placeholders.ts';
 import { keyOfRow, keyOfBucket } from './buckets.ts';
+import { checkPoints } from './point_limit.ts';
 
 /** One line of a series: a value for each interval of the range, or one for the whole range. */
 export interface Line {
@@ -29,7 +30,10 @@ const numberOf = (value: unknown): number => {
 /** The sum of a line's points. */
 export const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
 
-/** The sorted lines of a series; a single line of zeros if a series without breakdown has no events. */
+/**
+ * The sorted lines of a series; a single line of zeros if a series without breakdown has no events.
+ * @throws QueryError if they have too many values
+ */
 export function linesOf({ rows }: DialectRows, form: RowForm): readonly Line[] {
   const { count, isTotal, range } = form;
   const byLine = new Map<
@@ -48,25 +52,23 @@ export function linesOf({ rows }: DialectRows, form: RowForm): readonly Line[] {
     const points = found(row.slice(first, first + count).map(String));
     points.set(isTotal ? '' : keyOfRow(row[0]), numberOf(row.at(-1)));
   }
+  checkPoints(byLine.size * (isTotal ? 1 : range.buckets.length), range.buckets.length);
+  // Formatted once: a range has up to thousands of intervals, for each of up to thousands of lines.
+  const keys = isTotal
+    ? ['']
+    : range.buckets.map((bucket) => keyOfBucket(bucket, form.isChange ? 'day' : range.interval));
   const lines = [...byLine.values()].map(({ values, points }): Line => {
-    if (isTotal) return { values, data: [points.get('') ?? 0] };
-    const data = form.isChange ? summedUp(points, range) : eachInterval(points, range);
+    const data = form.isChange && !isTotal ? summedUp(points, keys) : keys.map((key) => points.get(key) ?? 0);
     return { values, data };
   });
   return sortedLines(lines.filter(isVisible));
 }
 
-const eachInterval = (
-  points: ReadonlyMap<string, number>,
-  { buckets, interval }: ResolvedRange,
-): readonly number[] => buckets.map((bucket) => points.get(keyOfBucket(bucket, interval)) ?? 0);
-
 /** The running sum of changes on the day of each interval. */
-function summedUp(changes: ReadonlyMap<string, number>, { buckets }: ResolvedRange): readonly number[] {
+function summedUp(changes: ReadonlyMap<string, number>, intervalDays: readonly string[]): readonly number[] {
   const days = [...changes].sort(([one], [other]) => (one < other ? -1 : 1));
   let [next, active] = [0, 0];
-  return buckets.map((bucket) => {
-    const day = keyOfBucket(bucket, 'day');
+  return intervalDays.map((day) => {
     for (let change = days[next]; change !== undefined && change[0] <= day; change = days[next]) {
       active += change[1];
       next += 1;
@@ -92,12 +94,13 @@ export const sortedLines = (
   lines: readonly Line[],
   totalOf: (data: readonly number[]) => number = sum,
 ): readonly Line[] =>
-  [...lines].sort(
-    (one, other) =>
-      rank(one) - rank(other) ||
-      totalOf(other.data) - totalOf(one.data) ||
-      compareValues(one.values, other.values),
-  );
+  lines
+    .map((line) => ({ line, total: totalOf(line.data) }))
+    .sort(
+      ({ line: one, total }, { line: other, total: otherTotal }) =>
+        rank(one) - rank(other) || otherTotal - total || compareValues(one.values, other.values),
+    )
+    .map(({ line }) => line);
 
 function compareValues(one: readonly string[], other: readonly string[]): number {
   for (const [index, text] of one.entries()) {

@@ -27,18 +27,31 @@ function labelOfLine({ values }: Line, { series, label }: LineSource, several: b
   return several ? `${event} - ${breakdownLabel(values)}` : breakdownLabel(values);
 }
 
+/** The names of a period's intervals, which all of its lines share; empty for totals. */
+export interface Axis {
+  readonly days: readonly string[];
+  readonly labels: readonly string[];
+}
+
+export function axisOf({ range }: Period, query: TrendsQuery): Axis {
+  if (displayFormOf(query.trendsFilter?.display) === 'totalValue') return { days: [], labels: [] };
+  const { interval, buckets } = range;
+  return {
+    days: buckets.map((bucket) => dayOf(bucket, interval)),
+    labels: buckets.map((bucket) => labelOf(bucket, interval, range)),
+  };
+}
+
 /** One item of a query's `results`. */
 export function resultOf(
   line: Line,
   source: LineSource,
-  period: Period,
+  period: Period & Axis,
   query: TrendsQuery,
 ): Record<string, unknown> {
   const display = displayFormOf(query.trendsFilter?.display);
   const isTotal = display === 'totalValue';
-  const { interval, buckets } = period.range;
-  const days = isTotal ? [] : buckets.map((bucket) => dayOf(bucket, interval));
-  const labels = isTotal ? [] : buckets.map((bucket) => labelOf(bucket, interval, period.range));
+  const { days, labels } = period;
   const data = isTotal ? [] : line.data;
   return {
     action: source.series === null ? null : actionOf(source.series, source.order, days),

@@ -8,7 +8,8 @@ import { formulaLines, formulasOf, type NamedFormula } from './formulas.ts';
 import { isOther, linesOf, type Line } from './lines.ts';
 import { scaleSample } from './scale_sample.ts';
 import { periodsOf } from './periods.ts';
-import { countOf, resultOf } from './results.ts';
+import { checkPoints, maxPoints } from './point_limit.ts';
+import { axisOf, countOf, resultOf } from './results.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 import { planSeries } from './series_plan.ts';
 import { attrOf, type SeriesPosition } from './series_events.ts';
@@ -29,7 +30,9 @@ export async function runTrends(
   const results: Record<string, unknown>[] = [];
   const printed: string[] = [];
   let hasOther = false;
-  for (const period of periods) {
+  let points = 0;
+  for (const unnamed of periods) {
+    const period = { ...unnamed, ...axisOf(unnamed, query) };
     const bySeries: (readonly Line[])[] = [];
     for (const read of await readAll(query, formulas, { range: period.range, reader, context })) {
       printed.push(read.printed);
@@ -37,6 +40,8 @@ export async function runTrends(
       bySeries.push(resultLines(read.lines, query));
     }
     const length = display === 'totalValue' ? 1 : period.range.buckets.length;
+    points += length * bySeries.reduce((sum, lines) => sum + lines.length, 0);
+    checkPoints(points, length);
     if (formulas.length === 0)
       for (const [order, lines] of bySeries.entries()) {
         const source = { order: order, series: query.series[order] ?? null, label: null };
@@ -103,11 +108,14 @@ async function readSeries(
   const days = typeof aggregation === 'string' ? 0 : aggregation.days * 2;
   const values = topValuesQuery === null ? limit : limit * position.query.series.length;
   const lineCount = keys.values.length === 0 ? 1 : values + 1;
-  const most = (range.buckets.length + days + 1) * lineCount;
+  const intervals = range.buckets.length + days + 1;
+  // One interval more, because intervals without events have no rows.
+  const most = Math.min(intervals * lineCount, maxPoints + intervals);
   const read = await reader.read(seriesStatement(plan), {
     rows: { defaultLimit: most, maxRows: most },
     attr: attrOf(position),
   });
+  if (read.hasMore) checkPoints(Infinity, range.buckets.length);
   const form = {
     range,
     count: keys.values.length,

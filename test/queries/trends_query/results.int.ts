@@ -71,6 +71,34 @@ describe('results of TrendsQuery', () => {
     ]);
   });
 
+  it('have at most 200,000 values in all lines', async () => {
+    await api.database.pool.query(
+      `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+       select $1, gen_random_uuid(), 'many', 'd', jsonb_build_object('n', n), '2024-06-01' from generate_series(1, 12) n`,
+      [api.projectId],
+    );
+    const query = (breakdown_limit: number, more: object = {}) =>
+      runQuery({
+        series: [{ kind: 'EventsNode', event: 'many' }],
+        dateRange: { date_from: '2024-06-01', date_to: '2024-06-13' },
+        interval: 'minute',
+        breakdownFilter: { breakdown: 'n', breakdown_limit },
+        ...more,
+      });
+    const few = await query(2);
+    expect([few.status, (few.body.results as unknown[]).length]).toEqual([200, 3]);
+    const error = {
+      attr: 'query__interval',
+      detail: expect.stringContaining('more than 200000 values') as unknown,
+    };
+    expect(await query(20)).toMatchObject({ status: 400, body: error });
+    expect(
+      await query(4, { compareFilter: { compare: true }, series: Array(3).fill(pageviews) }),
+    ).toMatchObject({ status: 200 });
+    const lines = Array(3).fill({ kind: 'EventsNode', event: 'many' });
+    expect(await query(4, { series: lines })).toMatchObject({ status: 400, body: error });
+  });
+
   it('count totals: 1, 2, 2, 1 views on three days that start at six', async () => {
     const { body } = await runQuery({});
     expect(body.results).toMatchObject([{ data: [1, 2, 2, 1], count: 6 }]);

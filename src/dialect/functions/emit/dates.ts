@@ -9,7 +9,8 @@ import {
   argumentSql,
 } from '../../compile/functions/call_site.ts';
 import { toStringSql } from '../../compile/to_string.ts';
-import { isNumber, nameOfType, scalar, type Type } from '../../types.ts';
+import type { Value } from '../../resolve/value.ts';
+import { intervalOfUnit, type IntervalUnit, isNumber, nameOfType, scalar, type Type } from '../../types.ts';
 import { commaList, sql, type Sql } from '../../sql.ts';
 import { dateDifferenceEmitters } from './date_differences.ts';
 import { dateFormatEmitters, parseTimeText } from './date_formats.ts';
@@ -93,12 +94,20 @@ const makeInterval: Emitter = (site) => {
   );
   return {
     sql: sql`make_interval(${commaList(numbers)})`,
-    type: scalar(
-      'interval',
+    type: intervalOfUnit(
+      unitOfParts(site.values),
       site.values.some(({ type }) => type.nullable),
     ),
   };
 };
+
+/** Years, months, weeks and days keep the time of day. Undefined if the interval may have both kinds of parts. */
+function unitOfParts(parts: readonly Value[]): IntervalUnit | undefined {
+  const [days, times] = [parts.slice(0, 4), parts.slice(4)];
+  const areZero = (values: readonly Value[]): boolean => values.every(({ constant }) => constant === 0n);
+  if (areZero(times)) return 'calendar';
+  return areZero(days) ? 'clock' : undefined;
+}
 
 /**
  * A number of seconds or a common time string. Formats are not supported, because a mismatch would fail the query.
