@@ -15,6 +15,6 @@ export async function areInSameBucket(
   if (one.config_version === other.config_version) return true;
   const first = await readPublicConfig(database, one.batch_export_id, one.config_version);
   const second = await readPublicConfig(database, one.batch_export_id, other.config_version);
-  const { locationOf } = destinationTypeOf(first.destination_type);
-  return locationOf(first.config) === locationOf(second.config);
+  const type = destinationTypeOf(first.destination_type);
+  return type.locationOf(first.config) === type.locationOf(second.config);
 }

@@ -50,9 +50,10 @@ const logOf = async (runId: string): Promise<string[]> => {
 
 describe('a control database that was restored from a backup', () => {
   it('adopts what was exported since, loses no row of it and leaves nothing for verify to find', async () => {
-    const { batchExportId, verify, manifestKey } = await harness.exportHours({
+    const exported = await harness.exportHours({
       definition: { end_at: fourthHour.end },
     });
+    const { batchExportId } = exported;
     const restore = await backUpControlDatabase(harness.database.pool);
     // Since the backup: the first hour twice, with late rows; the second with rows that the source lost afterwards; the
     // fourth for the first time.
@@ -79,15 +80,23 @@ describe('a control database that was restored from a backup', () => {
       ),
     );
     await expect(exportHour(batchExportId, 1)).rejects.toMatchObject({ type: 'RowsMissingInSource' });
-    expect(await harness.reader.manifestAt(manifestKey(1))).toEqual(lost);
+    expect(await harness.reader.manifestAt(exported.manifestKey(1))).toEqual(lost);
     const shrunk = await exportHour(batchExportId, 1, { allow_shrink: true });
     expect(shrunk).toMatchObject({ rows: eventsPerHour });
     expect(shrunk.generation).toBeGreaterThan(lost.generation);
     expect(await exportHour(batchExportId, 3)).toMatchObject({ generation: 3, rows: eventsPerHour });
 
-    expect(await verify({ deep: true })).toMatchObject({ ok: true, findings: [], totals: { manifests: 4 } });
+    expect(await exported.verify({ deep: true })).toMatchObject({
+      ok: true,
+      findings: [],
+      totals: { manifests: 4 },
+    });
     await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
-    expect(await verify({ deep: true })).toMatchObject({ ok: true, findings: [], totals: { manifests: 4 } });
+    expect(await exported.verify({ deep: true })).toMatchObject({
+      ok: true,
+      findings: [],
+      totals: { manifests: 4 },
+    });
     // The files of the adopted manifests are deleted with the manifests that named them.
     const keys = await maintenance.keysOf(batchExportId);
     expect(keys).not.toContain(lost.files[0]?.key);
