@@ -372,3 +372,68 @@ describe('persons', () => {
     expect((await maintenance.keysOf(batchExportId)).length).toBeGreaterThan(2);
   });
 });
+
+describe('a selection that depends on persons', () => {
+  const query = `select uuid, _inserted_at from events where person.properties.plan = 'paid'`;
+
+  it('is published again although fewer events are selected, and the older files stay', async () => {
+    const hour = nextHour();
+    const { batchExportId, insert, remove, run } = createReruns(harness, hour);
+    const { rows } = await harness.database.pool.query<{ id: string }>(
+      `with person as (insert into persons (team_id, id, properties, version, is_deleted, created_at, updated_at)
+         values (1, gen_random_uuid(), '{"plan": "paid"}', 0, false, $1, $1) returning id)
+       insert into person_distinct_ids (team_id, distinct_id, person_id, version, is_deleted, updated_at)
+       select 1, 'person', id, 0, false, $1 from person returning person_id as id`,
+      ['2025-01-01T00:00:00Z'],
+    );
+    await insert(1, 5);
+    await harness.database.pool.query(
+      'update events set person_id = $1 where inserted_at >= $2 and inserted_at < $3',
+      [rows[0]?.id, hour.start, hour.end],
+    );
+    const first = await run({ query });
+    expect(first.state.finished).toMatchObject({ source_rows: 5, fingerprint: { all_events: true } });
+    const { files } = await harness.reader.manifestAt(first.manifest_key ?? '');
+    await harness.database.pool.query(`update persons set properties = '{}' where id = $1`, [rows[0]?.id]);
+    await insert(6, 6);
+    const second = await run({ query });
+    expect(second).toMatchObject({ latest_error: null, check: { outcome: 'not_comparable' } });
+    expect(second.state.records_total_count).toBe(0);
+    await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+    expect(await maintenance.keysOf(batchExportId)).toEqual(
+      expect.arrayContaining(files.map(({ key }) => key)),
+    );
+    await harness.database.pool.query(`update persons set properties = '{"plan": "paid"}' where id = $1`, [
+      rows[0]?.id,
+    ]);
+    expect((await run({ query })).latest_error).toBeNull();
+    await remove(2, 2);
+    await insert(7, 8);
+    expect((await run({ query })).check).toMatchObject({ outcome: 'rows_missing', missing_rows: 1 });
+  });
+});
+
+describe('the check of a cancelled run', () => {
+  it('stops', async () => {
+    const { insert, create, run } = newInterval();
+    await insert(1, 3);
+    await run();
+    await insert(4, 4);
+    const { run_id } = await create();
+    const cancelling = new AbortController();
+    const openLocation: OpenLocation = async (location) => {
+      const destination = await harness.openLocation(location);
+      return {
+        ...destination,
+        openObject: (_, signal) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason as Error));
+            cancelling.abort(new Error('cancelled'));
+          }),
+      };
+    };
+    const attempt = harness.attempt({ openLocation, signal: cancelling.signal });
+    await expect(attempt.checkReplacement({ run_id })).rejects.toThrow();
+    expect((await harness.recorder.read(run_id)).replacement).toBeNull();
+  });
+});
