@@ -2,7 +2,10 @@ import type { Manifest } from '../destination/manifest.ts';
 import { checkedRows, type FileReadContext } from './checked_files.ts';
 import { keyedDifferences } from './compare_rows.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
+import { checkFingerprint } from './check_fingerprint.ts';
 import { checkUnkeyed } from './check_unkeyed.ts';
+import { earlierRows, exceptEarlier } from './earlier_files.ts';
+import { createRowFingerprint } from './row_fingerprint.ts';
 import { observeRows } from './observe_rows.ts';
 import { extensionsOf } from './files/read_rows.ts';
 import { createEventClassifier, createPersonClassifier } from './difference_classifier.ts';
@@ -20,6 +23,7 @@ const maxMisplacedRows = 10_000;
 
 /** Checks a manifest: its sums, its files, and their rows against the source. */
 export async function checkManifest(context: CheckContext, found: LoadedManifest): Promise<ManifestCheck> {
+  if (context.fast) return checkFingerprint(context, found);
   try {
     return await checkRows(context, found, false);
   } catch (error) {
@@ -48,6 +52,7 @@ async function checkRows(
     totals,
     signal,
     isExpired: (key) => expirations.isExpiredFile(range.interval, key),
+    createFingerprint: (like) => createRowFingerprint(source.hashIds, range.interval, like),
   };
   const rejected = await readRejectedRows(readContext, manifest);
   const hasKeys = await source.hasKeys(range);
@@ -71,11 +76,12 @@ async function checkRows(
     : createEventClassifier(collector, rejected);
   if (disordered) collector.add('file_order', name, 'The rows of its files are not sorted by their keys.');
   try {
-    for await (const difference of keyedDifferences(fileRows, sourceRows, {
+    const compared = keyedDifferences(fileRows, sourceRows, {
       columns: shape.columns,
       jsonNullIsNull: manifest.files.some(({ key }) => extensionsOf(key).format === 'jsonl'),
-    }))
-      await classifier.add(difference);
+    });
+    const earlier = earlierRows(readContext, manifest, shape.id);
+    for await (const difference of exceptEarlier(compared, earlier)) await classifier.add(difference);
     await classifier.finish();
   } catch (error) {
     if (!disordered || !(error instanceof OutOfOrder)) throw error;
@@ -101,6 +107,7 @@ export function rereadRows(
       collector: ignored,
       totals: { rows: 0, bytes: 0 },
       isExpired: () => Promise.resolve(false),
+      createFingerprint: null,
     },
     manifest.files,
     shape,

@@ -2,13 +2,14 @@ import type { RowRange } from '../source/source.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { checkedRows, type FileReadContext } from './checked_files.ts';
 import { unkeyedDifferences } from './compare_unkeyed.ts';
+import { earlierRows } from './earlier_files.ts';
 import { extensionsOf } from './files/read_rows.ts';
 import { createEventClassifier } from './difference_classifier.ts';
 import type { LoadedManifest } from './manifests.ts';
 import type { RejectedRows } from './rejected_rows.ts';
 import { OutOfOrder, maxSortableRows } from './row_order.ts';
 import type { RowShape, VerifiedRow } from './row.ts';
-import { observeRows } from './observe_rows.ts';
+import { observeRows, readAll } from './observe_rows.ts';
 
 /** A manifest whose files contain the columns of an export's query, without the key of the rows. */
 export interface UnkeyedManifest {
@@ -29,6 +30,7 @@ export async function checkUnkeyed(
 ): Promise<ManifestCheck> {
   const { collector, totals } = reading;
   const files = checkedRows(reading, found.manifest.files, shape);
+  await readAll(earlierRows(reading, found.manifest, null));
   const result = (source_rows: number | null): ManifestCheck => ({
     found,
     collector,
@@ -64,8 +66,4 @@ export async function checkUnkeyed(
     return result(null);
   }
   return result(rows.source);
-}
-
-async function readAll(rows: AsyncGenerator<VerifiedRow>): Promise<void> {
-  while (!(await rows.next()).done);
 }

@@ -3,10 +3,15 @@ import type { Manifest } from '../destination/manifest.ts';
 import type { BucketReader } from '../destination/s3/bucket_reader.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
 import { measureChunks, readRows, type Measure } from './files/read_rows.ts';
-import { compareKeys, FileUnreadable, type RowShape, type VerifiedRow } from './row.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import { differingIndexes, sumsOf } from './bucket_sums.ts';
+import type { RowFingerprint } from './row_fingerprint.ts';
+import { compareKeys, FileUnreadable, KeysMissing, type RowShape, type VerifiedRow } from './row.ts';
 import type { FindingCollector } from './finding_collector.ts';
 
-type ManifestFile = Manifest['files'][number];
+/** A file of a manifest; those of earlier generations have neither a key range nor a fingerprint. */
+export type ManifestFile = Pick<Manifest['files'][number], 'key' | 'rows' | 'bytes' | 'crc32'> &
+  Partial<Manifest['files'][number]>;
 
 /** Totals of what was read of a manifest's files. */
 export interface ReadTotals {
@@ -22,6 +27,8 @@ export interface FileReadContext {
   readonly signal: AbortSignal;
   /** Whether the bucket's own rules may have deleted an object. */
   readonly isExpired: (key: string) => Promise<boolean>;
+  /** Creates an empty fingerprint that is comparable with that of a file; null if files are not fingerprinted. */
+  readonly createFingerprint: ((like: Fingerprint) => RowFingerprint) | null;
 }
 
 /**
@@ -37,7 +44,7 @@ export async function* checkedRows(
 }
 
 async function* checkedFile(
-  { reader, collector, totals, signal, isExpired }: FileReadContext,
+  { reader, collector, totals, signal, isExpired, createFingerprint }: FileReadContext,
   file: ManifestFile,
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
@@ -56,16 +63,23 @@ async function* checkedFile(
   }
   const measure: Measure = { bytes: 0, crc: 0 };
   let rows = 0;
+  let hasKeys = true;
   let outside = 0;
   let unreadable: string | undefined;
+  const fingerprint =
+    shape.id !== null && file.fingerprint ? createFingerprint?.(file.fingerprint) : undefined;
   try {
     for await (const row of readRows(file.key, measureChunks(object.chunks, measure), shape)) {
       rows += 1;
       if (shape.id !== null && isOutside(row, file)) outside += 1;
+      await fingerprint?.add(row);
       yield row;
     }
   } catch (error) {
     if (isReplaced(error)) unreadable = 'it was replaced or deleted while it was read';
+    else if (error instanceof KeysMissing && !file.fingerprint)
+      // An earlier generation may have had another query.
+      hasKeys = false;
     else if (error instanceof FileUnreadable) unreadable = error.message;
     else throw error;
   }
@@ -75,8 +89,19 @@ async function* checkedFile(
   if (problem !== undefined) collector.add('file_changed', name, problem);
   if (unreadable !== undefined)
     collector.add('file_unreadable', name, `The object cannot be read after row ${rows}: ${unreadable}.`);
+  else if (!hasKeys)
+    collector.note(`The rows of ${name} were not compared, because it does not contain their keys.`);
   else if (rows !== file.rows)
     collector.add('file_rows', name, `The object has ${rows} rows, expected ${file.rows}.`);
+  else if (fingerprint && file.fingerprint) {
+    const differing = differingIndexes(await fingerprint.sums(), sumsOf(file.fingerprint)).length;
+    if (differing > 0)
+      collector.add(
+        'file_fingerprint',
+        name,
+        `The rows of the object differ from its fingerprint in ${differing} buckets.`,
+      );
+  }
   if (outside > 0)
     collector.add(
       'file_order',
@@ -86,7 +111,7 @@ async function* checkedFile(
     );
 }
 
-const isOutside = (row: VerifiedRow, { first, last }: ManifestFile): boolean =>
+const isOutside = (row: VerifiedRow, { first = null, last = null }: ManifestFile): boolean =>
   (first !== null && compareKeys(row, first) < 0) || (last !== null && compareKeys(row, last) > 0);
 
 /** Describes how the bytes of an object differ from its manifest; undefined if they do not. */

@@ -5,7 +5,7 @@ import { rowsInBoth } from './compare_rows.ts';
 import { overlappingPairs } from './coverage.ts';
 import type { Finding } from './report.ts';
 import { inOrder, formatMicroseconds, sorted, within } from './row_order.ts';
-import type { VerifiedRow } from './row.ts';
+import { keyText, type VerifiedRow } from './row.ts';
 import { createFindingCollector } from './finding_collector.ts';
 
 /** Finds time that two manifests cover, and rows that are in both. */
@@ -122,8 +122,6 @@ async function keysInTarget(
     if (requested.has(keyText(row))) foundKeys.add(keyText(row));
   return foundKeys;
 }
-
-const keyText = ({ inserted_at, id }: VerifiedRow): string => `${inserted_at} ${id}`;
 
 function rowsOf({ signal }: CheckContext, { found, disordered }: ManifestCheck): AsyncGenerator<VerifiedRow> {
   const rows = rereadRows({ reader: found.location.reader, signal }, found.manifest);

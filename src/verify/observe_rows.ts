@@ -10,3 +10,8 @@ export async function* observeRows(
     yield row;
   }
 }
+
+/** Reads rows to the end. */
+export async function readAll(rows: AsyncGenerator<VerifiedRow>): Promise<void> {
+  while (!(await rows.next()).done);
+}

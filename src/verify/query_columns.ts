@@ -3,6 +3,7 @@ import { compileRowQuery, type CompiledField } from '../source/row_query/compile
 import type { ColumnAccess } from '../source/row_query/model_row.ts';
 import { createSettingsSql } from '../source/row_query/settings_sql.ts';
 import type { RowRange } from '../source/source.ts';
+import { readableJson } from '../sql/json_property.ts';
 import { date, json, plain, text, time } from './comparable_values.ts';
 import type { SourceColumnTypes } from './source_column_types.ts';
 
@@ -25,7 +26,7 @@ export function queryColumns(
   access: ColumnAccess,
 ): QueryColumns | undefined {
   if (!query) return undefined;
-  const { fields, condition, conditionJoins } = compileRowQuery(model, query, team_id, {
+  const { fields, condition, conditionPerson } = compileRowQuery(model, query, team_id, {
     selected: access,
     filtered: access,
     events: { relation: relations.events, columns: types.events ?? new Map<string, string>() },
@@ -45,10 +46,23 @@ export function queryColumns(
     hasKeys: ['_inserted_at', model === 'events' ? 'uuid' : 'distinct_id'].every((name) =>
       fields.some((field) => field.name === name && field.column === name),
     ),
-    joins: conditionJoins.map(rendered).join(''),
+    joins: conditionPerson === null ? '' : personJoin(relations, types, rendered(conditionPerson)),
     condition: condition === null ? '' : ` and ${rendered(condition)}`,
     settings,
   };
+}
+
+/** Joins the current person of an event, written without the exporting code. */
+function personJoin({ persons }: Relations, types: SourceColumnTypes, alias: string): string {
+  const properties =
+    types.persons?.get('properties') === 'json' ? readableJson('p.properties') : 'p.properties';
+  const createdAt =
+    types.persons?.get('created_at') === 'timestamp without time zone'
+      ? `p.created_at at time zone 'UTC'`
+      : 'p.created_at';
+  return ` left join lateral (
+    select ${properties} as properties, ${createdAt} as created_at from ${persons} p
+    where p.team_id = e.team_id and p.id = e.person_id and not p.is_deleted limit 1) ${alias} on true`;
 }
 
 function comparable(

@@ -81,7 +81,9 @@ export interface IntervalReport {
   readonly generation: number;
   readonly settled: boolean;
   readonly files: number;
-  /** Rows that were read. */
+  /** Files of earlier generations that the manifest still names. */
+  readonly earlier_files: number;
+  /** Rows that were read; with `fast`, those that the manifest states. */
   readonly rows: number;
   readonly bytes: number;
   /** Current rows of the interval in the source; null when they were not compared. */

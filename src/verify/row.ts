@@ -33,6 +33,9 @@ export const withoutKey = (values: VerifiedRow['values']): VerifiedRow => ({
 /** The sort key of rows. */
 export type RowKey = Pick<VerifiedRow, 'inserted_at' | 'id'>;
 
+/** The key of a row as text. */
+export const keyText = ({ inserted_at, id }: RowKey): string => `${inserted_at} ${id}`;
+
 /** The order of rows in the source and in files: by time, then by the bytes of the id. */
 export function compareKeys(one: RowKey, other: RowKey): number {
   if (one.inserted_at !== other.inserted_at) return one.inserted_at < other.inserted_at ? -1 : 1;
@@ -44,3 +47,6 @@ export function compareKeys(one: RowKey, other: RowKey): number {
 export class FileUnreadable extends Error {
   override readonly name = 'FileUnreadable';
 }
+
+/** A file does not contain the keys of its rows. */
+export class KeysMissing extends FileUnreadable {}

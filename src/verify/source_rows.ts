@@ -3,10 +3,13 @@ import { eventColumnTypes } from '../source/events_query.ts';
 import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import { sumsOfRows, type BucketSums } from './bucket_sums.ts';
+import type { HashIds } from './row_fingerprint.ts';
 import type { ValueDigest } from './value_digest.ts';
 import { CannotVerify } from './report.ts';
 import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
-import { newestStates, statementsFor, type Statement } from './source_statements.ts';
+import { hashesOf, newestStates, statementsFor, type Statement } from './source_statements.ts';
 import type { SourceColumnTypes } from './source_column_types.ts';
 
 /** Rows per page with all values, and with keys only. Long values are digests, so a page has a few MB at most. */
@@ -28,6 +31,9 @@ export interface SourceRows {
   /** The rows of a range sorted by key, read with one short transaction per page. */
   rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow>;
   count(range: RowRange): Promise<number>;
+  /** The number of rows and the sum of the hashes of their ids, by bucket of insertion time. */
+  fingerprint(range: RowRange, fingerprint: Pick<Fingerprint, 'width_ms'>): Promise<BucketSums>;
+  readonly hashIds: HashIds;
   /** The newest states of distinct ids of a project; deleted ones are missing. */
   personStates(teamId: number, distinctIds: readonly string[]): Promise<ReadonlyMap<string, PersonState>>;
 }
@@ -77,6 +83,11 @@ export function createSourceRows(
       const [row] = await query((await statementsOf(range)).count());
       return Number(row?.[0]);
     },
+    async fingerprint(range, { width_ms }) {
+      const rows = await query((await statementsOf(range)).fingerprint(width_ms));
+      return sumsOfRows(rows);
+    },
+    hashIds: async (hash, ids) => sumsOfRows(await query(hashesOf(hash, ids))),
     async personStates(teamId, distinctIds) {
       const found = await query(newestStates(relations, teamId, distinctIds));
       return new Map(

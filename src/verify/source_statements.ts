@@ -1,9 +1,11 @@
+import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { Relations } from '../source/relations.ts';
 import { selectionConditions } from '../source/selection_conditions.ts';
 import type { RowRange } from '../source/source.ts';
 import { queryColumns } from './query_columns.ts';
 import { json, plain, text, time } from './comparable_values.ts';
 import type { ComparedColumn, RowKey } from './row.ts';
+import type { HashedId } from './row_fingerprint.ts';
 import type { SourceColumnTypes } from './source_column_types.ts';
 
 /** A statement with its parameters, and settings of its transaction with further values. */
@@ -23,6 +25,8 @@ export interface RangeStatements {
   page(columns: readonly ComparedColumn[], after: RowKey | null, limit: number): Statement;
   /** Returns one row with the number of rows. */
   count(): Statement;
+  /** Returns index, number of rows and sum of the hashes of their ids for each bucket that has rows. */
+  fingerprint(widthMs: number): Statement;
 }
 
 /** Builds the statements for a range, depending on the columns of the relations. @throws UnsupportedSelection */
@@ -87,8 +91,21 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
       settings,
     }),
     count: () => ({ text: `select count(*)::text ${selectedRows}`, values, settings }),
+    fingerprint: (widthMs) => ({
+      text: `select ${bucketAt('e.inserted_at')}, count(*)::text, sum(uuid_hash_extended(e.uuid, 0))::text
+        ${selectedRows} group by 1`,
+      values: [...values, widthMs],
+      settings: { ...settings, ...withoutSort },
+    }),
   };
 }
+
+/** The bucket of a time, counted from the start of the interval ($2); $4 is the length of a bucket in milliseconds. */
+const bucketAt = (time: string): string =>
+  `floor(extract(epoch from ${time} - $2::timestamptz) * 1000 / $4::bigint)::int::text`;
+
+/** The planner overestimates the number of groups, and would sort all rows on disk. */
+const withoutSort = { enable_sort: 'off' };
 
 /** The current properties of an event's person. */
 const personOfEvent = ({ persons, person_distinct_ids: mappings }: Relations): string =>
@@ -167,8 +184,22 @@ function personStatements(range: RowRange, relations: Relations, types: SourceCo
       values: [team_id, interval.start, interval.end],
       settings,
     }),
+    fingerprint: (widthMs) => ({
+      text: `select ${bucketAt('state.at')}, count(*)::text, sum(hashtextextended(state.id, 0))::text
+        from (${states('')}) state group by 1`,
+      values: [team_id, interval.start, interval.end, widthMs],
+      settings: { ...settings, ...withoutSort },
+    }),
   };
 }
+
+/** Adds up the hashes of ids ($2) by bucket ($1), like `fingerprint`. */
+export const hashesOf = (hash: FingerprintHash, ids: readonly HashedId[]): Statement => ({
+  text: `select bucket::text, count(*)::text, sum(${hash === 'uuid_hash_extended/0' ? 'uuid_hash_extended(id::uuid, 0)' : 'hashtextextended(id collate "C", 0)'})::text
+    from unnest($1::int[], $2::text[]) row(bucket, id) group by bucket`,
+  values: [ids.map(({ bucket }) => bucket), ids.map(({ id }) => id)],
+  settings: {},
+});
 
 /** The newer of two times is in an interval if one of them is and the other is not later. */
 const statesOf = (relations: Relations, values: string, conditions: string): string => {

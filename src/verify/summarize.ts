@@ -1,4 +1,5 @@
 import type { DataInterval } from '../domain/intervals.ts';
+import { earlierFilesOf } from './earlier_files.ts';
 import type { IntervalCheck } from './check_interval.ts';
 import type { ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
@@ -64,6 +65,7 @@ function reportOf(check: ManifestCheck, findings: readonly Finding[]): IntervalR
     generation: manifest.generation,
     settled: manifest.settled,
     files: manifest.files.length,
+    earlier_files: earlierFilesOf(manifest).length,
     rows: check.rows,
     bytes: check.bytes,
     source_rows: check.source_rows,

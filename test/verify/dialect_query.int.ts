@@ -98,3 +98,26 @@ describe('an export of a query over persons', () => {
     expect(remarksOf(report)[0]?.detail).toMatch(/not compared with the source/);
   });
 });
+
+describe('an export of a query that selects events by their person', () => {
+  it('is compared with the events whose person is selected', async () => {
+    await harness.database.pool.query(
+      `insert into persons (team_id, id, properties, created_at, updated_at, version)
+       select team_id, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid,
+         jsonb_build_object('plan', case team_id when $1 then case n % 2 when 0 then 'pro' else 'free' end else 'pro' end),
+         '2025-12-31Z', '2025-12-31Z', 1 from generate_series(1, 4) n, (values ($1), ($1 + 1)) teams (team_id)`,
+      [teamId],
+    );
+    await harness.database.pool.query(
+      `update events set person_id =
+         ('00000000-0000-4000-8000-' || lpad(((properties->>'n')::int % 5)::text, 12, '0'))::uuid`,
+    );
+    const exported = await harness.exportHours({
+      query: `select uuid, _inserted_at, event from events where person.properties.plan = 'pro'`,
+    });
+    // Of five persons, the one without a row and two of four are not selected.
+    const rows = (eventsPerHour * hours.length * 2) / 5;
+    for (const options of [{}, { fast: true }])
+      expect(await exported.verify(options)).toMatchObject({ findings: [], ok: true, totals: { rows } });
+  });
+});

@@ -4,6 +4,7 @@ import {
   createVerifyHarness,
   crc32Of,
   hours,
+  keyOfLine,
   remarksOf,
   type Exported,
   type VerifyHarness,
@@ -93,7 +94,7 @@ describe('rows', () => {
     await exported.rewrite(1, (lines) => [foreign, ...lines]);
     const report = await exported.verify();
     // The row is before the first key of the file in the manifest.
-    expect(kindsOf(report)).toEqual(['duplicate', 'file_order']);
+    expect(kindsOf(report)).toEqual(['duplicate', 'file_fingerprint', 'file_order']);
     expect(report.findings.find(({ kind }) => kind === 'duplicate')).toMatchObject({
       ...hours[1],
       rows: [{ id: uuidOf(foreign) }],
@@ -107,7 +108,7 @@ describe('rows', () => {
     await exported.rewrite(0, (lines) => lines.slice(0, -1));
     await exported.rewrite(1, (lines) => [moved, ...lines]);
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['file_order', 'missing', 'unexpected']);
+    expect(kindsOf(report)).toEqual(['file_fingerprint', 'file_order', 'missing', 'unexpected']);
     for (const kind of ['missing', 'unexpected'])
       expect(report.findings.find((finding) => finding.kind === kind)?.rows).toEqual([{ id: uuidOf(moved) }]);
   });
@@ -197,7 +198,10 @@ describe('files', () => {
     await exported.putManifest({ ...(await exported.manifest(2)), files: manifest.files });
     const report = await exported.verify();
     expect(new Set(kindsOf(report))).toEqual(
-      new Set(['file_rows', 'file_shared', 'missing', 'duplicate', 'manifest_inconsistent']),
+      new Set([
+        ...['file_rows', 'file_fingerprint', 'file_shared', 'missing', 'duplicate'],
+        'manifest_inconsistent',
+      ]),
     );
   });
 });
@@ -234,9 +238,10 @@ describe('manifests', () => {
       '2026-01-01T10:30:00.000Z',
       '2026-01-01T11:00:00.000Z',
     );
-    const entry = { key: copy, rows: 50, bytes: bytes.length, crc32: crc32Of(bytes) };
-    const files = manifest.files.map((file) => ({ ...file, ...entry }));
-    await exported.putManifest({ ...manifest, rows: 50, bytes: bytes.length, source_rows: 50, files });
+    const fingerprint = await harness.fingerprintOf(half.map(keyOfLine), manifest);
+    const summary = { rows: 50, bytes: bytes.length, fingerprint };
+    const files = manifest.files.map((file) => ({ ...file, ...summary, key: copy, crc32: crc32Of(bytes) }));
+    await exported.putManifest({ ...manifest, ...summary, source_rows: 50, files });
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['duplicate', 'overlap']);
     expect(report.totals.duplicate).toBe(50);

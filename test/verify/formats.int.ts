@@ -61,15 +61,18 @@ async function replaceFile(
   exported: Exported,
   extension: string,
   bytes: Buffer,
-  rowCount: number,
+  written: readonly Row[],
 ): Promise<void> {
   const manifest = await exported.manifest(0);
+  const keys = written.map(({ _inserted_at, uuid }) => ({ inserted_at: _inserted_at ?? '', id: uuid ?? '' }));
+  const fingerprint = await harness.fingerprintOf(keys, manifest);
+  const summary = { rows: written.length, bytes: bytes.length, fingerprint };
   const files = manifest.files.map((file) => {
     const key = file.key.replace(/\.[^/]*$/, extension);
-    return { ...file, key, rows: rowCount, bytes: bytes.length, crc32: crc32Of(bytes) };
+    return { ...file, ...summary, key, crc32: crc32Of(bytes) };
   });
   await harness.putObject(files[0]?.key ?? '', bytes);
-  await exported.putManifest({ ...manifest, rows: rowCount, bytes: bytes.length, files });
+  await exported.putManifest({ ...manifest, ...summary, files });
 }
 
 /** Verifies a correct file, then one with a missing and a mismatched row. */
@@ -78,7 +81,7 @@ async function expectReadable(
   write: (rows: readonly Row[]) => Promise<Buffer>,
 ): Promise<void> {
   const exported = await harness.exportHours();
-  await replaceFile(exported, extension, await write(rows), rows.length);
+  await replaceFile(exported, extension, await write(rows), rows);
   for (const deep of [false, true])
     expect(await exported.verify({ deep })).toMatchObject({ ok: true, findings: [] });
 
@@ -88,7 +91,7 @@ async function expectReadable(
     if (index === 8) return [{ ...row, person_properties: '{"n": 9007199254740993.1}' }];
     return [row];
   });
-  await replaceFile(exported, extension, await write(spoiled), spoiled.length);
+  await replaceFile(exported, extension, await write(spoiled), spoiled);
   const report = await exported.verify({ deep: true });
   expect(kindsOf(report)).toEqual(['missing', 'mismatched']);
   expect(report.findings[0]?.rows).toEqual([{ id: rows[200]?.uuid }]);
@@ -138,7 +141,7 @@ describe('CSV', () => {
     const exported = await harness.exportHours();
     const bytes = csvOf(rows);
     bytes.write('secret"secret', 100_000);
-    await replaceFile(exported, '.csv', bytes, rows.length);
+    await replaceFile(exported, '.csv', bytes, rows);
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['file_unreadable', 'missing']);
     expect(JSON.stringify(report)).not.toContain('secret');
@@ -184,9 +187,9 @@ describe('Parquet', () => {
     const exported = await harness.exportHours();
     const bytes = await parquetOf(rows, 'zstd');
     bytes.fill(0x55, 1_000, 30_000);
-    await replaceFile(exported, '.parquet', bytes, rows.length);
+    await replaceFile(exported, '.parquet', bytes, rows);
     expect(new Set(kindsOf(await exported.verify()))).toEqual(new Set(['file_unreadable', 'missing']));
-    await replaceFile(exported, '.parquet', bytes.subarray(0, 50_000), rows.length);
+    await replaceFile(exported, '.parquet', bytes.subarray(0, 50_000), rows);
     expect(new Set(kindsOf(await exported.verify()))).toEqual(new Set(['file_unreadable', 'missing']));
   });
 });

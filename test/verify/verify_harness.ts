@@ -15,6 +15,8 @@ import {
 } from '../../src/domain/batch_export.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
+import type { Fingerprint } from '../../src/domain/fingerprint.ts';
+import type { SortKey } from '../../src/domain/exported_files.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { createExportHarness, insertEvents } from '../export/export_harness.ts';
 
@@ -106,6 +108,28 @@ export async function createVerifyHarness(eventsPerHour = 100) {
     return (await attempt.publishManifest({ run_id })).manifest_key;
   };
 
+  /** The fingerprint of rows, as in the manifest of an hour. Misplaced rows are in the first bucket. */
+  const fingerprintOf = async (
+    keys: readonly SortKey[],
+    { fingerprint, model, data_interval_start: start }: Manifest,
+  ): Promise<Fingerprint> => {
+    const { rows: buckets } = await pool.query<Fingerprint['buckets'][number]>(
+      `select index, count(*)::int as rows, mod(mod(sum(hash), modulus) + modulus, modulus)::text as sum
+       from (select greatest(0, floor(extract(epoch from at - $3) * 1000 / $4))::int as index, 2::numeric ^ 64 as modulus,
+           case $5 when 'events' then uuid_hash_extended(id::uuid, 0) else hashtextextended(id, 0) end as hash
+         from unnest($1::timestamptz[], $2::text[]) row(at, id)) row
+       group by index, modulus order by index`,
+      [
+        keys.map(({ inserted_at }) => inserted_at),
+        keys.map(({ id }) => id),
+        start,
+        fingerprint.width_ms,
+        model,
+      ],
+    );
+    return { ...fingerprint, buckets };
+  };
+
   /** Exports the three hours. */
   const exportHours = async (
     more: {
@@ -151,15 +175,29 @@ export async function createVerifyHarness(eventsPerHour = 100) {
         const lines = change((await getObject(file.key)).toString().trimEnd().split('\n'));
         const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
         await putObject(file.key, bytes);
-        const entry = { ...file, rows: lines.length, bytes: bytes.length, crc32: crc32Of(bytes) };
-        await putManifest({ ...before, rows: entry.rows, bytes: entry.bytes, files: [entry] });
+        const fingerprint = await fingerprintOf(lines.map(keyOfLine), before);
+        const entry = {
+          ...file,
+          rows: lines.length,
+          fingerprint,
+          bytes: bytes.length,
+          crc32: crc32Of(bytes),
+        };
+        await putManifest({ ...before, fingerprint, rows: entry.rows, bytes: entry.bytes, files: [entry] });
       },
     };
   };
-  return { ...harness, exportHours, verify, getObject, putObject, deleteObject, keysBelow };
+  return { ...harness, fingerprintOf, exportHours, verify, getObject, putObject, deleteObject, keysBelow };
 }
 
 export type VerifyHarness = Awaited<ReturnType<typeof createVerifyHarness>>;
+
+/** The key of a line; invented if it has none. */
+export function keyOfLine(line: string): SortKey {
+  const [, inserted_at = hourAt(0).start] = /"_inserted_at":"([^"]*)"/.exec(line) ?? [];
+  const [, id = randomUUID()] = /"(?:uuid|distinct_id)":"([^"]*)"/.exec(line) ?? [];
+  return { inserted_at, id };
+}
 
 /** What a report says of intervals that were verified, without the reasons for those that were not. */
 export const remarksOf = ({ notes }: VerificationReport): VerificationReport['notes'] =>

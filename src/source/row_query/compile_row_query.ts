@@ -42,6 +42,8 @@ export interface CompiledRowQuery {
   readonly condition: Sql | null;
   /** Joins that `condition` needs. */
   readonly conditionJoins: readonly Sql[];
+  /** The name under which these joins provide the row's current person; null if they do not. */
+  readonly conditionPerson: Sql | null;
   /** Whether `condition` depends on the current state of the row's person, and may differ when the row is read again. */
   readonly conditionReadsPerson: boolean;
   readonly printed: string;
@@ -115,6 +117,7 @@ export function compileRowQuery(
     joins: row.joins(),
     condition: rowCondition,
     conditionJoins: filteredRow.joins(),
+    conditionPerson: filteredRow.personAlias(),
     conditionReadsPerson: rowCondition !== null && filteredRow.readsPerson(rowCondition),
     printed: printQuery(query),
   };

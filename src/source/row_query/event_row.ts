@@ -83,5 +83,6 @@ export function createEventRow(statement: Statement, name: string, access: Colum
       (!statement.project.schema.events.columns.has('person_properties') &&
         expression.key.includes(access.sql('person_properties'))),
     joins: () => person.joins(),
+    personAlias: () => person.alias(),
   };
 }

@@ -31,6 +31,8 @@ export interface ModelRow extends Relation {
   readonly readsPerson: (expression: Sql) => boolean;
   /** The joins of the fields that were requested. Call it after resolving all names. */
   readonly joins: () => readonly Sql[];
+  /** The name under which `joins` provide the current person; null if no field reads it. */
+  readonly personAlias: () => Sql | null;
 }
 
 /** The columns of a row. Reading a JSON column never fails, whatever its content. */
@@ -102,6 +104,10 @@ export class RowPerson {
 
   isIn(expression: Sql): boolean {
     return expression.key.includes(`${this.#alias.key}.`);
+  }
+
+  alias(): Sql | null {
+    return this.#selected.size === 0 ? null : this.#alias;
   }
 
   joins(): readonly Sql[] {

@@ -34,5 +34,6 @@ export function createPersonRow(name: string, access: ColumnAccess): ModelRow {
     wholeColumn: row.wholeColumn,
     readsPerson: () => false,
     joins: () => [],
+    personAlias: () => null,
   };
 }

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
-import { FileUnreadable, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
+import { FileUnreadable, KeysMissing, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 
 type Fields = readonly (string | null)[];
 
@@ -31,7 +31,7 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): 
     const inserted_at = fields[positions.inserted_at];
     const id = fields[positions.id];
     if (typeof inserted_at !== 'string' || typeof id !== 'string')
-      throw new FileUnreadable(`record ${number} has no _inserted_at or no ${shape.id}`);
+      throw new KeysMissing(`record ${number} has no _inserted_at or no ${shape.id}`);
     yield { inserted_at, id, values };
   }
 }

@@ -1,5 +1,5 @@
 import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
-import { FileUnreadable, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
+import { FileUnreadable, KeysMissing, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 import { skipSpace, skipString, skipValue } from './json_text.ts';
 
 const lineFeed = 0x0a;
@@ -31,7 +31,7 @@ export async function* readJsonLines(
     const inserted_at = textOf(fields.get('_inserted_at'));
     const id = textOf(fields.get(idName));
     if (inserted_at === undefined || id === undefined)
-      throw new FileUnreadable(`line ${number} has no _inserted_at or no ${idName}`);
+      throw new KeysMissing(`line ${number} has no _inserted_at or no ${idName}`);
     yield { inserted_at, id, values };
   }
 }

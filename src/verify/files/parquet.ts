@@ -10,7 +10,14 @@ import {
 } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
-import { FileUnreadable, type ComparedColumn, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
+import {
+  FileUnreadable,
+  KeysMissing,
+  type ComparedColumn,
+  type RowShape,
+  type VerifiedRow,
+  withoutKey,
+} from '../row.ts';
 import { openTemporaryFile } from './temporary_file.ts';
 
 /**
@@ -63,7 +70,7 @@ function rowOf(row: Row, shape: RowShape): VerifiedRow {
   if (shape.id === null) return withoutKey(values);
   const { _inserted_at: inserted_at, [shape.id]: id } = row;
   if (typeof inserted_at !== 'string' || typeof id !== 'string')
-    throw new FileUnreadable(`a row has no _inserted_at or no ${shape.id}`);
+    throw new KeysMissing(`a row has no _inserted_at or no ${shape.id}`);
   return { inserted_at, id, values };
 }
 
