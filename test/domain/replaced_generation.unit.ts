@@ -1,0 +1,132 @@
+import { describe, expect, it } from '@jest/globals';
+import type { EarlierFile, EarlierGenerations } from '../../src/domain/earlier_generations.ts';
+import { nothingEarlier } from '../../src/domain/earlier_generations.ts';
+import { adoptedRun, earlierGenerationsOf, type ReplacedRun } from '../../src/domain/replaced_generation.ts';
+import type { ReplacementOutcome } from '../../src/domain/replacement.ts';
+import type { ExistingRun, RunSpec } from '../../src/domain/run.ts';
+import type { Model } from '../../src/domain/batch_export.ts';
+import { fingerprintOf } from './fingerprints.ts';
+
+const objectOf = (key: string) => ({ key, rows: 1, bytes: 10, crc32: '00000000' });
+const earlierOf = (key: string, generation: number): EarlierFile => ({ ...objectOf(key), generation });
+
+const specOf = (model: Model): RunSpec => ({
+  batch_export_id: 'export',
+  team_id: 1,
+  model,
+  config_version: 1,
+  data_interval_start: '2026-11-01T10:00:00.000Z',
+  data_interval_end: '2026-11-01T11:00:00.000Z',
+  backfill_id: null,
+  retry_number: 0,
+  allow_shrink: false,
+  continues_run_id: null,
+});
+
+/** Generation 3 with a file and a rejected one, which left a kept, an earlier and another bucket's generation. */
+const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): ReplacedRun => {
+  const object = { fingerprint: fingerprintOf(1), first: null, last: null };
+  const replaced = adoptedRun(
+    {
+      run_id: 'replaced',
+      generation: 3,
+      model,
+      config_version: 1,
+      settled: true,
+      files: [{ ...objectOf('file'), ...object }],
+      rejected_file: { ...objectOf('rejected'), ...object },
+      source_rows: 2,
+      fingerprint: fingerprintOf(2),
+      encoder: 'test/1',
+      created_at: '2026-11-01T11:00:00.000Z',
+      kept: [],
+      earlier: [],
+      raised_to: null,
+    },
+    specOf(model),
+  );
+  return { ...replaced, run: { ...replaced.run, earlier_generations: { ...nothingEarlier, ...before } } };
+};
+
+const runOf = (
+  model: Model,
+  outcome: ReplacementOutcome,
+  run_id = 'replaced',
+): Pick<ExistingRun, 'spec' | 'replacement'> => ({
+  spec: specOf(model),
+  replacement: {
+    replaced: { run_id, generation: 3 },
+    outcome,
+    missing_rows: 0,
+    bucket_rows: 2,
+    source_rows: 2,
+    source: null,
+    generation: null,
+  },
+});
+
+const here = { mayShrink: false, isSameBucket: true };
+const before = { kept: [earlierOf('old kept', 1)], earlier: [earlierOf('old', 2)], elsewhere: [0] };
+
+describe('what a run leaves of earlier generations', () => {
+  it.each<[ReplacementOutcome, number | null]>([
+    ['same_rows', 3],
+    ['every_row_present', 3],
+    ['not_comparable', null],
+    ['rows_missing', null],
+  ])('covers the generation that it replaces only if it has its rows (%s)', (outcome, covers) => {
+    const earlier = earlierGenerationsOf(runOf('events', outcome), replacedOf('events'), here);
+    expect(earlier).toEqual(
+      covers === null
+        ? { ...nothingEarlier, kept: [earlierOf('file', 3), earlierOf('rejected', 3)] }
+        : { ...nothingEarlier, covers },
+    );
+  });
+
+  it('does not cover a generation that was not compared', () => {
+    for (const run of [
+      { ...runOf('events', 'same_rows'), replacement: null },
+      runOf('events', 'same_rows', 'another'),
+    ])
+      expect(earlierGenerationsOf(run, replacedOf('events'), here)).toMatchObject({ covers: null });
+  });
+
+  it('names files of persons as earlier, and their rejected rows as kept', () => {
+    expect(earlierGenerationsOf(runOf('persons', 'not_comparable'), replacedOf('persons'), here)).toEqual({
+      ...nothingEarlier,
+      kept: [earlierOf('rejected', 3)],
+      earlier: [earlierOf('file', 3)],
+    });
+  });
+
+  it('passes on what the replaced generation had left, even if it covers that one', () => {
+    const replaced = replacedOf('persons', before);
+    expect(earlierGenerationsOf(runOf('persons', 'same_rows'), replaced, here)).toEqual({
+      ...before,
+      covers: 3,
+    });
+    expect(earlierGenerationsOf(runOf('persons', 'not_comparable'), replaced, here)).toEqual({
+      covers: null,
+      kept: [...before.kept, earlierOf('rejected', 3)],
+      earlier: [...before.earlier, earlierOf('file', 3)],
+      elsewhere: [0],
+    });
+  });
+
+  it('is nothing if the run may shrink or has another model', () => {
+    const nothing = { ...nothingEarlier, covers: 3 };
+    const shrinking = { ...here, mayShrink: true };
+    const run = runOf('persons', 'not_comparable');
+    expect(earlierGenerationsOf(run, replacedOf('persons', before), shrinking)).toEqual(nothing);
+    expect(earlierGenerationsOf(run, replacedOf('events', before), here)).toEqual(nothing);
+  });
+
+  it('stays in another bucket with the manifest that names it', () => {
+    const elsewhere = { mayShrink: false, isSameBucket: false };
+    const leftBy = (outcome: ReplacementOutcome, left: Partial<EarlierGenerations>) =>
+      earlierGenerationsOf(runOf('persons', outcome), replacedOf('persons', left), elsewhere);
+    expect(leftBy('not_comparable', {})).toEqual({ ...nothingEarlier, elsewhere: [3] });
+    expect(leftBy('same_rows', {})).toEqual({ ...nothingEarlier, covers: 3 });
+    expect(leftBy('same_rows', before)).toEqual({ ...nothingEarlier, covers: 3, elsewhere: [0, 1, 2, 3] });
+  });
+});
