@@ -1,4 +1,4 @@
-import { fingerprintStatement } from './fingerprint_query.ts';
+import { fingerprintByScans, type TimeBounds } from './fingerprint_query.ts';
 import {
   keyColumns,
   splitKeysQuery,
@@ -27,6 +27,11 @@ export const eventsColumns: readonly ExportedColumn[] = [
   { name: 'person_properties', type: 'json' },
   { name: 'person_id', type: 'uuid' },
 ];
+
+const interval: TimeBounds = {
+  start: parameter('start', 'timestamptz'),
+  end: parameter('end', 'timestamptz'),
+};
 
 const keyOf = (bound: 'after' | 'until'): string =>
   `(${parameter(`${bound}_inserted_at`, 'timestamptz')}, ${parameter(`${bound}_id`, 'uuid')})`;
@@ -88,10 +93,11 @@ export function eventsQuery(
   const within = (
     { after, until }: PageKeys,
     joins = '',
+    bounds: TimeBounds = interval,
   ): string => `from ${relations.events} e${rowQuery?.conditionJoins ?? ''}${joins}
     where e.team_id = ${parameter('team_id', 'int')}
-    and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${parameter('start', 'timestamptz')}`}
-    and e.inserted_at < ${parameter('end', 'timestamptz')} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
+    and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${bounds.start}`}
+    and e.inserted_at < ${bounds.end} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
     ${conditions.sql}${rowQuery?.condition ?? ''}`;
   const inRange = within({ after: false, until: false });
   return {
@@ -106,9 +112,8 @@ export function eventsQuery(
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     hash: 'uuid_hash_extended/0',
     fingerprint: () =>
-      fingerprintStatement(
-        'uuid_hash_extended/0',
-        `select e.inserted_at::timestamptz, uuid_hash_extended(e.uuid::uuid, 0) as hash ${inRange}`,
+      fingerprintByScans('uuid_hash_extended/0', 'e.uuid::uuid', (bounds) =>
+        within({ after: false, until: false }, '', bounds),
       ),
     selectsByPerson:
       rowQuery?.conditionReadsPerson === true ||

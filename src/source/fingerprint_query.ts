@@ -18,6 +18,15 @@ const knownHashes: Readonly<Record<FingerprintHash, { readonly sql: string; read
   },
 };
 
+/**
+ * Settings of the statements. Scans of the index alone need no order of the table's pages, so no bitmap. Sorting would put
+ * all rows on disk: the planner expects about as many groups as rows.
+ */
+export const fingerprintSettings: Readonly<Record<FingerprintHash, Readonly<Record<string, string>>>> = {
+  'uuid_hash_extended/0': { enable_bitmapscan: 'off' },
+  'hashtextextended/0': { enable_sort: 'off' },
+};
+
 /** The rows of a fingerprint statement, in any order; one row with nulls if the interval has no rows. */
 export interface FingerprintRow {
   readonly known: string;
@@ -26,22 +35,63 @@ export interface FingerprintRow {
   readonly sum: string | null;
 }
 
-/**
- * Counts rows and adds up the hashes of their ids by bucket. With the rows it returns a known value of the hash: a
- * pooler may connect each transaction to another server.
- * @param rows a select of `inserted_at` and `hash`
- */
-export const fingerprintStatement = (hash: FingerprintHash, rows: string): string => `
-  select known.hash as known, (extract(epoch from bucket.start - ${origin}) * 1000 / ${width})::int as index,
-    bucket.rows, bucket.sum
-  from (select ${knownHashes[hash].sql} as hash) as known left join (
-    select date_bin((select ${width} * interval '1 millisecond'), inserted_at, (select ${origin})) as start,
-      count(*) as rows, sum(hash) as sum
-    from (${rows}) as row group by 1
-  ) as bucket on true`;
+/** A stretch of insertion time as SQL expressions; `end` is exclusive. */
+export interface TimeBounds {
+  readonly start: string;
+  readonly end: string;
+}
 
+const [start, end] = [parameter('start', 'timestamptz'), parameter('end', 'timestamptz')];
 const origin = parameter('origin', 'timestamptz');
 const width = parameter('bucket_ms', 'bigint');
+
+/** The number of the bucket that contains an instant, or whose start it is. */
+const bucketAt = (time: string): string => `extract(epoch from ${time} - ${origin}) * 1000 / ${width}`;
+
+/**
+ * Counts rows and adds up the hashes of their ids by bucket, each bucket with its own scan of the index on the insertion
+ * time. That takes half the time of grouping the rows, because no row's bucket is computed.
+ * @param rowsWithin `from` and `where` of the rows within bounds
+ */
+export const fingerprintByScans = (
+  hash: FingerprintHash,
+  id: string,
+  rowsWithin: (bounds: TimeBounds) => string,
+): string => {
+  const startOf = (index: string) => `${origin} + (${index} * ${width}) * interval '1 millisecond'`;
+  const bounds = {
+    start: `greatest(${start}, ${startOf('index')})`,
+    end: `least(${end}, ${startOf('(index + 1)')})`,
+  };
+  return withKnownHash(
+    hash,
+    `select index, counted.rows, counted.sum
+     from generate_series(floor(${bucketAt(start)})::bigint, ceil(${bucketAt(end)})::bigint - 1) as index,
+     lateral (select count(*) as rows, sum(${hashOf(hash, id)}) as sum ${rowsWithin(bounds)}) as counted
+     where counted.rows > 0`,
+  );
+};
+
+/**
+ * Counts rows and adds up the hashes of their ids by bucket, in one pass over all rows.
+ * @param rows a select of `inserted_at` and `id`
+ */
+export const fingerprintByGroups = (hash: FingerprintHash, rows: string): string =>
+  withKnownHash(
+    hash,
+    `select (${bucketAt('start')})::bigint as index, rows, sum from (
+       select date_bin((select ${width} * interval '1 millisecond'), inserted_at, (select ${origin})) as start,
+         count(*) as rows, sum(${hashOf(hash, 'id')}) as sum
+       from (${rows}) as row group by 1) as grouped`,
+  );
+
+const hashOf = (hash: FingerprintHash, id: string): string =>
+  hash === 'uuid_hash_extended/0' ? `uuid_hash_extended(${id}, 0)` : `hashtextextended(${id}, 0)`;
+
+/** Adds a known value of the hash to the rows: a pooler may connect each transaction to another server. */
+const withKnownHash = (hash: FingerprintHash, buckets: string): string => `
+  select known.hash as known, bucket.index::int as index, bucket.rows, bucket.sum
+  from (select ${knownHashes[hash].sql} as hash) as known left join (${buckets}) as bucket on true`;
 
 /**
  * Converts the result of a fingerprint statement.

@@ -1,4 +1,4 @@
-import { fingerprintStatement } from './fingerprint_query.ts';
+import { fingerprintByGroups } from './fingerprint_query.ts';
 import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
 import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
@@ -69,9 +69,9 @@ export function personsQuery(
     count: () => `select count(*) as rows from (${all(() => '')}) as state`,
     hash: 'hashtextextended/0',
     fingerprint: () =>
-      fingerprintStatement(
+      fingerprintByGroups(
         'hashtextextended/0',
-        all(({ time }) => `${time}::timestamptz as inserted_at, hashtextextended(${distinctId}, 0) as hash`),
+        all(({ time }) => `${time}::timestamptz as inserted_at, ${distinctId} as id`),
       ),
     // Persons change all the time, and are not compared with what was exported.
     selectsByPerson: false,

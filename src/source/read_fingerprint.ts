@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { addFingerprints, bucketInterval, bucketWidthMs, type Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { fingerprintOf, type FingerprintRow } from './fingerprint_query.ts';
+import { fingerprintOf, fingerprintSettings, type FingerprintRow } from './fingerprint_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import { statementSettings } from './pages.ts';
 import { allRows } from './row_selection.ts';
@@ -50,7 +50,10 @@ export async function readFingerprint(
     connections.read(timeout, signal, async ({ connection, set }) => {
       selected ??= await selectComparableRows(connection, createQuery, range);
       const { query, all_events } = selected;
-      await set({ ...statementSettings(query, { ...range, interval }, { buckets }), enable_sort: 'off' });
+      await set({
+        ...statementSettings(query, { ...range, interval }, { buckets }),
+        ...fingerprintSettings[query.hash],
+      });
       const { rows } = await connection.query<FingerprintRow>(query.fingerprint());
       return { ...fingerprintOf(rows, { hash: query.hash, width_ms }), ...(all_events && { all_events }) };
     });

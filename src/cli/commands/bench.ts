@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { parseId } from '../arguments.ts';
 import { printer, table } from '../output.ts';
+import { addFingerprintBenchCommand } from './bench_fingerprint.ts';
 import { addQueryBenchCommand } from './bench_query.ts';
 import { addScheduleBenchCommand } from './bench_schedule.ts';
 import { addScratchOptions, runOnScratch, type ScratchOptions } from './scratch_bench.ts';
@@ -51,4 +52,5 @@ export function addBenchCommand(program: Command): void {
   });
   addScheduleBenchCommand(bench);
   addQueryBenchCommand(bench);
+  addFingerprintBenchCommand(bench);
 }
