@@ -80,6 +80,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
        */
       checkReplacement: async ({ run_id }: ExportInput): Promise<ReplacementOutcome | null> => {
         const progress = { rows: 0 };
+        context().heartbeat(progress);
         return withSlot(progress, (signal) =>
           checkRun({
             dependencies: dependenciesOf(run_id, 'checkReplacement'),

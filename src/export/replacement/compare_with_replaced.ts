@@ -98,8 +98,11 @@ async function compareKeys(
   const stretches = joinAdjacent(differing.map((index) => bucketInterval(interval, now, index)));
   const selection = now.all_events ? allRows : range.selection;
   const sums = createBucketSums(interval.start, now.width_ms);
-  const onKey = (key: SortKey): void => {
+  const onRow = (): void => {
     progress.rows += 1;
+  };
+  const onKey = (key: SortKey): void => {
+    onRow();
     sums.add(key);
   };
   async function* sourceKeys(): AsyncGenerator<SortKey> {
@@ -120,6 +123,7 @@ async function compareKeys(
           start: withMicroseconds(start),
           end: withMicroseconds(end),
         })),
+        onRow,
         onAbsent: (key) =>
           log(
             `${location.nameOf(key)} of generation ${replaced.run.generation} no longer exists. Its rows cannot be kept.`,

@@ -15,6 +15,8 @@ export interface HeldKeysOptions {
   readonly location: Pick<Destination, 'openObject' | 'nameOf'>;
   /** Stretches of insertion time, in order; their times have microseconds. Other keys are left out. */
   readonly stretches: readonly DataInterval[];
+  /** Called for each row that is read. */
+  readonly onRow: () => void;
   /** Called for an object that no longer exists. It holds no rows that could be lost. */
   readonly onAbsent: (key: string) => Promise<void>;
   readonly signal: AbortSignal;
@@ -42,6 +44,7 @@ export async function* readHeldKeys(run: ExistingRun, options: HeldKeysOptions):
   let previous: SortKey | undefined;
   try {
     for await (const key of keys) {
+      options.onRow();
       if (previous && compareSortKeys(previous, key) > 0) throw new KeysUnreadable('its rows are not sorted');
       previous = key;
       if (options.stretches.some(({ start, end }) => key.inserted_at >= start && key.inserted_at < end))
