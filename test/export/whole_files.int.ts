@@ -108,8 +108,12 @@ describe('a file of one part', () => {
   ])('is the next generation when %s', async (_, status) => {
     const { run_id, batchExportId } = await createRun();
     const key = `${batchExportId}/2026/20260101T100000Z-20260101T110000Z.jsonl`;
+    // An object of the same size, which only the token distinguishes.
+    const other = await createRun();
+    const { bytes } = await harness.attempt().exportInterval({ run_id: other.run_id });
+    const foreign = 'x'.repeat(bytes);
     await harness.bucket.client.send(
-      new PutObjectCommand({ Bucket: harness.bucket.bucket, Key: key, Body: 'foreign' }),
+      new PutObjectCommand({ Bucket: harness.bucket.bucket, Key: key, Body: foreign }),
     );
     intercept({
       before: ({ operation }) =>
@@ -118,7 +122,7 @@ describe('a file of one part', () => {
     await harness.attempt().exportInterval({ run_id });
     expect(stepsOf(batchExportId)).toEqual(['PutObject', 'HeadObject', 'PutObject']);
     await publishAndVerify(run_id, 2);
-    expect(await harness.reader.textOf(key)).toBe('foreign');
+    expect(await harness.reader.textOf(key)).toBe(foreign);
     expect(await warningsOf(harness, run_id)).toEqual([
       expect.stringMatching(/is taken by an object .* exported as generation 2\.$/),
     ]);

@@ -149,6 +149,32 @@ export async function startLifecycle() {
           encoder: 'test/1',
         });
       }),
+    wholeFile: (choice: number, rows: number) =>
+      withRun(choice, async (id, run) => {
+        const range = choice % run.ranges.length;
+        const file = run.ranges[range]?.next_file ?? 0;
+        const name = `${id}/${run.generation}/${range}/${file}`;
+        const started = { file, key: name, upload_token: `token of ${name}`, encoder: 'test/1' };
+        await recorder.planWholeFile(id, attemptOf(run, range), started, {
+          part_number: 1,
+          rows,
+          fingerprint: fingerprintOf(rows),
+          rejected: 0,
+          bytes: rows * 30,
+          crc32: '00000000',
+          first: key('first'),
+          last: key('last'),
+          encoder_state: null,
+          final: true,
+        });
+      }),
+    takenKey: (choice: number) =>
+      withRun(choice, async (id, run) => {
+        const range = choice % run.ranges.length;
+        const file = run.ranges[range]?.next_file ?? 0;
+        const taken = { file, key: `${id}/${run.generation}/${range}/${file}` };
+        await recorder.recordTakenKey(id, attemptOf(run, range), taken);
+      }),
     part: (choice: number, rows: number) =>
       withRun(choice, async (id, run) => {
         const range = choice % run.ranges.length;
@@ -304,6 +330,10 @@ const runStep = fc.oneof(
   ),
   labelled('start', choice, (lifecycle, value) => lifecycle.start(value)),
   labelled('upload', choice, (lifecycle, value) => lifecycle.upload(value)),
+  labelled('whole file', fc.tuple(choice, fc.nat(1_000)), (lifecycle, [value, rows]) =>
+    lifecycle.wholeFile(value, rows),
+  ),
+  labelled('taken key', choice, (lifecycle, value) => lifecycle.takenKey(value)),
   labelled('part', fc.tuple(choice, rows), (lifecycle, value) => lifecycle.part(...value)),
   labelled('resume', choice, (lifecycle, value) => lifecycle.resume(value)),
   labelled('file', fc.tuple(choice, rows), (lifecycle, value) => lifecycle.file(...value)),
