@@ -127,7 +127,8 @@ const summaries: Readonly<Record<MaintenanceKind, (input: MaintenanceTask['input
   settleRuns: (input) => ('batch_export_id' in input ? `batch export ${input.batch_export_id}` : ''),
 };
 
-const nameOf = ({ kind, input }: MaintenanceTask): string => [kind, ...Object.values(input)].join('/');
+const nameOf = ({ kind, input }: MaintenanceTask): string =>
+  [kind, ...Object.values(input as Readonly<Record<string, string | number>>)].join('/');
 
 /** Returns the message of the innermost cause, which is the one for people. */
 export const reasonOf = (error: Error): string =>

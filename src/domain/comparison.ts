@@ -88,7 +88,8 @@ export function nextComparisonMs({ firstMs, maxIntervalMs }: ComparisonSchedule,
     at = Math.min(firstMs * factor, at + maxIntervalMs);
     if (at > sinceMs) return at;
   }
-  while (at < maxIntervalMs) {
+  // Without a first delay nothing doubles. A comparison that is requested nevertheless is repeated after the maximum.
+  while (at > 0 && at < maxIntervalMs) {
     at *= 2;
     if (at > sinceMs) return at;
   }

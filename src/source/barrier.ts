@@ -125,7 +125,7 @@ interface TransactionLists {
 function createTransactionLists(
   connection: Connection,
   { ownApplicationName }: BarrierOptions,
-  settled: SettledCutoff | undefined = undefined,
+  settled?: SettledCutoff,
 ): TransactionLists {
   let openList: Promise<OpenTransactions> | undefined;
   let preparedList: Promise<readonly PreparedTransaction[]> | undefined;

@@ -8,7 +8,7 @@ import { countRows } from '../../src/export/count_rows.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { createExportHarness, interval, type ExportHarness } from '../export/export_harness.ts';
-import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
+import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -81,8 +81,8 @@ const change = (batchExportId: string, event: BatchExportEvent) =>
   });
 
 const checkBarriers = () => maintenance.activities().checkBarriers();
-const settle = (batchExportId: string) =>
-  maintenance.activities().settleRuns({ batch_export_id: batchExportId });
+const settle = (batchExportId: string, settings: Record<string, string> = {}) =>
+  maintenance.activities(settings).settleRuns({ batch_export_id: batchExportId });
 
 /** The kinds of maintenance that are due because of unsettled runs. */
 const dueKinds = async (): Promise<string[]> => {
@@ -147,16 +147,25 @@ describe('a run that was exported while a transaction was open', () => {
     expect(await unsettledRuns()).toEqual([]);
   });
 
-  it('is not exported again when the transaction has added nothing', async () => {
-    const writer = await openTransaction();
-    const { batchExportId, run_id } = await publishUnsettled();
-    await writer.query('rollback');
-    await checkBarriers();
-    expect(await settle(batchExportId)).toEqual({ settled: 1, has_more: false });
-    expect(await retriesOf(batchExportId)).toEqual([]);
-    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
-    expect(await unsettledRuns()).toEqual([]);
-  });
+  it.each([
+    { comparisons: 'enabled', first: '1h' },
+    { comparisons: 'disabled', first: '0s' },
+  ])(
+    'is not exported again when the transaction has added nothing, with comparisons $comparisons',
+    async ({ first }) => {
+      const writer = await openTransaction();
+      const { batchExportId, run_id } = await publishUnsettled();
+      await writer.query('rollback');
+      await checkBarriers();
+      expect(await settle(batchExportId, { EXPORTD_COMPARISON_FIRST: first })).toEqual({
+        settled: 1,
+        has_more: false,
+      });
+      expect(await retriesOf(batchExportId)).toEqual([]);
+      expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
+      expect(await unsettledRuns()).toEqual([]);
+    },
+  );
 
   it('is not exported again when the transaction committed before the rows were read', async () => {
     const writer = await openTransaction();
@@ -256,6 +265,18 @@ describe('a run that was exported while a transaction was open', () => {
     expect(await retriesOf(batchExportId)).toHaveLength(1);
     expect(await eventsOf(repeated.run_id)).toContainEqual(['RunSettled', 'not_exported_again']);
     expect(await unsettledRuns()).toEqual([]);
+  });
+
+  it.each(['events', 'persons'] as const)('is not exported again once it has expired (%s)', async (model) => {
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled(model);
+    await writer.query('commit');
+    await checkBarriers();
+    await expire(harness, batchExportId);
+    expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
+    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'not_exported_again']);
+    expect(await logOf(run_id)).toContain('Rules of the bucket have deleted its objects');
   });
 
   it('is watched again after the read models are rebuilt', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { isUnsettled } from '../../src/domain/barrier.ts';
+import { checkBarriers } from '../../src/source/barrier.ts';
 import type { BarrierState, Source, UnsettledBarrier } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -244,19 +245,15 @@ describe('the barriers of many intervals', () => {
     if (!isUnsettled(state)) throw new Error(`The barrier is ${state.phase}.`);
     return Array.from({ length: intervals }, () => state);
   };
-  /** Counts the statements that read the transactions of the source. */
-  const readingsBy = async (checked: Source, states: readonly UnsettledBarrier[]) => {
-    const before = pg.Client.prototype.query;
-    let readings = 0;
-    const counting = jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
-      this: pg.Client,
-      ...parameters: unknown[]
-    ) {
-      if (/from pg_catalog.pg_(locks|prepared_xacts)/.test(String(parameters[0]))) readings += 1;
-      return Reflect.apply(before, this, parameters) as never;
-    });
-    const checks = await checked.checkBarriers(states).finally(() => counting.mockRestore());
-    return { checks, readings };
+  /** Checks the states, and counts the statements that read the transactions of the source. */
+  const checkAndCount = async (states: readonly UnsettledBarrier[]) => {
+    const reader = await openWriter('exportd');
+    const statements = jest.spyOn(reader, 'query');
+    const options = { settleMs: 0, pollMs: 123, ownApplicationName: 'exportd' };
+    const checks = await checkBarriers(reader, states, options);
+    const lists = statements.mock.calls.filter(([text]) => /from pg_catalog.pg_(locks|prepared)/.test(text));
+    await reader.end();
+    return { checks, lists: lists.length };
   };
 
   it('are checked with one list of transactions, and open when the last of their own has ended', async () => {
@@ -267,14 +264,14 @@ describe('the barriers of many intervals', () => {
     await second.query('begin');
     await second.query(insert);
     const newer = await blockedStates(1);
-    const blocked = await readingsBy(source, [...older, ...newer]);
-    expect(blocked.readings).toBe(1);
+    const blocked = await checkAndCount([...older, ...newer]);
+    expect(blocked.lists).toBe(1);
     expect(blocked.checks.map(({ state }) => state.phase)).toEqual(
       [...older, ...newer].map(() => 'transactions'),
     );
     await first.query('commit');
-    const opened = await readingsBy(source, [...older, ...newer]);
-    expect(opened.readings).toBe(2);
+    const opened = await checkAndCount([...older, ...newer]);
+    expect(opened.lists).toBe(2);
     expect(opened.checks.slice(0, 1_000)).toEqual(older.map(() => open));
     expect(opened.checks.at(-1)).toMatchObject({
       state: { phase: 'transactions', blockers: [{}] },
