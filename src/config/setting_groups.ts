@@ -117,7 +117,7 @@ const source = {
     'How often a run checks again while transactions are open.',
   ),
   EXPORTD_SETTLE_TIMEOUT: duration('10m').describe(
-    'How long a run waits for open transactions, but not longer than its interval. After that it exports without their rows, and the manifest says `"settled": false`.',
+    'How long a run waits for open transactions, but not longer than its interval. After that it exports without their rows, and the manifest says `"settled": false`. Once they have ended, the interval is compared with the source and exported again if it differs.',
   ),
 };
 
@@ -227,7 +227,7 @@ const exports = {
 
 const maintenance = {
   EXPORTD_MAINTENANCE_INTERVAL: duration('1m', { min: '100ms' }).describe(
-    'How often exportd checks for objects to delete and intervals to count again.',
+    'How often exportd checks for objects to delete, intervals to compare, and transactions that unsettled runs wait for.',
   ),
   EXPORTD_OLD_GENERATION_RETENTION: duration('1h').describe(
     'How long files stay in the bucket after a newer generation replaced them. Readers must finish within this time.',
