@@ -56,10 +56,13 @@ const columns = [
 /** SQL: when the bucket deletes the first object of the manifest; $6 is the export's `retention_days`. */
 const expiresAt = 'least(expires_at, completed_at + make_interval(days => $6))';
 
-/** The columns that depend on the clock or the definition. */
+/** SQL: the status of a row of the ledger, which depends on the clock. */
+const statusNow = `case when status in ('exported', 'unsettled') and ${expiresAt} <= statement_timestamp() then 'expired'
+  else status end`;
+
+/** The columns of the ledger that depend on the clock or the definition. */
 const derivedColumns: Partial<Record<(typeof columns)[number], string>> = {
-  status: `case when status in ('exported', 'unsettled') and ${expiresAt} <= statement_timestamp() then 'expired'
-    else status end`,
+  status: statusNow,
   expires_at: expiresAt,
 };
 
@@ -72,14 +75,22 @@ const openColumns: Partial<Record<(typeof columns)[number], string>> = {
   taken_keys: '0',
 };
 
-/** SQL: the ledger of export $1, with the parts of the open ranges $2 to $5 that have no interval of their own. */
-const entries = `
-  select ${columns.map((column) => `${derivedColumns[column] ?? column} as ${column}`).join(', ')}
-  from exportd.intervals where batch_export_id = $1
-  union all
-  select ${columns.map((column) => `${openColumns[column] ?? 'null'} as ${column}`).join(', ')}
-  from unnest($2::timestamptz[], $3::timestamptz[], $4::text[], $5::text[]) as open (starts, ends, status, reason)
-  cross join lateral (${partsWithoutEntry('$1', 'open.starts', 'open.ends')}) part`;
+/** The statuses of rows that the index of intervals that are not exported lacks. */
+const indexlessStatuses = new Set<IntervalStatus>(['exported', 'expired']);
+
+/** SQL: the entries of export $1 that have a row. */
+const storedEntries = `select ${columns.map((column) => `${derivedColumns[column] ?? column} as ${column}`).join(', ')}
+  from exportd.intervals where batch_export_id = $1`;
+
+/** SQL: null, of the type of a column of the ledger. */
+const nullOf = (column: string): string => `(null::exportd.intervals).${column}`;
+
+/** SQL: the parts of the open ranges $2 to $5 in which export $1 has no row. */
+const openEntries = `select * from (
+    select ${columns.map((column) => `${openColumns[column] ?? nullOf(column)} as ${column}`).join(', ')}
+    from unnest($2::timestamptz[], $3::timestamptz[], $4::text[], $5::text[]) as open (starts, ends, status, reason)
+    cross join lateral (${partsWithoutEntry('$1', 'open.starts', 'open.ends')}) part) entry
+  where true`;
 
 /** SQL: the last comparison of the current manifest, or null. */
 const comparison = `case when compared.run_id is not null then json_build_object(
@@ -103,27 +114,41 @@ export async function readIntervalPage(
     ranges.map(({ reason }) => reason),
     live.definition.retention_days,
   ];
-  const conditions = ['true'];
-  const where = (condition: string, value: unknown) => {
-    values.push(value);
-    conditions.push(`${condition} $${values.length}`);
-  };
+  const conditions: ((status: string) => string)[] = [];
+  const parameter = (value: unknown): string => `$${values.push(value)}`;
   if (query.statuses) {
-    values.push(query.statuses);
-    conditions.push(`status = any($${values.length})`);
+    const statuses = parameter(query.statuses);
+    conditions.push((status) => `${status} = any(${statuses})`);
+    // Lets PostgreSQL use a partial index.
+    if (!query.statuses.some((status) => indexlessStatuses.has(status)))
+      conditions.push(() => `status <> 'exported'`);
   }
-  if (query.after) where('data_interval_end >', query.after);
-  if (query.before) where('data_interval_start <', query.before);
+  const bound = (condition: string, value: string | undefined) => {
+    if (value === undefined) return;
+    const compared = `${condition} ${parameter(value)}`;
+    conditions.push(() => compared);
+  };
+  bound('data_interval_end >', query.after);
+  bound('data_interval_start <', query.before);
+  /** Both kinds of entries; each is limited by itself, so that PostgreSQL reads the ledger in the order of its key. */
+  const entries = (rest: string): [string, string] => [
+    `${[storedEntries, ...conditions.map((condition) => condition(statusNow))].join(' and ')} ${rest}`,
+    `${[openEntries, ...conditions.map((condition) => condition('status'))].join(' and ')} ${rest}`,
+  ];
+  const [stored, open] = entries('');
   const counted = await pool.query<{ count: number }>(
-    `select count(*) as count from (${entries}) entry where ${conditions.join(' and ')}`,
+    `select (select count(*) from (${stored}) stored) + (select count(*) from (${open}) open) as count`,
     values,
   );
-  if (cursor) where(`data_interval_start ${backwards ? '>' : '<'}`, cursor.start);
-  values.push(query.limit + 1);
+  bound(`data_interval_start ${backwards ? '>' : '<'}`, cursor?.start);
+  const order = `order by data_interval_start ${backwards ? 'asc' : 'desc'}`;
+  const limited = `${order} limit ${parameter(query.limit + 1)}`;
   const { rows } = await pool.query<IntervalRow>(
     `select page.*, newest.latest_error, runs.ids as run_ids, ${comparison} as comparison
-     from (select * from (${entries}) entry where ${conditions.join(' and ')}
-       order by data_interval_start ${backwards ? 'asc' : 'desc'} limit $${values.length}) page
+     from (select * from (
+       ${entries(limited)
+         .map((entry) => `(${entry})`)
+         .join(' union all ')}) entry ${limited}) page
      left join exportd.batch_export_runs newest on newest.id = page.run_id
      left join exportd.interval_comparisons compared
        on compared.run_id = page.manifest_run_id and compared.last_compared_at is not null

@@ -95,8 +95,8 @@ async function readIntervalsWithRun(
          select interval.data_interval_start, interval.data_interval_end, interval.run_id, interval.status,
            interval.reason, interval.is_scheduled
          from exportd.intervals interval
-         where interval.batch_export_id = export.id and interval.manifest_run_id is null
-           and interval.run_id is not null
+         where interval.batch_export_id = export.id and interval.status <> 'exported'
+           and interval.manifest_run_id is null and interval.run_id is not null
        )
        select count(*) as intervals, ${totalSeconds} as seconds,
          (select coalesce(json_agg(gap), '[]') from (

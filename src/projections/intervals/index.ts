@@ -67,9 +67,9 @@ export const intervalsProjection: Projection = {
       earlier_files integer,
       primary key (batch_export_id, data_interval_start, data_interval_end)
     );
-    -- All intervals without a manifest, for the lag. There are few, however old the export is.
-    create index intervals_open on exportd.intervals (batch_export_id, data_interval_start)
-      where manifest_run_id is null and run_id is not null;
+    -- All others are exported. There are few, however old the export is.
+    create index intervals_not_exported on exportd.intervals (batch_export_id, data_interval_start)
+      where status <> 'exported';
     create index intervals_skipped on exportd.intervals (batch_export_id, data_interval_start) where run_id is null`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);
