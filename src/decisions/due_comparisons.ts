@@ -3,6 +3,7 @@ import { activeRunStatuses } from '../domain/run.ts';
 import type { Comparison, ComparisonOutcome } from '../domain/comparison.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import { isExpiredInterval } from './expired_intervals.ts';
 import type { MaintenancePolicy } from './policies.ts';
 
 /** An exported interval of events, and how it last compared with the source. */
@@ -51,9 +52,11 @@ export function lastComparison(interval: IntervalComparison): Comparison | null 
 
 /**
  * SQL condition: an interval may be compared when its time comes. Those of paused exports wait, and of exports that were
- * changed to persons, whose runs would not export events. One with an active run waits, because that run counts too.
+ * changed to persons, whose runs would not export events. One with an active run waits, because that run counts too. What
+ * the bucket's own rules deleted is not compared.
  */
 const isComparable = `(comparison.retry_at is null or comparison.retry_at <= clock_timestamp())
+  and not ${isExpiredInterval('comparison')}
   and exists (select from exportd.batch_exports export
     where export.id = comparison.batch_export_id and not export.paused and not export.deleted
       and export.model = 'events')
@@ -97,6 +100,13 @@ export async function startComparisons(
 export const endComparisons = (connection: Connection, batchExportId: string): Promise<unknown> =>
   connection.query('delete from exportd.interval_comparisons where batch_export_id = $1', [batchExportId]);
 
+/** Ends the comparisons of intervals that have expired, so that they are not read again and again. */
+const endExpiredComparisons = (pool: Pool): Promise<unknown> =>
+  pool.query(
+    `update exportd.interval_comparisons comparison set next_due_at = null, early_at = null
+     where next_due_at <= clock_timestamp() and ${isExpiredInterval('comparison')}`,
+  );
+
 /** Reads the groups with due comparisons, longest overdue first; none while the budget is used up. */
 export async function readDueGroups(
   pool: Pool,
@@ -105,6 +115,7 @@ export async function readDueGroups(
   limit: number,
 ): Promise<ComparisonGroup[]> {
   if (comparisons.firstMs === 0) return [];
+  await endExpiredComparisons(pool);
   const { rows } = await pool.query<ComparisonGroup>(
     `select comparison.team_id, comparison.selection_hash from exportd.interval_comparisons comparison
      where ${isDue}

@@ -6,6 +6,7 @@ import type { Pool } from '../journal/database.ts';
 import { deterministicId, type Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
 import { findActiveRun } from './create_run.ts';
+import { isExpiredInterval } from './expired_intervals.ts';
 import { storeLateRowsRetry } from './record_comparison.ts';
 
 /** The run of a current manifest that was exported while transactions of the source were open. */
@@ -72,6 +73,8 @@ export interface OpenedRun {
   readonly data_interval_end: string;
   /** Whether the run was itself requested because the transactions of an earlier run had ended. */
   readonly is_repeated: boolean;
+  /** Whether rules of the bucket may have deleted objects of the interval. */
+  readonly is_expired: boolean;
 }
 
 /**
@@ -106,7 +109,7 @@ export async function readExportsToSettle(
 export async function readOpenedRuns(pool: Pool, batchExportId: string, limit: number): Promise<OpenedRun[]> {
   const { rows } = await pool.query<OpenedRun>(
     `select unsettled.run_id, unsettled.batch_export_id, run.team_id, unsettled.model, unsettled.data_interval_start,
-       unsettled.data_interval_end, unsettled.is_repeated
+       unsettled.data_interval_end, unsettled.is_repeated, ${isExpiredInterval('unsettled')} as is_expired
      from exportd.unsettled_runs unsettled join exportd.batch_export_runs run on run.id = unsettled.run_id
      where unsettled.batch_export_id = $1 and ${canSettle}
      order by unsettled.data_interval_start limit $2`,
@@ -162,7 +165,7 @@ export async function recordSettled(
   });
 }
 
-function consequenceOf({ model }: OpenedRun, outcome: SettlingOutcome): string {
+function consequenceOf({ model, is_expired }: OpenedRun, outcome: SettlingOutcome): string {
   switch (outcome) {
     case 'same_rows':
       return 'The source has the rows that were exported.';
@@ -171,6 +174,8 @@ function consequenceOf({ model }: OpenedRun, outcome: SettlingOutcome): string {
     case 'source_expired':
       return 'The source has no rows left for it. The exported files are unchanged.';
     case 'not_exported_again':
+      if (is_expired)
+        return 'Rules of the bucket have deleted its objects, so it is not exported again. Backfill it to export it.';
       return model === 'persons'
         ? 'The interval was already exported again for this reason, so it is not exported once more.'
         : 'The last run of the interval was held because of the same rows, so it is not exported again until the source changes.';

@@ -38,7 +38,9 @@ export async function settleRuns(
     if (performance.now() > turnEnd) break;
     done += 1;
     const decision =
-      run.model === 'persons' ? personsDecision(run) : await compareEvents(dependencies, run, signal);
+      run.model === 'persons' || run.is_expired
+        ? decisionWithoutComparison(run)
+        : await compareEvents(dependencies, run, signal);
     if (!decision) continue;
     const { is_recorded, command_id } = await recordSettled(journal, run, decision);
     if (is_recorded) settled += 1;
@@ -62,9 +64,12 @@ const withoutRetry = (outcome: SettlingDecision['outcome']): SettlingDecision =>
   requests_retry: false,
 });
 
-/** A repetition cannot end while other transactions are always open, so there is only one. */
-const personsDecision = ({ is_repeated }: OpenedRun): SettlingDecision =>
-  is_repeated ? withoutRetry('not_exported_again') : exportAgain;
+/**
+ * A repetition of persons cannot end while other transactions are always open, so there is only one. What the bucket's own
+ * rules deleted is not exported again.
+ */
+const decisionWithoutComparison = ({ is_repeated, is_expired }: OpenedRun): SettlingDecision =>
+  is_repeated || is_expired ? withoutRetry('not_exported_again') : exportAgain;
 
 /** Compares an interval of events. Undefined if it cannot be compared now. */
 async function compareEvents(

@@ -4,7 +4,7 @@ import type { ComparisonGroup } from '../../src/decisions/due_comparisons.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from '../export/export_harness.ts';
-import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
+import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -93,6 +93,20 @@ describe('a comparison', () => {
         run_id,
       ),
     ).toEqual([{ outcome: 'equal', comparisons: 1, source_rows: 10 }]);
+  });
+
+  it('is not made once the rules of the bucket have deleted the objects', async () => {
+    await harness.insertEvents(10);
+    const { batchExportId } = await publishInterval();
+    await insertLate();
+    await elapse('1 hour');
+    await expire(harness, batchExportId);
+    expect(await compare(batchExportId)).toEqual({ compared: 0, differing: 0, has_more: false });
+    await readDueMaintenance(harness.database.pool, quickPolicies().maintenance, []);
+    expect(await query('select next_due_at, early_at from exportd.interval_comparisons')).toEqual([
+      { next_due_at: null, early_at: null },
+    ]);
+    expect(await retriesOf(batchExportId)).toEqual([]);
   });
 
   it('exports the interval again when rows arrived late', async () => {

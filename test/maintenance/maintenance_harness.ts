@@ -26,12 +26,23 @@ const noDelays = {
   EXPORTD_RUN_RETRY_LIMIT: '0',
 };
 
+/** Lets an export's intervals expire, as if they had been exported long ago. */
+export const expire = ({ database }: ExportHarness, batchExportId: string): Promise<unknown> =>
+  database.pool.query(
+    `with owner as (update exportd.batch_exports set retention_days = 30 where id = $1)
+     update exportd.intervals set completed_at = completed_at - interval '31 days' where batch_export_id = $1`,
+    [batchExportId],
+  );
+
 /** The maintenance of a harness's exports, and changes that people make to their buckets. */
 export function createMaintenanceHarness(harness: ExportHarness) {
   const { journal, source, readSelection, settings, keyRing, database, bucket } = harness;
   const { client } = bucket;
   const signalledCommands: { batch_export_id: string; name: string; id: string }[] = [];
-  const comparisons = { statements: 0, fail: (_range: Omit<RowRange, 'interval'>): boolean => false };
+  const comparisons: { statements: number; fail: (range: Omit<RowRange, 'interval'>) => boolean } = {
+    statements: 0,
+    fail: () => false,
+  };
   /** Counts the statements of comparisons and fails those that a test chooses. */
   const observedSource: Source = {
     ...source,

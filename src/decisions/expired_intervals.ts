@@ -1,0 +1,11 @@
+/**
+ * SQL condition: rules of the bucket may have deleted objects of a row's interval, so that it is exported again only
+ * when a person requests it. The rule of `isExpired` (src/domain/expiration.ts) for the first object that expires.
+ */
+export const isExpiredInterval = (row: string): string => `exists (
+  select from exportd.intervals interval join exportd.batch_exports owner on owner.id = interval.batch_export_id
+  where interval.batch_export_id = ${row}.batch_export_id
+    and interval.data_interval_start = ${row}.data_interval_start
+    and interval.data_interval_end = ${row}.data_interval_end
+    and least(interval.expires_at, interval.completed_at + make_interval(days => owner.retention_days))
+      <= clock_timestamp())`;
