@@ -59,7 +59,9 @@ export async function findDifferingKeys(
           start: withMicroseconds(start),
           end: withMicroseconds(end),
         })),
-        onAbsent: () => Promise.resolve(),
+        onRow: () => undefined,
+        // Its rows would pass for late ones.
+        onAbsent: (key) => Promise.reject(new KeysUnreadable(`${key} no longer exists`)),
         signal,
       });
       const missing_rows = await mergeKeys(heldKeys(files), sourceKeys(), () => {

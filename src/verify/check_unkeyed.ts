@@ -8,7 +8,7 @@ import { createEventClassifier } from './difference_classifier.ts';
 import type { LoadedManifest } from './manifests.ts';
 import type { RejectedRows } from './rejected_rows.ts';
 import { OutOfOrder, maxSortableRows } from './row_order.ts';
-import type { RowShape, VerifiedRow } from './row.ts';
+import type { RowShape } from './row.ts';
 import { observeRows, readAll } from './observe_rows.ts';
 
 /** A manifest whose files contain the columns of an export's query, without the key of the rows. */
