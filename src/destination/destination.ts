@@ -178,10 +178,10 @@ export interface Destination {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Writes a small object in one request. An existing object is kept: use it only for keys that nothing else is
-   * written to.
+   * Writes a small object in one request. An existing object is kept.
+   * @returns false when it has other bytes; one that may not be read is taken for ours
    */
-  putObject(key: string, contentType: string, bytes: Buffer, signal: AbortSignal): Promise<void>;
+  putObject(key: string, contentType: string, bytes: Buffer, signal: AbortSignal): Promise<boolean>;
   /** Opens an object for reading; null if it does not exist. */
   openObject(key: string, signal: AbortSignal): Promise<OpenObject | null>;
   /** Deletes an object. It is not an error if it no longer exists. */

@@ -45,7 +45,15 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
   };
   const planned = await recorder.planRejectedFile(runId, run.generation, summary);
   if (planned.rejected_file?.crc32 !== checksum) return recorder.reserveGeneration(runId);
-  await destination.putObject(planned.rejected_file.key, contentType, bytes, signal);
+  if (!(await destination.putObject(planned.rejected_file.key, contentType, bytes, signal))) {
+    await recorder.log(
+      run,
+      runId,
+      'WARNING',
+      `The key ${destination.nameOf(planned.rejected_file.key)} is taken by an object that this run did not write. It is kept, and the interval is exported as the next generation.`,
+    );
+    return recorder.reserveGeneration(runId);
+  }
   await recorder.log(
     run,
     runId,

@@ -1,4 +1,6 @@
+import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { storeTraits } from '../../src/destination/store_traits.ts';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
 import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
 
@@ -27,7 +29,7 @@ const crashing =
     return {
       ...real,
       putObject: async (...input) => {
-        if (moment === 'after') await real.putObject(...input);
+        if (moment === 'after') expect(await real.putObject(...input)).toBe(true);
         throw new Error('crashed');
       },
     };
@@ -93,5 +95,36 @@ describe('rows that the file format cannot represent', () => {
       type: 'TooManyRejectedRows',
       nonRetryable: true,
     });
+  });
+
+  it('are in the next generation when another object has the key of their file', async () => {
+    const { run_id, batchExportId } = await harness.createRun({ config });
+    const key = `${batchExportId}/2026/20260101T100000Z-20260101T110000Z-rejected.jsonl`;
+    const foreign = { Bucket: harness.bucket.bucket, Key: key, Body: 'foreign' };
+    await harness.bucket.client.send(new PutObjectCommand(foreign));
+    expect(await harness.attempt().exportInterval({ run_id })).toMatchObject({
+      finished: true,
+      generation: 2,
+    });
+    await expectRejected(run_id, 2);
+    expect(await harness.reader.textOf(key)).toBe('foreign');
+  });
+
+  it('are in a file whose key has a mark where the store has no conditional writes', async () => {
+    await storeTraits(
+      harness.database.pool,
+      `${new URL(harness.bucket.endpoint).host}/${harness.bucket.bucket}`,
+      {
+        conditional_put: false,
+      },
+    );
+    const { run_id } = await harness.createRun({ config });
+    const crash = harness.attempt({ openDestination: crashing('after') });
+    await expect(crash.exportInterval({ run_id })).rejects.toThrow();
+    const { rejected_file } = await harness.recorder.read(run_id);
+    expect(rejected_file?.key).toMatch(/Z-[0-9a-f]{8}-rejected\.jsonl$/);
+    await harness.attempt().exportInterval({ run_id });
+    await expectRejected(run_id, 1);
+    expect((await harness.recorder.read(run_id)).rejected_file?.key).toBe(rejected_file?.key);
   });
 });

@@ -4,15 +4,19 @@ import { conditionFailureCodes } from './errors.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { reportUnconditionalWrites } from './conditional_writes.ts';
+import { getManifestObject } from './manifest_object.ts';
 
-/** Writes an object in one request, unless it exists already. */
+/**
+ * Writes an object in one request, unless it exists already.
+ * @returns false when an object with other bytes exists; one that may not be read is taken for ours
+ */
 export async function putSmallObject(
   requests: S3Requests,
   key: string,
   bytes: Buffer,
   options: ObjectOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const put = (conditions: { IfNoneMatch?: string }) =>
     requests.send('PutObject', signal, (client, call) =>
       client.send(
@@ -27,8 +31,12 @@ export async function putSmallObject(
     if (error.type === 'NotImplemented') {
       await reportUnconditionalWrites(requests, { conditional_put: false });
       await put({});
-    } else if (!conditionFailureCodes.has(error.type)) throw error;
+    } else if (conditionFailureCodes.has(error.type)) {
+      const found = await getManifestObject(requests, key, signal);
+      return found.state !== 'present' || found.text === bytes.toString();
+    } else throw error;
   }
+  return true;
 }
 
 /** Deletes an object. S3's response does not depend on whether it existed. */
