@@ -59,17 +59,17 @@ export async function compareIntervals(
   for (;;) {
     const batch = await readDueBatch(journal.pool, policy, group);
     if (!batch) return { compared, differing, has_more: false };
-    let isFree = true;
+    const budget = { isFree: true };
     const error = await orDelay(dependencies, batch.intervals.flat(), signal, async () => {
       const results = await compareBatch(dependencies, batch, signal);
       compared += results.compared;
       differing += results.differing;
       rows += results.rows;
-      isFree = await chargeComparisonBudget(journal.pool, policy, results.rows);
+      budget.isFree = await chargeComparisonBudget(journal.pool, policy, results.rows);
     });
     failures = error === undefined ? 0 : failures + 1;
     if (failures === maxFailures) throw error;
-    if (!isFree) return { compared, differing, has_more: false };
+    if (!budget.isFree) return { compared, differing, has_more: false };
     if (performance.now() > turnEnd || rows > turnSeconds * policy.comparisonRowsPerSecond)
       return { compared, differing, has_more: true };
   }
