@@ -60,12 +60,16 @@ beforeEach(async () => {
   await runs.publish(exported, await runs.start(exported), 'a file');
 });
 
+const update = async (changes: object): Promise<void> => {
+  const { command } = await commander.command('update', { changes });
+  expect(command.status).toBe('applied');
+};
 const automatic = () => commander.command('retry', { run_id: exported, reason: 'late_rows' });
 
 describe('an automatic re-export', () => {
   it('keeps the selection of the manifest, also when it is retried', async () => {
     const config_version = await storeVersion({ include_events: ['a'] });
-    await commander.command('update', { changes: { config_version } });
+    await update({ config_version });
     await automatic();
     const first = await newest();
     expect(first).toMatchObject({ model: 'events', config_version: 1 });
@@ -77,7 +81,7 @@ describe('an automatic re-export', () => {
   });
 
   it('keeps the model of the manifest', async () => {
-    await commander.command('update', { changes: { model: 'persons' } });
+    await update({ model: 'persons', config_version: await storeVersion({}) });
     await automatic();
     expect(await newest()).toMatchObject({ model: 'events', config_version: 1 });
   });
@@ -87,7 +91,7 @@ describe('an automatic re-export', () => {
       include_events: ['a', 'b'],
       prefix: `${commander.batchExportId}/moved`,
     });
-    await commander.command('update', { changes: { config_version } });
+    await update({ config_version });
     await automatic();
     expect(await newest()).toMatchObject({ config_version: 2 });
   });
@@ -96,7 +100,7 @@ describe('an automatic re-export', () => {
 describe('a retry that a person requests', () => {
   it('uses the current selection', async () => {
     const config_version = await storeVersion({ include_events: ['a'] });
-    await commander.command('update', { changes: { config_version } });
+    await update({ config_version });
     await commander.command('retry', { run_id: exported });
     expect(await newest()).toMatchObject({ config_version: 2 });
   });
