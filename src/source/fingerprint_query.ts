@@ -59,16 +59,16 @@ export const fingerprintByScans = (
   rowsWithin: (bounds: TimeBounds) => string,
 ): string => {
   const startOf = (index: string) => `${origin} + (${index} * ${width}) * interval '1 millisecond'`;
-  const bounds = {
-    start: `greatest(${start}, ${startOf('index')})`,
-    end: `least(${end}, ${startOf('(index + 1)')})`,
-  };
+  // OFFSET keeps the bounds from being computed again for each partition. EXISTS makes an empty interval cheap.
   return withKnownHash(
     hash,
     `select index, counted.rows, counted.sum
-     from generate_series(floor(${bucketAt(start)})::bigint, ceil(${bucketAt(end)})::bigint - 1) as index,
-     lateral (select count(*) as rows, sum(${hashOf(hash, id)}) as sum ${rowsWithin(bounds)}) as counted
-     where counted.rows > 0`,
+     from (
+       select index, greatest(${start}, ${startOf('index')}) as start, least(${end}, ${startOf('(index + 1)')}) as end
+       from generate_series(floor(${bucketAt(start)})::bigint, ceil(${bucketAt(end)})::bigint - 1) as index offset 0
+     ) as bounds,
+     lateral (select count(*) as rows, sum(${hashOf(hash, id)}) as sum ${rowsWithin({ start: 'bounds.start', end: 'bounds.end' })}) as counted
+     where counted.rows > 0 and (select exists (select ${rowsWithin({ start, end })}))`,
   );
 };
 

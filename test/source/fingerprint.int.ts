@@ -94,7 +94,7 @@ describe('a fingerprint that is being read', () => {
     const statements = async () =>
       (
         await database.pool.query<{ state: string }>(
-          `select state from pg_stat_activity where datname = current_database() and query like '%slow_events%'
+          `select state from pg_stat_activity where datname = current_database() and query like '%uuid_hash_extended%'
            and query not like '%pg_cancel%' and pid <> pg_backend_pid() and state <> 'idle'`,
         )
       ).rows.map(({ state }) => state);
@@ -102,7 +102,7 @@ describe('a fingerprint that is being read', () => {
     const reason = new Error('the run was cancelled');
     const abort = new AbortController();
     const reading = source.fingerprint(hourOf('events'), abort.signal).catch((error: unknown) => error);
-    await waitFor(async () => (await statements()).includes('active'), 'a statement on slow_events');
+    await waitFor(async () => (await statements()).includes('active'), 'its statement');
     abort.abort(reason);
     expect(await reading).toBe(reason);
     expect(await statements()).toEqual([]);

@@ -48,7 +48,10 @@ export async function runFingerprintBench(
   const stack = await createScratchStack(folder, { useEnvironment }, report);
   const pool = createPool(stack.databaseUrl, { max: 2 });
   const settings = readSettings({ DATABASE_URL: stack.databaseUrl });
-  const source = createSource({ sourceUrl: stack.databaseUrl, settings });
+  // One process for each statement. The planner would read a large count with several, and finish sooner on an idle machine.
+  const sourceUrl = new URL(stack.databaseUrl);
+  sourceUrl.searchParams.set('options', '-c max_parallel_workers_per_gather=0');
+  const source = createSource({ sourceUrl: sourceUrl.href, settings });
   const server = readIdentity(stack.folder.inside('processes', 'postgresql.json'))?.pid;
   const cpuSeconds = (): number | null =>
     server === undefined ? null : (usageOfTree(server)?.cpu_seconds ?? null);
