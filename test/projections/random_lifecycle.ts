@@ -6,6 +6,13 @@ import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readObsoleteObjects, recordDeletions } from '../../src/decisions/obsolete_objects.ts';
 import { readDueBatch, readDueGroups } from '../../src/decisions/due_comparisons.ts';
+import {
+  readOpenedRuns,
+  readUnsettledRuns,
+  recordBarrier,
+  recordSettled,
+  type SettlingDecision,
+} from '../../src/decisions/unsettled_runs.ts';
 import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
 import type { Manifest } from '../../src/destination/manifest.ts';
@@ -126,6 +133,7 @@ export async function startLifecycle() {
           records_total_count: rows,
           fingerprint: fingerprintOf(rows),
           settled: rows % 2 === 0,
+          ...(rows % 2 === 1 && { barrier: { phase: 'prepared', blockers: ['1/test'] } as const }),
           split_keys: splitKeys,
         });
       }),
@@ -234,6 +242,12 @@ export async function startLifecycle() {
       withRun(choice, (id, run) =>
         recorder.adoptManifest(id, run.generation, unknownManifest(run, generation)),
       ),
+    settle: async (outcome: SettlingDecision) => {
+      const [blocked] = await readUnsettledRuns(pool, undefined);
+      if (blocked) await recordBarrier(journal, blocked, { phase: 'open' });
+      const [opened] = await readOpenedRuns(pool, batchExportId, 1);
+      if (opened) await recordSettled(journal, opened, outcome);
+    },
     continueAsNew: (choice: number) => withRun(choice, (id) => continueRun(journal, id)),
     cleanUp: async (deleted: boolean) => {
       const objects = await readObsoleteObjects(pool, policies.maintenance, batchExportId, 10);
@@ -351,6 +365,9 @@ const runStep = fc.oneof(
   labelled('continue as new', choice, (lifecycle, value) => lifecycle.continueAsNew(value)),
   labelled('clean up', fc.boolean(), (lifecycle, deleted) => lifecycle.cleanUp(deleted)),
   labelled('compare', rows, (lifecycle, value) => lifecycle.compare(value)),
+  labelled('settle', fc.constantFrom('exported_again' as const, 'same_rows' as const), (lifecycle, outcome) =>
+    lifecycle.settle({ outcome, requests_retry: outcome === 'exported_again' }),
+  ),
 );
 
 const action = fc.oneof(
