@@ -213,7 +213,7 @@ describe('the run workflow', () => {
       return new Promise((_, reject) => {
         signal?.addEventListener('abort', () => {
           aborted.resolve(undefined);
-          reject(signal.reason);
+          reject(signal.reason as Error);
         });
       });
     };
