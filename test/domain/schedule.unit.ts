@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { intervalContaining, type DataInterval } from '../../src/domain/intervals.ts';
 import { countIntervals } from '../../src/domain/interval_ranges.ts';
-import { dueRanges } from '../../src/domain/due_ranges.ts';
+import { dueRanges, undecidedRanges } from '../../src/domain/due_ranges.ts';
 import { scheduleArb } from './schedule_actions.ts';
 import { listIntervals } from './list_intervals.ts';
 import { copyOf, type Schedule } from './scheduled_export.ts';
@@ -93,6 +93,35 @@ describe('a schedule after any sequence of actions', () => {
           const newRuns = copy.scheduled.slice(schedule.scheduled.length);
           expect(newRuns).toEqual(due.flatMap((range) => listIntervals(revisions, range)));
           expect(sum(due.map((range) => countIntervals(revisions, range)))).toBe(newRuns.length);
+        }
+      }),
+      { numRuns: randomCases(150) },
+    );
+  });
+
+  it('says of each ended interval that it has not decided about what it would do', () => {
+    fc.assert(
+      fc.property(scheduleArb, ({ createSchedule, actions }) => {
+        const schedule = createSchedule();
+        for (const { run } of actions) {
+          run(schedule);
+          const live = schedule.live();
+          const undecided = undecidedRanges(live, schedule.now());
+          const until = intervalContaining(live.revisions, schedule.now()).start;
+          const skipped = live.skips_ahead.filter(({ start }) => Date.parse(start) < Date.parse(until));
+          const ranges = [...undecided, ...skipped].toSorted(
+            (one, other) => Date.parse(one.start) - Date.parse(other.start),
+          );
+          if (Date.parse(live.scheduled_until) < Date.parse(until))
+            expectTiling(ranges, { start: live.scheduled_until, end: ranges.at(-1)?.end ?? '' });
+          expect(Date.parse(ranges.at(-1)?.end ?? until)).toBeGreaterThanOrEqual(Date.parse(until));
+          for (const { end, reason } of undecided) {
+            const { start_at, end_at } = live.definition;
+            if (reason === 'before start_at')
+              expect(Date.parse(end)).toBeLessThan(Date.parse(start_at ?? ''));
+            if (reason === 'after end_at') expect(Date.parse(end)).toBeGreaterThan(Date.parse(end_at ?? ''));
+            if (reason === 'paused') expect(live.paused).toBe(true);
+          }
         }
       }),
       { numRuns: randomCases(150) },
