@@ -49,10 +49,10 @@ export function hashBytes(bytes: Uint8Array, start: number, end: number, hash: H
 /** The four bytes at `at` as a little-endian word; bytes from `end` on are 0. */
 const wordAt = (bytes: Uint8Array, at: number, end: number): number =>
   at + 4 <= end
-    ? (bytes[at] as number) |
-      ((bytes[at + 1] as number) << 8) |
-      ((bytes[at + 2] as number) << 16) |
-      ((bytes[at + 3] as number) << 24)
-    : (at < end ? (bytes[at] as number) : 0) |
-      (at + 1 < end ? (bytes[at + 1] as number) << 8 : 0) |
-      (at + 2 < end ? (bytes[at + 2] as number) << 16 : 0);
+    ? (bytes[at] ?? 0) |
+      ((bytes[at + 1] ?? 0) << 8) |
+      ((bytes[at + 2] ?? 0) << 16) |
+      ((bytes[at + 3] ?? 0) << 24)
+    : (at < end ? (bytes[at] ?? 0) : 0) |
+      (at + 1 < end ? (bytes[at + 1] ?? 0) << 8 : 0) |
+      (at + 2 < end ? (bytes[at + 2] ?? 0) << 16 : 0);

@@ -25,7 +25,7 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
     manifest: Manifest,
   ): Promise<unknown[]> =>
     (
-      await pool.query(
+      await pool.query<{ index: number; rows: number; sum: string }>(
         `select floor(extract(epoch from at - $3::timestamptz) * 1000 / $4)::int as index, count(*)::int as rows,
            mod(mod(sum(uuid_hash_extended(uuid, 0)), 2::numeric ^ 64) + 2::numeric ^ 64, 2::numeric ^ 64)::numeric(20)::text as sum
          from unnest($1::uuid[], $2::timestamptz[]) as event (uuid, at) group by 1 order by 1`,
