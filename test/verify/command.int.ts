@@ -35,6 +35,8 @@ describe('exportd verify', () => {
     expect(faulty.stdout.trimEnd().split('\n').at(-1)).toBe(
       '3 manifests, 3 files, 59 rows: 1 finding, 1 row missing.',
     );
+    const fast = await verify('--fast');
+    expect([fast.code, fast.stdout]).toEqual([1, expect.stringContaining('FINGERPRINT')]);
 
     const document = await verify('--json', '--from', '2026-01-01T12:00:00Z');
     expect(document).toMatchObject({ code: 0, stderr: '' });
@@ -42,6 +44,16 @@ describe('exportd verify', () => {
       manifests: 1,
       rows: 20,
     });
+  });
+
+  it('exits with 1 when all manifests are missing, and says so', async () => {
+    const empty = await harness.exportHours();
+    for (const hour of [0, 1, 2]) await harness.deleteObject(empty.manifestKey(hour));
+    const { code, stdout } = await exportd(environment, 'verify', empty.batchExportId);
+    expect(code).toBe(1);
+    expect(stdout).toContain('GAP  2026-01-01T10:00:00Z to 2026-01-01T13:00:00Z');
+    expect(stdout).toContain('No manifest covers these 3 intervals. The source has 60 rows in them.');
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe('0 manifests, 0 files, 0 rows: 1 finding, 1 gap.');
   });
 
   it.each([
@@ -54,6 +66,7 @@ describe('exportd verify', () => {
       /The source does not respond/,
     ],
     ['with an unknown option', ['--depp'], {}, /unknown option/],
+    ['with both depths', ['--deep', '--fast'], {}, /either deep or fast/],
     [
       'of an endpoint that is not allowed',
       [],
