@@ -8,6 +8,7 @@ import { countRows } from '../../src/export/count_rows.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { createExportHarness, interval, type ExportHarness } from '../export/export_harness.ts';
+import { rollbackPrepared } from '../setup/rollback_prepared.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
 
 let harness: ExportHarness;
@@ -27,6 +28,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await Promise.all(writers.map((writer) => writer.end()));
   writers = [];
+  await rollbackPrepared(harness.database.pool);
 });
 
 const query = async <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>

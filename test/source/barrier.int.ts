@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { isUnsettled } from '../../src/domain/barrier.ts';
 import { checkBarriers } from '../../src/source/barrier.ts';
 import type { BarrierState, Source, UnsettledBarrier } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { rollbackPrepared } from '../setup/rollback_prepared.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { sourceOf } from './rows.ts';
 
@@ -26,6 +27,7 @@ beforeAll(async () => {
   source = sourceAs(role);
   privileged = sourceAs(privilegedRole);
 });
+afterEach(() => rollbackPrepared(database.pool));
 afterAll(async () => {
   await Promise.all([source.close(), privileged.close()]);
   await database.pool.query(`drop role ${role}, ${privilegedRole}`);
