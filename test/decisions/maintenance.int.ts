@@ -8,12 +8,10 @@ import {
   recordFailedDeletions,
   recordDeletions,
 } from '../../src/decisions/obsolete_objects.ts';
-import { readDueRechecks, recordRecheck } from '../../src/decisions/due_rechecks.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
-import { waitFor } from '../setup/wait_for.ts';
 
 const hour = 3_600_000;
 const database = useTestDatabase();
@@ -33,26 +31,18 @@ const policy = (more: Partial<MaintenancePolicy> = {}): MaintenancePolicy => ({
   oldGenerationRetentionMs: 0,
   orphanRetentionMs: 0,
   orphanRetryBudgetMs: hour,
-  recheckFirstMs: 0,
-  recheckSecondMs: 0,
+  comparisons: { firstMs: 0, maxIntervalMs: hour },
+  comparisonRowsPerSecond: 1_000,
   ...more,
 });
 
 const due = async (of: MaintenancePolicy, delayedTasks: readonly string[] = []) =>
-  (await readDueMaintenance(database.pool, of, delayedTasks)).tasks.filter(
-    ({ batch_export_id }) => batch_export_id === commander.batchExportId,
+  (await readDueMaintenance(database.pool, of, delayedTasks)).tasks.flatMap(({ kind, input }) =>
+    'batch_export_id' in input && input.batch_export_id === commander.batchExportId ? [kind] : [],
   );
 
 const keys = async (of: MaintenancePolicy) =>
   (await readObsoleteObjects(database.pool, of, commander.batchExportId, 100)).map(({ key }) => key);
-
-const logLines = async () =>
-  (
-    await database.pool.query<{ message: string }>(
-      'select message from exportd.log_lines where batch_export_id = $1 order by id',
-      [commander.batchExportId],
-    )
-  ).rows.map(({ message }) => message);
 
 /** Exports an interval twice: the first generation is replaced, the second is current. */
 async function publishedTwice(): Promise<{ first: string; second: string }> {
@@ -68,9 +58,7 @@ describe('obsolete objects', () => {
     const { first, second } = await publishedTwice();
     expect(await due(policy({ oldGenerationRetentionMs: hour }))).toEqual([]);
     expect(await keys(policy({ oldGenerationRetentionMs: hour }))).toEqual([]);
-    expect(await due(policy({ orphanRetentionMs: hour }))).toEqual([
-      { kind: 'cleanUpExport', batch_export_id: commander.batchExportId },
-    ]);
+    expect(await due(policy({ orphanRetentionMs: hour }))).toEqual(['cleanUpExport']);
     expect(await readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100)).toMatchObject([
       {
         key: 'first',
@@ -154,7 +142,7 @@ describe('obsolete objects', () => {
   it('are ignored while their task is delayed', async () => {
     await publishedTwice();
     expect(await due(policy(), [`cleanUpExport/${commander.batchExportId}`])).toEqual([]);
-    expect(await due(policy(), [`recheckRuns/${commander.batchExportId}`])).toHaveLength(1);
+    expect(await due(policy(), [`compareIntervals/1/${commander.batchExportId}`])).toHaveLength(1);
   });
 
   it('are gone once their deletion, or that they cannot be deleted, is recorded', async () => {
@@ -176,137 +164,5 @@ describe('obsolete objects', () => {
     expect(rows).toEqual([
       { data: { key: 'first', upload_id: null, deleted: false, reason: 'A permission is missing.' } },
     ]);
-  });
-});
-
-/** Creates a Completed run; `after` is the milliseconds from the end of its interval to its completion. */
-async function createCompletedRun(minutes = 3): Promise<{ id: string; after: number }> {
-  const id = await runs.create(minutes);
-  await runs.publish(id, await runs.start(id), `file of ${id}`);
-  const { rows } = await database.pool.query<{ after: number }>(
-    'select completed_after_ms as after from exportd.rechecks where run_id = $1',
-    [id],
-  );
-  return { id, after: rows[0]?.after ?? 0 };
-}
-
-const dueChecks = async (of: MaintenancePolicy) =>
-  (await readDueRechecks(database.pool, of, commander.batchExportId, 100)).map(({ run_id, check }) => [
-    run_id,
-    check,
-  ]);
-
-/** Waits until a re-check is due and returns it. */
-async function dueCheck(of: MaintenancePolicy) {
-  const [check] = await waitFor(async () => {
-    const found = await readDueRechecks(database.pool, of, commander.batchExportId, 1);
-    return found.length > 0 && found;
-  }, 'a due re-check');
-  if (!check) throw new Error('No re-check is due.');
-  return check;
-}
-
-describe('due re-checks', () => {
-  it('are those whose time is after the completion of the run', async () => {
-    const { id, after } = await createCompletedRun();
-    expect(await dueChecks(policy({ recheckFirstMs: after - 1, recheckSecondMs: after + hour }))).toEqual([]);
-    const first = policy({ recheckFirstMs: after + 1, recheckSecondMs: after + hour });
-    expect(await dueCheck(first)).toMatchObject({ run_id: id, check: 1 });
-    expect(await due(first)).toEqual([{ kind: 'recheckRuns', batch_export_id: commander.batchExportId }]);
-    const second = policy({ recheckFirstMs: after + 1, recheckSecondMs: after + 2 });
-    expect(await dueCheck(second)).toMatchObject({ run_id: id, check: 2 });
-    expect(await dueCheck(policy({ recheckSecondMs: after + 1 }))).toMatchObject({ check: 2 });
-    expect(await dueChecks(policy())).toEqual([]);
-  });
-
-  it('wait while the export is paused, and while another run of the interval is active', async () => {
-    const { id, after } = await createCompletedRun();
-    const first = policy({ recheckFirstMs: after + 1 });
-    const check = await dueCheck(first);
-    await commander.command('pause');
-    expect(await dueChecks(first)).toEqual([]);
-    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
-    await commander.command('unpause');
-    expect(await dueChecks(first)).toEqual([[id, 1]]);
-    await runs.retry(id);
-    expect(await dueChecks(first)).toEqual([]);
-    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
-  });
-
-  it('wait while the export is of persons, and are dropped with the export', async () => {
-    const { after } = await createCompletedRun();
-    const first = policy({ recheckFirstMs: after + 1 });
-    const check = await dueCheck(first);
-    await commander.command('update', { changes: { model: 'persons' } });
-    expect(await dueChecks(first)).toEqual([]);
-    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
-    await commander.command('delete');
-    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
-  });
-});
-
-describe('a re-check', () => {
-  it('with equal counts is recorded once, and the second follows', async () => {
-    const { id, after } = await createCompletedRun();
-    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
-    expect(await recordRecheck(journal, check, 3)).toEqual({ result: 'same' });
-    expect(await recordRecheck(journal, check, 9)).toEqual({ result: 'not recorded' });
-    expect(await dueChecks(policy({ recheckFirstMs: after + 1 }))).toEqual([]);
-    const last = policy({ recheckFirstMs: after + 1, recheckSecondMs: after + 2 });
-    expect(await dueChecks(last)).toEqual([[id, 2]]);
-    expect(await recordRecheck(journal, await dueCheck(last), 3)).toEqual({ result: 'same' });
-    expect(await dueChecks(last)).toEqual([]);
-  });
-
-  it('with more rows exports the interval again', async () => {
-    const { id, after } = await createCompletedRun();
-    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
-    const outcome = await recordRecheck(journal, check, 5);
-    expect(outcome).toMatchObject({ result: 'exported again' });
-    expect(await logLines()).toContainEqual(expect.stringContaining('2 late rows: source has 5 rows for'));
-    const { start_runs } = await commander.step();
-    const backfill = await database.pool.query<{ retry_of_run_id: string }>(
-      'select retry_of_run_id from exportd.backfills where batch_export_id = $1 order by position desc limit 1',
-      [commander.batchExportId],
-    );
-    expect(backfill.rows).toEqual([{ retry_of_run_id: id }]);
-    expect(start_runs).toBeDefined();
-  });
-
-  it('with fewer rows is logged once and leaves the exported files unchanged', async () => {
-    const { after } = await createCompletedRun();
-    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
-    expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'fewer rows' });
-    expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'not recorded' });
-    const lines = (await logLines()).filter((line) =>
-      line.startsWith('2 rows were deleted from the source: source has 1 row'),
-    );
-    expect(lines).toHaveLength(1);
-    const { rows } = await database.pool.query(
-      `select id from exportd.commands where batch_export_id = $1 and name = 'retry'`,
-      [commander.batchExportId],
-    );
-    expect(rows).toEqual([]);
-  });
-
-  it('with more rows is retried even if the project has reached its limit of backfills', async () => {
-    const { id, after } = await createCompletedRun();
-    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
-    const full = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1' });
-    const { command } = createCommander(journal, full, commander.batchExportId);
-    await runs.create(9);
-    expect((await command('retry', { run_id: id })).command.status).toBe('rejected');
-    await recordRecheck(journal, check, 5);
-    const { rows } = await database.pool.query<{ id: string }>(
-      `select id from exportd.commands where batch_export_id = $1 and status = 'pending'`,
-      [commander.batchExportId],
-    );
-    expect(rows).toHaveLength(1);
-    await command('pause');
-    const decided = await database.pool.query<{ status: string }>(
-      'select status from exportd.commands where id = $1',
-      [rows[0]?.id],
-    );
-    expect(decided.rows).toEqual([{ status: 'applied' }]);
   });
 });
