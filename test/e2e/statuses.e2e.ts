@@ -274,7 +274,7 @@ describe('they agree with short timeouts on a run that is', () => {
   it('Starting, waiting for an open transaction, then TimedOut; and a new run completes', async () => {
     const writer = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a writer' });
     await writer.connect();
-    await writer.query('begin; select now()');
+    await writer.query('begin; select pg_current_xact_id()');
     const started = await startBackfill('timed-out', smallHour);
     const { id } = firstRunOf(started);
     let views: RunViews | undefined;
