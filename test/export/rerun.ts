@@ -19,10 +19,18 @@ export function createHours(): () => { start: string; end: string } {
   };
 }
 
-/** Small events of one hour, and whole runs of it: counted, checked, exported and published like the workflow does. */
-export function createReruns(harness: ExportHarness, hour: { start: string; end: string }) {
-  const { database, recorder, source, readSelection, settings, journal } = harness;
-  const batchExportId = randomUUID();
+/**
+ * Small events of one hour, and whole runs of it: counted, checked, exported and published like the workflow does.
+ * @param of the export, and how many rows a range has; by default a new export without ranges
+ */
+export function createReruns(
+  harness: ExportHarness,
+  hour: { start: string; end: string },
+  of: { readonly batchExportId?: string; readonly rangeRows?: number } = {},
+) {
+  const { database, recorder, source, readSelection, journal } = harness;
+  const { batchExportId = randomUUID(), rangeRows = harness.settings.EXPORTD_RANGE_ROWS } = of;
+  const settings = { ...harness.settings, EXPORTD_RANGE_ROWS: rangeRows };
   /** Events `from` to `to`, one per second, named `event 1`, … in that order. */
   const insert = async (from: number, to: number): Promise<void> => {
     await database.pool.query(
@@ -48,6 +56,19 @@ export function createReruns(harness: ExportHarness, hour: { start: string; end:
       { run_id, settled: true, blocked_by: [] },
       new AbortController().signal,
     );
+  const exportRows = async (
+    attempt: ReturnType<ExportHarness['attempt']>,
+    run_id: string,
+    ranges: number,
+  ): Promise<void> => {
+    if (ranges === 1) {
+      await attempt.exportInterval({ run_id });
+      return;
+    }
+    do {
+      for (let range = 0; range < ranges; range += 1) await attempt.exportRange({ run_id, range });
+    } while (!(await attempt.finishExport({ run_id })).finished);
+  };
   /** Runs the steps from `check` on, and ends the run after an error. */
   const proceed = async (
     run_id: string,
@@ -56,10 +77,10 @@ export function createReruns(harness: ExportHarness, hour: { start: string; end:
     const { beforeExport, ...attemptOptions } = options;
     const attempt = harness.attempt(attemptOptions);
     try {
-      const { rows, check_replacement } = await count(run_id);
+      const { rows, ranges, check_replacement } = await count(run_id);
       if (check_replacement) await attempt.checkReplacement({ run_id });
       await beforeExport?.();
-      if (rows > 0) await attempt.exportInterval({ run_id });
+      if (rows > 0) await exportRows(attempt, run_id, ranges);
       const { manifest_key } = await attempt.publishManifest({ run_id });
       return { latest_error: null, manifest_key };
     } catch (error) {
