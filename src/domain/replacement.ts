@@ -47,11 +47,14 @@ export class RowsMissingInSource extends Error {
     { missing_rows, bucket_rows, source_rows, replaced }: ReplacementCheck,
     interval: { readonly start: string; readonly end: string },
   ) {
+    const newRows = source_rows - (bucket_rows - missing_rows);
     super(
       `The source no longer has ${missing_rows} of the ${bucket_rows} rows that were exported for ${interval.start} to ` +
-        `${interval.end}; it has ${source_rows} rows. Nothing was published, and generation ${replaced.generation} and its files ` +
-        `stay. To publish what the source has and delete the other rows from the bucket, retry the run with ` +
-        `{"allow_shrink": true}, or set on_missing_rows to 'follow' in the destination. To keep them, do nothing.`,
+        `${interval.end}; it has ${source_rows} rows${newRows > 0 ? `, at least ${newRows} of them not exported yet` : ''}. ` +
+        `Nothing was published, and generation ${replaced.generation} and its files stay. ` +
+        `To publish what the source has and delete the other rows from the bucket, retry the run with ` +
+        `{"allow_shrink": true}, or set on_missing_rows to 'follow' in the destination. To keep them, do nothing` +
+        `${newRows > 0 ? '; the new rows are then not exported' : ''}.`,
     );
   }
 }

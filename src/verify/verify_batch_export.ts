@@ -86,6 +86,8 @@ async function verify(
   const { deep = false, fast = false, signal = new AbortController().signal } = options;
   if (deep && fast) throw new CannotVerify('Values are not compared with fast; use either deep or fast.');
   const range = { from: timeOf(options.from), to: timeOf(options.to) };
+  if (range.from !== null && range.to !== null && range.from >= range.to)
+    throw new CannotVerify('The range is empty: --from must be before --to.');
   const source = createSourceRows(connections, relationsOf(settings), signal);
   const findVersion = createVersionFinder(pool, definition);
   // Before manifests are listed, so that what is owed by now can be in the list.

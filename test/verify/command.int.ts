@@ -66,6 +66,12 @@ describe('exportd verify', () => {
       /The source does not respond/,
     ],
     ['with an unknown option', ['--depp'], {}, /unknown option/],
+    [
+      'of a range that ends before it starts',
+      ['--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'],
+      {},
+      /The range is empty: --from must be before --to\./,
+    ],
     ['with both depths', ['--deep', '--fast'], {}, /either deep or fast/],
     [
       'of an endpoint that is not allowed',
