@@ -13,6 +13,8 @@ import { startStack, type RunResponse, type Stack } from './stack.ts';
 import { verifyExport } from './verify_export.ts';
 
 const rows = 2_600;
+/** An hour with so many rows that most are not read yet when the first part is complete and its upload is created. */
+const largeHour = 6;
 let stack: Stack;
 let proxy: S3Proxy;
 /** By prefix, the number of requests when the cancellation of its run was confirmed. */
@@ -30,6 +32,7 @@ beforeAll(async () => {
   };
   stack = await startStack('cancel', settings, { bucket: { ...bucket, endpoint: proxy.endpoint } });
   for (const hour of [3, 4]) await insertLargeEvents(stack, hourAgo(hour), rows);
+  await insertLargeEvents(stack, hourAgo(largeHour), 3 * rows);
 });
 afterAll(async () => {
   await stack.stop();
@@ -121,7 +124,7 @@ describe('after the response to a cancellation, nothing of the run continues:', 
 
   it('while a statement reads rows', async () => {
     const gate = blockOperation('statement', 'before', 'CreateMultipartUpload');
-    const { id, runs } = await startBackfill('statement', 3, 2);
+    const { id, runs } = await startBackfill('statement', largeHour, largeHour - 1);
     await gate.reached();
     const lockHolder = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a test' });
     await lockHolder.connect();
