@@ -109,6 +109,13 @@ const changeArb: fc.Arbitrary<PersonChange> = fc.record({
 });
 
 const personsStep = stepsOf<PromisedPersons>();
+/** Leaves an hour whose generation before the last has the only exported state of a person that has moved. */
+const leaveEarlierFiles = async (of: PromisedPersons): Promise<void> => {
+  await of.change({ choice: 0, kind: 'update', seconds: 7_200 });
+  await of.run(0, false);
+  await of.insert(1, 1, 10);
+  await of.run(0, false);
+};
 const personsStepArb = fc.oneof(
   personsStep(
     'insert',
@@ -130,7 +137,7 @@ const personsStepArb = fc.oneof(
 
 describe('whatever happens to events', () => {
   it.each([
-    ['compared by key', true, 4],
+    ['compared by key', true, 3],
     ['without keys in the files', false, 2],
   ])(
     'no exported row leaves the bucket unless allowed, and every late row arrives or is reported: %s',
@@ -170,10 +177,11 @@ describe('whatever happens to persons', () => {
           const persons = await startPersons(harness, maintenance, nextHours(), { rangeRows });
           await persons.insert(3, 2, 0);
           await persons.backfill(false);
-          await take(persons, steps, rangeRows);
+          const earlier: Step<PromisedPersons> = ['leave earlier files', leaveEarlierFiles];
+          await take(persons, [earlier, ...steps], rangeRows);
         },
       ),
-      { numRuns: randomCases(4), endOnFailure: true },
+      { numRuns: randomCases(3), endOnFailure: true },
     );
     expect.hasAssertions();
   });
