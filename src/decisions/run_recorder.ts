@@ -364,6 +364,9 @@ export function createRunRecorder(journal: Journal): RunRecorder {
           level: 'INFO',
           message: `Exported ${rows} records of ${start} to ${end}. Manifest: ${manifestKey}.`,
         });
+        const removed = describeRemovedRows(run, rows);
+        if (removed !== null)
+          await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'WARNING', message: removed });
         await resolveIncidents(connection, {
           ...logIdsOf(run, runId),
           cause: runId,
@@ -379,6 +382,14 @@ export function createRunRecorder(journal: Journal): RunRecorder {
     log: (run, runId, level, message) =>
       writeLogLine(journal.pool, { ...logIdsOf(run, runId), level, message }),
   };
+}
+
+/** What a run that was allowed to shrink its interval removes; null if it has as many rows as the former generation. */
+function describeRemovedRows({ replacement, rejected_file }: ExistingRun, rows: number): string | null {
+  if (replacement?.outcome !== 'shrink_allowed') return null;
+  const removed = replacement.bucket_rows - rows - (rejected_file?.rows ?? 0);
+  if (removed <= 0) return null;
+  return `The run was allowed to remove rows: generation ${replacement.replaced.generation} had ${removed} more. Its files will be deleted.`;
 }
 
 const rangeStepOf = ({ generation, range }: RangeAttempt) => ({ generation, range });

@@ -14,11 +14,23 @@ export interface ReplacedRun {
   readonly run: ExistingRun;
 }
 
-type CheckedRun = Pick<ExistingRun, 'spec' | 'replacement'>;
+type CheckedRun = Pick<ExistingRun, 'spec' | 'replacement' | 'ranges'>;
 
 /** Whether a run was found to have every row of the generation that it replaces. */
-export const isCovered = ({ replacement }: CheckedRun, { run_id }: ReplacedRun): boolean =>
-  replacement?.replaced.run_id === run_id && coversReplaced(replacement);
+export const isCovered = (run: CheckedRun, { run_id, run: replaced }: ReplacedRun): boolean =>
+  run.replacement?.replaced.run_id === run_id &&
+  coversReplaced(run.replacement) &&
+  (run.spec.model !== 'persons' || haveSameFiles(run, replaced));
+
+/**
+ * Whether two runs wrote the same bytes. The fingerprint of persons tells which persons an interval has, and not their
+ * state: the row of a person may have been deleted, which leaves an older and empty state of its distinct ids.
+ */
+function haveSameFiles(one: Pick<ExistingRun, 'ranges'>, other: Pick<ExistingRun, 'ranges'>): boolean {
+  const bytesOf = (run: Pick<ExistingRun, 'ranges'>): string =>
+    JSON.stringify(filesOf(run).map(({ rows, bytes, crc32 }) => [rows, bytes, crc32]));
+  return bytesOf(one) === bytesOf(other);
+}
 
 /**
  * Decides what a run leaves of the generation that it replaces and of those before. Without proof that the run's files

@@ -52,8 +52,9 @@ const runOf = (
   model: Model,
   outcome: ReplacementOutcome,
   run_id = 'replaced',
-): Pick<ExistingRun, 'spec' | 'replacement'> => ({
+): Pick<ExistingRun, 'spec' | 'replacement' | 'ranges'> => ({
   spec: specOf(model),
+  ranges: replacedOf(model).run.ranges,
   replacement: {
     replaced: { run_id, generation: 3 },
     outcome,
@@ -89,6 +90,16 @@ describe('what a run leaves of earlier generations', () => {
       runOf('events', 'same_rows', 'another'),
     ])
       expect(earlierGenerationsOf(run, replacedOf('events'), here)).toMatchObject({ covers: null });
+  });
+
+  it('does not cover persons whose files differ: their fingerprint tells nothing of their state', () => {
+    const run = { ...runOf('persons', 'same_rows'), ranges: [] };
+    expect(earlierGenerationsOf(run, replacedOf('persons'), here)).toMatchObject({
+      covers: null,
+      earlier: [earlierOf('file', 3)],
+    });
+    const events = { ...runOf('events', 'same_rows'), ranges: [] };
+    expect(earlierGenerationsOf(events, replacedOf('events'), here)).toMatchObject({ covers: 3 });
   });
 
   it('names files of persons as earlier, and their rejected rows as kept', () => {

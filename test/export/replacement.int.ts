@@ -4,6 +4,7 @@ import type { OpenLocation } from '../../src/destination/open_location.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { createHours, createReruns } from './rerun.ts';
+import { warningsOf } from './stores.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -233,6 +234,9 @@ describe("the owner's choice of rows", () => {
     const shrunk = await run({ allow_shrink: true });
     expect(shrunk).toMatchObject({ latest_error: null, check: { outcome: 'shrink_allowed' } });
     expect(await uuidsAt(shrunk.manifest_key)).toHaveLength(2);
+    expect(await warningsOf(harness, shrunk.run_id)).toEqual([
+      'The run was allowed to remove rows: generation 1 had 1 more. Its files will be deleted.',
+    ]);
   });
 });
 

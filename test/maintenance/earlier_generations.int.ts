@@ -84,6 +84,17 @@ describe('files of persons of an earlier generation', () => {
     expect(await distinctIdsIn([...third.files, ...third.earlier])).toEqual(new Set(['p1', 'p2', 'p3']));
   });
 
+  it('stay when the same persons have another state: the row of one was deleted, not its mapping', async () => {
+    await insertPersons(1);
+    await query('update persons set updated_at = $1', new Date(Date.parse(interval.start) + 10_000));
+    const first = await publish({ model: 'persons' });
+    await query('delete from persons');
+    const second = await publish({ model: 'persons', batchExportId: first.batchExportId });
+    await cleanUp(first.batchExportId);
+    expect(second).toMatchObject({ rows: 1, earlier: [{ generation: 1, rows: 1 }] });
+    expect(await harness.reader.textOf(second.earlier[0]?.key ?? '')).toContain('"number": 1');
+  });
+
   it('are deleted once a newer generation has the same rows', async () => {
     await insertPersons(2);
     const first = await publish({ model: 'persons' });
