@@ -120,7 +120,7 @@ export async function readDueGroups(
     `select comparison.team_id, comparison.selection_hash from exportd.interval_comparisons comparison
      where ${isDue}
        and (comparison.team_id, comparison.selection_hash) not in (select * from unnest($2::int[], $3::text[]))
-       and not exists (select from exportd.comparison_budget where free_at > clock_timestamp())
+       and not exists (select from exportd.comparison_budget where available_at > clock_timestamp())
      group by 1, 2 order by min(comparison.next_due_at) limit $4`,
     [
       comparisons.firstMs,
@@ -243,11 +243,11 @@ export async function chargeComparisonBudget(
   rows: number,
 ): Promise<boolean> {
   const { rows: charged } = await pool.query<{ is_free: boolean }>(
-    `insert into exportd.comparison_budget as budget (free_at)
+    `insert into exportd.comparison_budget as budget (available_at)
      values (clock_timestamp() - make_interval(secs => ${burstSeconds}) + make_interval(secs => $1))
-     on conflict (singleton) do update set free_at = make_interval(secs => $1)
-       + greatest(budget.free_at, clock_timestamp() - make_interval(secs => ${burstSeconds}))
-     returning free_at <= clock_timestamp() as is_free`,
+     on conflict (singleton) do update set available_at = make_interval(secs => $1)
+       + greatest(budget.available_at, clock_timestamp() - make_interval(secs => ${burstSeconds}))
+     returning available_at <= clock_timestamp() as is_free`,
     [rows / comparisonRowsPerSecond],
   );
   return charged[0]?.is_free === true;

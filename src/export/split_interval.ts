@@ -23,9 +23,9 @@ export function planCuts({ buckets }: Pick<Fingerprint, 'buckets'>, every: numbe
       cuts.push({ before: index });
       rowsInRange = 0;
     }
-    const pieces = rowsInRange === 0 && rows > bucketTolerance * every ? Math.ceil(rows / every) : 1;
-    if (pieces > 1) cuts.push({ inside: index, every: Math.ceil(rows / pieces) });
-    // The last piece ends with its bucket, so that the next range starts with the next bucket.
+    const subranges = rowsInRange === 0 && rows > bucketTolerance * every ? Math.ceil(rows / every) : 1;
+    if (subranges > 1) cuts.push({ inside: index, every: Math.ceil(rows / subranges) });
+    // The last subrange ends with its bucket, so that the next range starts with the next bucket.
     rowsInRange += rows;
   }
   return cuts;

@@ -261,7 +261,7 @@ describe('the comparisons of an interval', () => {
         ({ kind }) => kind === 'compareIntervals',
       );
     expect(await due()).toEqual([]);
-    await query('update exportd.comparison_budget set free_at = clock_timestamp()');
+    await query('update exportd.comparison_budget set available_at = clock_timestamp()');
     expect(await due()).toHaveLength(1);
   });
 

@@ -192,10 +192,10 @@ create index interval_comparisons_due on exportd.interval_comparisons (next_due_
 create index interval_comparisons_neighbours on exportd.interval_comparisons
   (team_id, selection_hash, data_interval_start) where next_due_at is not null;
 
--- The token bucket of the rows that comparisons read. It is empty until `free_at`.
+-- The token bucket of the rows that comparisons read. It is empty until `available_at`.
 create table exportd.comparison_budget (
   singleton boolean primary key default true check (singleton),
-  free_at timestamptz not null
+  available_at timestamptz not null
 );
 
 -- Notifications -------------------------------------------------------------------------------------------------------
