@@ -32,9 +32,16 @@ const createRun = (config: object = {}) =>
   harness.createRun({ config: { endpoint_url: proxy.endpoint, ...config } });
 const operationsOf = (prefix: string): S3OperationName[] =>
   fileRequests(proxy, prefix).map(({ operation }) => operation);
-/** Without repetitions: a server that refuses a body early may break the connection, and the request is repeated. */
-const stepsOf = (prefix: string): S3OperationName[] =>
-  operationsOf(prefix).filter((operation, index, all) => operation !== all[index - 1]);
+/**
+ * The operations on each key, in the order of their first requests: a server that refuses a body early may break the
+ * connection, and the request is repeated, after a HEAD.
+ */
+const stepsOf = (prefix: string): S3OperationName[] => {
+  const steps = fileRequests(proxy, prefix).map(({ operation, key }) => ({ operation, key }));
+  const isFirst = (step: (typeof steps)[number], index: number) =>
+    steps.findIndex(({ operation, key }) => operation === step.operation && key === step.key) === index;
+  return steps.filter(isFirst).map(({ operation }) => operation);
+};
 const isFile = (prefix: string, key: string): boolean =>
   key.startsWith(`${prefix}/`) && !key.includes('_manifests');
 
