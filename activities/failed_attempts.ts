@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { RunRecorder } from '../src/decisions/run_recorder.ts';
+import type { RunRecorder } from '../src/decisions/run_recorder/index.ts';
 import type { OpenDestination } from '../src/destination/open_destination.ts';
 import type { Activity } from '../src/failures/application_failures.ts';
 import type { Logger } from '../src/telemetry/logger.ts';

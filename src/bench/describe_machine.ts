@@ -1,9 +1,9 @@
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import type { Pool } from '../journal/database.ts';
-import type { BenchResult } from './result.ts';
+import type { Measurement } from './result.ts';
 
 /** The machine that the results are valid for. */
-export async function describeMachine(pool: Pool): Promise<BenchResult['machine']> {
+export async function describeMachine(pool: Pool): Promise<Measurement['machine']> {
   const { rows } = await pool.query<{ version: string }>(
     `select current_setting('server_version') as version`,
   );

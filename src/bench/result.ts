@@ -53,8 +53,8 @@ export interface ExportResult extends Throughput {
   readonly size_to_pipeline: number | null;
 }
 
-/** Result of `exportd bench`. Times are in seconds, sizes in bytes. */
-export interface BenchResult {
+/** When and where a benchmark was measured. Times are in seconds. */
+export interface Measurement {
   readonly started_at: string;
   /** Duration of the whole benchmark, including data and clean-up. */
   readonly seconds: number;
@@ -66,6 +66,15 @@ export interface BenchResult {
     readonly node: string;
     readonly postgresql: string;
   };
+}
+
+/** A measurement with the one-minute load average before and after it. The second includes the benchmark. */
+export interface LoadedMeasurement extends Measurement {
+  readonly load: { readonly before: number; readonly after: number };
+}
+
+/** Result of `exportd bench`. Times are in seconds, sizes in bytes. */
+export interface BenchResult extends Measurement {
   readonly events: number;
   /** Size of the events as binary COPY. */
   readonly copy_bytes: number;

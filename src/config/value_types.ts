@@ -119,3 +119,6 @@ export const text = (fallback: string) => z.string().prefault(fallback).meta({ d
 
 /** An HTTP or HTTPS URL. Messages do not quote it, because it may hold a password. */
 export const url = () => z.url({ protocol: /^https?$/, error: 'not a URL: write one such as https://host' });
+
+/** A text that is never shown. */
+export const secret = () => z.string();

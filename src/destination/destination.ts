@@ -1,11 +1,6 @@
-import type { Model } from '../domain/batch_export.ts';
 import type { RunSpec } from '../domain/run.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
-import type { Settings } from '../config/settings.ts';
-import type { RowSelection } from '../source/row_selection.ts';
 import type { Manifest } from './manifest.ts';
-import type { StoreTraits } from './store_traits.ts';
-import type { TestStep } from './test_result.ts';
 
 /** A part that the destination has acknowledged; required to complete the file. */
 export interface UploadedPart {
@@ -215,65 +210,6 @@ export interface Destination {
   ): Promise<boolean | null>;
   /** Closes the connections. */
   readonly close: () => void;
-}
-
-/** Dependencies of a destination. */
-export interface DestinationContext {
-  readonly settings: Settings;
-  /**
-   * Called when a request failed with a transient error and will be retried; also with a permanent error that the
-   * destination can work around.
-   */
-  readonly onError: (error: DestinationError) => void;
-  /** How the store behaves; unknown by default. */
-  readonly traits?: StoreTraits;
-  /** Stores what a request revealed of the store. */
-  readonly onTraits?: (found: Partial<StoreTraits>) => Promise<void>;
-}
-
-/** What determines the keys that an export writes: its stored config, without secrets, and its model. */
-export interface KeySource {
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly model: Model;
-}
-
-/** Settings that restrict destinations. */
-export type DestinationSettings = Pick<
-  Settings,
-  'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
->;
-
-/** The result of a destination test. */
-export interface DestinationTestResult {
-  readonly steps: readonly TestStep[];
-  readonly traits: StoreTraits;
-}
-
-/** A type of destination: a folder here and a line in the registry. */
-export interface DestinationType<Config extends Record<string, unknown> = Record<string, unknown>> {
-  readonly name: string;
-  /** Fields that are stored encrypted and never returned. */
-  readonly secretFields: readonly string[];
-  /** Defaults of all optional fields that are not secret. */
-  readonly defaultFields: Readonly<Record<string, unknown>>;
-  /** Validates a config from a request and fills in defaults. @throws CommandRejected with the invalid field */
-  parseConfig(config: unknown, settings: DestinationSettings): Config;
-  /** Server and bucket of a config, which determine the traits of its store. */
-  locationOf(config: Readonly<Record<string, unknown>>): string;
-  /** The server that receives the secrets. When it changes, stored secrets are not reused and must be given again. */
-  serverOf(config: Readonly<Record<string, unknown>>): string;
-  /** The rows that an export with this stored config selects. Needs no secret. */
-  selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
-  /** Whether two exports to this type of destination would write the same keys for a common interval. */
-  keysCollide(one: KeySource, other: KeySource): boolean;
-  /**
-   * Returns `config` with the credentials of `other` if both lead to the same location, because older credentials may
-   * have been revoked; else `config`.
-   */
-  withCredentialsOf(config: Config, other: Config): Config;
-  open(config: Config, context: DestinationContext): Destination;
-  /** Tests the destination step by step, and finds out how its store behaves. Deletes what it wrote, if permitted. */
-  test(config: Config, settings: Settings): Promise<DestinationTestResult>;
 }
 
 /**

@@ -3,7 +3,8 @@ import type { Settings } from '../config/settings.ts';
 import type { RunSpec } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import { readConfig } from './config_versions.ts';
-import type { Destination, DestinationContext } from './destination.ts';
+import type { Destination } from './destination.ts';
+import type { DestinationContext } from './destination_type.ts';
 import { destinationTypeOf } from './registry.ts';
 import { readTraits, storeTraits } from './store_traits.ts';
 

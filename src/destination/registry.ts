@@ -1,5 +1,5 @@
 import { CommandRejected } from '../domain/errors.ts';
-import type { DestinationType } from './destination.ts';
+import type { DestinationType } from './destination_type.ts';
 import { s3 } from './s3/index.ts';
 
 /** All destination types. To add one, add a folder next to `s3` and a line here. */

@@ -1,5 +1,5 @@
 import type { KeyRing } from '../config/key_ring.ts';
-import type { DestinationSettings } from './destination.ts';
+import type { DestinationSettings } from './destination_type.ts';
 import { rejectField } from './config_fields.ts';
 import { destinationTypeOf } from './registry.ts';
 

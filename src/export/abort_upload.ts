@@ -1,4 +1,4 @@
-import type { RunRecorder } from '../decisions/run_recorder.ts';
+import type { RunRecorder } from '../decisions/run_recorder/index.ts';
 import type { Destination } from '../destination/destination.ts';
 import {
   isActiveStatus,

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { RunRecorder } from '../decisions/run_recorder.ts';
+import type { RunRecorder } from '../decisions/run_recorder/index.ts';
 import type { ExistingRun } from '../domain/run.ts';
 import type { ReadSelection } from '../destination/row_selections.ts';
 import type { RowRange, Source, UnsettledBarrier } from '../source/source.ts';

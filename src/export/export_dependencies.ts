@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { RunRecorder } from '../decisions/run_recorder.ts';
+import type { RunRecorder } from '../decisions/run_recorder/index.ts';
 import type { MayShrink } from '../destination/may_shrink.ts';
 import type { OpenDestination } from '../destination/open_destination.ts';
 import type { OpenLocation } from '../destination/open_location.ts';

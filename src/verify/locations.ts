@@ -1,7 +1,8 @@
 import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { readConfig } from '../destination/config_versions.ts';
-import { DestinationError, type DestinationContext } from '../destination/destination.ts';
+import { DestinationError } from '../destination/destination.ts';
+import type { DestinationContext } from '../destination/destination_type.ts';
 import { parseS3Config } from '../destination/s3/config.ts';
 import { constantPrefix } from '../destination/s3/prefix.ts';
 import { openBucketReader, type BucketReader } from '../destination/s3/bucket_reader.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../src/decisions/due_comparisons.ts';
 import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { attemptOf, GenerationSuperseded, RunEnded, type ExistingRun } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import {
   readObsoleteObjects,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { notificationTypes } from '../../src/notifications/notification.ts';

@@ -1,4 +1,4 @@
-import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import type { ReplacementOutcome } from '../../src/domain/replacement.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 

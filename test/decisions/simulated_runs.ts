@@ -1,6 +1,6 @@
 import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf, type CompletedFile, type ExistingRun } from '../../src/domain/run.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo } from '../setup/minutes.ts';

@@ -1,4 +1,4 @@
-import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import type { Destination, FileUpload } from '../../src/destination/destination.ts';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
 

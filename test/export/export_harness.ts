@@ -3,7 +3,7 @@ import type { ActivityContext } from '../../activities/heartbeats.ts';
 import { createExportActivities, type ExportActivityDependencies } from '../../activities/export.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createMayShrink } from '../../src/destination/may_shrink.ts';
 import { createLocationOpener } from '../../src/destination/open_location.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';

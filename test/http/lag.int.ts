@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { createLaggingExport } from './lagging_export.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';

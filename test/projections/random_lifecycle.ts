@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { readObsoleteObjects, recordDeletions } from '../../src/decisions/obsolete_objects.ts';
 import { readDueBatch, readDueGroups } from '../../src/decisions/due_comparisons.ts';
 import {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';

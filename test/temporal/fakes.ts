@@ -1,7 +1,7 @@
 import type { ExportActivities } from '../../activities/export.ts';
 import { withApplicationFailures } from '../../src/failures/application_failures.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
-import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
 import { attemptOf, type SortKey } from '../../src/domain/run.ts';

@@ -6,7 +6,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/source/source.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';

@@ -1,4 +1,4 @@
-import type { BenchResult, Statistics } from '../result.ts';
+import type { LoadedMeasurement, Statistics } from '../result.ts';
 
 /** A statement over all rows. CPU time is that of PostgreSQL with its parallel workers; null for servers elsewhere. */
 export interface StatementResult {
@@ -7,11 +7,7 @@ export interface StatementResult {
 }
 
 /** Result of `exportd bench fingerprint`. Times are in seconds. */
-export interface FingerprintBenchResult {
-  readonly started_at: string;
-  readonly seconds: number;
-  readonly machine: BenchResult['machine'];
-  readonly load: { readonly before: number; readonly after: number };
+export interface FingerprintBenchResult extends LoadedMeasurement {
   readonly events: number;
   readonly repeat: number;
   readonly count: StatementResult;

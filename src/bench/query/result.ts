@@ -1,4 +1,4 @@
-import type { BenchResult, Statistics, Skipped } from '../result.ts';
+import type { LoadedMeasurement, Skipped, Statistics } from '../result.ts';
 
 /** An insight, queried by exportd and by hand-written SQL. */
 export interface InsightResult {
@@ -15,12 +15,7 @@ export interface InsightResult {
 }
 
 /** Result of `exportd bench query`. */
-export interface QueryBenchResult {
-  readonly started_at: string;
-  readonly seconds: number;
-  readonly machine: BenchResult['machine'];
-  /** Load average of the last minute before and after the measurements. */
-  readonly load: { readonly before: number; readonly after: number };
+export interface QueryBenchResult extends LoadedMeasurement {
   readonly events: number;
   readonly days: number;
   readonly persons: number;

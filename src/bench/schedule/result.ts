@@ -1,4 +1,4 @@
-import type { BenchResult } from '../result.ts';
+import type { LoadedMeasurement } from '../result.ts';
 
 /** Distribution of a delay in seconds; null without measurements. */
 export interface Delays {
@@ -95,12 +95,7 @@ export interface CreationResult {
 }
 
 /** Result of `exportd bench schedule`. Times are in seconds. */
-export interface ScheduleBenchResult {
-  readonly started_at: string;
-  readonly seconds: number;
-  readonly machine: BenchResult['machine'];
-  /** One-minute load average before and after. The second includes the benchmark. */
-  readonly load: { readonly before: number; readonly after: number };
+export interface ScheduleBenchResult extends LoadedMeasurement {
   /** EXPORTD_SETTLE_DELAY. No run can complete earlier after the end of its interval. */
   readonly settle_seconds: number;
   readonly noop: readonly NoopResult[];

@@ -1,5 +1,6 @@
 import { GetObjectCommand, ListObjectsV2Command, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
-import { DestinationError, type DestinationContext, type OpenObject } from '../destination.ts';
+import { DestinationError, type OpenObject } from '../destination.ts';
+import type { DestinationContext } from '../destination_type.ts';
 import type { S3Config } from './config.ts';
 import { toDestinationError } from './errors.ts';
 import { createS3Requests, type S3Requests } from './requests.ts';

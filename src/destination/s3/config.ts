@@ -3,7 +3,7 @@ import { CommandRejected } from '../../domain/errors.ts';
 import type { AllowedPrivateAddresses } from '../../network/private_addresses.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
 import { configAttribute, givenFields, parseFields, rejectField } from '../config_fields.ts';
-import type { DestinationSettings } from '../destination.ts';
+import type { DestinationSettings } from '../destination_type.ts';
 import { missingRowsField } from '../missing_rows_field.ts';
 import { rowSelectionFields } from '../row_selection_fields.ts';
 import { endpointProblem } from './endpoint.ts';

@@ -1,10 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
-import type {
-  Destination,
-  DestinationContext,
-  DestinationTestResult,
-  DestinationType,
-} from '../destination.ts';
+import type { Destination } from '../destination.ts';
+import type { DestinationContext, DestinationTestResult, DestinationType } from '../destination_type.ts';
 import { unknownTraits } from '../store_traits.ts';
 import { runTestSteps } from '../test_steps.ts';
 import { abortMatchingUploads, abortUpload } from './abort_uploads.ts';

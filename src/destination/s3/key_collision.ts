@@ -1,4 +1,4 @@
-import type { KeySource } from '../destination.ts';
+import type { KeySource } from '../destination_type.ts';
 import { prefixesOverlap } from './prefix_overlap.ts';
 
 /** The fields of a stored config that determine its keys. */

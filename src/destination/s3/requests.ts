@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { DestinationContext, DestinationError } from '../destination.ts';
+import type { DestinationError } from '../destination.ts';
+import type { DestinationContext } from '../destination_type.ts';
 import type { StoreTraits } from '../store_traits.ts';
 import type { S3Config } from './config.ts';
 import { conditionFailureCodes, toDestinationError } from './errors.ts';

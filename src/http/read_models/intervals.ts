@@ -6,6 +6,7 @@ import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals/int
 import { notFound } from '../api_error.ts';
 import type { IntervalResponse, IntervalsQuery, IntervalStatus } from '../schemas/interval.ts';
 import { decodeIntervalCursor, encodeIntervalCursor } from './interval_cursor.ts';
+import { pageOf } from './page_of.ts';
 
 /** An entry of the ledger as read from the database. */
 type IntervalRow = Omit<IntervalResponse, 'intervals' | 'run_ids'> & {
@@ -162,18 +163,12 @@ export async function readIntervalPage(
      order by page.data_interval_start ${backwards ? 'asc' : 'desc'}`,
     values,
   );
-  const hasMore = rows.length > query.limit;
-  const page = rows.slice(0, query.limit);
-  if (backwards) page.reverse();
-  const first = page[0];
-  const last = page.at(-1);
-  const hasNext = backwards || hasMore;
-  const hasPrevious = backwards ? hasMore : cursor !== undefined;
+  const { page, next, previous } = pageOf(rows, query.limit, { backwards, continued: cursor !== undefined });
   return {
     count: counted.rows[0]?.count ?? 0,
     intervals: page.map((row) => toIntervalResponse(row, live)),
-    next: hasNext && last ? encodeIntervalCursor(last.data_interval_start, false) : null,
-    previous: hasPrevious && first ? encodeIntervalCursor(first.data_interval_start, true) : null,
+    next: next && encodeIntervalCursor(next.data_interval_start, false),
+    previous: previous && encodeIntervalCursor(previous.data_interval_start, true),
   };
 }
 

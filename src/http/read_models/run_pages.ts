@@ -2,6 +2,7 @@ import type { RunStatus } from '../../domain/run.ts';
 import type { Pool } from '../../journal/database.ts';
 import { invalid } from '../api_error.ts';
 import type { RunsQuery } from '../schemas/run.ts';
+import { pageOf } from './page_of.ts';
 import { runColumns, type RunRow } from './runs.ts';
 
 /** Where a page starts: after this row in the list's order, or before it when `backwards`. */
@@ -14,7 +15,7 @@ interface RunCursor {
 /** A page of runs. */
 export interface RunPage {
   readonly count: number;
-  readonly rows: RunRow[];
+  readonly rows: readonly RunRow[];
   /** Cursors of the adjacent pages, or null. */
   readonly next: string | null;
   readonly previous: string | null;
@@ -89,17 +90,11 @@ export async function readRunPage(
      order by ${keys.map((key) => `${key} ${direction}`).join(', ')} limit $${values.length}`,
     values,
   );
-  const hasMore = rows.length > query.limit;
-  const page = rows.slice(0, query.limit);
-  if (backwards) page.reverse();
-  const first = page[0];
-  const last = page.at(-1);
-  const hasNext = backwards || hasMore;
-  const hasPrevious = backwards ? hasMore : cursor !== undefined;
+  const { page, next, previous } = pageOf(rows, query.limit, { backwards, continued: cursor !== undefined });
   return {
     count: counted.rows[0]?.count ?? 0,
     rows: page,
-    next: hasNext && last ? encodeCursor(last, false) : null,
-    previous: hasPrevious && first ? encodeCursor(first, true) : null,
+    next: next && encodeCursor(next, false),
+    previous: previous && encodeCursor(previous, true),
   };
 }

@@ -13,7 +13,7 @@ import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
 import { deleteExpired } from '../../decisions/retention.ts';
 import { createPolicies } from '../../decisions/policies.ts';
-import { createRunRecorder } from '../../decisions/run_recorder.ts';
+import { createRunRecorder } from '../../decisions/run_recorder/index.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';
 import { createMayShrink } from '../../destination/may_shrink.ts';
 import { createDestinationOpener } from '../../destination/open_destination.ts';

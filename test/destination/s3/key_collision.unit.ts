@@ -4,7 +4,7 @@ import { parseS3Config } from '../../../src/destination/s3/config.ts';
 import { fileKey } from '../../../src/destination/s3/keys.ts';
 import { prefixesOverlap } from '../../../src/destination/s3/prefix_overlap.ts';
 import { keysCollide } from '../../../src/destination/s3/key_collision.ts';
-import type { KeySource } from '../../../src/destination/destination.ts';
+import type { KeySource } from '../../../src/destination/destination_type.ts';
 import { randomCases } from '../../setup/effort.ts';
 
 const source = (more: object = {}, model: KeySource['model'] = 'events'): KeySource => ({

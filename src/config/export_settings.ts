@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import { count, duration, fraction, optionalCount, optionalDuration, size, text } from './value_types.ts';
+
+/** Where and how rows are read. */
+export const source = {
+  EXPORTD_EVENTS_RELATION: text('public.events').describe('Table or view of the events.'),
+  EXPORTD_PERSONS_RELATION: text('public.persons').describe('Table or view of the persons.'),
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: text('public.person_distinct_ids').describe(
+    "Table or view of the persons' distinct ids.",
+  ),
+  EXPORTD_SOURCE_PAGE_ROWS: count(100_000).describe('Maximum rows of one page read from the source.'),
+  EXPORTD_SOURCE_PAGE_SIZE: size('16MiB', { min: '1KiB' }).describe(
+    'Maximum size of one page read from the source.',
+  ),
+  EXPORTD_SOURCE_STATEMENT_TIMEOUT: duration('5m', { min: '100ms' }).describe(
+    'Timeout of a statement on the source: a page, a count, a check of the barrier.',
+  ),
+  EXPORTD_SETTLE_DELAY: duration('30s').describe(
+    'How long after the end of its interval, by the clock of the source, a run first checks for open transactions. A run that starts earlier than that waits the full delay from its start, which preserves the jitter.',
+  ),
+  EXPORTD_SETTLE_POLL_INTERVAL: duration('2s', { min: '10ms' }).describe(
+    'How often a run checks again while transactions are open.',
+  ),
+  EXPORTD_SETTLE_TIMEOUT: duration('10m').describe(
+    'How long a run waits for open transactions, but not longer than its interval. After that it exports without their rows, and the manifest says `"settled": false`. Once they have ended, the interval is compared with the source and exported again if it differs.',
+  ),
+};
+
+/** When runs start, and when a failed one starts again. */
+export const schedules = {
+  EXPORTD_JITTER_LONG: duration('5m').describe(
+    'Maximum random delay of a scheduled run, for intervals of an hour or longer. It spreads the load of many exports.',
+  ),
+  EXPORTD_JITTER_SHORT_FRACTION: fraction(0.2).describe(
+    'The same for shorter intervals, as a fraction of the interval.',
+  ),
+  EXPORTD_MAX_CONCURRENT_RUNS: count(3).describe('Maximum concurrent scheduled runs of one export.'),
+  EXPORTD_BACKFILL_CONCURRENCY: count(3).describe('Maximum concurrent runs of one backfill.'),
+  EXPORTD_MAX_BACKFILL_INTERVALS: count(100_000).describe('Maximum intervals of one backfill.'),
+  EXPORTD_MAX_BACKFILLS_PER_PROJECT: count(20).describe('Maximum unfinished backfills of one project.'),
+  EXPORTD_PAUSE_AFTER_FAILURES: count(3, { min: 0 }).describe(
+    'Consecutive failed runs after which a schedule or backfill pauses. `0` disables the pause.',
+  ),
+  EXPORTD_RUN_RETRY_INITIAL: duration('1m').describe(
+    'Delay before a `FailedRetryable` run is retried. It doubles with each retry.',
+  ),
+  EXPORTD_RUN_RETRY_MAX: duration('1h').describe('Maximum of that delay.'),
+  EXPORTD_RUN_RETRY_LIMIT: count(10, { min: 0 }).describe('Maximum retries of a run.'),
+  EXPORTD_COMPARISON_FIRST: duration('1h').describe(
+    'How long after its end and its export an interval of events is first compared with the source, to find late and deleted rows. It is compared again after 24 and after 168 times this delay, by default a day and a week, then after twice the time each. `0s` disables comparisons.',
+  ),
+  EXPORTD_COMPARISON_MAX_INTERVAL: duration('365d', { min: '1ms', max: '3650d' }).describe(
+    'Maximum time between two comparisons of an interval.',
+  ),
+  EXPORTD_COMPARISON_ROWS_PER_SECOND: count(50_000).describe(
+    'Rows of the source that comparisons read per second, on average. Intervals that are overdue for longer come first.',
+  ),
+};
+
+/** Workflows and activities on Temporal. */
+export const workflows = {
+  EXPORTD_RUN_TIMEOUT: optionalDuration({ min: '1s' }).describe(
+    'Execution timeout of a run. Default: depends on the interval.',
+  ),
+  EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: optionalDuration({ min: '1s' }).describe(
+    'How long an activity retries transient errors, at most half the execution timeout. Default: that half.',
+  ),
+  EXPORTD_ACTIVITY_RETRY_INITIAL: duration('1s', { min: '10ms' }).describe(
+    'Delay before an activity or a request to S3 is retried. It doubles with each retry.',
+  ),
+  EXPORTD_ACTIVITY_RETRY_MAX: duration('1m', { min: '10ms' }).describe('Maximum of that delay.'),
+  EXPORTD_HEARTBEAT_TIMEOUT: duration('30s', { min: '500ms' }).describe(
+    'An activity without a heartbeat for this long is retried by another worker.',
+  ),
+  EXPORTD_WORKFLOW_TASK_TIMEOUT: duration('10s', { min: '1s' }).describe(
+    'How long a worker may hold a workflow task, and how long a task waits for the worker that has its workflow cached. Exports stall this long after their worker was killed; too short a timeout makes a busy worker lose its tasks. Long local activities extend it.',
+  ),
+  EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200).describe(
+    'Schedule and backfill workflows continue as new after this many commands.',
+  ),
+  EXPORTD_MAX_CACHED_WORKFLOWS: optionalCount({ min: 2 }).describe(
+    'Maximum workflow executions that a worker caches, about 0.5 MB each. Others are replayed from their history. Default: as many as fit a tenth of the memory, 200 to 2,000.',
+  ),
+  EXPORTD_WORKFLOW_BUNDLE: z
+    .string()
+    .optional()
+    .describe(
+      'File with the workflows, written by `exportd bundle` of the same version. Default: each worker bundles them when it starts, which takes seconds.',
+    ),
+};
+
+/** How a run writes its files. */
+export const exports = {
+  EXPORTD_EXPORT_SLOTS: count(4).describe(
+    'Intervals, or ranges of them, that a worker exports at the same time.',
+  ),
+  EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
+    'Maximum slots of one export, to leave room for others. Default: all slots.',
+  ),
+  EXPORTD_SLOT_YIELD_AFTER: duration('10s', { min: '100ms' }).describe(
+    'An attempt that makes no progress for this long, because it waits for a server, yields its slot to another one.',
+  ),
+  EXPORTD_MAX_YIELDED_SLOTS: count(12, { min: 0 }).describe(
+    'Maximum slots that are yielded at the same time. Each unfinished attempt still uses memory.',
+  ),
+  EXPORTD_EMPTY_PUBLISH_SLOTS: count(8, { min: 0 }).describe(
+    'Intervals without rows that a worker publishes at the same time, outside its export slots. `0` disables this.',
+  ),
+  EXPORTD_EMPTY_PUBLISH_TIMEOUT: duration('1500ms', { min: '10ms' }).describe(
+    'How long that may take before the interval needs an export slot.',
+  ),
+  EXPORTD_RANGE_ROWS: count(10_000_000).describe(
+    'An interval with more rows is split into ranges of this size, which are exported in parallel.',
+  ),
+  EXPORTD_MAX_REJECTED_ROWS: count(10_000, { min: 0 }).describe(
+    'With `on_bad_row: reject`, a run fails when it rejects more rows than this.',
+  ),
+  EXPORTD_ENCODER_THREADS: count(2).describe('Threads of a worker that encode and compress rows.'),
+  EXPORTD_MEMORY_BUDGET: size('64MiB', { min: '1MiB' }).describe(
+    'Memory for the rows and encoded bytes of all exports of a worker. Above it, exports stop reading ahead and upload parts one by one. Each export can always hold a page, its encoded bytes and a part.',
+  ),
+  EXPORTD_PARTS_PER_EXECUTION: count(1_000).describe(
+    'A run continues as new, with a new row in the list of runs, after this many parts.',
+  ),
+  EXPORTD_S3_PART_SIZE: size('5MiB', { min: '5MiB', max: '5GiB' }).describe(
+    'Size of the first part of a multipart upload.',
+  ),
+  EXPORTD_S3_REQUEST_TIMEOUT: duration('30s', { min: '100ms' }).describe(
+    'A request to S3 is retried when its connection is silent for this long.',
+  ),
+  EXPORTD_S3_RETRY_BUDGET: duration('5m').describe(
+    'How long a request to S3 is retried during an outage. After that the activity fails and is retried as a whole.',
+  ),
+};
+
+/** Removal, comparison and retention after the runs. */
+export const maintenance = {
+  EXPORTD_MAINTENANCE_INTERVAL: duration('1m', { min: '100ms' }).describe(
+    'How often exportd checks for objects to delete, intervals to compare, and transactions that unsettled runs wait for.',
+  ),
+  EXPORTD_OLD_GENERATION_RETENTION: duration('1h').describe(
+    'How long files stay in the bucket after a newer generation replaced them. Readers must finish within this time.',
+  ),
+  EXPORTD_ORPHAN_RETENTION: duration('5m').describe(
+    'The same for uploads and files that no manifest references. An attempt may not know yet that its run has ended.',
+  ),
+  EXPORTD_ORPHAN_RETRY_BUDGET: duration('7d').describe(
+    'How long a failed deletion is retried, for example in a bucket that no longer exists.',
+  ),
+};

@@ -1,0 +1,44 @@
+import { count, duration, secret, size, text, url } from './value_types.ts';
+
+/** What a query may cost. */
+export const queries = {
+  EXPORTD_QUERIES_PER_HOUR: count(120, { max: 2_147_483_647 }).describe(
+    'Requests to the query endpoint that a project may send in any hour.',
+  ),
+  EXPORTD_QUERY_MAX_ROWS: count(10_000, { max: 1_000_000 }).describe('Maximum rows of a response.'),
+  EXPORTD_QUERY_MAX_RESULT_SIZE: size('32MiB', { min: '1KiB', max: '256MiB' }).describe(
+    'Maximum size of the results in a response.',
+  ),
+  EXPORTD_QUERY_TIMEOUT: duration('1m', { min: '100ms' }).describe(
+    'Timeout of a query that its caller waits for.',
+  ),
+  EXPORTD_QUERY_ASYNC_TIMEOUT: duration('10m', { min: '100ms' }).describe(
+    'Timeout of a query in the background.',
+  ),
+  EXPORTD_QUERY_SLOTS: count(4).describe(
+    'Queries that a process runs at the same time, each on a connection of a dedicated pool.',
+  ),
+  EXPORTD_QUERY_POLL_INTERVAL: duration('250ms', { min: '10ms' }).describe(
+    'How often a process checks whether its queries were cancelled, and records their heartbeat.',
+  ),
+  EXPORTD_QUERY_CANCEL_TIMEOUT: duration('5s', { min: '100ms' }).describe(
+    'How long a request to cancel a query waits for the statement to end in PostgreSQL.',
+  ),
+  EXPORTD_QUERY_HEARTBEAT_TIMEOUT: duration('10s', { min: '500ms' }).describe(
+    'A query without a heartbeat for this long is run again by another worker.',
+  ),
+  EXPORTD_QUERY_STATUS_TTL: duration('20m', { min: '100ms' }).describe(
+    'How long the status of a query can be read after its end.',
+  ),
+  EXPORTD_QUERY_CACHE_TTL: duration('7d', { min: '100ms' }).describe('How long cached results are kept.'),
+  EXPORTD_DRAFT_SQL_URL: url()
+    .optional()
+    .describe(
+      'Base URL of an OpenAI-compatible API that drafts queries, such as `https://host/v1`. Default: exportd drafts them by rules.',
+    ),
+  EXPORTD_DRAFT_SQL_MODEL: text('default').describe('Model that is requested there.'),
+  EXPORTD_DRAFT_SQL_API_KEY: secret().optional().describe('Bearer token that is sent there. Default: none.'),
+  EXPORTD_DRAFT_SQL_TIMEOUT: duration('20s', { min: '100ms' }).describe(
+    "Timeout of each request to the model, and of reading the names in a project's data.",
+  ),
+};

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { count, duration, flag, oneOf, secret, size, text, url } from './value_types.ts';
+
+/** Where the servers are. */
+export const servers = {
+  DATABASE_URL: z
+    .string({ error: 'missing' })
+    .describe('Control database: journal, commands and read models. Required.'),
+  SOURCE_DATABASE_URL: secret()
+    .optional()
+    .describe('Database that events and persons are read from. Default: `DATABASE_URL`.'),
+  SOURCE_PRIMARY_DATABASE_URL: secret()
+    .optional()
+    .describe(
+      'Primary of the source, if the source is a standby: only a primary knows its open transactions.',
+    ),
+  TEMPORAL_ADDRESS: text('127.0.0.1:7233').describe('Host and port of the Temporal server.'),
+  TEMPORAL_NAMESPACE: text('default').describe('Temporal namespace.'),
+  TEMPORAL_UI_URL: url()
+    .optional()
+    .describe('Base URL of the Temporal UI, for the links in responses. Default: no links.'),
+  EXPORTD_TASK_QUEUE_PREFIX: text('exportd').describe(
+    'Prefix of the task queues. Deployments with different prefixes can share a namespace.',
+  ),
+  EXPORTD_TEMPORAL_REQUEST_TIMEOUT: duration('5s', { min: '100ms' }).describe(
+    'Timeout of a request to Temporal, including its retries.',
+  ),
+  EXPORTD_CONTROL_CONNECT_TIMEOUT: duration('5s', { min: '100ms' }).describe(
+    'Timeout of a new connection to the control database.',
+  ),
+  EXPORTD_CONTROL_STATEMENT_TIMEOUT: duration('30s', { min: '100ms' }).describe(
+    'Timeout of a statement on the control database. A connection that stays silent a quarter longer is lost: the statement is retried on another one.',
+  ),
+};
+
+/** How a process runs and what it logs. */
+export const process = {
+  EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info').describe(
+    'Minimum level of the log lines on stderr.',
+  ),
+  EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
+    'How long run logs and delivered notifications are kept in the database.',
+  ),
+  EXPORTD_RECONCILE_INTERVAL: duration('1m', { min: '100ms' }).describe(
+    'How often the reconciler compares the journal with Temporal and starts missing workflows.',
+  ),
+};
+
+/** Secrets and what the destinations of users may reach. */
+export const security = {
+  EXPORTD_ENCRYPTION_KEYS: secret()
+    .optional()
+    .describe(
+      '`id:base64` pairs of 32-byte keys, separated by commas. The first encrypts, all decrypt. Required by servers and workers.',
+    ),
+  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: oneOf(['loopback', 'true', 'false', '1', '0'], 'false')
+    .transform((value) => (value === 'loopback' ? value : value === 'true' || value === '1'))
+    .meta({ default: 'false' })
+    .describe(
+      'Whether destinations and webhooks may point at private and loopback addresses. `loopback` allows loopback only.',
+    ),
+  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(true).describe(
+    "Whether a destination without keys and without a role may use the AWS credentials of exportd's machine. Roles are always assumed with those.",
+  ),
+};
+
+/** The HTTP API and its limits. */
+export const httpApi = {
+  EXPORTD_HOST: text('127.0.0.1').describe('Address that the HTTP server listens on.'),
+  EXPORTD_PORT: count(8_000, { min: 0, max: 65_535 }).describe('Its port. `0` chooses a free one.'),
+  EXPORTD_BASE_URL: url()
+    .optional()
+    .describe('Public base URL, for `next`, `previous` and `Location`. Default: the host of the request.'),
+  EXPORTD_HTTP_MAX_BODY_SIZE: size('1MiB', { min: '1KiB', max: '64MiB' }).describe(
+    'Maximum size of a request body.',
+  ),
+  EXPORTD_COMMAND_TIMEOUT: duration('10s').describe(
+    'How long the API waits for the outcome of a command before it responds with 202.',
+  ),
+  EXPORTD_COMMAND_POLL_INTERVAL: duration('500ms', { min: '10ms' }).describe(
+    'How often it polls for the outcome meanwhile, in case a PostgreSQL notification is lost.',
+  ),
+  EXPORTD_DRY_RUN_TIMEOUT: duration('30s', { min: '100ms' }).describe(
+    'How long a dry run of a backfill may count rows. After that it responds without row counts.',
+  ),
+  EXPORTD_DESTINATION_TEST_TIMEOUT: duration('10s', { min: '100ms' }).describe(
+    'Timeout of a destination test, all steps together.',
+  ),
+};
+
+/** Webhooks to the owners of exports. */
+export const webhooks = {
+  EXPORTD_WEBHOOK_TIMEOUT: duration('10s', { min: '100ms' }).describe('Timeout of a request to a webhook.'),
+  EXPORTD_WEBHOOK_RETRY_INITIAL: duration('10s', { min: '10ms' }).describe(
+    'Delay before a delivery is retried. It doubles with each retry.',
+  ),
+  EXPORTD_WEBHOOK_RETRY_MAX: duration('1h', { min: '10ms' }).describe('Maximum of that delay.'),
+  EXPORTD_WEBHOOK_RETRY_BUDGET: duration('24h').describe('How long a delivery is retried.'),
+};

@@ -1,0 +1,137 @@
+import {
+  filesOf,
+  GenerationSuperseded,
+  requireAttempt,
+  type CompletedFile,
+  type ExistingRun,
+  type ExportedFile,
+  type PlannedPart,
+  type RangeAttempt,
+} from '../../domain/run.ts';
+import { dayOf, storeNotification } from '../notifications.ts';
+import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps } from './run_steps.ts';
+
+/** A file that starts, and the encoder of its bytes. */
+export interface StartedFile {
+  /** The file's number within its range. */
+  readonly file: number;
+  readonly key: string;
+  readonly upload_token: string;
+  readonly encoder: string;
+}
+
+/** A file with its new upload. */
+export interface CreatedUpload extends StartedFile {
+  readonly upload_id: string;
+  /** The size of every part but the last, if the destination requires one size; else null. */
+  readonly part_bytes: number | null;
+}
+
+/** Records what an attempt writes: uploads, parts and files, each before it is sent or after it is complete. */
+export interface FileRecorder {
+  recordUpload(runId: string, attempt: RangeAttempt, upload: CreatedUpload): Promise<ExistingRun>;
+  /** Records a file of one part before it is written in one request. */
+  planWholeFile(
+    runId: string,
+    attempt: RangeAttempt,
+    file: StartedFile,
+    part: PlannedPart,
+  ): Promise<ExistingRun>;
+  /**
+   * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
+   * complete: then the next file has the next number.
+   */
+  recordTakenKey(
+    runId: string,
+    attempt: RangeAttempt,
+    taken: Pick<StartedFile, 'file' | 'key'>,
+  ): Promise<ExistingRun>;
+  /** Resumes the range's open upload with the parts that exist in S3. */
+  resumeUpload(
+    runId: string,
+    attempt: RangeAttempt,
+    key: string,
+    partNumbers: readonly number[],
+  ): Promise<ExistingRun>;
+  /** Records a part before it is sent. Part numbers cannot be reused, so that no part is ever replaced. */
+  planPart(runId: string, attempt: RangeAttempt, key: string, part: PlannedPart): Promise<void>;
+  /** Returns the run if `attempt` is the latest. */
+  requireAttempt(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
+  recordFile(runId: string, attempt: RangeAttempt, file: CompletedFile): Promise<ExistingRun>;
+  /** Records that the files contain every row of the range. */
+  finishRange(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
+  /** Records the file of the generation's rejected rows before it is written. Idempotent. */
+  planRejectedFile(runId: string, generation: number, file: ExportedFile): Promise<ExistingRun>;
+}
+
+/** Creates a recorder of files. */
+export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSteps): FileRecorder => ({
+  recordUpload: (runId, attempt, { upload_id, ...upload }) =>
+    attemptStep(runId, attempt, `upload:${upload_id}`, () => [
+      { type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload, upload_id } },
+    ]),
+  planWholeFile: (runId, attempt, file, part) =>
+    attemptStep(runId, attempt, `whole:${file.key}/${file.upload_token}`, () => {
+      const step = rangeStepOf(attempt);
+      return [
+        { type: 'RunUploadCreated', data: { ...step, ...file, upload_id: null, part_bytes: null } },
+        { type: 'RunPartPlanned', data: { ...step, key: file.key, part } },
+      ];
+    }),
+  recordTakenKey: (runId, attempt, { file, key }) =>
+    step(runId, async (stream, transaction) => {
+      const { run } = requireAttempt(stream.state(), attempt);
+      await stream.append(`taken:${attempt.generation}/${key}`, [
+        { type: 'RunKeyTaken', data: { ...rangeStepOf(attempt), file, key } },
+      ]);
+      const { backfill_id, data_interval_start, data_interval_end } = run.spec;
+      await storeNotification(transaction.connection, {
+        ...logIdsOf(run, runId),
+        type: 'run.key_taken',
+        // A prefix with the objects of another export has thousands of them.
+        cause: dayOf(transaction.now),
+        backfill_id,
+        status: run.status,
+        latest_error: null,
+        data_interval_start,
+        data_interval_end,
+      });
+      if (filesOf(run).length === 0) await reserveNextGeneration(stream, transaction, run);
+    }),
+  resumeUpload: (runId, attempt, key, partNumbers) =>
+    attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {
+      const keptParts = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
+      return [
+        {
+          type: 'RunUploadResumed',
+          data: {
+            ...rangeStepOf(attempt),
+            key,
+            part_numbers: keptParts.map((part) => part.part_number),
+            rows: keptParts.reduce((sum, part) => sum + part.rows, 0),
+            bytes: keptParts.reduce((sum, part) => sum + part.bytes, 0),
+          },
+        },
+      ];
+    }),
+  planPart: async (runId, attempt, key, part) => {
+    await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }) => {
+      if (upload?.key !== key || part.part_number <= upload.highest_part_number)
+        throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was already planned.`);
+      return [{ type: 'RunPartPlanned', data: { ...rangeStepOf(attempt), key, part } }];
+    });
+  },
+  requireAttempt: (runId, attempt) => attemptStep(runId, attempt, 'checked', () => []),
+  recordFile: (runId, attempt, file) =>
+    attemptStep(runId, attempt, `file:${file.key}`, () => [
+      { type: 'RunFileCompleted', data: { ...rangeStepOf(attempt), file } },
+    ]),
+  finishRange: (runId, attempt) =>
+    attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>
+      finished ? [] : [{ type: 'RunRangeFinished', data: rangeStepOf(attempt) }],
+    ),
+  planRejectedFile: (runId, generation, file) =>
+    generationStep(runId, generation, 'rejected', (run) =>
+      run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
+    ),
+});
