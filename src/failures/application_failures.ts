@@ -8,8 +8,13 @@ import { classifyError } from './classify_error.ts';
  */
 export function toApplicationFailure(error: unknown): ApplicationFailure {
   if (error instanceof ApplicationFailure) return error;
-  const { type, message, permanent } = classifyError(error);
-  return ApplicationFailure.create({ type, message, nonRetryable: permanent });
+  const { type, message, permanent, retry_delay_ms } = classifyError(error);
+  return ApplicationFailure.create({
+    type,
+    message,
+    nonRetryable: permanent,
+    ...(retry_delay_ms === undefined ? {} : { nextRetryDelay: retry_delay_ms }),
+  });
 }
 
 /** A function that workflows can call. */

@@ -11,6 +11,8 @@ export interface ErrorClassification {
   readonly message: string;
   /** Whether retrying is useless. */
   readonly permanent: boolean;
+  /** When the next attempt may succeed, in milliseconds; by default the retry policy of the activity decides. */
+  readonly retry_delay_ms?: number | undefined;
 }
 
 /** Errors of exportd by name; their messages are for users. */
