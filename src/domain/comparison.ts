@@ -21,13 +21,14 @@ export interface Comparison {
 
 /**
  * The rows of a run's manifest, including rejected rows, to compare with those that the source has now. If persons decide
- * which rows are selected, these are all events of the project when the run finished. Null if they are not comparable.
+ * which rows are selected, these are all events of the project from before the first of them was read: one that arrived
+ * later may be missing. Null if they are not comparable.
  */
 export function rowsToCompare(
-  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'finished'>,
+  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'read_since'>,
   source: Fingerprint,
 ): Fingerprint | null {
-  const rows = source.all_events ? run.finished?.fingerprint : exportedFingerprint(run);
+  const rows = source.all_events ? run.read_since : exportedFingerprint(run);
   return rows && areComparable(rows, source) ? rows : null;
 }
 

@@ -1,6 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compareFingerprints, earlyByMs, nextComparisonMs } from '../../src/domain/comparison.ts';
+import {
+  compareFingerprints,
+  earlyByMs,
+  nextComparisonMs,
+  rowsToCompare,
+} from '../../src/domain/comparison.ts';
 import type { Fingerprint } from '../../src/domain/fingerprint.ts';
 
 const hour = 3_600_000;
@@ -32,6 +37,19 @@ const outcomeOf = (bucket: readonly Row[], source: readonly Row[]) => {
   return [outcome, added_rows, missing_rows];
 };
 
+const spec = {
+  batch_export_id: 'export',
+  team_id: 1,
+  model: 'events',
+  config_version: 1,
+  data_interval_start: '2026-11-01T10:00:00.000Z',
+  data_interval_end: '2026-11-01T11:00:00.000Z',
+  backfill_id: null,
+  retry_number: 0,
+  allow_shrink: false,
+  continues_run_id: null,
+} as const;
+
 const rowsArb = fc.array(fc.record({ bucket: fc.nat({ max: 3 }), id: fc.nat({ max: 6 }) }), {
   maxLength: 7,
 });
@@ -53,6 +71,14 @@ describe('a comparison', () => {
         { bucket: 1, id: 1 },
       ]),
     ).toEqual(['both', 2, 2]);
+  });
+
+  it('finds events that arrived while an export was read, where persons decide which are selected', () => {
+    const allEvents = (rows: readonly Row[]) => ({ ...fingerprintOf(rows), all_events: true as const });
+    const before = allEvents([{ bucket: 0, id: 0 }]);
+    const after = allEvents([0, 1].map((id) => ({ bucket: 0, id })));
+    const run = { spec, ranges: [], rejected_file: null, read_since: before };
+    expect(rowsToCompare(run, after)).toEqual(before);
   });
 
   it('knows a source that has dropped the interval', () => {
