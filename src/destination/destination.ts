@@ -1,3 +1,4 @@
+import type { ErrorOwner } from '../domain/errors.ts';
 import type { RunSpec } from '../domain/run.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Manifest } from './manifest.ts';
@@ -222,11 +223,14 @@ export class DestinationError extends Error {
   readonly type: string;
   /** Whether the same request may succeed later. */
   readonly transient: boolean;
+  /** By default the tenant, who owns the bucket, or nobody if the error is transient. */
+  readonly owner: ErrorOwner;
 
-  constructor(type: string, message: string, options: { transient: boolean }) {
+  constructor(type: string, message: string, options: { transient: boolean; owner?: ErrorOwner }) {
     super(message);
     this.type = type;
     this.transient = options.transient;
+    this.owner = options.owner ?? (options.transient ? 'nobody' : 'tenant');
   }
 }
 

@@ -21,3 +21,10 @@ export class CommandRejected extends Error {
     this.attr = attr;
   }
 }
+
+/**
+ * Whose fault an error is. Only a `tenant`'s own permanent errors (bucket, keys, query) end a run Failed. An `operator`'s
+ * fault (login, permissions, relations, key ring, certificates, clock, full disk) concerns all exports: runs wait until it
+ * is fixed. An outage is `nobody`'s fault: it is retried.
+ */
+export type ErrorOwner = 'tenant' | 'operator' | 'nobody';

@@ -1,127 +1,124 @@
 import pg from 'pg';
 import { DestinationError } from '../destination/destination.ts';
-import { CommandRejected } from '../domain/errors.ts';
+import { CommandRejected, type ErrorOwner } from '../domain/errors.ts';
 import { connectionErrorCode, isConnectionLost } from '../journal/database_errors.ts';
 import { isTemporalUnavailable } from './grpc_errors.ts';
+import { classifyState } from './sqlstates.ts';
 
 /** What an error means. Its type and message become a run's `latest_error`, as `type: message`. */
 export interface ErrorClassification {
   readonly type: string;
   /** A message for users: what happened and how to fix it. It never contains a secret or a row. */
   readonly message: string;
-  /** Whether retrying is useless. */
+  /** Whether retrying is useless, so that the run ends. Never for an operator's fault. */
   readonly permanent: boolean;
+  readonly owner: ErrorOwner;
   /** When the next attempt may succeed, in milliseconds; by default the retry policy of the activity decides. */
   readonly retry_delay_ms?: number | undefined;
 }
 
-/** Errors of exportd by name; their messages are for users. */
-const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
-  RunEnded: { permanent: true },
+/** Errors of exportd by name, and their owners; their messages are for users. Those of a tenant are permanent. */
+const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   // The newer attempt may be the stalled one, so a live worker retries.
-  GenerationSuperseded: { permanent: false },
-  CauseMismatch: { permanent: true },
-  ConfigVersionNotFound: { permanent: true },
-  DestinationTestNotFound: { permanent: true },
-  SecretUnreadable: { permanent: true },
-  EncoderThreadExited: { permanent: false },
-  UnencodableRow: { permanent: true },
-  TooManyRejectedRows: { permanent: true },
-  RowsMissingInSource: { permanent: true },
-  MissingSortKey: { permanent: true },
-  MalformedBlock: { permanent: true },
-  RelationNotFound: { permanent: true },
-  InvalidRelationName: { permanent: true },
-  UnsupportedSelection: { permanent: true },
-  RowQueryFailed: { permanent: true },
-  ProtocolError: { permanent: false },
+  GenerationSuperseded: 'nobody',
+  CauseMismatch: 'nobody',
+  ConfigVersionNotFound: 'operator',
+  DestinationTestNotFound: 'tenant',
+  // Another worker may have the key.
+  SecretUnreadable: 'operator',
+  EncoderThreadExited: 'nobody',
+  UnencodableRow: 'tenant',
+  TooManyRejectedRows: 'tenant',
+  RowsMissingInSource: 'tenant',
+  MissingSortKey: 'operator',
+  MalformedBlock: 'operator',
+  RelationNotFound: 'operator',
+  InvalidRelationName: 'operator',
+  FingerprintHashDiffers: 'operator',
+  UnsupportedSelection: 'tenant',
+  RowQueryFailed: 'tenant',
+  SelectionRejected: 'tenant',
+  ProtocolError: 'nobody',
   // After a failover the address may resolve to the primary again.
-  SourceIsStandby: { permanent: false },
+  SourceIsStandby: 'nobody',
 };
-
-/** SQLSTATEs that a person has to fix. `server` is PostgreSQL's message, which contains identifiers only. */
-const permanentStates: Readonly<Record<string, (server: string) => Omit<ErrorClassification, 'permanent'>>> =
-  {
-    '2201B': (server) => ({
-      type: 'InvalidRegularExpression',
-      message: `PostgreSQL rejects a regular expression in the export's filters (${server}). Correct the field 'filters' of its destination.`,
-    }),
-    '42P01': (server) => ({
-      type: 'UndefinedTable',
-      message: `The source lacks a relation (${server}). Check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,
-    }),
-    '42703': (server) => ({
-      type: 'UndefinedColumn',
-      message: `The source lacks a column (${server}). Compare its relations with those that exportd expects: src/source/README.md.`,
-    }),
-    '42501': (server) => ({
-      type: 'InsufficientPrivilege',
-      message: `The database denied access (${server}). Grant exportd's role the permission to read.`,
-    }),
-    '3D000': (server) => ({
-      type: 'UndefinedDatabase',
-      message: `The database does not exist (${server}). Check DATABASE_URL and SOURCE_DATABASE_URL.`,
-    }),
-  };
-
-/** The same by SQLSTATE class: its first two characters. */
-const permanentClasses: Readonly<Record<string, (state: string) => Omit<ErrorClassification, 'permanent'>>> =
-  {
-    '22': (state) => ({
-      type: 'DataException',
-      message: `The source could not compute a value of a row (SQLSTATE ${state}). Check the views that exportd reads, and the export's \`dialect_query\` if it has one.`,
-    }),
-    '28': () => ({
-      type: 'InvalidAuthorization',
-      message: 'The database rejected the login. Check DATABASE_URL and SOURCE_DATABASE_URL.',
-    }),
-    '42': (state) => ({
-      type: 'StatementRejected',
-      message: `The database rejected a statement (SQLSTATE ${state}). Check that the relations of the source have the expected columns and types.`,
-    }),
-  };
 
 /** Classifies an error for a run's `latest_error` and for Temporal. */
 export function classifyError(error: unknown): ErrorClassification {
   if (error instanceof DestinationError)
-    return { type: error.type, message: error.message, permanent: !error.transient };
-  if (error instanceof CommandRejected)
-    return { type: 'InvalidConfiguration', message: error.message, permanent: true };
-  if (error instanceof pg.DatabaseError) return classifyState(error);
-  if (!(error instanceof Error)) return unexpected(typeof error);
-  const own = ownErrors[error.name];
-  if (own) return { type: error.name, message: error.message, permanent: own.permanent };
-  if (isTemporalUnavailable(error))
     return {
+      type: error.type,
+      message: error.message,
+      permanent: error.owner === 'tenant' && !error.transient,
+      owner: error.owner,
+    };
+  if (error instanceof CommandRejected)
+    return owned('tenant', { type: 'InvalidConfiguration', message: error.message });
+  if (error instanceof pg.DatabaseError) {
+    const { owner, ...described } = classifyState(error);
+    return owned(owner, described);
+  }
+  if (!(error instanceof Error)) return unexpected(typeof error);
+  // Nobody has to fix anything, and nobody is told: the run has its outcome.
+  if (error.name === 'RunEnded')
+    return { type: error.name, message: error.message, permanent: true, owner: 'nobody' };
+  const owner = ownErrors[error.name];
+  if (owner) return owned(owner, { type: error.name, message: error.message });
+  if (isTemporalUnavailable(error))
+    return owned('nobody', {
       type: 'TemporalUnavailable',
       message: 'Temporal did not accept a request; check that it is up.',
-      permanent: false,
-    };
-  if (isConnectionLost(error)) {
-    const code = connectionErrorCode(error);
-    return {
-      type: 'DatabaseUnavailable',
-      message: `The connection to the database was lost${code === '' ? '' : ` (${code})`}; check that it is up.`,
-      permanent: false,
-    };
-  }
-  return unexpected(error.name);
+    });
+  return classifyConnection(error) ?? unexpected(error.name);
 }
 
-function classifyState(error: pg.DatabaseError): ErrorClassification {
-  const state = error.code ?? '';
-  const known = permanentStates[state]?.(error.message) ?? permanentClasses[state.slice(0, 2)]?.(state);
-  if (known) return { ...known, permanent: true };
-  const type = state === '57014' ? 'StatementTimeout' : 'DatabaseUnavailable';
-  const what =
-    state === '57014'
-      ? 'A statement exceeded its timeout and was cancelled'
-      : 'The database could not execute a statement';
-  return { type, message: `${what} (SQLSTATE ${state}).`, permanent: false };
+const owned = (
+  owner: ErrorOwner,
+  described: Pick<ErrorClassification, 'type' | 'message'>,
+): ErrorClassification => ({ ...described, permanent: owner === 'tenant', owner });
+
+const hostNotFoundCodes: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN']);
+const diskFullCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+const tlsCodes = /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH$|EPROTO$)/;
+/** What the PostgreSQL client throws without a code: the server has no TLS, or the URL has no password. */
+const tlsMissing = /does not support SSL/i;
+const passwordMissing = /^SASL: .*password/i;
+
+/** Errors of the connection to a database, which has no SQLSTATE. S3 clients throw `DestinationError`. */
+function classifyConnection(error: Error): ErrorClassification | undefined {
+  const code = connectionErrorCode(error);
+  const suffix = code === '' ? '' : ` (${code})`;
+  if (hostNotFoundCodes.has(code))
+    return owned('operator', {
+      type: 'DatabaseHostNotFound',
+      message: `The name of the database's host could not be resolved${suffix}. Check DNS, DATABASE_URL and SOURCE_DATABASE_URL.`,
+    });
+  if (tlsCodes.test(code) || tlsMissing.test(error.message))
+    return owned('operator', {
+      type: 'DatabaseTlsError',
+      message: `The TLS connection to the database failed${suffix}. Check the certificate of its server, and the TLS options of DATABASE_URL and SOURCE_DATABASE_URL.`,
+    });
+  if (passwordMissing.test(error.message))
+    return owned('operator', {
+      type: 'InvalidAuthorization',
+      message: 'The database requires a password. Check DATABASE_URL and SOURCE_DATABASE_URL.',
+    });
+  if (diskFullCodes.has(code))
+    return owned('operator', {
+      type: 'DiskFull',
+      message: `The disk of exportd's machine is full${suffix}. Free space on it.`,
+    });
+  if (isConnectionLost(error))
+    return owned('nobody', {
+      type: 'DatabaseUnavailable',
+      message: `The connection to the database was lost${suffix}; check that it is up.`,
+    });
+  return undefined;
 }
 
 const unexpected = (name: string): ErrorClassification => ({
   type: 'UnexpectedError',
   message: `Unexpected ${name}. See the worker log for the stack trace.`,
   permanent: false,
+  owner: 'nobody',
 });

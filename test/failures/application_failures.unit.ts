@@ -3,10 +3,14 @@ import { S3ServiceException } from '@aws-sdk/client-s3';
 import { ServiceError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import pg from 'pg';
+import { SecretUnreadable } from '../../src/config/key_ring.ts';
+import { classifyError } from '../../src/failures/classify_error.ts';
 import { toApplicationFailure, withApplicationFailures } from '../../src/failures/application_failures.ts';
 import { toDestinationError } from '../../src/destination/s3/errors.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
+import { RelationNotFound } from '../../src/source/relations.ts';
+import { RowQueryFailed } from '../../src/source/row_query/row_query_statement.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 
 const secret = 'AKIAPLANTEDCANARY';
@@ -102,10 +106,10 @@ describe('application failures', () => {
   });
 
   it.each([
-    [databaseError('42P01', 'relation "public.events" does not exist'), 'UndefinedTable', true],
-    [databaseError('42703', 'column "uuid" does not exist'), 'UndefinedColumn', true],
+    [databaseError('42P01', 'relation "public.events" does not exist'), 'UndefinedTable', false],
+    [databaseError('42703', 'column "uuid" does not exist'), 'UndefinedColumn', false],
     [databaseError('22P02', `invalid input "${secret}"`), 'DataException', true],
-    [databaseError('28P01', 'password authentication failed'), 'InvalidAuthorization', true],
+    [databaseError('28P01', 'password authentication failed'), 'InvalidAuthorization', false],
     [databaseError('57P01', 'terminating connection'), 'DatabaseUnavailable', false],
     [databaseError('40001', 'could not serialize'), 'DatabaseUnavailable', false],
     [databaseError('57014', 'canceling statement'), 'StatementTimeout', false],
@@ -118,6 +122,40 @@ describe('application failures', () => {
     ['a thrown string', 'UnexpectedError', false],
   ])('%s becomes %s; permanent: %s', (error, type, nonRetryable) => {
     expect(toApplicationFailure(error)).toMatchObject({ type, nonRetryable });
+  });
+
+  it.each([
+    ['tenant', new CommandRejected('invalid_input', 'bad')],
+    ['tenant', toDestinationError(s3Error('NoSuchBucket', 404), 'PutObject')],
+    ['tenant', toDestinationError(s3Error('InvalidAccessKeyId', 403), 'PutObject')],
+    ['tenant', new RowQueryFailed('The query cannot read events.')],
+    ['tenant', databaseError('2201B', 'invalid regular expression')],
+    ['tenant', databaseError('22P02', 'invalid input')],
+    ['operator', new SecretUnreadable('The key "a" does not decrypt a stored secret.')],
+    ['operator', databaseError('28P01', 'password authentication failed')],
+    ['operator', databaseError('28000', 'no pg_hba.conf entry')],
+    ['operator', databaseError('42P01', 'relation "public.events" does not exist')],
+    ['operator', databaseError('42501', 'permission denied for table events')],
+    ['operator', databaseError('42883', 'operator does not exist')],
+    ['operator', databaseError('3D000', 'database "source" does not exist')],
+    ['operator', databaseError('3F000', 'schema "analytics" does not exist')],
+    ['operator', databaseError('53100', 'could not extend file')],
+    ['operator', databaseError('55P03', 'canceling statement due to lock timeout')],
+    ['operator', new RelationNotFound('Relation "public"."events" does not exist.')],
+    ['operator', networkError('ENOTFOUND')],
+    ['operator', networkError('SELF_SIGNED_CERT_IN_CHAIN')],
+    ['operator', networkError('CERT_HAS_EXPIRED')],
+    ['operator', new Error('The server does not support SSL connections')],
+    ['operator', networkError('ENOSPC')],
+    ['nobody', toDestinationError(s3Error('SlowDown', 503), 'PutObject')],
+    ['nobody', networkError('ECONNREFUSED')],
+    ['nobody', databaseError('57P01', 'terminating connection')],
+    ['nobody', databaseError('53300', 'too many connections')],
+    ['nobody', temporalError(14)],
+    ['nobody', new TypeError('undefined')],
+    ['nobody', new GenerationSuperseded('replaced')],
+  ])('are owned by the %s: %s', (owner, error) => {
+    expect(classifyError(error)).toMatchObject({ owner, permanent: owner === 'tenant' });
   });
 
   it('never contain a secret, a row or the original error', () => {
