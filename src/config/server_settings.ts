@@ -20,7 +20,7 @@ export const servers = {
     .optional()
     .describe('Base URL of the Temporal UI, for the links in responses. Default: no links.'),
   EXPORTD_TASK_QUEUE_PREFIX: text('exportd').describe(
-    'Prefix of the task queues. Deployments with different prefixes can share a namespace.',
+    'Prefix of the task queues and, unless it is the default, of the workflow ids. Deployments with different prefixes can share a namespace.',
   ),
   EXPORTD_TEMPORAL_REQUEST_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a request to Temporal, including its retries.',

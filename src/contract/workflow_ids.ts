@@ -2,41 +2,63 @@
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
 
-/** Workflow id of an export's schedule. */
-export const scheduleWorkflowId = (batchExportId: string): string => `batch-export-${batchExportId}`;
-
-/** Workflow id of a backfill. */
-export const backfillWorkflowId = (backfillId: string): string => `batch-export-backfill-${backfillId}`;
-
-/** Workflow id of a destination test. */
-export const destinationTestWorkflowId = (testId: string): string =>
-  `batch-export-destination-test-${testId}`;
-
-/** Workflow id of the delivery of a notification to a webhook. */
-export const deliveryWorkflowId = (deliveryId: string): string => `${deliveryPrefix}${deliveryId}`;
-
-/** Returns the delivery id in the workflow id of a delivery; undefined for any other workflow. */
-export function deliveryIdOf(workflowId: string): string | undefined {
-  const id = workflowId.slice(deliveryPrefix.length);
-  return workflowId.startsWith(deliveryPrefix) && isId(id) ? id : undefined;
+/** The setting that distinguishes the deployments in a Temporal namespace. */
+export interface DeploymentSettings {
+  readonly EXPORTD_TASK_QUEUE_PREFIX: string;
 }
 
-const deliveryPrefix = 'batch-export-notification-';
-
-/** Workflow id of the maintenance: one per deployment. The task queue prefix distinguishes deployments in a namespace. */
-export const maintenanceWorkflowId = (taskQueuePrefix: string): string => `${taskQueuePrefix}-maintenance`;
-
-/** Workflow id of a background query. */
-export const queryWorkflowId = (query: { readonly team_id: number; readonly id: string }): string =>
-  `query-${query.team_id}-${query.id}`;
-
-/** Workflow id of a run: one per interval of an export, so Temporal also runs only one at a time. */
-export const runWorkflowId = (run: {
+/** What identifies the workflow of a run. */
+export interface RunInterval {
   readonly batch_export_id: string;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
-}): string =>
-  `batch-export-${run.batch_export_id}-${compactTime(run.data_interval_start)}-${compactTime(run.data_interval_end)}`;
+}
+
+/** The workflow ids of a deployment. */
+export interface WorkflowIds {
+  /** Id of an export's schedule. */
+  readonly schedule: (batchExportId: string) => string;
+  /** Id of a backfill. */
+  readonly backfill: (backfillId: string) => string;
+  /** Id of a run: one per interval of an export, so Temporal also runs only one at a time. */
+  readonly run: (run: RunInterval) => string;
+  /** Id of a background query. Users choose the ids of queries. */
+  readonly query: (query: { readonly team_id: number; readonly id: string }) => string;
+  /** Id of a destination test. */
+  readonly destinationTest: (testId: string) => string;
+  /** Id of the delivery of a notification to a webhook. */
+  readonly delivery: (deliveryId: string) => string;
+  /** The delivery id in the workflow id of a delivery; undefined for any other workflow. */
+  readonly deliveryIdOf: (workflowId: string) => string | undefined;
+  /** Id of the maintenance, one per deployment. */
+  readonly maintenance: () => string;
+}
+
+/** Its workflow ids have no prefix, so that a person can type them: `batch-export-<id>`. */
+const defaultDeployment = 'exportd';
+
+/**
+ * The workflow ids of a deployment. Ids are unique within a namespace, so every id of a deployment starts with its task
+ * queue prefix, unless that is the default.
+ */
+export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: DeploymentSettings): WorkflowIds {
+  const prefix = deployment === defaultDeployment ? '' : `${deployment}-`;
+  const deliveryPrefix = `${prefix}batch-export-notification-`;
+  return {
+    schedule: (batchExportId) => `${prefix}batch-export-${batchExportId}`,
+    backfill: (backfillId) => `${prefix}batch-export-backfill-${backfillId}`,
+    run: ({ batch_export_id, data_interval_start, data_interval_end }) =>
+      `${prefix}batch-export-${batch_export_id}-${compactTime(data_interval_start)}-${compactTime(data_interval_end)}`,
+    query: ({ team_id, id }) => `${prefix}query-${team_id}-${id}`,
+    destinationTest: (testId) => `${prefix}batch-export-destination-test-${testId}`,
+    delivery: (deliveryId) => `${deliveryPrefix}${deliveryId}`,
+    deliveryIdOf: (workflowId) => {
+      const id = workflowId.slice(deliveryPrefix.length);
+      return workflowId.startsWith(deliveryPrefix) && isId(id) ? id : undefined;
+    },
+    maintenance: () => `${deployment}-maintenance`,
+  };
+}
 
 /** Formats `2026-11-01T10:00:00.000Z` as `20261101T100000Z`, as file keys do. */
 const compactTime = (time: string): string => time.replace(/[-:]|\.\d+/g, '');

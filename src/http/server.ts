@@ -51,7 +51,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   const signaller = createScheduleSignaller(temporal.client, settings);
-  const executions = createRunExecutionWatch(temporal.client);
+  const executions = createRunExecutionWatch(temporal.client, settings);
   const destinationTests = createDestinationTestClient(temporal.client, settings);
   const webhookTests = createWebhookTestClient(temporal.client, settings);
   const querySource = connectQueriesToSource(settings);

@@ -26,7 +26,7 @@ export async function handleQuery(service: QueryService, request: QueryRequest):
   }
   if (otherwise === 'miss') return { cache_key, query_status: await runningStatus(service, prepared) };
   if (otherwise === 'run') return runForeground(service, request.client_query_id, prepared);
-  const query_status = toStatusResponse(await startBackground(service, request, prepared));
+  const query_status = toStatusResponse(await startBackground(service, request, prepared), service.settings);
   if (request.refresh === 'force_async') return { query_status };
   return (
     (cached && (await loadCached(service, prepared, cached, query_status))) ?? { cache_key, query_status }
@@ -82,9 +82,9 @@ async function loadCached(
 }
 
 async function runningStatus(
-  { pool }: QueryService,
+  { pool, settings }: QueryService,
   { project, cache_key }: PreparedQuery,
 ): Promise<StatusResponse | null> {
   const status = await findRunningQuery(pool, project.team_id, cache_key);
-  return status ? toStatusResponse(status) : null;
+  return status ? toStatusResponse(status, settings) : null;
 }

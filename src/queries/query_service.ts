@@ -23,6 +23,7 @@ export interface QueryService extends QueryRunnerDependencies {
   readonly settings: QueryRunnerDependencies['settings'] &
     Pick<
       Settings,
+      | 'EXPORTD_TASK_QUEUE_PREFIX'
       | 'EXPORTD_QUERY_CACHE_TTL'
       | 'EXPORTD_QUERY_CANCEL_TIMEOUT'
       | 'EXPORTD_QUERY_POLL_INTERVAL'

@@ -1,4 +1,4 @@
-import { queryWorkflowId } from '../contract/workflow_ids.ts';
+import { workflowIds, type DeploymentSettings } from '../contract/workflow_ids.ts';
 import type { Pool } from '../journal/database.ts';
 import { toQueryResponse } from './query_response.ts';
 import { loadOutput } from './results.ts';
@@ -32,7 +32,7 @@ export interface StatusResponse {
 }
 
 /** The response for a status, without the results. */
-export function toStatusResponse(status: QueryStatus): StatusResponse {
+export function toStatusResponse(status: QueryStatus, settings: DeploymentSettings): StatusResponse {
   const { progress, time_elapsed } = status;
   return {
     id: status.id,
@@ -49,7 +49,7 @@ export function toStatusResponse(status: QueryStatus): StatusResponse {
     pickup_time: status.pickup_time,
     end_time: status.end_time,
     expiration_time: status.expiration_time,
-    task_id: status.query_async ? queryWorkflowId(status) : null,
+    task_id: status.query_async ? workflowIds(settings).query(status) : null,
     query_progress:
       status.status === 'running'
         ? {
@@ -64,11 +64,15 @@ export function toStatusResponse(status: QueryStatus): StatusResponse {
 }
 
 /** The response for a status, with the results of a completed query. */
-export async function statusWithResults(pool: Pool, status: QueryStatus): Promise<StatusResponse> {
+export async function statusWithResults(
+  pool: Pool,
+  status: QueryStatus,
+  settings: DeploymentSettings,
+): Promise<StatusResponse> {
   const found =
     status.result_id === null ? undefined : await loadOutput(pool, status.team_id, status.result_id);
   const results = found
     ? toQueryResponse(found.output, found, { is_cached: false, query_status: null })
     : null;
-  return { ...toStatusResponse(status), results };
+  return { ...toStatusResponse(status, settings), results };
 }

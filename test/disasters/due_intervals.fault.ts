@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { makeMinutesDue } from '../e2e/due_minutes.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verifyExport } from '../e2e/verify_export.ts';
@@ -51,7 +51,7 @@ describe('an export after all workers were down for some intervals', () => {
   });
 
   it('continues after its schedule was reset to the first task, and runs no interval again', async () => {
-    const workflowId = scheduleWorkflowId(id);
+    const workflowId = workflowIds(stack.settings).schedule(id);
     await run(await temporalCommand(), [
       ...['workflow', 'reset', '--type', 'FirstWorkflowTask', '--reason', 'a test'],
       ...['--workflow-id', workflowId, '--address', stack.temporalAddress],

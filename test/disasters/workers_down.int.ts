@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createLaggingExport } from '../isolation/lagging_export.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -68,7 +68,7 @@ describe('a schedule that is reset to its first task after a hundred signals', (
     stack.behaviour.duringExport = () => Promise.resolve();
     const { id } = await createLaggingExport(stack, 3);
     await stack.reconcile();
-    const handle = stack.client.workflow.getHandle(scheduleWorkflowId(id));
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).schedule(id));
     for (let signal = 0; signal < 50; signal += 1) {
       await handle.signal('pause', {});
       await handle.signal('unpause', {});
@@ -89,7 +89,12 @@ describe('a schedule that is reset to its first task after a hundred signals', (
     const before = { commands: await commands(), events: await journalOf(id) };
     await run(await temporalCommand(), [
       ...['workflow', 'reset', '--type', 'FirstWorkflowTask', '--reason', 'a test'],
-      ...['--workflow-id', scheduleWorkflowId(id), '--address', stack.settings.TEMPORAL_ADDRESS],
+      ...[
+        '--workflow-id',
+        workflowIds(stack.settings).schedule(id),
+        '--address',
+        stack.settings.TEMPORAL_ADDRESS,
+      ],
     ]);
     const paused = await stack.command(id, 'pause');
     expect(paused.status).toBe('applied');

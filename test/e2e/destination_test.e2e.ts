@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { startStack, type ApiResponse, type Stack } from './stack.ts';
 
 const canary = `canary${randomBytes(18).toString('hex')}`;
@@ -27,7 +28,9 @@ async function historiesOfTests(ids: readonly string[]): Promise<string> {
   const connection = await Connection.connect({ address: stack.temporalAddress });
   const client = new Client({ connection });
   const histories = await Promise.all(
-    ids.map((id) => client.workflow.getHandle(`batch-export-destination-test-${id}`).fetchHistory()),
+    ids.map((id) =>
+      client.workflow.getHandle(workflowIds(stack.settings).destinationTest(id)).fetchHistory(),
+    ),
   );
   await connection.close();
   return JSON.stringify(histories, (_, value: unknown) =>

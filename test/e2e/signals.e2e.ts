@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { projections } from '../../src/projections/registry.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
@@ -28,7 +29,7 @@ afterAll(async () => {
   await stack.stop();
 });
 
-const workflowId = () => `batch-export-${exportId}`;
+const workflowId = () => workflowIds(stack.settings).schedule(exportId);
 const signal = async (name: string, input: string, options: string[] = []) =>
   execute(await temporalCommand(), [
     ...['workflow', 'signal', '--address', stack.temporalAddress, '--workflow-id', workflowId()],

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { outageAfterFirstPart } from './outage.ts';
 import { blockRequests, type RequestGate } from './request_gate.ts';
@@ -222,7 +222,7 @@ describe('GET, journal, Temporal and S3 agree on a run that is', () => {
     const { id } = firstRunOf(started);
     const run = await stack.waitForRun(started.exportId, id, 'Running');
     await client.workflow
-      .getHandle(runWorkflowId({ ...run, batch_export_id: started.exportId }))
+      .getHandle(workflowIds(stack.settings).run({ ...run, batch_export_id: started.exportId }))
       .terminate('by the test');
     await stack.waitForRun(started.exportId, id, 'Terminated');
     gate.open();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   createControlPlaneHarness,
@@ -27,7 +27,7 @@ it('a scheduled run has priority over runs of a backfill that have waited longer
   const waiting = async (id: string) => {
     const pending = await Promise.all(
       (await stack.runsOf(id)).map(async (run) => {
-        const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+        const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
         const described = await handle.describe().catch(() => undefined);
         return described?.raw.pendingActivities?.length ?? 0;
       }),

@@ -6,7 +6,7 @@ import { runBackgroundQuery } from '../../src/queries/run_background.ts';
 import { createRunningQueries, type RunningQueries } from '../../src/queries/running_queries.ts';
 import { registerQuery, requestCancel } from '../../src/queries/statuses.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryServer, type QueryHarness } from './query_harness.ts';
 import { fakeKinds, statement } from './fake_kind.ts';
@@ -43,7 +43,7 @@ describe('a background query', () => {
     ]);
     expect((await cancel(id)).status).toBe(204);
     const handle = harness.control.client.workflow.getHandle(
-      queryWorkflowId({ team_id: harness.projectId, id }),
+      workflowIds(harness.control.settings).query({ team_id: harness.projectId, id }),
     );
     await waitFor(async () => (await handle.describe()).status.name !== 'RUNNING', 'the end of the workflow');
   });
@@ -53,7 +53,7 @@ describe('a background query', () => {
     await harness.server.post(endless(), { refresh: 'force_async', client_query_id: id });
     await harness.running();
     await harness.control.client.workflow
-      .getHandle(queryWorkflowId({ team_id: harness.projectId, id }))
+      .getHandle(workflowIds(harness.control.settings).query({ team_id: harness.projectId, id }))
       .cancel();
     await waitFor(async () => (await retrieve(id)).body.query_status?.complete === true, 'the cancellation');
     expect((await retrieve(id)).body.query_status).toMatchObject({

@@ -6,7 +6,7 @@ import { registerQuery } from '../../src/queries/statuses.ts';
 import { reconcileQueries } from '../../src/temporal/reconcilers/queries.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
@@ -34,7 +34,9 @@ const completed = (id: string) =>
     return status.complete === true ? status : undefined;
   }, 'the query to complete');
 const workflowOf = (id: string) =>
-  harness.control.client.workflow.getHandle(queryWorkflowId({ team_id: harness.projectId, id }));
+  harness.control.client.workflow.getHandle(
+    workflowIds(harness.control.settings).query({ team_id: harness.projectId, id }),
+  );
 
 it('a query whose worker is killed is completed by another worker', async () => {
   await harness.control.startWorker();

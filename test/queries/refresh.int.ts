@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryResponse, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
@@ -161,7 +162,10 @@ describe('the refresh modes', () => {
       pickup_time: null,
       end_time: null,
       expiration_time: null,
-      task_id: `query-${harness.projectId}-${String(body.query_status?.id)}`,
+      task_id: workflowIds(harness.control.settings).query({
+        team_id: harness.projectId,
+        id: String(body.query_status?.id),
+      }),
       query_progress: null,
     };
     expect(body.query_status).toEqual(expectedStatus);

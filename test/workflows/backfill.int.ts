@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   createControlPlaneHarness,
@@ -25,7 +26,7 @@ const statusOf = async (backfillId: string) =>
 /** Waits until the details of a backfill in the Temporal UI match. Its execution starts after the command's outcome. */
 const waitForDetails = (backfillId: string, pattern: RegExp) =>
   waitFor(async () => {
-    const handle = stack.client.workflow.getHandle(`batch-export-backfill-${backfillId}`);
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfillId));
     const metadata = await handle
       .query<{ currentDetails?: string } | null>('__temporal_workflow_metadata')
       .catch((error: unknown) => {
@@ -49,7 +50,7 @@ describe('the backfill workflow', () => {
     const { outcome } = await stack.command(id, 'backfill', lastHours(24));
     const backfillId = outcome?.backfill_id ?? '';
     await waitFor(async () => (await statusOf(backfillId)) === 'Completed', 'the end of the backfill');
-    const handle = stack.client.workflow.getHandle(`batch-export-backfill-${backfillId}`);
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfillId));
     await handle.result();
     const runs = await stack.runsOf(id);
     expect(runs.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 'Completed'));
@@ -86,7 +87,7 @@ describe('the backfill workflow', () => {
     expect(await stack.runsOf(id)).toHaveLength(3);
     await waitForDetails(backfill_id, /^3 of 10 intervals started, paused$/);
     await stack.command(id, 'cancelBackfill', { backfill_id });
-    await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
+    await stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfill_id)).result();
     expect(await statusOf(backfill_id)).toBe('Cancelled');
   });
 
@@ -101,7 +102,7 @@ describe('the backfill workflow', () => {
     await waitForDetails(backfill_id, /^[3-8] of 12 intervals started, paused$/);
     stack.behaviour.duringExport = defaultExport;
     await stack.command(id, 'unpauseBackfill', { backfill_id });
-    await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
+    await stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfill_id)).result();
     await waitForDetails(backfill_id, /^12 of 12 intervals started$/);
     expect(await statusOf(backfill_id)).toBe('Completed');
   });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { currentActivity, withHeartbeats } from '../../activities/heartbeats.ts';
-import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import type { BackgroundQueryInput } from '../../src/contract/workflow_inputs.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
@@ -54,7 +54,7 @@ it('a query is cancelled even if its attempt fails during the cancellation', asy
   };
   await worker.runUntil(async () => {
     const handle = await stack.client.workflow.start(workflowTypes.backgroundQuery, {
-      workflowId: queryWorkflowId(query),
+      workflowId: workflowIds(stack.settings).query(query),
       taskQueue: task_queue,
       args: [input],
     });

@@ -14,7 +14,7 @@ import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { createReader } from '../export/reader.ts';
 import { definition } from '../decisions/commander.ts';
@@ -133,7 +133,7 @@ describe('an export with more parts than one execution may send', () => {
     expect(await read.uuidsIn(manifest)).toEqual(await read.sourceUuids());
     expect(await read.openUploads()).toEqual([]);
 
-    const handle = stack.client.workflow.getHandle(runWorkflowId(last));
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(last));
     await handle.result();
     const { memo, typedSearchAttributes } = await handle.describe();
     expect(memo).toEqual({ run_id: last.id });

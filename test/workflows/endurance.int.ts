@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import {
   createControlPlaneHarness,
   lastHours,
@@ -23,7 +23,7 @@ describe('a schedule', () => {
     const id = await stack.createExport();
     await stack.command(id, 'backfill', lastHours(1));
     const run = await stack.waitForRun(id, 'Starting');
-    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
     await waitFor(
       () =>
         handle.terminate('manually').then(
@@ -38,7 +38,9 @@ describe('a schedule', () => {
         id,
       ])
     ).rows;
-    await stack.client.workflow.getHandle(`batch-export-backfill-${backfill?.id ?? ''}`).signal('wake');
+    await stack.client.workflow
+      .getHandle(workflowIds(stack.settings).backfill(backfill?.id ?? ''))
+      .signal('wake');
     await stack.command(id, 'pause');
     expect((await handle.describe()).status.name).toBe('TERMINATED');
     await stack.reconcile();

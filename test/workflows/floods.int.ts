@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Worker, type ReplayHistoriesIterable } from '@temporalio/worker';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import type { ScheduleInput } from '../../src/contract/workflow_inputs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => stack.close());
 
 const scheduleOf = (id: string, runId?: string) =>
-  stack.client.workflow.getHandle(`batch-export-${id}`, runId);
+  stack.client.workflow.getHandle(workflowIds(stack.settings).schedule(id), runId);
 
 interface DecidedCommand {
   readonly name: string;
@@ -55,7 +56,10 @@ async function chainOf(id: string): Promise<string[]> {
 async function replayed(id: string): Promise<string[]> {
   const histories: { workflowId: string; history: Awaited<ReturnType<typeof fetchHistory>> }[] = [];
   for (const runId of await chainOf(id))
-    histories.push({ workflowId: `batch-export-${id}`, history: await fetchHistory(id, runId) });
+    histories.push({
+      workflowId: workflowIds(stack.settings).schedule(id),
+      history: await fetchHistory(id, runId),
+    });
   const workflowBundle = sharedBundle();
   const outcomes: string[] = [];
   const iterable: ReplayHistoriesIterable = histories;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationError } from '../../src/destination/destination.ts';
-import { maintenanceWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createUntidyExport } from '../temporal/untidy_export.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
@@ -23,8 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-const handle = () =>
-  stack.client.workflow.getHandle(maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE_PREFIX));
+const handle = () => stack.client.workflow.getHandle(workflowIds(stack.settings).maintenance());
 const execution = async () => (await handle().describe()).raw.workflowExecutionInfo;
 const details = async () => String(await handle().query('__temporal_workflow_metadata').then(detailsOf));
 const detailsOf = (metadata: unknown): unknown =>

@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { notificationTypes, type NotificationType } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, deleteWebhook, findWebhook } from '../../src/notifications/webhooks.ts';
@@ -69,7 +70,7 @@ async function createWatchedExport(events: readonly NotificationType[] = notific
   };
   const handle = async (at = 0) => {
     const found = (await deliveries())[at];
-    return stack.client.workflow.getHandle(`batch-export-notification-${found?.id ?? ''}`);
+    return stack.client.workflow.getHandle(workflowIds(stack.settings).delivery(found?.id ?? ''));
   };
   return { id, webhook, messages, waitForMessages, lines, deliveries, run, handle };
 }

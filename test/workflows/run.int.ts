@@ -8,7 +8,7 @@ import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/source/source.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
-import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';
 
 let stack: ControlPlaneHarness;
@@ -54,7 +54,7 @@ describe('the run workflow', () => {
   it('completes, with search attributes and a summary in Temporal', async () => {
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Completed');
-    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
     await handle.result();
     const { typedSearchAttributes, raw } = await handle.describe();
     expect(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value])).toEqual(
@@ -141,7 +141,9 @@ describe('the run workflow', () => {
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Failed');
     expect(run.latest_error).toBe('NoSuchBucket: There is no bucket "b".');
-    await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow();
+    await expect(
+      stack.client.workflow.getHandle(workflowIds(stack.settings).run(run)).result(),
+    ).rejects.toThrow();
     expect(await stack.runsOf(id)).toHaveLength(1);
   });
 
@@ -198,7 +200,9 @@ describe('the run workflow', () => {
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Running');
     expect(await stack.command(id, 'cancelRun', { run_id: run.id })).toMatchObject({ status: 'applied' });
-    await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow('cancelled');
+    await expect(
+      stack.client.workflow.getHandle(workflowIds(stack.settings).run(run)).result(),
+    ).rejects.toThrow('cancelled');
     stack.resetBehaviour();
     expect(await stack.command(id, 'retry', { run_id: run.id })).toMatchObject({ status: 'applied' });
     await stack.waitForRun(id, 'Completed');
@@ -222,7 +226,9 @@ describe('the run workflow', () => {
     const run = await stack.waitForRun(id, 'Starting');
     expect(await stack.command(id, 'cancelRun', { run_id: run.id })).toMatchObject({ status: 'applied' });
     await aborted.promise;
-    await expect(stack.client.workflow.getHandle(runWorkflowId(run)).result()).rejects.toThrow('cancelled');
+    await expect(
+      stack.client.workflow.getHandle(workflowIds(stack.settings).run(run)).result(),
+    ).rejects.toThrow('cancelled');
     expect((await stack.waitForRun(id, 'Cancelled')).latest_error).not.toBeNull();
   });
 
@@ -230,7 +236,7 @@ describe('the run workflow', () => {
     stack.behaviour.duringExport = exportUntilCancelled;
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Running');
-    await stack.client.workflow.getHandle(runWorkflowId(run)).cancel();
+    await stack.client.workflow.getHandle(workflowIds(stack.settings).run(run)).cancel();
     expect((await stack.waitForRun(id, 'Cancelled')).latest_error).toBe('Cancelled in Temporal.');
   });
 
@@ -241,7 +247,7 @@ describe('the run workflow', () => {
       batch_export_name: 'Gone',
     });
     await createRunStarter(stack.client, stack.settings).start(absent);
-    const handle = stack.client.workflow.getHandle(runWorkflowId(absent));
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(absent));
     await waitFor(async () => (await handle.describe()).status.name === 'COMPLETED', 'its end');
     expect((await handle.describe()).typedSearchAttributes.getAll()).toContainEqual(
       expect.objectContaining({ value: 'Absent' }),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -17,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-const scheduleOf = (id: string) => stack.client.workflow.getHandle(`batch-export-${id}`);
+const scheduleOf = (id: string) => stack.client.workflow.getHandle(workflowIds(stack.settings).schedule(id));
 
 async function decidedOf(id: string): Promise<string[]> {
   const { rows } = await stack.pool.query<{ decided: string }>(
@@ -111,7 +112,7 @@ describe('the schedule workflow', () => {
     for (const [signalName, payloads] of invalid)
       await stack.client.workflowService.signalWorkflowExecution({
         namespace: stack.settings.TEMPORAL_NAMESPACE,
-        workflowExecution: { workflowId: `batch-export-${id}` },
+        workflowExecution: { workflowId: workflowIds(stack.settings).schedule(id) },
         signalName,
         input: { payloads },
       });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { backfillWorkflowId, runWorkflowId, scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { bundleWorkflows } from '../../src/temporal/worker/bundle.ts';
 import { startsPerInterval } from '../disasters/run_starts.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -60,12 +60,9 @@ describe('a version whose workflows cannot replay the histories of the previous 
     const backfillId = outcome?.backfill_id ?? '';
     await waitFor(async () => (await stack.runsOf(id)).length === 3, 'the first runs of the backfill');
     const waiting = await stack.runsOf(id);
-    const workflowIds = [
-      scheduleWorkflowId(id),
-      backfillWorkflowId(backfillId),
-      ...waiting.map(runWorkflowId),
-    ];
-    for (const workflowId of workflowIds)
+    const ids = workflowIds(stack.settings);
+    const running = [ids.schedule(id), ids.backfill(backfillId), ...waiting.map(ids.run)];
+    for (const workflowId of running)
       await waitFor(
         async () =>
           ((
@@ -77,7 +74,7 @@ describe('a version whose workflows cannot replay the histories of the previous 
         `${workflowId} makes progress`,
       );
     const executions = await Promise.all(
-      workflowIds.map(async (workflowId) => ({
+      running.map(async (workflowId) => ({
         workflowId,
         runId: (await stack.client.workflow.getHandle(workflowId).describe()).runId,
       })),
@@ -100,7 +97,7 @@ describe('a version whose workflows cannot replay the histories of the previous 
       }, `${workflowId} ends`);
     }
     const [schedule] = executions;
-    const failed = await stack.client.workflow.getHandle(scheduleWorkflowId(id), schedule?.runId).describe();
+    const failed = await stack.client.workflow.getHandle(ids.schedule(id), schedule?.runId).describe();
     expect(failed.status.name).toBe('FAILED');
     settled = true;
     await stack.send(id, 'unpause');

@@ -1,11 +1,11 @@
 import type { Client } from '@temporalio/client';
-import type { runWorkflowId } from '../../contract/workflow_ids.ts';
+import type { RunInterval } from '../../contract/workflow_ids.ts';
 import { rounded } from '../statistics.ts';
 import type { ExecutionCost } from './result.ts';
 import { costOf, readEvents } from './histories.ts';
 
 /** A run whose history is read. */
-export type SampledRun = Parameters<typeof runWorkflowId>[0];
+export type SampledRun = RunInterval;
 
 /** Average cost of the latest executions of some workflow ids since a time. */
 export async function averageCost(

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { createApiClient } from '../../local_stack/demo/api_client.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
-import { backfillWorkflowId, runWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { BenchAccount } from '../bench_account.ts';
 import { medianOf, rounded } from '../statistics.ts';
 import type { BackfillResult, NoopResult } from './result.ts';
@@ -49,13 +49,14 @@ export async function measureEmptyBackfill(
      where backfill_id = $1 order by md5(id::text) limit 50`,
     [id],
   );
-  const backfillTotal = await backfillCost(client, id);
+  const ids = workflowIds(settingsOf(environment));
+  const backfillTotal = await backfillCost(client, ids.backfill(id));
   return {
     intervals,
     concurrency: settingsOf(environment).EXPORTD_BACKFILL_CONCURRENCY,
     seconds: rounded(seconds),
     runs_per_second: rounded(intervals / seconds),
-    run: await averageCost(client, sample.map(runWorkflowId)),
+    run: await averageCost(client, sample.map(ids.run)),
     backfill_events_per_run: rounded(backfillTotal.events / intervals),
     backfill_actions_per_run: rounded(backfillTotal.actions / intervals),
     statements_per_run: statements === null ? null : rounded(statements / intervals),
@@ -106,9 +107,9 @@ async function waitUntilFinished(
   }
 }
 
-async function backfillCost(client: Client, backfillId: string) {
+async function backfillCost(client: Client, workflowId: string) {
   let [events, actions] = [0, 0];
-  for (const execution of await executionsOf(client, backfillWorkflowId(backfillId))) {
+  for (const execution of await executionsOf(client, workflowId)) {
     const cost = costOf(await readEvents(client, execution));
     events += cost.events;
     actions += cost.actions;

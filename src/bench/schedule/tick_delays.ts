@@ -1,5 +1,4 @@
 import type { Policies } from '../../decisions/policies.ts';
-import { runWorkflowId } from '../../contract/workflow_ids.ts';
 import { delaysOf } from './delays.ts';
 import type { TicksResult } from './result.ts';
 
@@ -24,11 +23,11 @@ export const dueTimes =
     Date.parse(run.data_interval_end) +
     jitterMs(run.batch_export_id, interval, { start: run.data_interval_start, end: run.data_interval_end });
 
-/** The delays of runs. `firstTasks` are the start times of their first workflow tasks. */
+/** The delays of runs. `firstTaskOf` returns the start time of a run's first workflow task. */
 export function delaysOfRuns(
   runs: readonly TickedRun[],
   dueAt: (run: TickedRun) => number,
-  firstTasks: ReadonlyMap<string, number>,
+  firstTaskOf: (run: TickedRun) => number | undefined,
 ): Pick<TicksResult, 'due_to_created' | 'due_to_first_task' | 'due_to_completed'> {
   const after = (time: (run: TickedRun) => number | undefined) =>
     delaysOf(
@@ -39,7 +38,7 @@ export function delaysOfRuns(
     );
   return {
     due_to_created: after(({ created_at }) => Date.parse(created_at)),
-    due_to_first_task: after((run) => firstTasks.get(runWorkflowId(run))),
+    due_to_first_task: after(firstTaskOf),
     due_to_completed: after(({ status, finished_at }) =>
       status === 'Completed' && finished_at !== null ? Date.parse(finished_at) : undefined,
     ),

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPolicies } from '../../decisions/policies.ts';
 import { nominalLengthMs } from '../../domain/intervals.ts';
-import { runWorkflowId, scheduleWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import { rounded } from '../statistics.ts';
 import { averageCost } from './average_cost.ts';
 import type { TicksResult } from './result.ts';
@@ -51,11 +51,12 @@ export async function measureTicks(bench: ScheduleBench, request: TicksRequest):
   const settings = settingsOf({ ...environment, EXPORTD_JITTER_SHORT_FRACTION: String(request.jitter) });
   const dueAt = dueTimes(request.interval, createPolicies(settings).jitterMs);
   const completed = runs.filter(({ status }) => status === 'Completed');
-  const startTimes = await firstTasks(client, runs.map(runWorkflowId));
+  const ids = workflowIds(settings);
+  const startTimes = await firstTasks(client, runs.map(ids.run));
   const keys = await stack.objectKeys();
   const sampled = runs.filter((_, index) => index % Math.ceil(runs.length / samples) === 0);
   const exportIds = [...new Set(sampled.map((run) => run.batch_export_id))];
-  const ofSchedules = await averageCost(client, exportIds.map(scheduleWorkflowId), startedAt);
+  const ofSchedules = await averageCost(client, exportIds.map(ids.schedule), startedAt);
   return {
     jitter: request.jitter,
     ticks: request.ticks,
@@ -63,8 +64,8 @@ export async function measureTicks(bench: ScheduleBench, request: TicksRequest):
     completed_runs: completed.length,
     manifests: completed.filter(({ manifest_key }) => keys.has(manifest_key ?? '')).length,
     runs_with_rows: completed.filter(({ records_completed }) => records_completed > 0).length,
-    ...delaysOfRuns(runs, dueAt, startTimes),
-    run: await averageCost(client, sampled.map(runWorkflowId)),
+    ...delaysOfRuns(runs, dueAt, (run) => startTimes.get(ids.run(run))),
+    run: await averageCost(client, sampled.map(ids.run)),
     schedule_events_per_run: rounded(ofSchedules.events / request.ticks),
     schedule_actions_per_run: rounded(ofSchedules.actions / request.ticks),
     statements_per_run: statements === null ? null : rounded(statements / runs.length),

@@ -71,7 +71,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
     async (request) => {
       const status = await readStatus(pool, teamOf(request), request.params.id);
       if (!status) throw notFound();
-      return { query_status: await statusWithResults(pool, status) };
+      return { query_status: await statusWithResults(pool, status, queries.settings) };
     },
   );
 

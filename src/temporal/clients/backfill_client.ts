@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Pool } from '../../journal/database.ts';
 import { wakeSignal } from '../../contract/signals.ts';
-import { backfillWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { BackfillInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
@@ -36,6 +36,7 @@ export function createBackfillClient(
   pool: Pool,
   settings: ExecutionSettings,
 ): BackfillClient {
+  const ids = workflowIds(settings);
   const optionsOf = async (backfillId: string) => {
     const { rows } = await pool.query<BackfillRow>(
       `select batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
@@ -48,7 +49,7 @@ export function createBackfillClient(
     if (!row) return undefined;
     const input: BackfillInput = { backfill_id: backfillId };
     return {
-      workflowId: backfillWorkflowId(backfillId),
+      workflowId: ids.backfill(backfillId),
       taskQueue: taskQueues(settings).control,
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
@@ -65,7 +66,7 @@ export function createBackfillClient(
   };
   return {
     wake: async (backfillId) => {
-      const handle = client.workflow.getHandle(backfillWorkflowId(backfillId));
+      const handle = client.workflow.getHandle(ids.backfill(backfillId));
       await handle.signal(wakeSignal).catch(ignoreNotFound);
     },
     start: async (backfillId) => {

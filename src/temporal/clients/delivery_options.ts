@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.ts';
-import { deliveryWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { NotificationInput } from '../../contract/workflow_inputs.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
@@ -24,7 +24,7 @@ export function deliveryOptions(deliveryId: string, settings: DeliverySettings) 
     timeout_ms: settings.EXPORTD_WEBHOOK_TIMEOUT + deliveryOverheadMs,
   };
   return {
-    workflowId: deliveryWorkflowId(deliveryId),
+    workflowId: workflowIds(settings).delivery(deliveryId),
     taskQueue: queues.control,
     args: [input],
     workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,

@@ -2,7 +2,7 @@ import { ActivityFailure, ApplicationFailure } from '@temporalio/common';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import type { TestStep } from '../../destination/test_result.ts';
-import { destinationTestWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { DestinationTestInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { resultWithin } from './executions.ts';
@@ -35,7 +35,7 @@ export function createDestinationTestClient(
     test: async (test_id) => {
       const input: DestinationTestInput = { test_id, timeout_ms };
       const handle = await client.workflow.start(workflowTypes.destinationTest, {
-        workflowId: destinationTestWorkflowId(test_id),
+        workflowId: workflowIds(settings).destinationTest(test_id),
         taskQueue: taskQueues(settings).control,
         args: [input],
         workflowExecutionTimeout: executionMs,

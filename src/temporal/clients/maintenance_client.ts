@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { maintenanceWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { MaintenanceInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
@@ -17,7 +17,7 @@ export interface MaintenanceClient {
 export function createMaintenanceClient(client: Client, settings: ExecutionSettings): MaintenanceClient {
   const queues = taskQueues(settings);
   const input: MaintenanceInput = { task_queue: queues.maintenance };
-  const workflowId = maintenanceWorkflowId(settings.EXPORTD_TASK_QUEUE_PREFIX);
+  const workflowId = workflowIds(settings).maintenance();
   const startAs = (workflowIdConflictPolicy: 'USE_EXISTING' | 'TERMINATE_EXISTING') =>
     client.workflow.start(workflowTypes.maintenance, {
       workflowId,

@@ -1,6 +1,6 @@
 import type { Client, WorkflowOptions } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
-import { deliveryWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import type { Pool } from '../../journal/database.ts';
 import { newDeliveries, webhookName } from '../../notifications/deliveries.ts';
@@ -75,7 +75,7 @@ export function createNotificationClient(
     start: (deliveryId) => startAs(deliveryId, 'USE_EXISTING'),
     restart: (deliveryId) => startAs(deliveryId, 'TERMINATE_EXISTING'),
     cancel: async (deliveryId) => {
-      const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId));
+      const handle = client.workflow.getHandle(workflowIds(settings).delivery(deliveryId));
       await handle.cancel().catch(ignoreNotFound);
     },
   };

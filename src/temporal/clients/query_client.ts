@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import type { BackgroundQueries } from '../../queries/query_service.ts';
-import { queryWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { BackgroundQueryInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
@@ -18,6 +18,7 @@ export function createQueryClient(
     Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
 ): BackgroundQueries {
   const queues = taskQueues(settings);
+  const ids = workflowIds(settings);
   return {
     start: async (query) => {
       const input: BackgroundQueryInput = {
@@ -27,7 +28,7 @@ export function createQueryClient(
         heartbeat_timeout_ms: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
       };
       await client.workflow.start(workflowTypes.backgroundQuery, {
-        workflowId: queryWorkflowId(query),
+        workflowId: ids.query(query),
         // The stored status says that the id is free, so a remaining execution is about to close.
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
         taskQueue: queues.control,
@@ -38,7 +39,7 @@ export function createQueryClient(
       });
     },
     cancel: async (query) => {
-      const handle = client.workflow.getHandle(queryWorkflowId(query));
+      const handle = client.workflow.getHandle(ids.query(query));
       await handle.cancel().catch(ignoreNotFound);
     },
   };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { runWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds, type DeploymentSettings, type RunInterval } from '../../contract/workflow_ids.ts';
 import { describeExecution } from './executions.ts';
 
 const pollMs = 100;
@@ -12,18 +12,15 @@ export interface RunExecutionWatch {
    * ended by then, since the workflow waits for them.
    * @throws ServiceError of @temporalio/client when Temporal does not respond in time
    */
-  waitUntilClosed(
-    run: Parameters<typeof runWorkflowId>[0] & { readonly run_id: string },
-    timeoutMs: number,
-  ): Promise<boolean>;
+  waitUntilClosed(run: RunInterval & { readonly run_id: string }, timeoutMs: number): Promise<boolean>;
 }
 
 /** Creates the watch, which polls Temporal. */
-export const createRunExecutionWatch = (client: Client): RunExecutionWatch => ({
+export const createRunExecutionWatch = (client: Client, settings: DeploymentSettings): RunExecutionWatch => ({
   waitUntilClosed: async (run, timeoutMs) => {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
-      const latest = await describeExecution(client, runWorkflowId(run));
+      const latest = await describeExecution(client, workflowIds(settings).run(run));
       // An execution of another run started after this one closed, or will find that this run has ended.
       if (latest?.run_id !== run.run_id || latest.status !== 'RUNNING') return true;
       if (performance.now() + pollMs > deadline) return false;

@@ -1,6 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowOptions } from '@temporalio/client';
 import type { StartableRun } from '../../decisions/startable_runs.ts';
-import { runWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { forEachConcurrently } from '../concurrency.ts';
@@ -46,12 +46,13 @@ const maxRememberedRuns = 10_000;
 export function createRunStarter(client: Client, settings: RunSettings & ExecutionSettings): RunStarter {
   // Every step of a schedule or backfill lists its created runs again; Temporal would reject each as started.
   const started = createRecentIds(maxRememberedRuns);
+  const ids = workflowIds(settings);
   const startAs = (
     run: StartableRun,
     policies: Pick<WorkflowOptions, 'workflowIdConflictPolicy' | 'workflowIdReusePolicy'>,
   ) =>
     client.workflow.start(workflowTypes.run, {
-      workflowId: runWorkflowId(run),
+      workflowId: ids.run(run),
       ...policies,
       taskQueue: taskQueues(settings).control,
       args: [runInput(run, settings)],
@@ -81,7 +82,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       return true;
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      const latest = await describeExecution(client, runWorkflowId(run));
+      const latest = await describeExecution(client, ids.run(run));
       return latest !== undefined && isExecutionOf(run, latest);
     }
   };
@@ -92,7 +93,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
     } catch (error) {
       if (isInvalidRequest(error)) return true;
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      const latest = await describeExecution(client, runWorkflowId(run));
+      const latest = await describeExecution(client, ids.run(run));
       if (latest && isExecutionOf(run, latest)) return true;
       return latest?.status === 'RUNNING' ? false : start(run);
     }
@@ -112,9 +113,9 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       await startAs(run, { workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
     },
     cancel: async (run) => {
-      const execution = await describeExecution(client, runWorkflowId(run));
+      const execution = await describeExecution(client, ids.run(run));
       if (execution?.run_id !== run.run_id || execution.status !== 'RUNNING') return;
-      const handle = client.workflow.getHandle(runWorkflowId(run), execution.temporal_run_id);
+      const handle = client.workflow.getHandle(ids.run(run), execution.temporal_run_id);
       await handle.cancel().catch(ignoreNotFound);
     },
   };

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { wakeSignal } from '../../contract/signals.ts';
-import { scheduleWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { ScheduleInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
@@ -31,10 +31,11 @@ export interface ScheduleClient extends ScheduleSignaller {
 
 /** Creates the client. */
 export function createScheduleClient(client: Client, settings: ExecutionSettings): ScheduleClient {
+  const ids = workflowIds(settings);
   const optionsOf = (batchExportId: string) => {
     const input: ScheduleInput = { batch_export_id: batchExportId };
     return {
-      workflowId: scheduleWorkflowId(batchExportId),
+      workflowId: ids.schedule(batchExportId),
       taskQueue: taskQueues(settings).control,
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
@@ -52,7 +53,7 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
   return {
     signal: ({ batch_export_id, name, id }) => signalWithStart(batch_export_id, name, [{ command_id: id }]),
     wake: async (batchExportId) => {
-      const handle = client.workflow.getHandle(scheduleWorkflowId(batchExportId));
+      const handle = client.workflow.getHandle(ids.schedule(batchExportId));
       await handle.signal(wakeSignal).catch(ignoreNotFound);
     },
     start: (batchExportId) => signalWithStart(batchExportId, wakeSignal, []),

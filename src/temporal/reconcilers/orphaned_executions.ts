@@ -1,4 +1,4 @@
-import { runWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { readStartableRun } from '../../decisions/startable_runs.ts';
 import { deterministicId } from '../../journal/journal.ts';
@@ -17,11 +17,12 @@ export async function cancelOrphanedExecutions(dependencies: ReconcilerDependenc
   await forEachItem(dependencies, await endedRuns(journal.pool, running), async (id) => {
     const run = await readStartableRun(journal.pool, id);
     if (!run) return;
-    const execution = await describeExecution(client, runWorkflowId(run));
+    const workflowId = workflowIds(settings).run(run);
+    const execution = await describeExecution(client, workflowId);
     if (!execution || !isExecutionOf(run, execution) || !isStuck(execution)) await runs.cancel(run);
     else
       await client.workflow
-        .getHandle(runWorkflowId(run), execution.temporal_run_id)
+        .getHandle(workflowId, execution.temporal_run_id)
         .terminate('The run has ended, and its workflow is stuck.');
   });
 }

@@ -1,4 +1,4 @@
-import { queryWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
 import { describeExecution } from '../clients/executions.ts';
 import type { ReconcilerDependencies } from './reconciler.ts';
@@ -16,11 +16,11 @@ export async function reconcileQueries({
 }: Pick<ReconcilerDependencies, 'client' | 'journal' | 'backgroundQueries' | 'logger'> & {
   readonly settings: Pick<
     ReconcilerDependencies['settings'],
-    'EXPORTD_RECONCILE_INTERVAL' | 'EXPORTD_QUERY_STATUS_TTL'
+    'EXPORTD_TASK_QUEUE_PREFIX' | 'EXPORTD_RECONCILE_INTERVAL' | 'EXPORTD_QUERY_STATUS_TTL'
   >;
 }): Promise<void> {
   for (const query of await listUnfinished(pool, settings.EXPORTD_RECONCILE_INTERVAL)) {
-    const execution = await describeExecution(client, queryWorkflowId(query));
+    const execution = await describeExecution(client, workflowIds(settings).query(query));
     if (execution?.status === 'RUNNING') continue;
     if (execution === undefined || execution.status === 'COMPLETED') {
       logger.warn({ query_id: query.id }, 'Starting a background query again.');

@@ -1,4 +1,4 @@
-import { runWorkflowId } from '../../contract/workflow_ids.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
 import { describeExecution, isExecutionOf } from '../clients/executions.ts';
@@ -12,10 +12,10 @@ export async function reconcileRuns(dependencies: ReconcilerDependencies): Promi
 }
 
 async function reconcileRun(dependencies: ReconcilerDependencies, runId: string): Promise<void> {
-  const { journal, client, runs, logger } = dependencies;
+  const { journal, client, runs, logger, settings } = dependencies;
   const run = await readStartableRun(journal.pool, runId);
   if (!run) return;
-  const latest = await describeExecution(client, runWorkflowId(run));
+  const latest = await describeExecution(client, workflowIds(settings).run(run));
   const execution = latest && isExecutionOf(run, latest) ? latest : undefined;
   if (execution?.status === 'TERMINATED') {
     await end(dependencies, run, 'Terminated', 'Terminated in Temporal.');

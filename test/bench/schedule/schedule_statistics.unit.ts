@@ -5,7 +5,6 @@ import type { NoopResult } from '../../../src/bench/schedule/result.ts';
 import { compareWithNoop, type MeasuredBackfill } from '../../../src/bench/schedule/empty_backfill.ts';
 import { costOf } from '../../../src/bench/schedule/histories.ts';
 import { delaysOfRuns, dueTimes, type TickedRun } from '../../../src/bench/schedule/tick_delays.ts';
-import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
 
 const { EventType } = proto.temporal.api.enums.v1;
 
@@ -46,8 +45,8 @@ describe('the delays of runs', () => {
       run('b', { status: 'Failed' }),
       run('c', { status: 'Starting', finished_at: null }),
     ];
-    const tasks = new Map([[runWorkflowId(run('a')), Date.parse('2026-11-21T10:05:20.250Z')]]);
-    expect(delaysOfRuns(runs, dueTimes(interval, jitterMs), tasks)).toEqual({
+    const tasks = new Map([['a', Date.parse('2026-11-21T10:05:20.250Z')]]);
+    expect(delaysOfRuns(runs, dueTimes(interval, jitterMs), ({ id }) => tasks.get(id))).toEqual({
       due_to_created: { count: 3, p50: 1, p99: 1, maximum: 1 },
       due_to_first_task: { count: 1, p50: 0.25, p99: 0.25, maximum: 0.25 },
       due_to_completed: { count: 1, p50: 32.5, p99: 32.5, maximum: 32.5 },

@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { backfillWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, waitUntilStarted, type Scenario } from './scenario.ts';
@@ -8,7 +8,7 @@ import { readChain, waitUntilIdle, waitUntilStarted, type Scenario } from './sce
 async function startBackfill(stack: ControlPlaneHarness, hours: number) {
   const id = await stack.createExport();
   const { outcome } = await stack.command(id, 'backfill', lastHours(hours));
-  const workflowId = backfillWorkflowId(outcome?.backfill_id ?? '');
+  const workflowId = workflowIds(stack.settings).backfill(outcome?.backfill_id ?? '');
   await waitUntilStarted(stack, workflowId);
   return { id, workflowId };
 }

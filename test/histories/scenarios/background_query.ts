@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { queryWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { createProject } from '../../../src/http/accounts.ts';
 import { readStatus, registerQuery } from '../../../src/queries/statuses.ts';
 import { createQueryClient } from '../../../src/temporal/clients/query_client.ts';
@@ -20,7 +20,7 @@ async function startQuery(stack: ControlPlaneHarness, sql: string) {
     id,
     execution_id: status.execution_id,
   });
-  return { team_id, id, workflowId: queryWorkflowId({ team_id, id }) };
+  return { team_id, id, workflowId: workflowIds(stack.settings).query({ team_id, id }) };
 }
 
 export const backgroundQueryScenarios: readonly Scenario[] = [

@@ -1,4 +1,4 @@
-import { maintenanceWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { DestinationError } from '../../../src/destination/destination.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
@@ -12,8 +12,7 @@ const quick = {
   EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
 };
 
-const workflowIdOf = (stack: ControlPlaneHarness) =>
-  maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE_PREFIX);
+const workflowIdOf = (stack: ControlPlaneHarness) => workflowIds(stack.settings).maintenance();
 
 /** Waits for an execution that has continued as new after an activity with this result. */
 const waitForExecution = (stack: ControlPlaneHarness, result: 'Completed' | 'Failed') =>

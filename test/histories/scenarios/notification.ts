@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import { deliveryWorkflowId, destinationTestWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { notificationTypes } from '../../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../../src/notifications/signature.ts';
 import { createWebhook, deleteWebhook, storeWebhookTest } from '../../../src/notifications/webhooks.ts';
@@ -49,7 +49,7 @@ async function startDelivery(stack: ControlPlaneHarness, receiver: Receiver) {
     );
     return rows.length > 0 && rows;
   }, 'a delivery');
-  return { webhookId, workflowId: deliveryWorkflowId(delivery?.id ?? '') };
+  return { webhookId, workflowId: workflowIds(stack.settings).delivery(delivery?.id ?? '') };
 }
 
 const settings = () => ({
@@ -95,7 +95,7 @@ export const notificationScenarios: readonly Scenario[] = [
         const webhookId = await storeWebhook(stack, receiver, null);
         const deliveryId = await storeWebhookTest(stack.pool, teamId, webhookId);
         await createWebhookTestClient(stack.client, stack.settings).test(deliveryId);
-        await record('notification-test', deliveryWorkflowId(deliveryId));
+        await record('notification-test', workflowIds(stack.settings).delivery(deliveryId));
       }),
   },
   {
@@ -103,7 +103,7 @@ export const notificationScenarios: readonly Scenario[] = [
     play: async (stack, record) => {
       const testId = randomUUID();
       await createDestinationTestClient(stack.client, stack.settings).test(testId);
-      await record('destination-test-completed', destinationTestWorkflowId(testId));
+      await record('destination-test-completed', workflowIds(stack.settings).destinationTest(testId));
     },
   },
 ];

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder/index.ts';
 import type { RunStatus } from '../../../src/domain/run.ts';
 import { waitFor } from '../../setup/wait_for.ts';
@@ -17,7 +17,7 @@ async function startRun(stack: ControlPlaneHarness) {
     return runs.length > 0 && runs;
   }, 'a run');
   if (!run) throw new Error('There is no run.');
-  const workflowId = runWorkflowId(run);
+  const workflowId = workflowIds(stack.settings).run(run);
   await waitUntilStarted(stack, workflowId);
   /** Waits for the end of its execution, whatever that is. */
   const waitUntilClosed = async (status: RunStatus) => {
@@ -65,7 +65,7 @@ async function startRetry(stack: ControlPlaneHarness) {
     async () => (await stack.runsOf(id)).find((other) => other.id !== run.id),
     'the retry',
   );
-  return { id, workflowId: runWorkflowId(retry) };
+  return { id, workflowId: workflowIds(stack.settings).run(retry) };
 }
 
 /** Exports until the activity is cancelled, with heartbeats. */

@@ -1,4 +1,4 @@
-import { scheduleWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import type { ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
@@ -17,7 +17,7 @@ const nameOf = (index: number) => (index % 2 === 0 ? 'pause' : 'unpause');
 
 async function sendManualSignals(stack: ControlPlaneHarness, id: string, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1)
-    await stack.client.workflow.getHandle(scheduleWorkflowId(id)).signal(nameOf(index), {});
+    await stack.client.workflow.getHandle(workflowIds(stack.settings).schedule(id)).signal(nameOf(index), {});
 }
 
 export const scheduleScenarios: readonly Scenario[] = [
@@ -25,7 +25,7 @@ export const scheduleScenarios: readonly Scenario[] = [
     histories: ['schedule-created', 'schedule-commands', 'schedule-deleted'],
     play: async (stack, record) => {
       const id = await stack.createExport();
-      const workflowId = scheduleWorkflowId(id);
+      const workflowId = workflowIds(stack.settings).schedule(id);
       await waitUntilIdle(stack, workflowId);
       await record('schedule-created', workflowId);
       await stack.command(id, 'pause');
@@ -43,8 +43,8 @@ export const scheduleScenarios: readonly Scenario[] = [
       const id = await stack.createExport();
       await sendManualSignals(stack, id, 10);
       await waitUntilDecided(stack, id, 11);
-      await waitUntilIdle(stack, scheduleWorkflowId(id));
-      await record('schedule-manual-signals', scheduleWorkflowId(id));
+      await waitUntilIdle(stack, workflowIds(stack.settings).schedule(id));
+      await record('schedule-manual-signals', workflowIds(stack.settings).schedule(id));
     },
   },
   {
@@ -52,7 +52,7 @@ export const scheduleScenarios: readonly Scenario[] = [
     settings: () => ({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' }),
     play: async (stack, record) => {
       const id = await stack.createExport();
-      const workflowId = scheduleWorkflowId(id);
+      const workflowId = workflowIds(stack.settings).schedule(id);
       let sent = 1;
       // Signals that arrive during a step are carried over.
       const carried = await waitFor(async () => {
@@ -75,7 +75,7 @@ export const scheduleScenarios: readonly Scenario[] = [
     settings: () => ({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '50' }),
     play: async (stack, record) => {
       const id = await stack.createExport();
-      const workflowId = scheduleWorkflowId(id);
+      const workflowId = workflowIds(stack.settings).schedule(id);
       await stack.stopWorker();
       await sendManualSignals(stack, id, 110);
       await stack.startWorker();

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
 import { executionTimeoutMs, runInput } from '../../../src/temporal/clients/run_limits.ts';
 import { backfillSummary, runSummary } from '../../../src/temporal/clients/summaries.ts';
-import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { startableRun } from '../startable_run.ts';
 
 const run = startableRun();
@@ -69,9 +68,5 @@ describe('the summary of a run', () => {
       backfillSummary({ ...times, name }),
     ])
       expect(Buffer.byteLength(JSON.stringify(summary))).toBeLessThan(400);
-  });
-
-  it('belongs to one workflow id per interval', () => {
-    expect(runWorkflowId(run)).toBe('batch-export-export-20261101T100000Z-20261101T110000Z');
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
-import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { workflowTypes } from '../../../src/contract/workflow_types.ts';
 import { continueRun } from '../../../src/decisions/continue_run.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
@@ -55,7 +55,8 @@ describe('the reconciler', () => {
     const id = await harness.createExport();
     harness.behaviour.duringExport = untilCancelled;
     const { outcome } = await harness.command(id, 'backfill', lastHours(1));
-    const names = [`batch-export-${id}`, `batch-export-backfill-${outcome?.backfill_id ?? ''}`];
+    const ids = workflowIds(harness.settings);
+    const names = [ids.schedule(id), ids.backfill(outcome?.backfill_id ?? '')];
     for (const name of names)
       await waitFor(
         () =>
@@ -75,7 +76,7 @@ describe('the reconciler', () => {
 
   it('records a terminated run and does not retry it', async () => {
     const { id, run } = await createRunningRun();
-    await harness.client.workflow.getHandle(runWorkflowId(run)).terminate('manually');
+    await harness.client.workflow.getHandle(workflowIds(harness.settings).run(run)).terminate('manually');
     await harness.reconcile();
     expect(await harness.waitForRun(id, 'Terminated')).toMatchObject({ id: run.id });
     expect(await harness.runsOf(id)).toHaveLength(1);
@@ -91,14 +92,14 @@ describe('the reconciler', () => {
     if (!startable) throw new Error('The run is gone.');
     // The same input with a short timeout, which the other runs of this file must not have on a busy machine.
     await harness.client.workflow.start(workflowTypes.run, {
-      workflowId: runWorkflowId(run),
+      workflowId: workflowIds(harness.settings).run(run),
       taskQueue: taskQueues(harness.settings).control,
       args: [runInput(startable, harness.settings)],
       memo: { run_id: run.id },
       workflowExecutionTimeout: '1s',
       workflowIdConflictPolicy: 'TERMINATE_EXISTING',
     });
-    const handle = harness.client.workflow.getHandle(runWorkflowId(run));
+    const handle = harness.client.workflow.getHandle(workflowIds(harness.settings).run(run));
     await waitFor(async () => (await handle.describe()).status.name === 'TIMED_OUT', 'the timeout');
     Object.assign(harness.behaviour, defaultBehaviour);
     await harness.reconcile();
@@ -110,9 +111,9 @@ describe('the reconciler', () => {
     const { id, run } = await createRunningRun();
     await harness.client.workflowService.deleteWorkflowExecution({
       namespace: harness.settings.TEMPORAL_NAMESPACE,
-      workflowExecution: { workflowId: runWorkflowId(run) },
+      workflowExecution: { workflowId: workflowIds(harness.settings).run(run) },
     });
-    const handle = harness.client.workflow.getHandle(runWorkflowId(run));
+    const handle = harness.client.workflow.getHandle(workflowIds(harness.settings).run(run));
     await waitFor(
       () =>
         handle.describe().then(
@@ -129,7 +130,7 @@ describe('the reconciler', () => {
 
   it('restarts a stuck workflow', async () => {
     const id = await harness.createExport();
-    const workflowId = `batch-export-${id}`;
+    const workflowId = workflowIds(harness.settings).schedule(id);
     await harness.client.workflow.getHandle(workflowId).terminate('manually');
     // A worker that does not know the workflow fails its task, like one whose code throws.
     const stuck = await harness.client.workflow.start('noSuchWorkflow', {
@@ -149,7 +150,7 @@ describe('the reconciler', () => {
   it('records a termination between the continuation of a run and its next execution as Terminated', async () => {
     const { id, run } = await createRunningRun();
     const next = await continueRun(harness.journal, run.id);
-    await harness.client.workflow.getHandle(runWorkflowId(run)).terminate('manually');
+    await harness.client.workflow.getHandle(workflowIds(harness.settings).run(run)).terminate('manually');
     await harness.reconcile();
     expect(await harness.waitForRun(id, 'Terminated')).toMatchObject({ id: next.run_id });
     expect(await harness.runsOf(id)).toHaveLength(2);
@@ -167,7 +168,7 @@ describe('the reconciler', () => {
       status: 'Failed',
       latest_error: 'Error: a test',
     });
-    await harness.client.workflow.getHandle(runWorkflowId(run)).terminate('manually');
+    await harness.client.workflow.getHandle(workflowIds(harness.settings).run(run)).terminate('manually');
     await waitFor(async () => {
       await harness.reconcile();
       return (await harness.runsOf(id)).length > 1;
@@ -176,11 +177,11 @@ describe('the reconciler', () => {
 
   it('starts a run again whose workflow failed without recording an outcome', async () => {
     const { id, run } = await createRunningRun();
-    const handle = harness.client.workflow.getHandle(runWorkflowId(run));
+    const handle = harness.client.workflow.getHandle(workflowIds(harness.settings).run(run));
     await handle.terminate('to free the workflow id');
     // An execution with the same id and memo that fails at once.
     const failing = await harness.client.workflow.start('batchExportRun', {
-      workflowId: runWorkflowId(run),
+      workflowId: workflowIds(harness.settings).run(run),
       taskQueue: `${harness.settings.EXPORTD_TASK_QUEUE_PREFIX}-control`,
       args: [{}],
       memo: { run_id: run.id },
@@ -200,7 +201,7 @@ describe('the reconciler', () => {
     const run = await harness.waitForRun(id, 'Running');
     const { workflow } = harness.client;
     const real = workflow.getHandle.bind(workflow);
-    const handle = real(runWorkflowId(run));
+    const handle = real(workflowIds(harness.settings).run(run));
     const { runId } = await handle.describe();
     const describe = async () => {
       finish.resolve(undefined);
@@ -219,7 +220,7 @@ describe('the reconciler', () => {
 
   it('stores the manual signals of a schedule that was terminated before it stored them', async () => {
     const id = await harness.createExport();
-    const handle = harness.client.workflow.getHandle(`batch-export-${id}`);
+    const handle = harness.client.workflow.getHandle(workflowIds(harness.settings).schedule(id));
     await harness.stopWorker();
     for (const name of ['pause', 'unpause', 'pause', 'no such signal']) await handle.signal(name, {});
     await handle.terminate('manually');

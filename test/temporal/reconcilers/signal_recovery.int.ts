@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scheduleWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { workflowTypes } from '../../../src/contract/workflow_types.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
@@ -18,7 +18,7 @@ describe('manual signals of a terminated schedule', () => {
     const { client, journal, settings, pool } = harness;
     const id = await harness.createExport();
     await harness.stopWorker();
-    const schedule = client.workflow.getHandle(scheduleWorkflowId(id));
+    const schedule = client.workflow.getHandle(workflowIds(harness.settings).schedule(id));
     await schedule.signal('pause', {});
     await schedule.terminate('manually');
     for (const input of [{ batch_export_id: 'nonsense' }, { batch_export_id: id, signals: [5] }]) {

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
+
+const id = randomUUID();
+const run = {
+  batch_export_id: id,
+  data_interval_start: '2026-11-01T10:00:00.000Z',
+  data_interval_end: '2026-11-01T11:00:00.000Z',
+};
+const idsOf = (deployment: string) => {
+  const ids = workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment });
+  return {
+    schedule: ids.schedule(id),
+    backfill: ids.backfill(id),
+    run: ids.run(run),
+    query: ids.query({ team_id: 1, id: 'chosen-by-a-user' }),
+    destinationTest: ids.destinationTest(id),
+    delivery: ids.delivery(id),
+    maintenance: ids.maintenance(),
+  };
+};
+
+describe('workflow ids', () => {
+  it('differ between the deployments of a namespace', () => {
+    const ids = ['exportd', 'staging', 'production'].flatMap((deployment) =>
+      Object.values(idsOf(deployment)),
+    );
+    expect(new Set(ids).size).toBe(3 * 7);
+    for (const ofStaging of Object.values(idsOf('staging'))) expect(ofStaging).toMatch(/^staging-/);
+  });
+
+  it('have no prefix in the default deployment, so that a person can signal a schedule', () => {
+    expect(idsOf('exportd')).toMatchObject({
+      schedule: `batch-export-${id}`,
+      run: `batch-export-${id}-20261101T100000Z-20261101T110000Z`,
+      query: 'query-1-chosen-by-a-user',
+      maintenance: 'exportd-maintenance',
+    });
+  });
+
+  it('name the delivery of their own deployment only', () => {
+    const { deliveryIdOf, delivery } = workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: 'staging' });
+    expect(deliveryIdOf(delivery(id))).toBe(id);
+    expect(deliveryIdOf(idsOf('exportd').delivery)).toBeUndefined();
+    expect(deliveryIdOf(`${delivery(id)}-more`)).toBeUndefined();
+  });
+});
