@@ -55,7 +55,7 @@ export function lastComparison(interval: IntervalComparison): Comparison | null 
  * changed to persons, whose runs would not export events. One with an active run waits, because that run counts too. What
  * the bucket's own rules deleted is not compared.
  */
-const isComparable = `(comparison.retry_at is null or comparison.retry_at <= clock_timestamp())
+const isComparable = `(comparison.retry_at is null or comparison.retry_at <= statement_timestamp())
   and not ${isExpiredInterval('comparison')}
   and exists (select from exportd.batch_exports export
     where export.id = comparison.batch_export_id and not export.paused and not export.deleted
@@ -65,10 +65,13 @@ const isComparable = `(comparison.retry_at is null or comparison.retry_at <= clo
       and active.data_interval_start = comparison.data_interval_start
       and active.status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')}))`;
 
-/** SQL condition: a comparison is due. $1 is the delay of the first comparison in milliseconds. */
-const isDue = `comparison.next_due_at <= clock_timestamp()
+/**
+ * SQL condition: a comparison is due. $1 is the delay of the first comparison in milliseconds. PostgreSQL does not use an
+ * index for `clock_timestamp()`, which changes within a statement.
+ */
+const isDue = `comparison.next_due_at <= statement_timestamp()
   and (comparison.comparisons > 0
-    or comparison.next_due_at <= clock_timestamp() - make_interval(secs => $1::double precision / 1000))
+    or comparison.next_due_at <= statement_timestamp() - make_interval(secs => $1::double precision / 1000))
   and ${isComparable}`;
 
 /** Starts the comparisons of an interval that a run has completed. They replace those of its former manifest. */
@@ -104,7 +107,7 @@ export const endComparisons = (connection: Connection, batchExportId: string): P
 const endExpiredComparisons = (pool: Pool): Promise<unknown> =>
   pool.query(
     `update exportd.interval_comparisons comparison set next_due_at = null, early_at = null
-     where next_due_at <= clock_timestamp() and ${isExpiredInterval('comparison')}`,
+     where next_due_at <= statement_timestamp() and ${isExpiredInterval('comparison')}`,
   );
 
 /** Reads the groups with due comparisons, longest overdue first; none while the budget is used up. */
@@ -167,7 +170,7 @@ export async function readDueBatch(
        and comparison.data_interval_start between overdue.start - $6 * overdue.length
          and overdue.start + $6 * overdue.length
        and comparison.data_interval_end - comparison.data_interval_start = overdue.length
-       and (comparison.early_at <= clock_timestamp() and ${isComparable} or ${isDue})
+       and (comparison.early_at <= statement_timestamp() and ${isComparable} or ${isDue})
      order by comparison.next_due_at limit $7`,
     [
       comparisons.firstMs,

@@ -87,6 +87,29 @@ const logOf = async (runId: string) =>
   ).map(({ message }) => message);
 
 describe('due comparisons', () => {
+  it('are found without reading the intervals that are not due', async () => {
+    await query(
+      `insert into exportd.interval_comparisons (batch_export_id, data_interval_start, data_interval_end, run_id, team_id,
+         config_version, selection_hash, bucket_rows, compared_from, comparisons, next_due_at, early_at)
+       select $1, at, at + interval '1 hour', gen_random_uuid(), 1, 1, 'all', 1, at, 1, due, due
+       from generate_series(1, 20000) number, lateral (select timestamptz '2020-01-01' + number * interval '1 hour' as at,
+         clock_timestamp() + number * interval '1 hour' as due) times`,
+      commander.batchExportId,
+    );
+    await query('analyze exportd.interval_comparisons');
+    const plans: string[] = [];
+    const explaining = {
+      query: async (text: string, values?: unknown[]) => {
+        const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+        return { rows: [] };
+      },
+    } as unknown as typeof database.pool;
+    await readDueGroups(explaining, maintenance, [], 10);
+    expect(plans).toHaveLength(2);
+    for (const plan of plans) expect(plan).toMatch(/Index Cond: \(+next_due_at <= /);
+  });
+
   it('wait while the export is paused, and while another run of the interval is active', async () => {
     const id = await createCompletedRun();
     const interval = await comparisonOf(id);
