@@ -102,22 +102,20 @@ export const maintenanceOptions: Readonly<
     // It starts nothing more after 45 s, and no request takes longer than 100 s.
     startToCloseTimeout: '2m',
   }),
-  compareIntervals: (round) => ({
-    ...singleAttempt(round),
-    // It starts its last statement within 45 s, PostgreSQL limits that statement, and files may have to be read.
-    startToCloseTimeout: round.statement_timeout_ms + 600_000,
-  }),
+  compareIntervals: (round) => comparisonOptions(round),
   checkBarriers: (round) => ({
     ...singleAttempt(round),
     // Short statements; then it may record the barriers of many runs.
     startToCloseTimeout: '10m',
   }),
-  settleRuns: (round) => ({
-    ...singleAttempt(round),
-    // As for comparisons.
-    startToCloseTimeout: round.statement_timeout_ms + 60_000,
-  }),
+  settleRuns: (round) => comparisonOptions(round),
 };
+
+/** It starts its last comparison within 45 s. PostgreSQL limits the statement, and files may have to be read. */
+const comparisonOptions = (round: MaintenanceRound): ActivityOptions => ({
+  ...singleAttempt(round),
+  startToCloseTimeout: round.statement_timeout_ms + 600_000,
+});
 
 const singleAttempt = ({ heartbeat_timeout_ms }: MaintenanceRound): ActivityOptions => ({
   heartbeatTimeout: heartbeat_timeout_ms,

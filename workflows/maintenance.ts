@@ -18,9 +18,9 @@ import { reasonOf, createTaskRunner } from './maintenance_tasks.ts';
 const planner = proxyLocalActivities<MaintenancePlanner>(journalOptions);
 
 /**
- * Deletes obsolete objects and compares exported intervals with the source, for all exports of a deployment. Each round reads the due
- * tasks from the journal and runs them, a few exports at a time. The workflow remembers only failed tasks, to back off
- * from buckets that cannot be reached. Runs until it is terminated.
+ * Deletes obsolete objects and compares exported intervals with the source, for all exports of a deployment. Each round
+ * reads the due tasks from the journal and runs them, a few at a time. The workflow remembers only failed tasks, to back
+ * off from servers that cannot be reached. Runs until it is terminated.
  * @throws ApplicationFailure `InvalidInput`
  */
 export async function batchExportMaintenance(input: MaintenanceInput | undefined): Promise<void> {
