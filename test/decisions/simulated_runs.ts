@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import type { Manifest } from '../../src/destination/manifest.ts';
 import { attemptOf, type CompletedFile, type ExistingRun } from '../../src/domain/run.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo } from '../setup/minutes.ts';
@@ -26,6 +28,33 @@ export const fileOf = (key: string, rows = 3): CompletedFile => ({
   rejected: 0,
   expires_at: null,
 });
+
+/** A manifest that the journal does not know. */
+export const unknownManifest = ({ spec }: ExistingRun, generation: number): Manifest => {
+  const { batch_export_id, model, data_interval_start, data_interval_end } = spec;
+  const { key, rows, bytes, crc32, fingerprint, first, last } = fileOf(`unknown/${generation}`);
+  const file = { key, rows, bytes, crc32 };
+  return {
+    version: 1,
+    ...{ batch_export_id, model, data_interval_start, data_interval_end },
+    run_id: randomUUID(),
+    generation,
+    config_version: 1,
+    settled: true,
+    columns: [],
+    rows,
+    bytes,
+    source_rows: rows,
+    fingerprint,
+    rejected: 0,
+    rejected_file: null,
+    encoder: 'test/1',
+    files: [{ ...file, fingerprint, first, last }],
+    kept: [{ ...file, key: `kept/${generation}`, generation: 1 }],
+    earlier: [],
+    created_at: '2026-11-01T10:00:00.000Z',
+  };
+};
 
 /** Records the steps of runs in the journal like the activities do, without a source or a bucket. */
 export function createSimulatedRuns(

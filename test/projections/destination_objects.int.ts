@@ -6,7 +6,7 @@ import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
-import { createSimulatedRuns, fileOf } from '../decisions/simulated_runs.ts';
+import { createSimulatedRuns, fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 
 const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_RUN_RETRY_LIMIT: '1' });
@@ -164,6 +164,22 @@ describe('the objects of destinations', () => {
     expect((await objects()).a).toEqual(['file', 'obsolete', id]);
   });
 
+  it('of adopted manifests stay published when another manifest is adopted, or the run fails', async () => {
+    const id = await runs.create(3);
+    const run = await runs.file(id, await runs.start(id), 'a');
+    await runs.claim(id, run);
+    const adopted = await recorder.adoptManifest(id, run.generation, unknownManifest(run, 5));
+    await recorder.adoptManifest(id, adopted.generation, unknownManifest(run, 9));
+    await end(id, 'Failed');
+    expect(await objects()).toEqual({
+      a: ['file', 'obsolete', id],
+      'unknown/5': ['file', 'published', id],
+      'kept/5': ['file', 'published', id],
+      'unknown/9': ['file', 'published', id],
+      'kept/9': ['file', 'published', id],
+    });
+  });
+
   it('stay published when the export is deleted; the rest is obsolete', async () => {
     const first = await runs.create(3);
     await runs.publish(first, await runs.start(first), 'published');
@@ -194,7 +210,11 @@ describe('the objects of destinations', () => {
 
   it('are equal after a rebuild', async () => {
     const readRows = async () =>
-      (await database.pool.query<object>('select * from exportd.destination_objects order by position')).rows;
+      (
+        await database.pool.query<object>(
+          'select * from exportd.destination_objects order by position, ordinal',
+        )
+      ).rows;
     const before = await readRows();
     expect(before.length).toBeGreaterThan(10);
     await rebuild(database.pool);

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
@@ -15,12 +14,11 @@ import {
 } from '../../src/decisions/unsettled_runs.ts';
 import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
-import type { Manifest } from '../../src/destination/manifest.ts';
 import { attemptOf, type ExistingRun } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
-import { fileOf } from '../decisions/simulated_runs.ts';
+import { fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { recordReplacement } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -33,33 +31,6 @@ const policies = quickPolicies({
   EXPORTD_COMPARISON_FIRST: '1ms',
   EXPORTD_COMPARISON_MAX_INTERVAL: '1ms',
 });
-
-/** A manifest that the journal does not know. */
-const unknownManifest = ({ spec }: ExistingRun, generation: number): Manifest => {
-  const { batch_export_id, model, data_interval_start, data_interval_end } = spec;
-  const { key, rows, bytes, crc32, fingerprint, first, last } = fileOf(`unknown/${generation}`);
-  const file = { key, rows, bytes, crc32 };
-  return {
-    version: 1,
-    ...{ batch_export_id, model, data_interval_start, data_interval_end },
-    run_id: randomUUID(),
-    generation,
-    config_version: 1,
-    settled: true,
-    columns: [],
-    rows,
-    bytes,
-    source_rows: rows,
-    fingerprint,
-    rejected: 0,
-    rejected_file: null,
-    encoder: 'test/1',
-    files: [{ ...file, fingerprint, first, last }],
-    kept: [{ ...file, key: `kept/${generation}`, generation: 1 }],
-    earlier: [],
-    created_at: '2026-11-01T10:00:00.000Z',
-  };
-};
 
 const key = (id: string) => ({ inserted_at: '2026-11-01T10:00:00.000000Z', id });
 

@@ -71,7 +71,8 @@ export async function inheritObjects(
 
 /**
  * Adds the files of a manifest that the run found in the bucket: they are published, and no run of the journal may own
- * them. The run's own objects move to the generation above the manifest's; no manifest refers to them yet.
+ * them. The run's own objects, which have no ordinal, move to the generation above the manifest's; no manifest refers to
+ * them yet.
  */
 export async function adoptObjects(
   connection: Connection,
@@ -80,7 +81,7 @@ export async function adoptObjects(
 ): Promise<void> {
   await connection.query(
     `update exportd.destination_objects set generation = coalesce($2, generation), publish_claimed = false
-     where run_id = $1 and obsolete_at is null`,
+     where run_id = $1 and ordinal = 0 and obsolete_at is null`,
     [stream_id, adopted.raised_to],
   );
   const { files, rejected_file, kept, earlier, generation } = adopted;
