@@ -3,7 +3,7 @@ import type { ReceivedSignal } from '../src/contract/signals.ts';
 import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
-import { readStartableRun, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
+import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/application_failures.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
 import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
@@ -17,7 +17,8 @@ export interface ScheduleActivityDependencies extends StartDeliveriesDependencie
   readonly runs: {
     /** Starts the executions of runs; returns how many wait for another run of their interval to close. */
     startAll(runs: readonly StartableRun[]): Promise<number>;
-    cancel(run: StartableRun): Promise<void>;
+    /** Cancels the executions of runs, if they run. */
+    cancelAll(runs: readonly StartableRun[]): Promise<void>;
   };
   readonly backfills: {
     /** Starts the workflow of a backfill, or wakes it when it runs. */
@@ -29,7 +30,7 @@ export interface ScheduleActivityDependencies extends StartDeliveriesDependencie
 /** The result of a schedule's step. Runs are counted and not listed: catching up would fill the history with their ids. */
 export interface ScheduleStepOutcome extends Pick<
   ScheduleStep,
-  'status' | 'wake_in_ms' | 'summary' | 'has_more'
+  'status' | 'wake_in_ms' | 'waits_for_run' | 'summary' | 'has_more'
 > {
   readonly runs_to_start: number;
   readonly cancel_run_ids: readonly string[];
@@ -66,6 +67,7 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
         return {
           status: step.status,
           wake_in_ms: step.wake_in_ms,
+          waits_for_run: step.waits_for_run,
           summary: step.summary,
           has_more: step.has_more,
           runs_to_start: step.start_runs.length,
@@ -82,10 +84,7 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
         cancel_run_ids: readonly string[];
         wake_backfill_ids: readonly string[];
       }): Promise<{ blocked_runs: number }> => {
-        for (const id of input.cancel_run_ids) {
-          const run = await readStartableRun(journal.pool, id);
-          if (run) await runs.cancel(run);
-        }
+        await runs.cancelAll(await readRuns(journal.pool, input.cancel_run_ids));
         for (const id of input.wake_backfill_ids)
           await backfills.start(id).catch((error: unknown) => {
             // Retrying the same request would block the schedule. The reconciler retries it.

@@ -7,7 +7,7 @@ export const maxConcurrentRanges = 4;
 /** Maintenance tasks that run at the same time. A bucket that does not respond occupies one slot, not all. */
 export const maxConcurrentMaintenanceTasks = 4;
 
-/** How long a schedule or backfill sleeps at most, in case an outage loses its wake-up signal. */
+/** How long a schedule or backfill waits for the end of a run at most, in case an outage loses that signal. */
 export const maxSleepMs = { schedule: 3_600_000, backfill: 60_000 } as const;
 
 /** How soon a run is started again whose interval still has an open execution. */

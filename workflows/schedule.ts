@@ -77,13 +77,24 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
         ...inbox.carriedState(),
         ...(more && { is_flooding: true }),
       });
-    const sleepMs = Math.min(
-      step.wake_in_ms ?? maxSleepMs.schedule,
-      blocked_runs > 0 ? blockedRunRetryMs : maxSleepMs.schedule,
-    );
-    // Never 0: the clocks of the database and of Temporal differ by milliseconds.
-    await condition(() => inbox.hasPending(), Math.max(20, sleepMs));
+    const sleepMs = sleepOf(step, blocked_runs);
+    if (sleepMs === null) await condition(() => inbox.hasPending());
+    else await condition(() => inbox.hasPending(), sleepMs);
   }
+}
+
+/** How long the schedule sleeps without a signal; null until there is one. */
+function sleepOf(
+  { wake_in_ms, waits_for_run }: Pick<ScheduleStepOutcome, 'wake_in_ms' | 'waits_for_run'>,
+  blockedRuns: number,
+): number | null {
+  const limits = [
+    ...(wake_in_ms === null ? [] : [wake_in_ms]),
+    ...(waits_for_run ? [maxSleepMs.schedule] : []),
+    ...(blockedRuns > 0 ? [blockedRunRetryMs] : []),
+  ];
+  // Never 0: the clocks of the database and of Temporal differ by milliseconds.
+  return limits.length === 0 ? null : Math.max(20, Math.min(...limits));
 }
 
 /** Publishes a step to the Temporal UI. Updates search attributes only on changes, because each update is an event. */

@@ -1,7 +1,7 @@
 import type { ReceivedSignal } from '../contract/signals.ts';
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { decideNextInterval } from '../domain/next_interval.ts';
+import { decideNextInterval, type ScheduleDecision } from '../domain/next_interval.ts';
 import { readPendingCommandIds } from '../journal/commands.ts';
 import {
   deterministicId,
@@ -16,12 +16,7 @@ import type { Policies } from './policies.ts';
 import { countFreeSlots } from './run_slots.ts';
 import { pauseFailingExport } from './auto_pause.ts';
 import { storeManualSignal } from './manual_signals.ts';
-import {
-  readUnstartedBackfills,
-  readStartableRun,
-  readStartableRuns,
-  type StartableRun,
-} from './startable_runs.ts';
+import { readUnstartedBackfills, readRuns, readStartableRuns, type StartableRun } from './startable_runs.ts';
 
 /** What a schedule workflow does next. */
 export interface ScheduleStep {
@@ -29,6 +24,8 @@ export interface ScheduleStep {
   readonly status: 'live' | 'absent' | 'deleted';
   /** Milliseconds until the next step without a signal; null if only a signal changes anything. */
   readonly wake_in_ms: number | null;
+  /** Whether the end of a run may change something before that. */
+  readonly waits_for_run: boolean;
   readonly start_runs: readonly StartableRun[];
   readonly cancel_runs: readonly StartableRun[];
   readonly wake_backfills: readonly string[];
@@ -68,11 +65,10 @@ export async function advanceSchedule(
   const dueRuns = await journal.transaction((transaction) =>
     createDueRuns(transaction, policies, batchExportId),
   );
-  const cancelRuns = await Promise.all(cancelled.map((id) => readStartableRun(journal.pool, id)));
   return {
     ...dueRuns,
     start_runs: await readStartableRuns(journal.pool, { batch_export_id: batchExportId }),
-    cancel_runs: cancelRuns.filter((run) => run !== undefined),
+    cancel_runs: await readRuns(journal.pool, cancelled),
     wake_backfills: [
       ...new Set([...backfills, ...(await readUnstartedBackfills(journal.pool, batchExportId))]),
     ],
@@ -84,7 +80,10 @@ export async function advanceSchedule(
 /** The cause under which an export's stream holds what the schedule decided for an interval or a skipped range. */
 const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
 
-type DueRuns = Pick<ScheduleStep, 'status' | 'wake_in_ms' | 'summary' | 'has_new_deliveries'>;
+type DueRuns = Pick<
+  ScheduleStep,
+  'status' | 'wake_in_ms' | 'waits_for_run' | 'summary' | 'has_new_deliveries'
+>;
 
 async function createDueRuns(
   transaction: JournalTransaction,
@@ -93,7 +92,7 @@ async function createDueRuns(
 ): Promise<DueRuns> {
   const stream = await transaction.lock(batchExportDecider, batchExportId);
   const state = stream.state();
-  const idle = { wake_in_ms: null, has_new_deliveries: false };
+  const idle = { wake_in_ms: null, waits_for_run: false, has_new_deliveries: false };
   if (state.status !== 'live') return { ...idle, status: state.status, summary: state.status };
   const { name, interval } = state.definition;
   if (state.paused) return { ...idle, status: 'live', summary: `${name}: paused` };
@@ -105,33 +104,38 @@ async function createDueRuns(
       has_new_deliveries: true,
     };
   const retryAt = await createDueRetries(transaction, policies, batchExportId, state);
-  const intervalAt = await scheduleDueIntervals(transaction, policies, stream);
-  const wakes = [retryAt, intervalAt].filter((at) => at !== null).map((at) => at.getTime());
+  const next = await scheduleDueIntervals(transaction, policies, stream);
+  const wakes = [retryAt, next.wake_at].filter((at) => at !== null).map((at) => at.getTime());
   const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
-  const next =
-    intervalAt === null ? 'waiting for a run to end' : `next interval due ${intervalAt.toISOString()}`;
   return {
     status: 'live',
     wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
+    waits_for_run: next.waits_for_slot,
     has_new_deliveries: false,
-    summary: `${name}: every ${interval.replace(/^every /, '')}, ${next}`,
+    summary: `${name}: every ${interval.replace(/^every /, '')}, ${describeNext(next)}`,
   };
 }
 
-/**
- * Creates a run for each due interval.
- * @returns when the next interval is due, or null while all slots are taken.
- */
+/** What the schedule waits for, in the Temporal UI. */
+function describeNext({ wake_at, waits_for_slot }: NextDecision): string {
+  if (waits_for_slot) return 'waiting for a run to end';
+  return wake_at === null ? 'no interval after end_at' : `next interval due ${wake_at.toISOString()}`;
+}
+
+/** When the schedule decides again. */
+type NextDecision = Pick<ScheduleDecision, 'wake_at' | 'waits_for_slot'>;
+
+/** Creates a run for each due interval. */
 async function scheduleDueIntervals(
   transaction: JournalTransaction,
   policies: Policies,
   stream: LockedStream<BatchExportState, BatchExportEvent>,
-): Promise<Date | null> {
+): Promise<NextDecision> {
   const schedule = { batch_export_id: stream.id, backfill_id: null };
   let slots = await countFreeSlots(transaction.connection, policies, schedule);
   for (;;) {
     const state = stream.state();
-    if (state.status !== 'live') return null;
+    if (state.status !== 'live') return { wake_at: null, waits_for_slot: false };
     const step = decideNextInterval(state, {
       now: transaction.now,
       jitterMs: (interval) => policies.jitterMs(stream.id, state.definition.interval, interval),
@@ -139,7 +143,7 @@ async function scheduleDueIntervals(
       runIdOf: (interval) => deterministicId('schedule', stream.id, interval.start, interval.end),
     });
     const [event] = step.events;
-    if (!event) return step.wake_at;
+    if (!event) return step;
     if (event.type === 'IntervalScheduled') {
       const { start, end, run_id } = event.data;
       const interval = { start, end };

@@ -4,7 +4,7 @@ import type { Journal } from '../journal/journal.ts';
 
 /**
  * Whether an interval may be due that the schedule has not decided about yet, for example because it had no free slot.
- * If none is, the schedule sleeps until the next one is due and needs no wake-up when a run completes.
+ * If none is, the schedule sleeps until the next one is due, or until a command, and needs no wake-up when a run completes.
  */
 export async function isIntervalDue({ pool }: Journal, batchExportId: string): Promise<boolean> {
   const { rows } = await pool.query<{ state: BatchExportState; now: string }>({
@@ -16,11 +16,11 @@ export async function isIntervalDue({ pool }: Journal, batchExportId: string): P
   const [row] = rows;
   if (!row) return false;
   // Without jitter an interval is due earlier, so no waiting interval is missed.
-  const { wake_at } = decideNextInterval(row.state, {
+  const { events, waits_for_slot } = decideNextInterval(row.state, {
     now: new Date(row.now),
     jitterMs: () => 0,
     hasFreeSlot: false,
     runIdOf: () => '',
   });
-  return wake_at === null;
+  return events.length > 0 || waits_for_slot;
 }

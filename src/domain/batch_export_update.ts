@@ -4,12 +4,15 @@ import {
   type BatchExportEvent,
   type BatchExportState,
   type LiveBatchExport,
+  type SkippedRange,
 } from './batch_export.ts';
+import { undecidedRanges } from './due_ranges.ts';
 import { supportsOffsets, requireConsistent } from './definition_rules.ts';
 import { intervalContaining, previousBoundary } from './intervals.ts';
 
 const boundaryFields = ['interval', 'timezone', 'offset_hour', 'offset_day'];
-const scheduleFields = [...boundaryFields, 'start_at', 'end_at'];
+const boundFields = ['start_at', 'end_at'];
+const scheduleFields = [...boundaryFields, ...boundFields];
 
 /**
  * Changes the definition; no event if nothing changes.
@@ -18,6 +21,8 @@ const scheduleFields = [...boundaryFields, 'start_at', 'end_at'];
  * old schedule's last ended interval. Ended intervals keep their boundaries, even those without a run, because a
  * backfill may have exported them and no row may be in two intervals. One bridging interval connects the old boundaries
  * to the new ones.
+ *
+ * A change of the bounds decides about no interval that has ended: those that the old bounds exclude are skipped.
  */
 export function decideUpdate(
   state: BatchExportState,
@@ -36,7 +41,23 @@ export function decideUpdate(
   const schedule_effective_from = changesAny(boundaryFields)
     ? effectiveFrom(live, definition, command.now)
     : null;
-  return [{ type: 'BatchExportUpdated', data: { changes, schedule_effective_from } }];
+  const skipped = changesAny(boundFields) ? rangesOutsideBounds(live, command.now) : [];
+  return [
+    ...skipped.map((range): BatchExportEvent => ({ type: 'IntervalsSkipped', data: range })),
+    { type: 'BatchExportUpdated', data: { changes, schedule_effective_from } },
+  ];
+}
+
+/**
+ * The undecided intervals that ended outside the bounds, as ranges. Those that ended during a pause are left to the
+ * unpause, which may backfill them.
+ */
+function rangesOutsideBounds(live: LiveBatchExport, now: Date): SkippedRange[] {
+  const { paused, paused_recorded_at } = live;
+  const until = paused && paused_recorded_at !== null ? new Date(paused_recorded_at) : now;
+  return undecidedRanges(live, until < now ? until : now).flatMap(({ reason, ...range }) =>
+    reason === 'before start_at' || reason === 'after end_at' ? [{ ...range, reason }] : [],
+  );
 }
 
 /**

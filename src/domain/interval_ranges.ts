@@ -29,12 +29,16 @@ export function withinBounds(
   { start, end }: DataInterval,
   bounds: { readonly start_at: string | null; readonly end_at: string | null },
 ): DataInterval | undefined {
-  // The interval that ends at start_at is included; it contains the millisecond before.
-  const first =
-    bounds.start_at && intervalContaining(revisions, new Date(Date.parse(bounds.start_at) - 1)).start;
+  const first = bounds.start_at && firstIntervalEndingFrom(revisions, bounds.start_at).start;
   const last = bounds.end_at && intervalContaining(revisions, new Date(bounds.end_at)).start;
   return nonEmptyRange(first ? later(start, first) : start, last ? earlier(end, last) : end);
 }
+
+/** Returns the first interval that does not end before `start_at`. One that ends at it contains the millisecond before. */
+export const firstIntervalEndingFrom = (
+  revisions: readonly ScheduleRevision[],
+  start_at: string,
+): DataInterval => intervalContaining(revisions, new Date(Date.parse(start_at) - 1));
 
 /**
  * Counts the intervals between two boundaries. Intervals of minutes are computed, not iterated: a year has half a

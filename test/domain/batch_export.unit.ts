@@ -139,24 +139,26 @@ describe('a batch export', () => {
       ]);
   });
 
-  it('includes an interval that ends at start_at or end_at, and skips those outside', () => {
+  it('includes an interval that ends at start_at or end_at, and skips those before', () => {
     const bounded = (fields: Partial<BatchExportDefinition>): BatchExportEvent => ({
       ...created,
       data: { ...created.data, definition: { ...definition, ...fields } },
     });
-    const skipped = (reason: 'before start_at' | 'after end_at'): BatchExportEvent => ({
+    const skipped: BatchExportEvent = {
       type: 'IntervalsSkipped',
-      data: { start: iso('10:00:00'), end: iso('11:00:00'), reason },
-    });
-    const expectNext = (fields: Partial<BatchExportDefinition>, event: BatchExportEvent) => {
-      given(batchExportDecider, [bounded(fields)])
-        .when(nextEvents('11:00:00'))
-        .then([event]);
+      data: { start: iso('10:00:00'), end: iso('11:00:00'), reason: 'before start_at' },
     };
-    expectNext({ start_at: iso('11:00:00') }, scheduled('10:00:00', '11:00:00'));
-    expectNext({ start_at: iso('11:00:01') }, skipped('before start_at'));
-    expectNext({ end_at: iso('11:00:00') }, scheduled('10:00:00', '11:00:00'));
-    expectNext({ end_at: iso('10:59:59') }, skipped('after end_at'));
+    const expectNext = (fields: Partial<BatchExportDefinition>, now: string, events: BatchExportEvent[]) => {
+      given(batchExportDecider, [bounded(fields)])
+        .when(nextEvents(now))
+        .then(events);
+    };
+    const first = scheduled('10:00:00', '11:00:00');
+    expectNext({ start_at: iso('11:00:00') }, '11:00:00', [first]);
+    expectNext({ start_at: iso('11:00:01') }, '11:59:59', []);
+    expectNext({ start_at: iso('11:00:01') }, '12:00:00', [skipped]);
+    expectNext({ end_at: iso('11:00:00') }, '11:00:00', [first]);
+    expectNext({ end_at: iso('10:59:59') }, '15:00:00', []);
   });
 
   it('bridges a change of interval from the first boundary without a run', () => {

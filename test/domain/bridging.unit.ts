@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { undecidedRanges } from '../../src/domain/due_ranges.ts';
 import { listIntervals } from './list_intervals.ts';
 import { createSchedule, defaultDefinition } from './scheduled_export.ts';
 
@@ -115,7 +116,9 @@ describe('an update', () => {
     schedule.update({ end_at: iso('10:00:00') });
     schedule.step();
     expect(schedule.scheduled).toEqual([{ start: iso('09:00:00'), end: iso('10:00:00') }]);
-    expect(schedule.skipped).toEqual([{ start: iso('10:00:00'), end: iso('12:00:00') }]);
+    expect(undecidedRanges(schedule.live(), schedule.now())).toEqual([
+      { start: iso('10:00:00'), end: iso('12:00:00'), reason: 'after end_at' },
+    ]);
   });
 
   it('of the interval resets offsets that do not apply to the new one', () => {

@@ -31,7 +31,7 @@ const endedOf = (schedule: Schedule): DataInterval[] =>
   listIntervals(schedule.live().revisions, { start: schedule.first, end: boundaryBefore(schedule) });
 
 describe('a schedule after any sequence of actions', () => {
-  it('covers each instant since its creation with exactly one run or skipped range', () => {
+  it('covers each instant since its creation with exactly one run, or a range that is skipped or past end_at', () => {
     fc.assert(
       fc.property(scheduleArb, ({ createSchedule, actions }) => {
         const schedule = createSchedule();
@@ -39,7 +39,8 @@ describe('a schedule after any sequence of actions', () => {
         schedule.unpause(false);
         schedule.pass(1);
         schedule.catchUp();
-        expectTiling([...schedule.scheduled, ...schedule.skipped], {
+        const asleep = undecidedRanges(schedule.live(), schedule.now());
+        expectTiling([...schedule.scheduled, ...schedule.skipped, ...asleep], {
           start: schedule.first,
           end: boundaryBefore(schedule),
         });

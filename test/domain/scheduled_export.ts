@@ -107,15 +107,17 @@ function scheduleAt(start: Date, initial: BatchExportState, alreadyScheduled: re
     return true;
   };
 
+  const decision = () =>
+    decideNextInterval(state, {
+      now,
+      jitterMs: () => 0,
+      hasFreeSlot: active.length < concurrency,
+      runIdOf: ({ start }) => start,
+    });
   /** Decides about due intervals, within the free slots. */
   const step = (): void => {
     for (;;) {
-      const { events } = decideNextInterval(state, {
-        now,
-        jitterMs: () => 0,
-        hasFreeSlot: active.length < concurrency,
-        runIdOf: ({ start }) => start,
-      });
+      const { events } = decision();
       const [event] = events;
       if (!event) return;
       if (event.type === 'IntervalScheduled') {
@@ -134,6 +136,7 @@ function scheduleAt(start: Date, initial: BatchExportState, alreadyScheduled: re
     first: live().scheduled_until,
     now: () => now,
     live,
+    decision,
     step,
     stepBackfill,
     /** Advances the clock by a number of interval lengths. */

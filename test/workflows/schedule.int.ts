@@ -4,6 +4,7 @@ import { temporal } from '@temporalio/proto';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   createControlPlaneHarness,
@@ -153,6 +154,32 @@ describe('the schedule workflow', () => {
     const id = await stack.createExport();
     await scheduleOf(id).terminate('manually');
     expect((await stack.command(id, 'pause')).status).toBe('applied');
+  });
+
+  it.each([
+    ['ended two days ago, until a command', { end_at: hourAgo(48).toISOString() }, []],
+    [
+      'starts in 400 days, until its first interval is due',
+      { start_at: hourAgo(-400 * 24).toISOString(), end_at: null },
+      [expect.closeTo(400, -1)],
+    ],
+  ])('sleeps if its export %s', async (_, bounds, expectedTimers) => {
+    const id = await stack.createExport({ interval: 'every 1 minutes', ...bounds });
+    let events: temporal.api.history.v1.IHistoryEvent[] = [];
+    await waitFor(async () => {
+      const { raw } = await scheduleOf(id).describe();
+      events = (await scheduleOf(id).fetchHistory()).events ?? [];
+      const hasStepped = events.some(({ markerRecordedEventAttributes: marker }) => marker);
+      return hasStepped && !raw.pendingWorkflowTask;
+    }, 'the first step');
+    const timers = events.flatMap(({ timerStartedEventAttributes: timer }) => timer ?? []);
+    const days = timers.map((timer) => Number(timer.startToFireTimeout?.seconds) / (24 * 60 * 60));
+    expect(days).toEqual(expectedTimers);
+    const { rows } = await stack.pool.query(
+      'select event_type as type from exportd.journal_events where stream_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ type: 'BatchExportCreated' }]);
   });
 
   it.each([
