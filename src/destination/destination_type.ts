@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { RowSelection } from '../source/row_selection.ts';
@@ -44,6 +45,8 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
   readonly secretFields: readonly string[];
   /** Defaults of all optional fields that are not secret. */
   readonly defaultFields: Readonly<Record<string, unknown>>;
+  /** The fields of a config from a request, for documents; `parseConfig` validates more than it says. */
+  readonly configSchema: z.ZodObject;
   /** Validates a config from a request and fills in defaults. @throws CommandRejected with the invalid field */
   parseConfig(config: unknown, settings: DestinationSettings): Config;
   /** Server and bucket of a config, which determine the traits of its store. */

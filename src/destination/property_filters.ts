@@ -111,4 +111,5 @@ const filterSchema = z
 /** The config field `filters`: conditions on properties, all of which have to hold. */
 export const propertyFilters = z
   .custom<unknown[]>(Array.isArray, "'filters' should be an array of filters")
+  .meta({ type: 'array', items: z.toJSONSchema(fields, { io: 'input' }) })
   .pipe(z.array(filterSchema));

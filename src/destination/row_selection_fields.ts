@@ -8,6 +8,7 @@ const eventNames = (field: string) => {
   const message = `The field '${field}' must be a list of non-empty event names.`;
   return z
     .custom<unknown[]>(Array.isArray, message)
+    .meta({ type: 'array', items: { type: 'string', minLength: 1 } })
     .pipe(z.array(z.string(message).min(1, message)))
     .default([]);
 };

@@ -112,7 +112,7 @@ export function decideCompletion(state: BackfillState): BackfillEvent[] {
 
 /**
  * Pauses, unpauses or cancels a backfill. Returns no event if it already has the requested status.
- * @throws CommandRejected when it has ended.
+ * @throws CommandRejected when it has ended; also when it is cancelled again.
  */
 export function decideBackfillControl(
   state: BackfillState,
@@ -120,13 +120,11 @@ export function decideBackfillControl(
   reason = 'Cancelled by a user.',
 ): BackfillEvent[] {
   if (state.status === 'Absent') throw new CommandRejected('not_found', 'Not found.');
-  if (state.status === 'Completed' || state.status === 'Cancelled') {
-    if (command === 'cancel' && state.status === 'Cancelled') return [];
+  if (state.status === 'Completed' || state.status === 'Cancelled')
     throw new CommandRejected(
-      'conflict',
+      command === 'cancel' ? 'invalid_input' : 'conflict',
       `Cannot ${command} a backfill that is in '${state.status}' status.`,
     );
-  }
   if (command === 'cancel') return [{ type: 'BackfillCancelled', data: { reason } }];
   if (command === 'pause') return state.status === 'Paused' ? [] : [{ type: 'BackfillPaused', data: {} }];
   return state.status === 'Running' ? [] : [{ type: 'BackfillUnpaused', data: {} }];

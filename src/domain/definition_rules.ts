@@ -18,6 +18,9 @@ export const supportsOffsets = (interval: string): boolean => {
   return unit !== undefined && unit.name !== 'minutes';
 };
 
+/** Whether an interval can start on another day than its first: week and month. */
+export const supportsDayOffset = (interval: string): boolean => interval in maxOffsetDay;
+
 /**
  * Checks that the offsets fit the interval and that `start_at` is before `end_at`.
  * @param changes the fields that the command sets; an error about the bounds names one of them.

@@ -1,7 +1,9 @@
-import type { FastifyInstance, HTTPMethods } from 'fastify';
+import { METHODS } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import { ApiError } from './api_error.ts';
 
-const methods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Every method that Node parses, except CONNECT, which asks for a tunnel and never reaches a route. */
+const methods = METHODS.filter((method) => method !== 'CONNECT');
 
 /** Collects the methods of each route as routes are registered. */
 export function collectRoutes(app: FastifyInstance): ReadonlyMap<string, ReadonlySet<string>> {
@@ -20,6 +22,7 @@ export function rejectOtherMethods(
   app: FastifyInstance,
   routes: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   for (const [url, known] of [...routes]) {
     const allow = [...known].sort().join(', ');
     app.route({

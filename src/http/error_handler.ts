@@ -102,7 +102,7 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
     return new ApiError(
       503,
       'unavailable',
-      'The control database cannot be reached. Retry in a few seconds.',
+      'The control database is not available. Retry in a few seconds.',
       {
         headers: { 'retry-after': '5' },
       },

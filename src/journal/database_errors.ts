@@ -13,8 +13,11 @@ const networkCodes = new Set([
 /** Messages of the PostgreSQL client about broken connections, which have no error code. */
 const brokenConnection =
   /connection terminated|timeout exceeded when trying to connect|connection error|timeout expired|query read timeout/i;
-/** SQLSTATE classes of an unavailable server: connections, resources, operator intervention, system errors. */
-const outageClasses = new Set(['08', '53', '57', '58']);
+/**
+ * SQLSTATE classes of an unavailable server: connections, refused logins, missing databases, resources, operator
+ * intervention, system errors.
+ */
+const outageClasses = new Set(['08', '28', '3D', '53', '57', '58']);
 const statementCancelled = '57014';
 
 /** Returns the code of a connection error, such as `ECONNREFUSED`; empty if it has none. */
@@ -42,7 +45,10 @@ export function isTransient(error: unknown): boolean {
   return transientClasses.has(state.slice(0, 2)) || state === statementCancelled;
 }
 
-/** Whether an error comes from a database that is down, starting or overloaded, so that a later retry may succeed. */
+/**
+ * Whether an error comes from a database that is down, starting or overloaded, or refuses the login, so that a later retry
+ * may succeed.
+ */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return isConnectionLost(error);
   const state = error.code ?? '';

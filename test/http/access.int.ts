@@ -177,6 +177,9 @@ describe('paths', () => {
     ['PATCH', 'batch_exports/x/pause/', 'POST'],
     ['POST', '/api/projects/', 'GET, HEAD'],
     ['DELETE', '/healthz', 'GET, HEAD'],
+    ['TRACE', 'batch_exports/', 'GET, HEAD, POST'],
+    ['PROPFIND', 'dashboards/', 'GET, HEAD, POST'],
+    ['QUERY', '/api/schema', 'GET, HEAD'],
   ] as const)('respond 405 to %s %s with the allowed methods', async (method, path, allow) => {
     const { status, headers, body } = await api.call(method, path);
     expect([status, headers.allow, body.code]).toEqual([405, allow, 'method_not_allowed']);

@@ -137,6 +137,26 @@ describe('the progress of a backfill', () => {
     expect(await retry({ allow_shrink: true })).toMatchObject({ allow_shrink: true });
   });
 
+  it('is null once the backfill is cancelled, which cannot be cancelled again', async () => {
+    const { id, path } = await startBackfill(2);
+    const created = await api.call('POST', `batch_exports/${id}/backfills/`, {
+      start_at: minuteAgo(9),
+      end_at: minuteAgo(8),
+    });
+    expect(created.body.backfill_id).toBe(created.body.id);
+    const cancelled = await api.call('POST', `${path}/cancel/`);
+    expect([cancelled.status, cancelled.body.status, cancelled.body.progress]).toEqual([
+      200,
+      'Cancelled',
+      null,
+    ]);
+    const again = await api.call('POST', `${path}/cancel/`);
+    expect([again.status, again.body.detail]).toEqual([
+      400,
+      "Cannot cancel a backfill that is in 'Cancelled' status.",
+    ]);
+  });
+
   it('counts a run by the outcome of its last automatic retry, and ignores manual retries', async () => {
     const { id, progress, active } = await startBackfill(2);
     const [first, second] = await active();

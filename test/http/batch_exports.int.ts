@@ -55,8 +55,8 @@ describe('a batch export', () => {
       },
       interval: 'hour',
       timezone: 'UTC',
-      offset_hour: 0,
-      offset_day: 0,
+      offset_hour: null,
+      offset_day: null,
       paused: false,
       created_at: expect.any(String),
       last_updated_at: expect.any(String),
@@ -244,8 +244,12 @@ describe('a batch export', () => {
       model: 'persons',
     });
     // A daily export has no day offset, an hourly export no offset; the time zone stays.
-    expect(await patch({ interval: 'day' })).toMatchObject({ offset_hour: 3, offset_day: 0 });
-    expect(await patch({ interval: 'hour' })).toMatchObject({ offset_hour: 0, timezone: 'Europe/Berlin' });
+    expect(await patch({ interval: 'day' })).toMatchObject({ offset_hour: 3, offset_day: null });
+    expect(await patch({ interval: 'hour' })).toMatchObject({
+      offset_hour: null,
+      offset_day: null,
+      timezone: 'Europe/Berlin',
+    });
     expect(
       await patch({ timezone: null, start_at: null, model: null, destination: { config: null } }),
     ).toMatchObject({ timezone: 'UTC', start_at: null, model: 'events', interval: 'hour' });

@@ -88,6 +88,29 @@ describe('the runs of an export', () => {
     expect((await page<Run>(`batch_exports/${id}/runs/?after=${at}`)).results).toEqual([]);
   });
 
+  it('are filtered by their intervals, also by relative times, and reject what would be ignored', async () => {
+    const all = await page<Run>(`batch_exports/${id}/runs/?ordering=data_interval_start`);
+    const starts = async (query: string) =>
+      (await page<Run>(`batch_exports/${id}/runs/?ordering=data_interval_start&${query}`)).results.map(
+        (run) => run.data_interval_start,
+      );
+    const every = all.results.map((run) => run.data_interval_start);
+    const third = every[2] ?? '';
+    expect(await starts(`start=${third}`)).toEqual(every.slice(2));
+    expect(await starts(`end=${third}`)).toEqual(every.slice(0, 2));
+    expect(await starts('start=-1h&end=-10M')).toEqual(every.filter((start) => start < minutesAgo(10)));
+    expect(await starts('after=-1h&start=-2d')).toEqual(every);
+    expect(await starts('before=-1h')).toEqual([]);
+    for (const [query, attr] of [
+      ['start=yesterday', 'start'],
+      ['after=-9999999y', 'after'],
+      ['finished=1', 'finished'],
+    ]) {
+      const { status, body } = await api.call('GET', `batch_exports/${id}/runs/?${query}`);
+      expect([status, body.attr]).toEqual([400, attr]);
+    }
+  });
+
   it('include the ten newest in the export', async () => {
     const all = await page<Run>(`batch_exports/${id}/runs/`);
     const { body } = await api.call('GET', `batch_exports/${id}`);

@@ -14,7 +14,19 @@ import { prefixProblem } from './prefix.ts';
 const oneOf = <Value extends string>(noun: string, plural: string, values: readonly [Value, ...Value[]]) =>
   z.enum(values, `This ${noun} is not supported. Supported ${plural} are ${formatNames(values)}.`);
 
-const nonEmpty = (field: string) => z.string().min(1, `The following inputs are empty: ['${field}']`);
+const emptyInputs = (names: readonly string[]): string =>
+  `The following inputs are empty: [${names.map((name) => `'${name}'`).join(', ')}]`;
+
+/** A string that may not be empty. `requireNonEmpty` names all that are, the schema only the first. */
+const nonEmpty = (field: string) => z.string().min(1, emptyInputs([field]));
+
+const nonEmptyFields = [
+  'bucket_name',
+  'region',
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'kms_key_id',
+] as const;
 
 /** A string for a request header, where other characters are invalid. */
 const headerText = (field: string) =>
@@ -66,7 +78,8 @@ const fields = {
   encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms']).nullable().default(null),
   kms_key_id: headerText('kms_key_id').nullable().default(null),
 };
-const configSchema = z.strictObject(fields);
+/** The fields of a config. */
+export const configSchema = z.strictObject(fields);
 type Fields = Readonly<z.infer<typeof configSchema>>;
 
 /** A validated config of an S3 destination, including secrets. */
@@ -91,13 +104,20 @@ export const selectionOf = (config: Readonly<Record<string, unknown>>): RowSelec
  * @throws CommandRejected with the invalid field
  */
 export function parseS3Config(config: unknown, settings: DestinationSettings): S3Config {
-  const parsed = parseFields(configSchema, givenFields(config));
+  const given = givenFields(config);
+  requireNonEmpty(given);
+  const parsed = parseFields(configSchema, given);
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
   checkPairs(parsed);
   checkCredentials(parsed, settings.EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN);
   return { ...parsed, ...format };
+}
+
+function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
+  const empty = nonEmptyFields.filter((field) => given[field] === '');
+  if (empty[0] !== undefined) throw rejectField(empty[0], emptyInputs(empty));
 }
 
 function checkPrefix({ prefix }: Fields): void {

@@ -12,7 +12,6 @@ const permanentErrors: Readonly<Record<string, string>> = {
   AccountProblem: 'The S3 account has a problem that prevents requests; contact its provider.',
   InvalidToken: 'The S3 server rejected the session token; renew the credentials of the destination.',
   ExpiredToken: 'The session token has expired; renew the credentials of the destination.',
-  NoSuchBucket: 'The bucket does not exist; check bucket_name, region and endpoint_url of the destination.',
   InvalidBucketName: 'The S3 server rejected the bucket name; check bucket_name of the destination.',
   PermanentRedirect: 'The bucket is in another region; check region and endpoint_url of the destination.',
   AuthorizationHeaderMalformed: 'The bucket is in another region; check region of the destination.',
@@ -65,8 +64,9 @@ const tlsCodes = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$)/
 /**
  * Converts an error of the S3 client. The message is our own, because messages of servers and of the SDK may contain
  * access keys.
+ * @param bucket named in the message when it does not exist
  */
-export function toDestinationError(error: unknown, operation: string): DestinationError {
+export function toDestinationError(error: unknown, operation: string, bucket?: string): DestinationError {
   if (error instanceof DestinationError) return error;
   const inner = causeOf(error);
   if (inner) return inner;
@@ -75,6 +75,12 @@ export function toDestinationError(error: unknown, operation: string): Destinati
   const type = aliases[name === 'Unknown' ? String(status) : name] ?? name;
   const known = permanentErrors[type];
   if (known !== undefined) return new DestinationError(type, known, { transient: false });
+  if (type === 'NoSuchBucket')
+    return new DestinationError(
+      type,
+      `The bucket ${bucket === undefined ? '' : `'${bucket}' `}does not exist; check bucket_name, region and endpoint_url of the destination.`,
+      { transient: false },
+    );
   if (code !== undefined && tlsCodes.test(code))
     return new DestinationError(
       'TlsError',

@@ -7,7 +7,7 @@ import { abortMatchingUploads, abortUpload } from './abort_uploads.ts';
 import { withCredentialsOf } from './shared_credentials.ts';
 import { openObject } from './bucket_reader.ts';
 import { bucketTestSteps, type StoreTraitsFound } from './bucket_test.ts';
-import { defaultFields, parseS3Config, secretFields, selectionOf, type S3Config } from './config.ts';
+import { configSchema, defaultFields, parseS3Config, secretFields, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { findFile, isFromUpload, isTaken } from './head_object.ts';
 import { fileKey, fileKeyPattern, manifestKey, rejectedKey } from './keys.ts';
@@ -25,6 +25,7 @@ export const s3: DestinationType<S3Config> = {
   name: 'S3',
   secretFields,
   defaultFields,
+  configSchema,
   parseConfig: parseS3Config,
   selectionOf,
   locationOf: (config) => `${serverOf(config)}/${String(config.bucket_name)}`,

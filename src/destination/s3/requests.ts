@@ -57,7 +57,7 @@ export function createS3Requests(
         try {
           return await call(pooled.client, { abortSignal: signal });
         } catch (error) {
-          const failure = toDestinationError(error, operation);
+          const failure = toDestinationError(error, operation, config.bucket_name);
           if (signal.aborted || !isAboutObject(failure)) reusable = false;
           signal.throwIfAborted();
           if (!shouldRetry(failure) || Date.now() + pause > deadline) throw failure;

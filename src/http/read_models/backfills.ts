@@ -45,7 +45,7 @@ const selection = `
       count(*) filter (where outcome.status = 'Cancelled') as cancelled_runs,
       coalesce(sum(outcome.records_completed), 0)::bigint as records_completed,
       coalesce(sum(outcome.records_total_count), 0)::bigint as records_total_count
-    from (select * from exportd.backfill_runs where ${isUncounted}) uncounted_run
+    from (select * from exportd.backfill_runs where ${isUncounted()}) uncounted_run
     join exportd.batch_export_runs run on run.id = uncounted_run.run_id
     left join lateral (
       select * from exportd.batch_export_runs retry
@@ -72,17 +72,19 @@ const toBackfillResponse = (row: BackfillRow): BackfillResponse => ({
   created_at: row.created_at,
   finished_at: row.finished_at,
   last_updated_at: row.last_updated_at,
-  progress: {
-    total_runs: row.total_runs,
-    finished_runs: row.finished_runs,
-    completed_runs: row.completed_runs,
-    failed_runs: row.failed_runs,
-    cancelled_runs: row.cancelled_runs,
-    retrying_runs: row.finished_runs - row.completed_runs - row.failed_runs - row.cancelled_runs,
-    progress: row.total_runs === 0 ? 1 : row.finished_runs / row.total_runs,
-    records_completed: row.records_completed,
-    records_total_count: row.records_total_count,
-  },
+  progress: row.status === 'Cancelled' ? null : progressOf(row),
+});
+
+const progressOf = (row: BackfillRow): BackfillResponse['progress'] => ({
+  total_runs: row.total_runs,
+  finished_runs: row.finished_runs,
+  completed_runs: row.completed_runs,
+  failed_runs: row.failed_runs,
+  cancelled_runs: row.cancelled_runs,
+  retrying_runs: row.finished_runs - row.completed_runs - row.failed_runs - row.cancelled_runs,
+  progress: row.total_runs === 0 ? 1 : row.finished_runs / row.total_runs,
+  records_completed: row.records_completed,
+  records_total_count: row.records_total_count,
 });
 
 /** Finds a backfill of an export. */

@@ -1,5 +1,6 @@
 import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
+import { supportsDayOffset, supportsOffsets } from '../../domain/definition_rules.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
 import type { RowQuery } from '../../source/row_query/row_query.ts';
 import { notFound } from '../api_error.ts';
@@ -87,8 +88,8 @@ export async function toBatchExportResponses(
       destination: { type: row.destination_type, config: row.config },
       interval: row.interval,
       timezone: row.timezone,
-      offset_hour: row.offset_hour,
-      offset_day: row.offset_day,
+      offset_hour: supportsOffsets(row.interval) ? row.offset_hour : null,
+      offset_day: supportsDayOffset(row.interval) ? row.offset_day : null,
       paused: row.paused,
       created_at: row.created_at,
       last_updated_at: row.last_updated_at,

@@ -71,6 +71,8 @@ export async function readRunPage(
   if (query.after)
     where((parameter) => `created_at >= ${parameter}::timestamptz + interval '1 millisecond'`, query.after);
   if (query.before) where((parameter) => `created_at < ${parameter}`, query.before);
+  if (query.start) where((parameter) => `data_interval_start >= ${parameter}`, query.start);
+  if (query.end) where((parameter) => `data_interval_end <= ${parameter}`, query.end);
   const counted = await pool.query<{ count: number }>(
     `select count(*) as count from exportd.batch_export_runs where ${conditions.join(' and ')}`,
     values,

@@ -19,6 +19,7 @@ import {
   backfillSchema,
   backfillsPath,
   createBackfillBody,
+  createdBackfillSchema,
   dryRunSchema,
   type BackfillResponse,
 } from '../schemas/backfill.ts';
@@ -78,7 +79,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
           'Exports the whole intervals that overlap the range. With `dry_run: true`, previews that without starting it.',
         params: backfillsPath,
         body: createBackfillBody,
-        response: { 200: dryRunSchema, 201: backfillSchema, ...commandResponses },
+        response: { 200: dryRunSchema, 201: createdBackfillSchema, ...commandResponses },
       },
     },
     async (request, reply) => {
@@ -103,7 +104,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
           'location',
           projectUrl(request, settings, `/batch_exports/${batch_export_id}/backfills/${id}/`),
         )
-        .send(await readResponse(context, request, batch_export_id, id));
+        .send({ backfill_id: id, ...(await readResponse(context, request, batch_export_id, id)) });
     },
   );
 

@@ -1,3 +1,4 @@
+import { resolveListTimes } from '../list_times.ts';
 import { withParameters } from '../paging.ts';
 import { requireBatchExport } from '../read_models/batch_exports.ts';
 import { readIntervalPage } from '../read_models/intervals.ts';
@@ -23,10 +24,10 @@ export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
       },
     },
     async (request) => {
-      const { status, ...query } = request.query;
       const { batch_export_id } = request.params;
-      const statuses = parseChoices('status', status, intervalStatuses);
       await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const { status, ...query } = await resolveListTimes(pool, teamOf(request), request.query);
+      const statuses = parseChoices('status', status, intervalStatuses);
       const page = await readIntervalPage(pool, batch_export_id, { ...query, statuses });
       const urlOf = (cursor: string | null) => cursor && withParameters(request, settings, { cursor });
       return {

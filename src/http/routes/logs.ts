@@ -1,5 +1,6 @@
 import { logLevels } from '../../journal/log_lines.ts';
 import { parseChoices, teamOf, type ProjectRoutes } from '../route_context.ts';
+import { resolveListTimes } from '../list_times.ts';
 import { offsetPage } from '../paging.ts';
 import { requireBatchExport } from '../read_models/batch_exports.ts';
 import { listLogLines } from '../read_models/log_lines.ts';
@@ -21,9 +22,9 @@ export const logRoutes: ProjectRoutes = (app, { pool, settings }) => {
       },
     },
     async (request) => {
-      const { level, ...query } = request.query;
-      const levels = parseChoices('level', level, logLevels, (text) => text.toUpperCase());
       const { id } = await requireBatchExport(pool, teamOf(request), request.params.id);
+      const { level, ...query } = await resolveListTimes(pool, teamOf(request), request.query);
+      const levels = parseChoices('level', level, logLevels, (text) => text.toUpperCase());
       return offsetPage(request, settings, query, await listLogLines(pool, id, { ...query, levels }));
     },
   );

@@ -10,6 +10,7 @@ import {
   type ProjectRoutes,
   type RouteContext,
 } from '../route_context.ts';
+import { resolveListTimes } from '../list_times.ts';
 import { projectUrl, withParameters } from '../paging.ts';
 import { requireBatchExport } from '../read_models/batch_exports.ts';
 import { readRunPage } from '../read_models/run_pages.ts';
@@ -49,10 +50,10 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request) => {
-      const { status, ...query } = request.query;
       const { batch_export_id } = request.params;
-      const statuses = parseChoices('status', status, runStatuses);
       await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const { status, ...query } = await resolveListTimes(pool, teamOf(request), request.query);
+      const statuses = parseChoices('status', status, runStatuses);
       const page = await readRunPage(pool, batch_export_id, { cursor: undefined, ...query, statuses });
       const urlOf = (cursor: string | null) => cursor && withParameters(request, settings, { cursor });
       return {

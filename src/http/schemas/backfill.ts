@@ -22,25 +22,33 @@ export const backfillSchema = z
     created_at: responseTimestampSchema,
     finished_at: responseTimestampSchema.nullable(),
     last_updated_at: responseTimestampSchema,
-    progress: z.object({
-      total_runs: z.number().int(),
-      finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying runs.'),
-      completed_runs: z.number().int(),
-      failed_runs: z
-        .number()
-        .int()
-        .describe(
-          'Runs that are Failed or Terminated, or FailedRetryable or TimedOut without another automatic retry.',
-        ),
-      cancelled_runs: z.number().int(),
-      retrying_runs: z.number().int().describe('Runs whose automatic retry is pending or active.'),
-      progress: z.number().describe('Fraction of the runs that have ended, from 0 to 1.'),
-      records_completed: z.number().int(),
-      records_total_count: z.number().int().describe('Total records of the runs created so far.'),
-    }),
+    progress: z
+      .object({
+        total_runs: z.number().int(),
+        finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying runs.'),
+        completed_runs: z.number().int(),
+        failed_runs: z
+          .number()
+          .int()
+          .describe(
+            'Runs that are Failed or Terminated, or FailedRetryable or TimedOut without another automatic retry.',
+          ),
+        cancelled_runs: z.number().int(),
+        retrying_runs: z.number().int().describe('Runs whose automatic retry is pending or active.'),
+        progress: z.number().describe('Fraction of the runs that have ended, from 0 to 1.'),
+        records_completed: z.number().int(),
+        records_total_count: z.number().int().describe('Total records of the runs created so far.'),
+      })
+      .nullable()
+      .describe('Null for a cancelled backfill, which has no end to progress to.'),
   })
   .meta({ id: 'BatchExportBackfill' });
 export type BackfillResponse = z.infer<typeof backfillSchema>;
+
+/** The response to the request that creates a backfill. */
+export const createdBackfillSchema = backfillSchema
+  .extend({ backfill_id: z.string().describe('The same as `id`, as runs call it.') })
+  .meta({ id: 'CreatedBatchExportBackfill' });
 
 /** Requests a preview instead of a backfill. */
 export const dryRunField = z

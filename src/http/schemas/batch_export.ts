@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
+import { configDocuments } from '../../destination/registry.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from './backfill.ts';
-import { pathId, readOnly, responseTimestampSchema } from './common.ts';
+import { notBlank, pathId, readOnly, responseTimestampSchema } from './common.ts';
 import { lagSchema } from './lag.ts';
 import { allowShrinkField, runSchema } from './run.ts';
 
@@ -22,8 +23,8 @@ export const batchExportSchema = z
     }),
     interval: z.string(),
     timezone: z.string(),
-    offset_hour: z.number().int(),
-    offset_day: z.number().int(),
+    offset_hour: z.number().int().nullable().describe('Null for intervals of an hour or less.'),
+    offset_day: z.number().int().nullable().describe('Null for intervals of a day or less.'),
     paused: z.boolean(),
     created_at: responseTimestampSchema,
     last_updated_at: responseTimestampSchema,
@@ -47,24 +48,35 @@ export const batchExportSchema = z
   .meta({ id: 'BatchExport' });
 export type BatchExportResponse = z.infer<typeof batchExportSchema>;
 
-const name = z
-  .string()
-  .max(255, 'Must have at most 255 characters.')
-  .refine((text) => text.trim() !== '', 'This field may not be blank.');
+const name = notBlank(z.string().max(255, 'Must have at most 255 characters.'));
 
 const interval = z
   .string()
   .refine(
     (text) => parseInterval(text) !== undefined,
     "Must be one of: 'hour', 'day', 'week', 'month', 'every N minutes' (N divides 60).",
-  );
+  )
+  .meta({
+    pattern: '^(hour|day|week|month|every (1|2|3|4|5|6|10|12|15|20|30|60) minutes)$',
+    examples: ['hour', 'every 5 minutes'],
+  });
 
 const offset = (max: number) =>
   z.number().int().min(0, 'Must be at least 0.').max(max, `Must be at most ${max}.`);
 
+const configs = Object.entries(configDocuments).map(([title, document]) => ({ title, ...document }));
+
+/** A config. The destination type validates it, with messages of its own; the document states the same bounds. */
+const config = z.record(z.string(), z.unknown()).meta({ anyOf: configs });
+
+/** Fields of a config that replace those of the stored one. */
+const partialConfig = z
+  .record(z.string(), z.unknown())
+  .meta({ anyOf: configs.map((document) => ({ ...document, required: [] })) });
+
 const destination = z.strictObject({
   type: z.string().optional(),
-  config: z.record(z.string(), z.unknown()).nullish(),
+  config: partialConfig.nullish(),
 });
 
 const schedule = {
@@ -72,9 +84,14 @@ const schedule = {
   timezone: z
     .string()
     .refine(isTimeZone, 'Unknown time zone. Use an IANA name such as Europe/Berlin.')
-    .nullish(),
-  offset_hour: offset(23).nullish(),
-  offset_day: offset(27).nullish(),
+    .nullish()
+    .describe('An IANA time zone. Null is UTC.'),
+  offset_hour: offset(23)
+    .nullish()
+    .describe('For intervals of a day or longer: the hour that they start at.'),
+  offset_day: offset(27)
+    .nullish()
+    .describe('For a week: days after its Sunday, at most 6. For a month: days after its first.'),
   paused: z.boolean().nullish(),
   last_paused_at: timestampSchema.nullish(),
   start_at: timestampSchema.nullish(),
@@ -125,7 +142,7 @@ export const createBody = z
     name,
     destination: z.strictObject({
       type: z.string(),
-      config: z.record(z.string(), z.unknown()).nullish(),
+      config: config.nullish(),
     }),
   })
   .meta({ id: 'BatchExportCreate' });

@@ -36,6 +36,10 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     results: z.array(item),
   });
 
+/** Text that is not blank: JSON Schema knows it as a pattern. */
+export const notBlank = (text: z.ZodString, message = 'This field may not be blank.') =>
+  text.refine((given) => given.trim() !== '', message).meta({ pattern: '\\S' });
+
 /** The number of items on a page. */
 export const limitParameter = z.coerce
   .number('Must be a whole number from 1 to 1000.')

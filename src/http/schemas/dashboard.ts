@@ -6,7 +6,7 @@ import {
   restrictionLevelLabels,
   restrictionLevels,
 } from '../dashboards/access_levels.ts';
-import { readOnly, responseTimestampSchema } from './common.ts';
+import { notBlank, readOnly, responseTimestampSchema } from './common.ts';
 import { userSchema } from './user.ts';
 
 const maxId = 2_147_483_647;
@@ -73,15 +73,9 @@ export const dashboardDetailSchema = dashboardSchema
   .meta({ id: 'DashboardDetail' });
 export type DashboardDetailResponse = z.infer<typeof dashboardDetailSchema>;
 
-const name = z
-  .string()
-  .max(400, 'Must have at most 400 characters.')
-  .refine((text) => text.trim() !== '', 'This field may not be blank.');
+const name = notBlank(z.string().max(400, 'Must have at most 400 characters.'));
 
-const tag = z
-  .string()
-  .max(255, 'Must have at most 255 characters.')
-  .refine((text) => text.trim() !== '', 'A tag may not be blank.');
+const tag = notBlank(z.string().max(255, 'Must have at most 255 characters.'), 'A tag may not be blank.');
 
 const invalidUserMessage = 'Must be the id or UUID of a user.';
 

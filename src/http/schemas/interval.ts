@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ComparisonOutcome } from '../../domain/comparison.ts';
 import type { SettlingOutcome } from '../../domain/maintenance_events.ts';
-import { timestampSchema } from '../../journal/commands.ts';
+import { listTime } from '../list_times.ts';
 import { limitParameter, repeatable, responseTimestampSchema } from './common.ts';
 
 /** Every status of an interval, with its meaning. */
@@ -117,8 +117,8 @@ export type IntervalResponse = z.infer<typeof intervalSchema>;
 export const intervalsQuery = z.strictObject({
   limit: limitParameter,
   cursor: z.string().optional(),
-  status: repeatable.describe('One or more statuses, repeated or comma-separated.'),
-  after: timestampSchema.optional().describe('Only intervals that end after this time.'),
-  before: timestampSchema.optional().describe('Only intervals that start before this time.'),
+  status: repeatable.describe(`One or more of ${intervalStatuses.join(', ')}, repeated or comma-separated.`),
+  after: listTime.optional().describe('Only intervals that end after this time.'),
+  before: listTime.optional().describe('Only intervals that start before this time.'),
 });
 export type IntervalsQuery = z.infer<typeof intervalsQuery>;

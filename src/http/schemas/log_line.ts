@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { logLevels } from '../../journal/log_lines.ts';
-import { timestampSchema } from '../../journal/commands.ts';
+import { listTime } from '../list_times.ts';
 import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from './common.ts';
 
 /** A line of an export's log. */
@@ -18,12 +18,12 @@ export const logLineSchema = z
   .meta({ id: 'LogEntry' });
 export type LogLineResponse = z.infer<typeof logLineSchema>;
 
-export const logsQuery = z.object({
+export const logsQuery = z.strictObject({
   limit: limitParameter,
   offset: offsetParameter,
   level: repeatable.describe(`One or more of ${logLevels.join(', ')}, case-insensitive.`),
-  after: timestampSchema.optional().describe('Only lines after this time.'),
-  before: timestampSchema.optional().describe('Only lines before this time.'),
+  after: listTime.optional().describe('Only lines after this time.'),
+  before: listTime.optional().describe('Only lines before this time.'),
   search: z.string().optional().describe('Text that the message contains, case-insensitive.'),
   run_id: z.guid('Must be the UUID of a run.').optional(),
 });

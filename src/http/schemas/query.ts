@@ -12,9 +12,22 @@ const clientQueryId = z
   .min(1, 'This field may not be blank.')
   .max(200, 'Must be at most 200 characters.')
   .regex(/^\P{C}*$/u, 'Control characters are not allowed.')
-  .refine((id) => !reservedIds.has(id), 'This id is reserved. Use another id.');
+  .refine((id) => !reservedIds.has(id), 'This id is reserved. Use another id.')
+  .describe(`Not one of ${[...reservedIds].map((id) => `\`${id}\``).join(', ')}.`);
 
-const jsonValue: z.ZodType<JsonValue> = z.json();
+// Not z.json(): its inner references have no id, so they would not resolve in the OpenAPI document.
+const jsonValue: z.ZodType<JsonValue> = z
+  .lazy(() =>
+    z.union([
+      z.string(),
+      z.number(),
+      z.boolean(),
+      z.null(),
+      z.array(jsonValue),
+      z.record(z.string(), jsonValue),
+    ]),
+  )
+  .meta({ id: 'JsonValue' });
 
 /** The body of a request to the query endpoint. The kind of the query defines its other fields. */
 export const queryBody = z

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { timestampSchema } from '../../journal/commands.ts';
+import { listTime } from '../list_times.ts';
 import { limitParameter, pathId, readOnly, repeatable, responseTimestampSchema } from './common.ts';
 
 export const runStatuses = Object.keys(runStatusLabels) as RunStatus[];
@@ -16,6 +17,10 @@ export const runSchema = z
   .object({
     id: z.string(),
     status,
+    status_detail: z
+      .string()
+      .nullable()
+      .describe('What an active run waits for, such as an unavailable bucket; null when it does not wait.'),
     records_completed: z.number().int().describe('Number of records exported so far.'),
     latest_error: z
       .string()
@@ -81,6 +86,7 @@ export const retryBody = z.strictObject({
   generation: readOnly,
   manifest_key: readOnly,
   backfill_id: readOnly,
+  status_detail: readOnly,
   temporal_ui: readOnly,
 });
 
@@ -88,12 +94,14 @@ export const runPath = z.object({ project_id: z.string(), batch_export_id: pathI
 
 const runOrderings = ['created_at', '-created_at', 'data_interval_start', '-data_interval_start'] as const;
 
-export const runsQuery = z.object({
+export const runsQuery = z.strictObject({
   limit: limitParameter,
   cursor: z.string().optional(),
-  status: repeatable.describe('One or more statuses, repeated or comma-separated.'),
-  after: timestampSchema.optional().describe('Only runs created after this time.'),
-  before: timestampSchema.optional().describe('Only runs created before this time.'),
+  status: repeatable.describe(`One or more of ${runStatuses.join(', ')}, repeated or comma-separated.`),
+  after: listTime.optional().describe('Only runs created after this time.'),
+  before: listTime.optional().describe('Only runs created before this time.'),
+  start: listTime.optional().describe('Only runs whose interval starts at or after this time.'),
+  end: listTime.optional().describe('Only runs whose interval ends at or before this time.'),
   ordering: z.enum(runOrderings).default('-created_at'),
 });
 export type RunsQuery = z.infer<typeof runsQuery>;

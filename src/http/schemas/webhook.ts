@@ -17,6 +17,7 @@ const url = z.string().max(maxUrlLength, `Must have at most ${maxUrlLength} char
 const secret = z
   .string()
   .refine(isWebhookSecret, 'Must be `whsec_` followed by 24 to 64 random bytes in base64.')
+  .meta({ pattern: '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$' })
   .describe('The key that signs messages. Returned only when the webhook is created.');
 
 /** A webhook in a response. */

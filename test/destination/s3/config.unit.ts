@@ -87,6 +87,11 @@ describe('the config of an S3 destination', () => {
       "Configuration has invalid type for 'prefix': got 'number', expected 'string'",
     ],
     [{ ...minimal, bucket_name: '' }, 'bucket_name', "The following inputs are empty: ['bucket_name']"],
+    [
+      { ...minimal, region: '', bucket_name: '', aws_secret_access_key: '', kms_key_id: '' },
+      'bucket_name',
+      "The following inputs are empty: ['bucket_name', 'region', 'aws_secret_access_key', 'kms_key_id']",
+    ],
     [{ ...minimal, prefix: '{when}' }, 'prefix', expect.stringContaining('{when}')],
     [
       { ...minimal, file_format: 'ORC' },
