@@ -15,6 +15,9 @@ export const source = {
   EXPORTD_SOURCE_STATEMENT_TIMEOUT: duration('5m', { min: '100ms' }).describe(
     'Timeout of a statement on the source: a page, a count, a check of the barrier.',
   ),
+  EXPORTD_SOURCE_CONNECTIONS: optionalCount({ min: 3 }).describe(
+    'Maximum connections of a worker to the source for reading rows, and as many for counting them. A project uses at most a third of each. Default: three for each of `EXPORTD_EXPORT_SLOTS`.',
+  ),
   EXPORTD_SETTLE_DELAY: duration('30s').describe(
     'How long after the end of its interval, by the clock of the source, a run first checks for open transactions. A run that starts earlier than that waits the full delay from its start, which preserves the jitter.',
   ),
@@ -69,6 +72,9 @@ export const workflows = {
     'Delay before an activity or a request to S3 is retried. It doubles with each retry.',
   ),
   EXPORTD_ACTIVITY_RETRY_MAX: duration('1m', { min: '10ms' }).describe('Maximum of that delay.'),
+  EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: duration('15s', { min: '10ms', max: '20s' }).describe(
+    "How often a worker tries again while runs wait for an operator's fault, such as a refused login, a missing relation or a key that it lacks.",
+  ),
   EXPORTD_HEARTBEAT_TIMEOUT: duration('30s', { min: '500ms' }).describe(
     'An activity without a heartbeat for this long is retried by another worker.',
   ),
@@ -125,12 +131,25 @@ export const exports = {
   EXPORTD_S3_PART_SIZE: size('5MiB', { min: '5MiB', max: '5GiB' }).describe(
     'Size of the first part of a multipart upload.',
   ),
-  EXPORTD_S3_REQUEST_TIMEOUT: duration('30s', { min: '100ms' }).describe(
-    'A request to S3 is retried when its connection is silent for this long.',
+  EXPORTD_S3_REQUEST_TIMEOUT: duration('10s', { min: '100ms' }).describe(
+    'A request to S3 fails when its connection is silent for this long.',
   ),
-  EXPORTD_S3_RETRY_BUDGET: duration('5m').describe(
-    'How long a request to S3 is retried during an outage. After that the activity fails and is retried as a whole.',
+  EXPORTD_S3_RETRY_BUDGET: duration('10s').describe(
+    'How long a request to S3 is retried. After that the run waits, without a slot, until the bucket responds, and resumes its file.',
   ),
+  EXPORTD_S3_LONG_RETRY_BUDGET: duration('5m').describe(
+    'The same for the parts of a file that cannot be resumed: with Brotli, and where exportd may not list parts.',
+  ),
+  EXPORTD_S3_PROBE_AFTER: duration('10s', { min: '10ms' }).describe(
+    'A bucket without a response for this long is probed before the next attempt of a run.',
+  ),
+  EXPORTD_S3_PROBE_TIMEOUT: duration('3s', { min: '10ms' }).describe(
+    'How long a probe waits for the response.',
+  ),
+  EXPORTD_S3_PROBE_INITIAL: duration('1s', { min: '10ms' }).describe(
+    'Delay before an unavailable bucket is probed again. It doubles with each probe.',
+  ),
+  EXPORTD_S3_PROBE_MAX: duration('30s', { min: '10ms' }).describe('Maximum of that delay.'),
 };
 
 /** Removal, comparison and retention after the runs. */

@@ -39,8 +39,8 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   RowQueryFailed: 'tenant',
   SelectionRejected: 'tenant',
   ProtocolError: 'nobody',
-  // After a failover the address may resolve to the primary again.
-  SourceIsStandby: 'nobody',
+  SourceBusy: 'nobody',
+  SourceIsStandby: 'operator',
 };
 
 /** Classifies an error for a run's `latest_error` and for Temporal. */
@@ -51,6 +51,7 @@ export function classifyError(error: unknown): ErrorClassification {
       message: error.message,
       permanent: error.owner === 'tenant' && !error.transient,
       owner: error.owner,
+      retry_delay_ms: error.retry_delay_ms,
     };
   if (error instanceof CommandRejected)
     return owned('tenant', { type: 'InvalidConfiguration', message: error.message });

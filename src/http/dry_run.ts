@@ -6,6 +6,7 @@ import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
 import type { Pool } from '../journal/database.ts';
 import { isDatabaseUnavailable } from '../journal/database_errors.ts';
 import { RelationNotFound } from '../source/relations.ts';
+import { SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
 import type { RowRange, Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, notFound } from './api_error.ts';
@@ -22,6 +23,7 @@ export interface DryRunService {
 }
 
 const statementCancelled = '57014';
+const lockNotAvailable = '55P03';
 
 /**
  * Previews a backfill: its whole intervals, and the rows that the source has for them now. Stores and starts nothing.
@@ -76,7 +78,10 @@ async function countRows(
         detail: `The source did not count the rows within ${timeoutMs / 1_000} seconds. Request a shorter range.`,
       };
     logger.warn({ err: error }, 'Could not count rows in the source for a dry run.');
-    if (error instanceof RelationNotFound) throw unreachable(error.message);
+    if (error instanceof RelationNotFound || error instanceof SourceBusy || error instanceof SourceIsStandby)
+      throw unreachable(error.message);
+    if (error instanceof pg.DatabaseError && error.code === lockNotAvailable)
+      throw unreachable('A relation of the source is locked by another session. Retry later.');
     if (isDatabaseUnavailable(error))
       throw unreachable('The source database cannot be reached. Retry later.');
     throw error;

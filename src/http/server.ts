@@ -20,8 +20,8 @@ import { createPendingCalls } from './pending_calls.ts';
 
 /** A request needs a few short statements; one connection listens for command outcomes. */
 const databaseConnections = 20;
-/** Dry runs count rows in the source one at a time, so they hardly compete with exports. */
-const sourceConnections = 1;
+/** Dry runs of a project, which may use a third, count rows one at a time, so they hardly compete with exports. */
+const sourceConnections = 3;
 /** Longer than a request waits for a command outcome. */
 const shutdownTimeoutMs = 15_000;
 
@@ -43,10 +43,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
     statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
   });
-  const temporal = createClient(settings);
+  const temporal = await createClient(settings);
   const source = createSource({
     sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
-    settings: { ...settings, EXPORTD_EXPORT_SLOTS: sourceConnections },
+    settings: { ...settings, EXPORTD_SOURCE_CONNECTIONS: sourceConnections },
   });
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });

@@ -26,6 +26,7 @@ const sentences: Readonly<Record<string, string>> = {
     'The database cannot compute this: a FULL JOIN needs an equality between both sides, and few functions accept an infinite time.',
   '21000': 'A subquery used as a value returned more than one row.',
   '42P19': 'A recursive query does not have the required form.',
+  '55P03': 'A table of this query is locked by another session. Run the query again later.',
   '53400': 'The query exceeds the limit on temporary disk space.',
   '53200': 'The database is out of memory for this query.',
   '54001': 'The query is nested too deeply.',

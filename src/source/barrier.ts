@@ -7,12 +7,8 @@ import {
   type PreparedTransaction,
   type SettledCutoff,
 } from './open_transactions.ts';
+import { SourceIsStandby } from './source_connection.ts';
 import type { BarrierCheck, BarrierState } from './source.ts';
-
-/** The barrier was checked on a standby, which does not show the transactions that are open on its primary. */
-export class SourceIsStandby extends Error {
-  override readonly name = 'SourceIsStandby';
-}
 
 /** Waits in milliseconds, and the application name that identifies exportd's own sessions. */
 export interface BarrierOptions {
@@ -182,9 +178,6 @@ async function readServer(
        pg_is_in_recovery() as standby`,
     [cutoff, settleMs],
   );
-  if (rows[0]?.standby)
-    throw new SourceIsStandby(
-      'The source is a standby, which cannot show the open transactions of its primary. Set SOURCE_PRIMARY_DATABASE_URL to the primary.',
-    );
+  if (rows[0]?.standby) throw new SourceIsStandby();
   return { server_start: rows[0]?.server_start ?? '', wait_ms: rows[0]?.wait_ms ?? 0 };
 }

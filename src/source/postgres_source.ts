@@ -9,6 +9,7 @@ import { readKeys } from './keys.ts';
 import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
+import { shareByProject } from './project_shares.ts';
 import { connectToSource, type ReadTransaction } from './source_connection.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 import type { RowRange, Source } from './source.ts';
@@ -16,8 +17,10 @@ import type { RowRange, Source } from './source.ts';
 /** Identifies exportd's own sessions, which the barrier ignores. */
 export const applicationName = 'exportd';
 
-/** Connections in addition to one per export slot, for counts and barrier checks. */
-const spareConnections = 2;
+/** Connections for checks of the barrier, which take milliseconds. No other statement may delay them. */
+const checkConnections = 2;
+/** Connections by default for each interval that is exported at the same time, so that a project's third is one each. */
+const connectionsPerSlot = 3;
 
 export type SourceSettings = RelationSettings &
   Pick<
@@ -25,6 +28,7 @@ export type SourceSettings = RelationSettings &
     | 'EXPORTD_SOURCE_PAGE_ROWS'
     | 'EXPORTD_SOURCE_PAGE_SIZE'
     | 'EXPORTD_EXPORT_SLOTS'
+    | 'EXPORTD_SOURCE_CONNECTIONS'
     | 'EXPORTD_SETTLE_DELAY'
     | 'EXPORTD_SETTLE_POLL_INTERVAL'
     | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
@@ -47,15 +51,20 @@ export function createSource({
 }): Source {
   const relations = relationsOf(settings);
   const bounds = { rows: settings.EXPORTD_SOURCE_PAGE_ROWS, bytes: settings.EXPORTD_SOURCE_PAGE_SIZE };
-  const connect = (url: string, maxConnections: number) =>
+  const connect = (url: string, maxConnections: number, allowsStandby = primaryUrl !== undefined) =>
     connectToSource({
       sourceUrl: url,
       applicationName,
       maxConnections,
       statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
+      allowsStandby,
     });
-  const connections = connect(sourceUrl, settings.EXPORTD_EXPORT_SLOTS + spareConnections);
-  const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, spareConnections);
+  const size = settings.EXPORTD_SOURCE_CONNECTIONS ?? connectionsPerSlot * settings.EXPORTD_EXPORT_SLOTS;
+  // Separate pools, so that many slow counts delay no export, and neither delays a check.
+  const pages = shareByProject(connect(sourceUrl, size), size);
+  const counts = shareByProject(connect(sourceUrl, size), size);
+  const checks = connect(sourceUrl, checkConnections);
+  const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, checkConnections, false);
   const barrier = {
     settleMs: settings.EXPORTD_SETTLE_DELAY,
     pollMs: settings.EXPORTD_SETTLE_POLL_INTERVAL,
@@ -80,33 +89,32 @@ export function createSource({
       (model === 'events' ? eventsColumns : personsColumns),
     checkBarrier: (cutoff, state) =>
       primary
-        ? checkStandbyBarrier({ primary, standby: connections }, cutoff, state, barrier)
-        : connections.read({}, undefined, ({ connection }) =>
-            checkBarrier(connection, cutoff, state, barrier),
-          ),
+        ? checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier)
+        : checks.read({}, undefined, ({ connection }) => checkBarrier(connection, cutoff, state, barrier)),
     checkBarriers: async (states) => {
       if (states.length === 0) return [];
       return primary
-        ? checkStandbyBarriers({ primary, standby: connections }, states, barrier)
-        : connections.read({}, undefined, ({ connection }) => checkBarriers(connection, states, barrier));
+        ? checkStandbyBarriers({ primary, standby: checks }, states, barrier)
+        : checks.read({}, undefined, ({ connection }) => checkBarriers(connection, states, barrier));
     },
     async countRows(range, signal) {
-      return connections.read({}, signal, async ({ connection, set }) => {
+      return counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, range);
         await set(statementSettings(query, range));
         const { rows } = await connection.query<{ rows: string }>(query.count());
         return Number(rows[0]?.rows);
       });
     },
-    fingerprint: (range, signal) => readFingerprint(connections, queryOf, range, signal),
+    fingerprint: (range, signal) => readFingerprint(counts.forProject(range.team_id), queryOf, range, signal),
     fingerprints: (range, intervals, signal) =>
-      readFingerprints(connections, queryOf, range, intervals, signal),
+      readFingerprints(counts.forProject(range.team_id), queryOf, range, intervals, signal),
     async *keys(range, signal) {
+      const connections = counts.forProject(range.team_id);
       const query = await connections.read({}, signal, ({ connection }) => queryOf(connection, range));
       yield* readKeys(connections, query, range, signal);
     },
     async splitKeys(range, every, signal) {
-      return connections.read({}, signal, async ({ connection, set }) => {
+      return counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, range);
         await set(statementSettings(query, range, { every }));
         const { rows } = await connection.query<SortKey>(query.splitKeys());
@@ -114,13 +122,14 @@ export function createSource({
       });
     },
     async *blocks(range, keys, options) {
+      const connections = pages.forProject(range.team_id);
       const query = await connections.read({}, options.signal, ({ connection }) =>
         queryOf(connection, range),
       );
       yield* readPages(connections, query, range, keys, bounds, options);
     },
     close: async () => {
-      await Promise.all([connections.close(), primary?.close()]);
+      await Promise.all([pages, counts, checks, primary].map((pool) => pool?.close()));
     },
   };
 }

@@ -8,6 +8,26 @@ const cancelIntervalMs = 200;
  * How many milliseconds longer than the server a client waits for a statement to end before it closes the connection.
  */
 const responseGraceMs = 15_000;
+/** How long a read waits for a connection of the pool, or for a new one to be established. */
+const connectTimeoutMs = 10_000;
+/** How long a statement waits for a lock, in milliseconds. A locked relation must not occupy the connections of others. */
+const lockTimeoutMs = 2_000;
+
+/** The source is a standby, and only its primary knows the transactions that are open. */
+export class SourceIsStandby extends Error {
+  override readonly name = 'SourceIsStandby';
+
+  constructor() {
+    super(
+      'The source is a standby, which cannot show the open transactions of its primary. Set SOURCE_PRIMARY_DATABASE_URL to the primary.',
+    );
+  }
+}
+
+/** No connection to the source was free for too long, because others have slow statements. A retry may find one. */
+export class SourceBusy extends Error {
+  override readonly name = 'SourceBusy';
+}
 
 /** Connection options of the source; timeouts in milliseconds. */
 export interface SourceConnectionOptions {
@@ -15,6 +35,8 @@ export interface SourceConnectionOptions {
   readonly applicationName: string;
   readonly maxConnections: number;
   readonly statementTimeoutMs: number;
+  /** Whether a standby may be read; by default it may. */
+  readonly allowsStandby?: boolean;
 }
 
 /** A READ ONLY transaction, open while `work` runs. */
@@ -33,7 +55,8 @@ export interface SourceConnections {
   /**
    * Runs `work` in a READ ONLY transaction. Session settings and `parameters` are set for this transaction only, so
    * that nothing depends on the state of the connection or of a connection pooler.
-   * @throws the signal's reason when it is aborted; the running statement is then cancelled in PostgreSQL
+   * @throws SourceBusy, SourceIsStandby, and the signal's reason when it is aborted; the running statement is then
+   * cancelled in PostgreSQL
    */
   read<Result>(
     parameters: Readonly<Record<string, string>>,
@@ -48,11 +71,18 @@ export interface SourceConnections {
  * when the pool is exhausted.
  */
 export function connectToSource(options: SourceConnectionOptions): SourceConnections {
-  const readPool = openPool(options, { max: options.maxConnections, connectionTimeoutMillis: 30_000 });
+  const readPool = openPool(options, {
+    max: options.maxConnections,
+    connectionTimeoutMillis: connectTimeoutMs,
+  });
+  /** Connections that no transaction has used. */
+  const unused = new WeakSet<pg.PoolClient>();
+  readPool.on('connect', (connection) => unused.add(connection));
   const cancelPool = openPool(options, { max: 1, connectionTimeoutMillis: 5_000 });
   const sessionSettings = {
     TimeZone: 'UTC',
     jit: 'off',
+    lock_timeout: String(lockTimeoutMs),
     statement_timeout: String(options.statementTimeoutMs),
     idle_in_transaction_session_timeout: String(options.statementTimeoutMs),
   };
@@ -61,13 +91,33 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     ([name, value]) => `set_config(${pg.escapeLiteral(name)}, ${pg.escapeLiteral(value)}, true)`,
   );
   // One message for both: a run has several transactions, and round trips dominate the cost of a short one.
-  const beginStatement = `begin transaction read only; select pg_backend_pid() as pid, ${setSession.join(', ')}`;
+  const beginStatement = `begin transaction read only; select pg_backend_pid() as pid, pg_is_in_recovery() as standby, ${setSession.join(', ')}`;
 
+  /** Starts a transaction. @throws SourceIsStandby */
   async function beginTransaction(connection: pg.PoolClient): Promise<number | undefined> {
     // Several statements return several results, which the types of the driver do not express.
     const results: unknown = await connection.query(beginStatement);
-    const [, session] = results as readonly (pg.QueryResult<{ pid: number }> | undefined)[];
-    return session?.rows[0]?.pid;
+    const [, session] = results as readonly (pg.QueryResult<{ pid: number; standby: boolean }> | undefined)[];
+    const { pid, standby = false } = session?.rows[0] ?? {};
+    if (standby && options.allowsStandby === false) throw new SourceIsStandby();
+    return pid;
+  }
+
+  /**
+   * Acquires a connection and starts a transaction. A connection that was opened before a failover may lead to a server
+   * that is a standby now: it is closed, and the next one is tried. A new connection shows where the address leads now.
+   */
+  async function openTransaction(signal: AbortSignal | undefined) {
+    for (;;) {
+      const connection = await acquire(readPool, signal);
+      const isNew = unused.delete(connection);
+      try {
+        return { connection, pid: await beginTransaction(connection) };
+      } catch (error) {
+        connection.release(asError(error));
+        if (isNew || !(error instanceof SourceIsStandby)) throw signal?.aborted ? signal.reason : error;
+      }
+    }
   }
 
   const setIn =
@@ -82,13 +132,12 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   return {
     statementTimeoutMs: options.statementTimeoutMs,
     async read(parameters, signal, work) {
-      const connection = await acquire(readPool, signal);
+      const { connection, pid } = await openTransaction(signal);
       const cannotCancel = Promise.withResolvers<never>();
       cannotCancel.promise.catch(() => undefined);
       const ended = Promise.withResolvers<undefined>();
       let running = false;
       let cancellation = Promise.resolve();
-      let pid: number | undefined;
       // Repeated because a server ignores a request that arrives before the statement.
       const cancelWhileRunning = async () => {
         while (running) {
@@ -101,7 +150,6 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       };
       let broken: Error | undefined;
       try {
-        pid = await beginTransaction(connection);
         const set = setIn(connection);
         await set(parameters);
         signal?.throwIfAborted();
@@ -158,10 +206,20 @@ function openPool(
   return pool;
 }
 
-/** Acquires a connection of the pool. An abort ends the wait. */
+/** The pool's error when all of its connections stay in use. */
+const isPoolExhausted = (error: unknown): boolean =>
+  Error.isError(error) && error.message === 'timeout exceeded when trying to connect';
+
+/** Acquires a connection of the pool. An abort ends the wait. @throws SourceBusy */
 async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
   signal?.throwIfAborted();
-  const connecting = pool.connect();
+  const connecting = pool.connect().catch((error: unknown) => {
+    throw isPoolExhausted(error)
+      ? new SourceBusy(
+          `All ${pool.options.max} connections to the source are busy (EXPORTD_SOURCE_CONNECTIONS). Waiting until one is free.`,
+        )
+      : error;
+  });
   if (!signal) return connecting;
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

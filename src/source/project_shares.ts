@@ -1,0 +1,59 @@
+import { createKeyedSemaphore } from './keyed_semaphore.ts';
+import { SourceBusy, type SourceConnections } from './source_connection.ts';
+
+/** A pool of connections of which each project uses a share. */
+export interface SharedConnections {
+  /** The pool, limited to the share of a project. @throws SourceBusy when none of them is free for too long */
+  forProject(teamId: number): SourceConnections;
+  close(): Promise<void>;
+}
+
+/** A project uses at most this part of a pool. */
+const projectShare = 1 / 3;
+
+/**
+ * How long a read waits for a connection of its project. Then it fails and is retried, so that it holds neither an
+ * activity slot nor a workflow task that another project needs.
+ */
+const maxWaitMs = 10_000;
+
+/**
+ * Limits each project to a third of a pool of `size` connections, so that the slow statements of one leave connections to
+ * the others. Waiting reads of a project are served in order of arrival.
+ */
+export function shareByProject(
+  connections: SourceConnections,
+  size: number,
+  waitMs = maxWaitMs,
+): SharedConnections {
+  const share = Math.max(1, Math.floor(size * projectShare));
+  const permits = createKeyedSemaphore<number>(share);
+
+  const waitForPermit = async (teamId: number, signal: AbortSignal | undefined): Promise<() => void> => {
+    const timeout = AbortSignal.timeout(waitMs);
+    try {
+      return await permits.acquire(teamId, signal ? AbortSignal.any([signal, timeout]) : timeout);
+    } catch (error) {
+      if (signal?.aborted || !timeout.aborted) throw error;
+      throw new SourceBusy(
+        `All ${share} connections to the source that project ${teamId} may use at a time are busy (a third of EXPORTD_SOURCE_CONNECTIONS). Waiting until one is free.`,
+      );
+    }
+  };
+
+  return {
+    forProject: (teamId) => ({
+      ...connections,
+      read: async (parameters, signal, work) => {
+        signal?.throwIfAborted();
+        const release = permits.tryAcquire(teamId) ?? (await waitForPermit(teamId, signal));
+        try {
+          return await connections.read(parameters, signal, work);
+        } finally {
+          release();
+        }
+      },
+    }),
+    close: () => connections.close(),
+  };
+}
