@@ -5,7 +5,8 @@ export interface ActivityContext {
   heartbeat(details?: unknown): void;
   readonly cancellationSignal: AbortSignal;
   /** The attempt, and when Temporal stops retrying the activity. Tests may leave it out. */
-  readonly info?: Pick<Info, 'attempt' | 'scheduledTimestampMs' | 'scheduleToCloseTimeoutMs'>;
+  readonly info?: Pick<Info, 'attempt' | 'scheduledTimestampMs' | 'scheduleToCloseTimeoutMs'> &
+    Partial<Pick<Info, 'isLocal'>>;
 }
 
 /** The context of the running activity. */

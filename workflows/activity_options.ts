@@ -43,6 +43,17 @@ export const sourceOptions = (limits: RunLimits): LocalActivityOptions => ({
   retry: runRetryPolicy(limits),
 });
 
+/**
+ * Options of the same activities on the workflow's task queue, after an operator's fault. Without the local limit on their
+ * waits: Temporal keeps the next attempt.
+ */
+export const remoteSourceOptions = ({ limits }: RunInput): ActivityOptions => ({
+  scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
+  heartbeatTimeout: limits.heartbeat_timeout_ms,
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: runRetryPolicy(limits),
+});
+
 /** Options of the activities that export and publish rows, on the task queue of the export workers. */
 export const exportOptions = ({ limits, export_task_queue }: RunInput): ActivityOptions => ({
   taskQueue: export_task_queue,

@@ -1,4 +1,5 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { isOperatorFault, operatorFaultDetails } from '../contract/operator_fault.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { classifyError } from './classify_error.ts';
 
@@ -8,13 +9,20 @@ import { classifyError } from './classify_error.ts';
  */
 export function toApplicationFailure(error: unknown): ApplicationFailure {
   if (error instanceof ApplicationFailure) return error;
-  const { type, message, permanent, retry_delay_ms } = classifyError(error);
+  const { type, message, permanent, owner, retry_delay_ms } = classifyError(error);
   return ApplicationFailure.create({
     type,
     message,
     nonRetryable: permanent,
+    ...(owner === 'operator' && { details: [operatorFaultDetails] }),
     ...(retry_delay_ms === undefined ? {} : { nextRetryDelay: retry_delay_ms }),
   });
+}
+
+/** The operator's fault that an activity failed with; undefined for any other failure. */
+export function operatorFaultOf(failure: unknown): { type: string; message: string } | undefined {
+  if (!(failure instanceof ApplicationFailure) || !isOperatorFault(failure.details)) return undefined;
+  return { type: failure.type ?? 'Error', message: failure.message };
 }
 
 /** A function that workflows can call. */

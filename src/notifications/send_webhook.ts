@@ -23,11 +23,16 @@ class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 }
 
-/** Sends a signed message once. Follows no redirects. Any response but 2xx is a failure. Never rejects. */
-export async function sendWebhook(
-  message: { readonly id: string; readonly url: string; readonly secret: string; readonly body: string },
-  settings: WebhookSettings,
-): Promise<Attempt> {
+/** A message, and the secret that signs it, if the receiver has one. */
+export interface WebhookMessage {
+  readonly id: string;
+  readonly url: string;
+  readonly secret: string | undefined;
+  readonly body: string;
+}
+
+/** Sends a message once. Follows no redirects. Any response but 2xx is a failure. Never rejects. */
+export async function sendWebhook(message: WebhookMessage, settings: WebhookSettings): Promise<Attempt> {
   const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed, EXPORTD_WEBHOOK_TIMEOUT: timeoutMs } = settings;
   const problem = outgoingUrlProblem(message.url, allowed);
   if (problem !== null) return undelivered(`The url is not allowed: ${problem}.`);
@@ -42,7 +47,7 @@ export async function sendWebhook(
 
 /** Returns the status code of the response. */
 function post(
-  { id, url, secret, body }: Parameters<typeof sendWebhook>[0],
+  { id, url, secret, body }: WebhookMessage,
   allowed: AllowedPrivateAddresses,
   signal: AbortSignal,
 ): Promise<number> {
@@ -54,7 +59,7 @@ function post(
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
         'user-agent': 'exportd',
-        ...signedHeaders(secret, id, new Date(), body),
+        ...(secret === undefined ? { 'webhook-id': id } : signedHeaders(secret, id, new Date(), body)),
       },
       agent: false,
       signal,

@@ -69,6 +69,8 @@ create table exportd.projects (
   test_account_filters jsonb not null default '[]',
   -- 21: everyone in the project may edit dashboards; 37: only collaborators.
   dashboard_restriction_level integer not null default 21 check (dashboard_restriction_level in (21, 37)),
+  -- Identifies the project to AWS when exportd assumes a role for it.
+  external_id text not null unique default 'exportd-' || gen_random_uuid(),
   created_at timestamptz not null default clock_timestamp()
 );
 
@@ -108,6 +110,8 @@ create table exportd.destination_configs (
   secrets jsonb not null default '{}',
   -- The dialect query that selects the columns: its text, its columns and everything its meaning depends on.
   row_query json,
+  -- The key of its circuit in destination_circuits.
+  circuit text,
   -- Hash of the rows that it selects. Exports of a project with equal hashes are compared with one read of the source.
   selection_hash text,
   created_at timestamptz not null default clock_timestamp(),
@@ -139,6 +143,25 @@ create table exportd.store_traits (
   missing_key text check (missing_key in ('not_found', 'denied')),
   checksums boolean,
   found_at timestamptz not null default clock_timestamp()
+);
+
+-- Whether the destination of exports responds, as all workers share it. No row: no request was sent yet.
+create table exportd.destination_circuits (
+  -- Digest of endpoint, region and bucket; see `DestinationType.circuitOf`.
+  destination text primary key,
+  -- The latest response, recorded every few seconds.
+  responded_at timestamptz,
+  -- Set while the circuit is open: since when, and the latest error as a message for users.
+  opened_at timestamptz,
+  error text,
+  -- When an open circuit is probed next, and how long after the previous probe.
+  next_probe_at timestamptz,
+  probe_delay_ms float8 not null default 0,
+  -- When it was last closed. A circuit that opens again soon keeps its delay.
+  closed_at timestamptz,
+  -- The lease of the worker that probes it.
+  probe_started_at timestamptz,
+  leased_until timestamptz
 );
 
 create table exportd.log_lines (
@@ -260,6 +283,39 @@ create table exportd.incidents (
   primary key (batch_export_id, owner_id, data_interval_start, data_interval_end)
 );
 create index incidents_of_backfills on exportd.incidents (opened_at) where owner_id <> batch_export_id;
+
+-- Operator's faults ---------------------------------------------------------------------------------------------------
+
+-- What the operator has to fix, such as a refused login or a missing relation: one row for all exports. Attempts of waiting
+-- runs keep it open. No journal: nothing of it is a fact of an export.
+create table exportd.operator_faults (
+  -- UUIDv5 of type and message.
+  id uuid primary key,
+  type text not null,
+  message text not null,
+  opened_at timestamptz not null default clock_timestamp(),
+  last_seen_at timestamptz not null default clock_timestamp(),
+  -- Host and process id of the worker that saw it last.
+  last_seen_by text not null,
+  -- Null while it is open.
+  resolved_at timestamptz,
+  -- The operator's webhook: until then a worker sends the notification, and when the webhook has received it.
+  notify_after timestamptz not null default clock_timestamp(),
+  notified_at timestamptz
+);
+
+-- The last wait of an active run for the operator. It stays after the wait, because that time does not count towards the
+-- limits of the run: they are renewed once.
+create table exportd.operator_fault_runs (
+  run_id uuid primary key,
+  fault_id uuid not null references exportd.operator_faults on delete cascade,
+  waiting_since timestamptz not null default clock_timestamp(),
+  -- Null while it waits.
+  resumed_at timestamptz,
+  -- The execution in Temporal whose end renewed the limits; null while they can be renewed.
+  renewed_execution text
+);
+create index operator_fault_runs_waiting on exportd.operator_fault_runs (fault_id) where resumed_at is null;
 
 -- Dashboards: reference data ------------------------------------------------------------------------------------------
 

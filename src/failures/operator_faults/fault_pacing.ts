@@ -1,0 +1,112 @@
+import type { Settings } from '../../config/settings.ts';
+
+/** An operator's fault. Errors with the same type and message have one cause. */
+export interface OperatorFault {
+  readonly type: string;
+  /** A message for users and for the operator. */
+  readonly message: string;
+}
+
+/** A fault that a run waits for, and when its step is tried again. */
+export interface FaultWait {
+  readonly fault: OperatorFault;
+  readonly wait_ms: number;
+}
+
+/** A wait that a failed attempt has started or continues. */
+export interface RecordedFault extends FaultWait {
+  /** Whether this process did not know the fault. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Decides which of the waiting runs of a process tries again. Of all runs that wait for one fault, one tries at a time; the
+ * others fail again without reaching a server. Times are in milliseconds.
+ */
+export interface FaultPacing {
+  /** The fault that a run has to wait for without trying; undefined when it may try. */
+  admit(runId: string): FaultWait | undefined;
+  /** Records that a run tried and failed. */
+  failed(runId: string, fault: OperatorFault): RecordedFault;
+  /** Records that a waiting run tried and succeeded, which lets all others try. Returns the fault that it waited for. */
+  succeeded(runId: string): OperatorFault | undefined;
+  /** Records that a run tried and failed for another reason: its former fault may still be there. */
+  leave(runId: string): OperatorFault | undefined;
+}
+
+interface PacedFault {
+  readonly fault: OperatorFault;
+  /** Consecutive attempts that were due and failed. */
+  failures: number;
+  nextTryAt: number;
+}
+
+/** Bounds of the memory of a process. A forgotten run tries once more than necessary. */
+const maxWaitingRuns = 10_000;
+const maxFaults = 1_000;
+/** Waiting runs come back at different times: this many milliseconds apart, but at most one interval late. */
+const spreadMsPerRun = 5;
+
+export const causeOf = ({ type, message }: OperatorFault): string => `${type}: ${message}`;
+
+/** Creates the pacing of a process. The first attempts follow each other quickly, in case the fault is a short one. */
+export function createFaultPacing(
+  settings: Pick<Settings, 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL' | 'EXPORTD_ACTIVITY_RETRY_INITIAL'>,
+  { now, random }: { now: () => number; random: () => number } = { now: Date.now, random: Math.random },
+): FaultPacing {
+  const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
+  const initial = settings.EXPORTD_ACTIVITY_RETRY_INITIAL;
+  const faults = new Map<string, PacedFault>();
+  const causes = new Map<string, string>();
+  const waitOf = ({ nextTryAt }: PacedFault): number =>
+    Math.ceil(
+      Math.max(1, nextTryAt - now()) + random() * Math.min(interval, initial + causes.size * spreadMsPerRun),
+    );
+  const intervalAfter = (failures: number): number =>
+    Math.min(interval, initial * 2 ** Math.min(failures - 1, 20));
+  const forget = (runId: string): PacedFault | undefined => {
+    const known = faults.get(causes.get(runId) ?? '');
+    causes.delete(runId);
+    return known;
+  };
+  return {
+    admit: (runId) => {
+      const waiting = faults.get(causes.get(runId) ?? '');
+      if (!waiting) {
+        causes.delete(runId);
+        return undefined;
+      }
+      if (now() < waiting.nextTryAt) return { fault: waiting.fault, wait_ms: waitOf(waiting) };
+      // Others wait until this attempt has ended, or has hung for as long.
+      waiting.nextTryAt = now() + intervalAfter(waiting.failures + 1);
+      return undefined;
+    },
+    failed: (runId, fault) => {
+      const cause = causeOf(fault);
+      const known = faults.get(cause);
+      const isDue = causes.get(runId) === cause || !known;
+      const paced = known ?? { fault, failures: 0, nextTryAt: 0 };
+      if (isDue) {
+        paced.failures += 1;
+        paced.nextTryAt = now() + intervalAfter(paced.failures);
+      }
+      faults.set(cause, paced);
+      causes.delete(runId);
+      causes.set(runId, cause);
+      dropOldest(causes, maxWaitingRuns);
+      dropOldest(faults, maxFaults);
+      return { fault, wait_ms: waitOf(paced), isNew: known === undefined };
+    },
+    succeeded: (runId) => {
+      const known = forget(runId);
+      if (known) faults.delete(causeOf(known.fault));
+      return known?.fault;
+    },
+    leave: (runId) => forget(runId)?.fault,
+  };
+}
+
+function dropOldest(entries: Map<string, unknown>, max: number): void {
+  const [oldest] = entries.keys();
+  if (entries.size > max && oldest !== undefined) entries.delete(oldest);
+}

@@ -1,0 +1,107 @@
+import { hostname } from 'node:os';
+import { deterministicId } from '../../journal/journal.ts';
+import type { Pool } from '../../journal/database.ts';
+import { causeOf, type OperatorFault } from './fault_pacing.ts';
+
+/** An open fault, which concerns all exports that need the same thing. */
+export interface OpenFault extends OperatorFault {
+  readonly id: string;
+  readonly opened_at: string;
+  readonly last_seen_at: string;
+  /** Host and process id of the worker that saw it last: some faults are of one machine. */
+  readonly last_seen_by: string;
+  /** Active runs that wait for it. */
+  readonly waiting_runs: number;
+}
+
+const worker = `${hostname()}:${process.pid}`;
+
+/** A fault that returns within this time is the same alarm, and the operator is not notified again. */
+const sameAlarm = `interval '1 hour'`;
+
+/** Stores that a run tried and failed, which opens the fault unless it is open. */
+export async function storeFault(pool: Pool, runId: string, fault: OperatorFault): Promise<void> {
+  await pool.query(
+    `with seen as (
+       insert into exportd.operator_faults as fault (id, type, message, last_seen_by) values ($1, $2, $3, $4)
+       on conflict (id) do update set last_seen_at = clock_timestamp(), last_seen_by = excluded.last_seen_by,
+         opened_at = case when fault.resolved_at is null then fault.opened_at else clock_timestamp() end,
+         notified_at = case when fault.resolved_at < clock_timestamp() - ${sameAlarm} then null
+           else fault.notified_at end,
+         resolved_at = null
+       returning id)
+     insert into exportd.operator_fault_runs as waiting (run_id, fault_id) select $5, id from seen
+     on conflict (run_id) do update set fault_id = excluded.fault_id, resumed_at = null, renewed_execution = null,
+       waiting_since = case when waiting.resumed_at is null and waiting.fault_id = excluded.fault_id
+         then waiting.waiting_since else clock_timestamp() end`,
+    [deterministicId('operator_fault', causeOf(fault)), fault.type, fault.message, worker, runId],
+  );
+}
+
+/** Stores that a run waits no longer. Its row stays, so that its time limits can be renewed. */
+export async function storeResumption(pool: Pool, runId: string): Promise<void> {
+  await pool.query(
+    `update exportd.operator_fault_runs set resumed_at = clock_timestamp()
+     where run_id = $1 and resumed_at is null`,
+    [runId],
+  );
+}
+
+/** Reads the open faults, oldest first. */
+export async function readOpenFaults(pool: Pool): Promise<OpenFault[]> {
+  const { rows } = await pool.query<OpenFault>(
+    `select id, type, message, opened_at, last_seen_at, last_seen_by,
+       (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
+         as waiting_runs
+     from exportd.operator_faults fault where resolved_at is null order by opened_at, id`,
+  );
+  return rows;
+}
+
+/** Resolves the faults that no worker has seen for `unseenMs`, and forgets the waits of runs that have ended. */
+export async function resolveFaults(pool: Pool, unseenMs: number): Promise<OperatorFault[]> {
+  await pool.query(
+    `delete from exportd.operator_fault_runs waiting where not exists (
+       select from exportd.batch_export_runs run
+       where run.id = waiting.run_id and run.status in ('Starting', 'Running'))`,
+  );
+  const { rows } = await pool.query<OperatorFault>(
+    `update exportd.operator_faults set resolved_at = clock_timestamp()
+     where resolved_at is null and last_seen_at < clock_timestamp() - $1 * interval '1 millisecond'
+     returning type, message`,
+    [unseenMs],
+  );
+  return rows;
+}
+
+/**
+ * Takes an open fault that the operator has not been notified of, for as long as one request may take. Of several
+ * workers, one takes it.
+ */
+export async function takeUnnotifiedFault(pool: Pool, leaseMs: number): Promise<OpenFault | undefined> {
+  const { rows } = await pool.query<OpenFault>(
+    `update exportd.operator_faults fault set notify_after = clock_timestamp() + $1 * interval '1 millisecond'
+     where id = (
+       select id from exportd.operator_faults
+       where resolved_at is null and notified_at is null and notify_after <= clock_timestamp()
+       order by opened_at limit 1 for update skip locked)
+     returning id, type, message, opened_at, last_seen_at, last_seen_by,
+       (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
+         as waiting_runs`,
+    [leaseMs],
+  );
+  return rows[0];
+}
+
+/** Stores that the operator was notified of a fault. */
+export async function storeFaultNotification(pool: Pool, id: string): Promise<void> {
+  await pool.query('update exportd.operator_faults set notified_at = clock_timestamp() where id = $1', [id]);
+}
+
+/** Deletes faults that were resolved more than `retentionMs` ago. */
+export async function deleteResolvedFaults(pool: Pool, retentionMs: number): Promise<void> {
+  await pool.query(
+    `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
+    [retentionMs],
+  );
+}
