@@ -36,7 +36,7 @@ export interface ComparisonGroup {
 }
 
 /** The columns of an IntervalComparison. */
-export const comparisonColumns = `comparison.batch_export_id, comparison.team_id, comparison.config_version,
+const comparisonColumns = `comparison.batch_export_id, comparison.team_id, comparison.config_version,
   comparison.data_interval_start, comparison.data_interval_end, comparison.run_id, comparison.bucket_rows,
   comparison.compared_from, comparison.comparisons, comparison.outcome, comparison.source_rows, comparison.added_rows,
   comparison.missing_rows, comparison.examined, comparison.next_due_at,
@@ -213,7 +213,7 @@ function adjacentIntervals(
 const maxRowsOf = (exports: readonly IntervalComparison[]): number =>
   Math.max(...exports.map(({ bucket_rows }) => bucket_rows));
 
-/** Reads the comparisons of one interval of an export; undefined if it has no current manifest of events. */
+/** Reads the comparisons of the interval whose current manifest a run wrote; undefined if the run wrote none of events. */
 export async function findComparison(
   pool: Pool,
   runId: string,

@@ -79,8 +79,8 @@ export async function readObsoleteObjects(
        from exportd.destination_objects object where object.batch_export_id = $3 and ${isObsolete}
      )
      select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
-       object.data_interval_end, object.position, object.ordinal, object.run_id, object.object_type, object.key, object.upload_id, object.upload_token,
-       object.publish_claimed, export.config_version as newest_config_version,
+       object.data_interval_end, object.position, object.ordinal, object.run_id, object.object_type, object.key,
+       object.upload_id, object.upload_token, object.publish_claimed, export.config_version as newest_config_version,
        ${millisecondsSince('object.failing_since')} as failing_for_ms,
        ${millisecondsSince('failure.failing_since')} as location_failing_for_ms,
        current.key as current_key, current.config_version as current_config_version

@@ -38,7 +38,10 @@ export async function deleteDestinationTest(pool: Pool, testId: string): Promise
 /** Runs a stored destination test by its id. */
 export type TestDestination = (testId: string) => Promise<readonly TestStep[]>;
 
-/** Creates the function that runs stored tests, and stores the traits that they find. @throws DestinationTestNotFound, SecretUnreadable */
+/**
+ * Creates the function that runs stored tests, and stores the traits that they find.
+ * @throws DestinationTestNotFound, SecretUnreadable
+ */
 export const createDestinationTester =
   (pool: Pool, keyRing: KeyRing, settings: Settings): TestDestination =>
   async (testId) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** What to do with rows that are in the bucket and no longer in the source: keep them, or follow the source. */
-export const missingRowsPolicies = ['keep', 'follow'] as const;
+const missingRowsPolicies = ['keep', 'follow'] as const;
 
 const message = `This on_missing_rows is not supported. Supported values are 'keep' and 'follow'.`;
 

@@ -8,7 +8,7 @@ export type FingerprintHash = 'uuid_hash_extended/0' | 'hashtextextended/0';
 export const fingerprintHashOf = (model: Model): FingerprintHash =>
   model === 'events' ? 'uuid_hash_extended/0' : 'hashtextextended/0';
 
-/** The rows of an interval that were inserted in one stretch of it. */
+/** The rows of an interval that were inserted in one part of it. */
 export interface FingerprintBucket {
   /** Counts the buckets from the interval's start, from 0. */
   readonly index: number;
@@ -117,7 +117,7 @@ export function differingBuckets(one: Fingerprint, other: Fingerprint): Differin
 export const haveSameRows = (one: Fingerprint, other: Fingerprint): boolean =>
   areComparable(one, other) && differingBuckets(one, other).length === 0;
 
-/** The stretch of insertion time that a bucket covers. The last bucket ends with the interval. */
+/** The range of insertion time that a bucket covers. The last bucket ends with the interval. */
 export function bucketInterval(
   { start, end }: DataInterval,
   { width_ms }: Pick<Fingerprint, 'width_ms'>,

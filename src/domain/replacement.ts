@@ -1,4 +1,4 @@
-import { areComparable, type Fingerprint, type FingerprintBucket } from './fingerprint.ts';
+import { areComparable, differingBuckets, type Fingerprint, type FingerprintBucket } from './fingerprint.ts';
 
 /**
  * How the source compares with the manifest that a run replaces.
@@ -60,10 +60,8 @@ export class RowsMissingInSource extends Error {
 }
 
 /** The indexes of the buckets in which the source differs from held rows. Buckets without held rows have nothing to lose. */
-export function bucketsToCompare(held: Fingerprint, source: Fingerprint): number[] {
-  const found = bucketsOf(source);
-  return held.buckets.filter((bucket) => !isSame(bucket, found.get(bucket.index))).map(({ index }) => index);
-}
+export const bucketsToCompare = (held: Fingerprint, source: Fingerprint): number[] =>
+  differingBuckets(held, source).flatMap(({ index, one }) => (one ? [index] : []));
 
 /** By how many rows the buckets of a fingerprint that have fewer rows than held have fewer, in total. */
 export function countFewerRows(held: Fingerprint, source: Fingerprint): number {

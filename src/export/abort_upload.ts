@@ -14,7 +14,10 @@ const abortTimeoutMs = 5_000;
 /** Statuses after which nothing resumes the run's upload. After the others, a retry or the continued run may. */
 const finalStatuses: readonly RunStatus[] = ['Cancelled', 'Failed', 'Terminated'];
 
-/** Aborts an upload; a file that is written in one request has none. Errors are ignored, since the maintenance aborts what the journal still lists. */
+/**
+ * Aborts an upload; a file that is written in one request has none. Errors are ignored, since the maintenance aborts what
+ * the journal still lists.
+ */
 export async function tryAbortUpload(
   destination: Destination,
   { key, upload_id }: Pick<OpenUpload, 'key' | 'upload_id'>,

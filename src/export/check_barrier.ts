@@ -28,9 +28,9 @@ export async function checkRunBarrier(
       'INFO',
       `Waiting for open transactions of the source to end: ${blocked_by.join('; ')}.`,
     );
-  if (check.state.phase !== 'open') return { ...check, blocked_by: blocked_by };
+  if (check.state.phase !== 'open') return { ...check, blocked_by };
   const counted = await countExistingRun(dependencies, { run_id, settled: true, blocked_by }, run, signal);
-  return { ...check, blocked_by: blocked_by, counted };
+  return { ...check, blocked_by, counted };
 }
 
 const nameBlockers = (blockers: readonly string[]): readonly string[] =>

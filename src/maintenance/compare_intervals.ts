@@ -76,7 +76,7 @@ export async function compareIntervals(
 }
 
 /**
- * Compares the interval of a run's manifest now, whether it is due or not, and orders a retry if it differs.
+ * Compares the interval of a run's manifest now, whether it is due or not, and requests a retry if rows arrived late.
  * @returns undefined if the run's manifest is not current or not of events
  */
 export async function compareInterval(

@@ -35,7 +35,7 @@ export interface FingerprintRow {
   readonly sum: string | null;
 }
 
-/** A stretch of insertion time as SQL expressions; `end` is exclusive. */
+/** A range of insertion time as SQL expressions; `end` is exclusive. */
 export interface TimeBounds {
   readonly start: string;
   readonly end: string;

@@ -11,7 +11,7 @@ const isObject = `object.run_id = $1 and object.key = $2 and object.upload_id is
 export async function recordDeletionFailure(
   connection: Connection,
   { stream_id, recorded_at }: StoredEvent,
-  { key, upload_id, location_wide: location_wide }: EventData<'RunObjectDeletionFailed'>,
+  { key, upload_id, location_wide }: EventData<'RunObjectDeletionFailed'>,
 ): Promise<void> {
   await connection.query(
     location_wide

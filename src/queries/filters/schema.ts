@@ -41,7 +41,7 @@ const maxValues = 10_000;
 const maxConditions = 1_000;
 const tooManyConditions = `These filters have more than ${maxConditions} conditions.`;
 /** Operators that compare for equality, with any number of values at once. */
-export const listOperators: ReadonlySet<FilterOperator> = new Set(['exact', 'in', 'is_not', 'not_in']);
+const listOperators: ReadonlySet<FilterOperator> = new Set(['exact', 'in', 'is_not', 'not_in']);
 
 /** One filter. An incomplete filter is ignored, so no field is required. */
 const propertyFilterSchema = z.strictObject({
