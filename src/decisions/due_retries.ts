@@ -5,6 +5,7 @@ import { deterministicId, type JournalTransaction } from '../journal/journal.ts'
 import { createRun } from './create_run.ts';
 import type { Policies } from './policies.ts';
 import { countFreeSlots } from './run_slots.ts';
+import { isRetryableRun, isWantedRun } from './wanted_runs.ts';
 
 interface FailedRun {
   readonly id: string;
@@ -18,8 +19,8 @@ interface FailedRun {
 
 /**
  * Creates the due automatic retries of an export, oldest interval first, within the free slots of the schedule or
- * backfill that owns the failed run. Retries of a paused or cancelled backfill wait, unless the schedule adopted the
- * run. The caller holds the export's lock.
+ * backfill that owns the failed run. Retries of a paused or cancelled backfill wait, unless the schedule or another
+ * backfill wants the run too. The caller holds the export's lock.
  * @returns when the next retry is due; null if there is none or the due ones wait for a slot.
  */
 export async function createDueRetries(
@@ -49,10 +50,9 @@ export async function createDueRetries(
   return nextRetryAt(connection, batchExportId, now);
 }
 
-/** Failed runs with a pending retry, without those that wait for their backfill; $1 is the export. */
-const runsAwaitingRetry = `from exportd.batch_export_runs run left join exportd.backfills backfill on backfill.id = run.backfill_id
-  where run.batch_export_id = $1 and run.retry_at is not null
-    and (run.adopted_by_schedule or coalesce(backfill.status not in ('Paused', 'Cancelled'), true))`;
+/** Failed runs with a pending retry, without those whose backfills are all paused or cancelled; $1 is the export. */
+const runsAwaitingRetry = `from exportd.batch_export_runs run
+  where run.batch_export_id = $1 and run.retry_at is not null and ${isRetryableRun}`;
 
 /**
  * Reads the failed runs whose retry is due and whose interval has no active run, oldest interval first, at most
@@ -91,21 +91,21 @@ async function nextRetryAt(connection: Connection, batchExportId: string, now: D
 }
 
 /**
- * Cancels the automatic retries of a cancelled backfill's runs, except those that the schedule adopted. The caller
- * holds the export's lock.
+ * Cancels the automatic retries that neither the schedule nor a backfill wants any more. The caller holds the export's
+ * lock.
  */
-export async function cancelRetries(
+export async function cancelUnwantedRetries(
   transaction: JournalTransaction,
-  backfillId: string,
-  cause: string,
+  batchExportId: string,
+  { cause, reason }: { readonly cause: string; readonly reason: string },
 ): Promise<void> {
   const { rows } = await transaction.connection.query<{ id: string }>(
-    `select id from exportd.batch_export_runs
-     where backfill_id = $1 and retry_at is not null and not adopted_by_schedule order by id`,
-    [backfillId],
+    `select id from exportd.batch_export_runs run
+     where batch_export_id = $1 and retry_at is not null and not ${isWantedRun} order by id`,
+    [batchExportId],
   );
   for (const { id } of rows) {
     const run = await transaction.lock(runDecider, id);
-    await run.append(cause, [{ type: 'RunRetryCancelled', data: { reason: 'The backfill was cancelled.' } }]);
+    await run.append(cause, [{ type: 'RunRetryCancelled', data: { reason } }]);
   }
 }

@@ -59,10 +59,16 @@ export async function readUnstartedBackfills(pool: Pool, batchExportId: string):
 
 /** Reads one run, whatever its status. */
 export async function readStartableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
+  return (await readRuns(pool, [runId]))[0];
+}
+
+/** Reads runs by id, whatever their status. */
+export async function readRuns(pool: Pool, runIds: readonly string[]): Promise<StartableRun[]> {
+  if (runIds.length === 0) return [];
   const { rows } = await pool.query<StartableRun>(
     `select ${columns} from exportd.batch_export_runs run
-     join exportd.batch_exports export on export.id = run.batch_export_id where run.id = $1`,
-    [runId],
+     join exportd.batch_exports export on export.id = run.batch_export_id where run.id = any($1)`,
+    [runIds],
   );
-  return rows[0];
+  return rows;
 }

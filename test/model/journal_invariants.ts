@@ -14,6 +14,7 @@ interface CreatedRunData {
   readonly data_interval_end: string;
   readonly backfill_id: string | null;
   readonly continues_run_id: string | null;
+  readonly retry_number: number;
 }
 
 /** The events that end a run. */
@@ -38,15 +39,17 @@ export function illegalTransitions(journal: ExportJournal): string[] {
     const types = events.map(({ type }) => type);
     const endedAt = events.findIndex(isEndEvent);
     const startedAt = types.indexOf('RunExportStarted');
-    const publishedAt = types.indexOf('RunPublishStarted');
+    const claims = types.filter((type) => type === 'RunPublishStarted' || type === 'RunPublishWithdrawn');
+    const isClaimed = claims.at(-1) === 'RunPublishStarted';
+    const publishedAt = types.lastIndexOf('RunPublishStarted');
     const violations = [
       types[0] === 'RunCreated' && types.lastIndexOf('RunCreated') === 0
         ? ''
         : 'does not start with one RunCreated',
       events.filter(isEndEvent).length === 1 ? '' : `has ${events.filter(isEndEvent).length} end events`,
       startedAt > endedAt || publishedAt > endedAt ? 'continues after its end' : '',
-      types[endedAt] === 'RunCompleted' && publishedAt === -1 ? 'is Completed without a claim' : '',
-      types[endedAt] === 'RunCancelled' && publishedAt !== -1 ? 'is Cancelled after its claim' : '',
+      types[endedAt] === 'RunCompleted' && !isClaimed ? 'is Completed without a claim' : '',
+      types[endedAt] === 'RunCancelled' && isClaimed ? 'is Cancelled after its claim' : '',
     ].filter((violation) => violation !== '');
     return violations.map((violation) => `run ${id} ${violation}: ${types.join(', ')}`);
   });
@@ -94,18 +97,28 @@ export function runsWhilePaused(journal: ExportJournal): string[] {
   });
 }
 
-/** Runs of a backfill that were created after its cancellation and were not adopted by the schedule. */
+/**
+ * Runs of a backfill that were created after its cancellation, unless the schedule adopted them, or they are retries that
+ * another backfill waits for.
+ */
 export function runsOfCancelledBackfills(journal: ExportJournal): string[] {
   const cancelled = new Set<string>();
   const adopted = new Set(
     journal.filter(({ type }) => type === 'IntervalScheduled').map(({ data }) => String(data.start)),
   );
+  const sharing = new Map<string, Set<string>>();
   return journal.flatMap(({ type, data, stream_id }) => {
     if (type === 'BackfillCancelled') cancelled.add(stream_id);
+    if (type === 'BackfillRunCreated' && data.own === false) {
+      const start = String(data.start);
+      sharing.set(start, (sharing.get(start) ?? new Set()).add(stream_id));
+    }
     if (type !== 'RunCreated') return [];
-    const { backfill_id, data_interval_start } = data as unknown as CreatedRunData;
+    const { backfill_id, data_interval_start, retry_number } = data as unknown as CreatedRunData;
+    const isShared =
+      retry_number > 0 && [...(sharing.get(data_interval_start) ?? [])].some((id) => !cancelled.has(id));
     const isViolation =
-      backfill_id !== null && cancelled.has(backfill_id) && !adopted.has(data_interval_start);
+      backfill_id !== null && cancelled.has(backfill_id) && !adopted.has(data_interval_start) && !isShared;
     return isViolation ? [`run ${stream_id} was created after its backfill was cancelled`] : [];
   });
 }

@@ -9,7 +9,7 @@ import { requireLive, type RetryReason } from '../../domain/batch_export.ts';
 import { CommandRejected } from '../../domain/errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { createBackfillRuns } from '../advance_backfill.ts';
-import { cancelRetries } from '../due_retries.ts';
+import { cancelUnwantedRetries } from '../due_retries.ts';
 import { findActiveRun } from '../create_run.ts';
 import { definitionToKeep } from '../kept_definition.ts';
 import { cancelRuns } from '../run_outcomes.ts';
@@ -161,7 +161,10 @@ async function requireBackfillCapacity(context: CommandContext): Promise<void> {
     );
 }
 
-/** Pauses, unpauses or cancels a backfill. Cancelling also cancels its active runs and automatic retries. */
+/**
+ * Pauses, unpauses or cancels a backfill. Cancelling also cancels its active runs and automatic retries, unless the
+ * schedule or another backfill wants them too: the last of them to be cancelled ends them.
+ */
 export async function applyBackfillControl(
   context: CommandContext,
   body: { backfill_id: string },
@@ -177,10 +180,10 @@ export async function applyBackfillControl(
   const backfill = await transaction.lock(backfillDecider, body.backfill_id);
   const events = decideBackfillControl(backfill.state(), command);
   await backfill.append(cause, events);
-  const cancelled =
-    command === 'cancel' && events.length > 0
-      ? await cancelRuns(transaction, { backfill_id: body.backfill_id }, cause, 'The backfill was cancelled.')
-      : [];
-  if (command === 'cancel' && events.length > 0) await cancelRetries(transaction, body.backfill_id, cause);
-  return createEffect(events.length > 0, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });
+  if (command !== 'cancel' || events.length === 0)
+    return createEffect(events.length > 0, { wake_backfills: [body.backfill_id] });
+  const cancellation = { cause, reason: 'The backfill was cancelled.' };
+  const cancelled = await cancelRuns(transaction, batchExport.id, 'unwanted', cancellation);
+  await cancelUnwantedRetries(transaction, batchExport.id, cancellation);
+  return createEffect(true, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });
 }

@@ -22,7 +22,7 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
     const backfill = await transaction.lock(backfillDecider, id);
     await backfill.append(cause, decideBackfillControl(backfill.state(), 'cancel', reason));
   }
-  const cancelled = await cancelRuns(transaction, { batch_export_id: batchExport.id }, cause, reason);
+  const cancelled = await cancelRuns(transaction, batchExport.id, 'all', { cause, reason });
   await endComparisons(transaction.connection, batchExport.id);
   // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);

@@ -4,7 +4,8 @@ import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 
 /** SQL condition: the run of a row of backfill_runs is not yet counted in the backfill's row. */
-export const isUncounted = `(status is null or status in ('FailedRetryable', 'TimedOut'))`;
+export const isUncounted = (row = 'backfill_runs'): string =>
+  `(${row}.status is null or ${row}.status in ('FailedRetryable', 'TimedOut'))`;
 
 /**
  * One row per backfill, and one per run that it created or waits for. A run with a final status is counted in the
@@ -13,7 +14,7 @@ export const isUncounted = `(status is null or status in ('FailedRetryable', 'Ti
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 3,
+  version: 4,
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
     create table exportd.backfills (
@@ -47,8 +48,9 @@ export const backfillsProjection: Projection = {
       primary key (backfill_id, run_id)
     );
     -- The runs that are not counted in the backfill's row.
-    create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isUncounted};
-    create index backfill_runs_waiting on exportd.backfill_runs (run_id) where status is null`,
+    create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isUncounted()};
+    -- The backfills that wait for a run, or for a retry of it.
+    create index backfill_runs_waiting on exportd.backfill_runs (run_id) where ${isUncounted()}`,
   apply: async (connection, event) => {
     if (event.stream_type === 'backfill') await fold(connection, event);
   },

@@ -29,9 +29,11 @@ export interface RunStarter {
   restart(run: StartableRun): Promise<void>;
   /** Cancels a run's execution, if it runs. */
   cancel(run: StartableRun): Promise<void>;
+  /** Cancels the executions of runs, if they run. */
+  cancelAll(runs: readonly StartableRun[]): Promise<void>;
 }
 
-const maxConcurrentStarts = 8;
+const maxConcurrentRequests = 8;
 
 /**
  * Tasks of scheduled runs come first; within a priority, projects take turns. A server without this feature
@@ -56,7 +58,8 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       ...policies,
       taskQueue: taskQueues(settings).control,
       args: [runInput(run, settings)],
-      workflowExecutionTimeout: executionTimeoutMs(run, settings),
+      // For one execution, not for a chain of them: a run that waited for the operator continues as new.
+      workflowRunTimeout: executionTimeoutMs(run, settings),
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
       // Its activities inherit this.
       priority: {
@@ -98,12 +101,18 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       return latest?.status === 'RUNNING' ? false : start(run);
     }
   };
+  const cancel = async (run: StartableRun): Promise<void> => {
+    const execution = await describeExecution(client, ids.run(run));
+    if (execution?.run_id !== run.run_id || execution.status !== 'RUNNING') return;
+    const handle = client.workflow.getHandle(ids.run(run), execution.temporal_run_id);
+    await handle.cancel().catch(ignoreNotFound);
+  };
   return {
     start,
     startAll: async (runs) => {
       let blocked = 0;
       const others = runs.filter(({ run_id }) => !started.has(run_id));
-      await forEachConcurrently(others, maxConcurrentStarts, async (run) => {
+      await forEachConcurrently(others, maxConcurrentRequests, async (run) => {
         if (await startFirst(run)) started.add(run.run_id);
         else blocked += 1;
       });
@@ -112,11 +121,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
     restart: async (run) => {
       await startAs(run, { workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
     },
-    cancel: async (run) => {
-      const execution = await describeExecution(client, ids.run(run));
-      if (execution?.run_id !== run.run_id || execution.status !== 'RUNNING') return;
-      const handle = client.workflow.getHandle(ids.run(run), execution.temporal_run_id);
-      await handle.cancel().catch(ignoreNotFound);
-    },
+    cancel,
+    cancelAll: (runs) => forEachConcurrently(runs, maxConcurrentRequests, cancel),
   };
 }
