@@ -12,6 +12,8 @@ import { checkRun } from '../src/export/replacement/check_run.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish_manifest.ts';
 import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
+import type { OperatorFaults } from '../src/failures/operator_faults/operator_faults.ts';
+import { waitForOperator } from '../src/failures/operator_faults/wait_for_operator.ts';
 import { reportFailedAttempts, reportingDestinations, type ReportedStep } from './failed_attempts.ts';
 import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
 
@@ -24,6 +26,7 @@ export interface ExportInput {
 export interface ExportActivityDependencies extends ExportDependencies {
   /** Slots of the worker that runs them. */
   readonly slots: YieldableSlots;
+  readonly operatorFaults: OperatorFaults;
   readonly settings: ExportDependencies['settings'] &
     Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SLOT_YIELD_AFTER'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
@@ -40,7 +43,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
   const { logger, settings, slots, context = currentActivity } = dependencies;
   const withSlot = <Result>(
     progress: { readonly rows: number },
-    work: (signal: AbortSignal) => Promise<Result>,
+    work: (signal: AbortSignal, onStall: () => void) => Promise<Result>,
   ) =>
     withHeartbeats(
       context(),
@@ -51,14 +54,33 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
           slots,
           settings.EXPORTD_SLOT_YIELD_AFTER,
           () => progress.rows,
-          () => work(signal),
+          (onStall) => work(signal, onStall),
         ),
     );
-  /** The dependencies of one attempt, whose destination reports errors that its requests are retried after. */
-  const dependenciesOf = (runId: string, step: ReportedStep): ExportActivityDependencies => ({
-    ...dependencies,
-    openDestination: reportingDestinations(dependencies, context(), runId, step),
-  });
+  /**
+   * The dependencies of one attempt, whose destination reports errors that its requests are retried after. While the
+   * attempt waits for a retry or for the probe of its destination, another one uses its slot.
+   */
+  const dependenciesOf = (
+    runId: string,
+    step: ReportedStep,
+    signal: AbortSignal,
+    onStall: () => void,
+  ): ExportActivityDependencies => {
+    const open = reportingDestinations(dependencies, context(), runId, step);
+    return {
+      ...dependencies,
+      openDestination: (spec, onError) =>
+        open(
+          spec,
+          (failure) => {
+            if (failure.transient) onStall();
+            onError(failure);
+          },
+          { signal, yieldSlot: () => slots.yieldSlot() },
+        ),
+    };
+  };
   const exportWith = (
     runId: string,
     step: ReportedStep,
@@ -67,8 +89,8 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
     const progress = { rows: 0 };
     // The response reports a cancellation that came while the activity waited for its slot.
     context().heartbeat(progress);
-    return withSlot(progress, (signal) =>
-      work({ dependencies: dependenciesOf(runId, step), runId, progress, signal }),
+    return withSlot(progress, (signal, onStall) =>
+      work({ dependencies: dependenciesOf(runId, step, signal, onStall), runId, progress, signal }),
     );
   };
 
@@ -81,9 +103,9 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
       checkReplacement: async ({ run_id }: ExportInput): Promise<ReplacementOutcome | null> => {
         const progress = { rows: 0 };
         context().heartbeat(progress);
-        return withSlot(progress, (signal) =>
+        return withSlot(progress, (signal, onStall) =>
           checkRun({
-            dependencies: dependenciesOf(run_id, 'checkReplacement'),
+            dependencies: dependenciesOf(run_id, 'checkReplacement', signal, onStall),
             runId: run_id,
             progress,
             signal,
@@ -105,11 +127,15 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
 
       /** Puts the manifest of an exported run, which makes its rows visible, and completes the run. */
       publishManifest: async ({ run_id }: ExportInput): Promise<PublishOutcome> =>
-        withSlot({ rows: 0 }, (signal) =>
-          publishManifest(dependenciesOf(run_id, 'publishManifest'), run_id, signal),
+        withSlot({ rows: 0 }, (signal, onStall) =>
+          publishManifest(dependenciesOf(run_id, 'publishManifest', signal, onStall), run_id, signal),
         ),
     },
     logger,
   );
-  return reportFailedAttempts(dependencies, context, activities);
+  return reportFailedAttempts(
+    dependencies,
+    context,
+    waitForOperator(dependencies.operatorFaults, context, activities),
+  );
 }

@@ -1,7 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
+import type { DestinationError } from '../src/destination/destination.ts';
 import type { RunRecorder } from '../src/decisions/run_recorder/index.ts';
 import type { OpenDestination } from '../src/destination/open_destination.ts';
-import type { Activity } from '../src/failures/application_failures.ts';
+import { destinationUnavailable } from '../src/domain/circuit.ts';
+import { operatorFaultOf, type Activity } from '../src/failures/application_failures.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import type { ActivityContext } from './heartbeats.ts';
 
@@ -30,8 +32,14 @@ const steps = {
 } as const;
 export type ReportedStep = keyof typeof steps;
 
-/** Errors of an attempt that another one has replaced. The run itself makes progress. */
-const unreported = new Set(['RunEnded', 'GenerationSuperseded']);
+const unreported = new Set([
+  // Errors of an attempt that another one has replaced. The run itself makes progress.
+  'RunEnded',
+  'GenerationSuperseded',
+  // Responses show the open circuit of the destination with all its runs.
+  destinationUnavailable,
+  'S3Unreachable',
+]);
 
 /** Reports an error of a step of a run, if the step is retried after it. Never fails: the step reports its own error. */
 async function report(
@@ -41,6 +49,7 @@ async function report(
   { info }: ActivityContext,
   { type, message }: StepError,
 ): Promise<void> {
+  if (unreported.has(type)) return;
   const retriedUntil = info?.scheduleToCloseTimeoutMs
     ? new Date(info.scheduledTimestampMs + info.scheduleToCloseTimeoutMs)
     : null;
@@ -68,7 +77,8 @@ export function reportFailedAttempts<Activities extends Partial<Record<ReportedS
         const isRepeated = (current.info?.attempt ?? 1) > 1;
         if (error instanceof ApplicationFailure && isRepeated && error.nonRetryable !== true) {
           const { type, message } = error;
-          if (type && !unreported.has(type))
+          // Responses show operator's faults, too.
+          if (type && !operatorFaultOf(error))
             await report(dependencies, runIdOf(input), step, current, { type, message });
         }
         throw error;
@@ -87,8 +97,8 @@ const runIdOf = ([input]: readonly { readonly run_id: string }[]): string => inp
 const failuresBeforeReport = 2;
 
 /**
- * Opens destinations whose requests report errors that they are retried after, from the second one of a type on. An
- * outage is waited out within one attempt, so the attempt itself may not fail for a long time.
+ * Opens destinations whose requests report errors that they are retried after, from the second one of a type on: a
+ * file that cannot be resumed is retried within one attempt for minutes.
  */
 export const reportingDestinations =
   (
@@ -97,13 +107,14 @@ export const reportingDestinations =
     runId: string,
     step: ReportedStep,
   ): OpenDestination =>
-  async (spec, onError) => {
+  async (spec, onError, waiting) => {
     const failures = new Map<string, number>();
-    return dependencies.openDestination(spec, (failure) => {
+    const onFailure = (failure: DestinationError): void => {
       onError(failure);
       if (!failure.transient) return;
       const count = (failures.get(failure.type) ?? 0) + 1;
       failures.set(failure.type, count);
       if (count >= failuresBeforeReport) void report(dependencies, runId, step, context, failure);
-    });
+    };
+    return dependencies.openDestination(spec, onFailure, waiting);
   };

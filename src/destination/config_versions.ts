@@ -128,8 +128,8 @@ async function insertVersion(
   ]);
   const { rows } = await connection.query<{ version: number }>(
     `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, secrets, row_query,
-       selection_hash)
-     select $1::uuid, coalesce(max(version), 0) + 1, $2, $3, $4, $5, $6
+       selection_hash, circuit)
+     select $1::uuid, coalesce(max(version), 0) + 1, $2, $3, $4, $5, $6, $7
      from exportd.destination_configs where batch_export_id = $1::uuid
      returning version`,
     [
@@ -139,6 +139,7 @@ async function insertVersion(
       JSON.stringify(row.secrets),
       row.row_query && JSON.stringify(row.row_query),
       selectionHashOf(row),
+      destinationTypeOf(row.destination_type).circuitOf(row.config),
     ],
   );
   return rows[0]?.version ?? 0;

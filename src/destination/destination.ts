@@ -26,6 +26,8 @@ export interface NewFile {
   readonly contentType: string;
   /** Stored with the object, to distinguish the file from others with the same key and size. */
   readonly upload_token: string;
+  /** Whether another attempt can continue the file after its last part; true by default. */
+  readonly resumable?: boolean;
 }
 
 /** Identifies an upload, so that another attempt can resume it. */
@@ -108,6 +110,22 @@ export type ManifestState =
   | { readonly state: 'unreadable' }
   | PresentManifest;
 
+/** What identifies a manifest before its publishing is claimed. */
+export type ManifestIdentity = Pick<Manifest, 'run_id' | 'generation'> & {
+  readonly files: readonly Pick<Manifest['files'][number], 'key'>[];
+};
+
+/** A manifest that is to be written. */
+export interface ManifestPublication {
+  readonly identity: ManifestIdentity;
+  /** The manifest, if publishing was claimed before: an attempt may have written it. Else null. */
+  readonly claimed: Manifest | null;
+  /** Claims publishing, so that the run cannot be cancelled any more, and returns the manifest. Called once. */
+  claim(): Promise<Manifest>;
+  /** Withdraws the claim, because the manifest was not sent. */
+  withdraw(): Promise<void>;
+}
+
 /** The manifests of an interval that the journal knows. */
 export interface KnownManifests {
   /** Whether the journal knows the run that wrote a manifest, so that it may be replaced. */
@@ -183,14 +201,15 @@ export interface Destination {
   /** Deletes an object. It is not an error if it no longer exists. */
   deleteObject(key: string, signal: AbortSignal): Promise<void>;
   /**
-   * Writes the manifest in one request, replacing only that of an older generation, and reads it back.
+   * Writes the manifest in one request, replacing only that of an older generation, and reads it back. Publishing is
+   * claimed after the first response of the store, so that a store which does not respond leaves no claim.
    * @returns `verified`: whether it could be read back; false if the credentials may only write
    * @throws ManifestReplaced when a newer generation is stored, or a manifest that is not known; DestinationError
    * `ManifestUnreadable` when an object is stored there that cannot be read, and no manifest is known
    */
   putManifest(
     key: string,
-    manifest: Manifest,
+    publication: ManifestPublication,
     known: KnownManifests,
     signal: AbortSignal,
   ): Promise<WrittenObject & { readonly verified: boolean }>;
@@ -213,6 +232,14 @@ export interface Destination {
   readonly close: () => void;
 }
 
+/** What an error means beyond its type; see the fields of `DestinationError`. */
+export interface DestinationErrorOptions {
+  readonly transient: boolean;
+  readonly owner?: ErrorOwner;
+  readonly unavailable?: boolean;
+  readonly retry_delay_ms?: number;
+}
+
 /**
  * A destination rejected a request or did not respond. The message is for the owner of the export and contains no
  * secrets and no rows. The original error is not attached, because errors of an SDK contain access keys.
@@ -225,11 +252,17 @@ export class DestinationError extends Error {
   readonly transient: boolean;
   /** By default the tenant, who owns the bucket, or nobody if the error is transient. */
   readonly owner: ErrorOwner;
+  /** Whether the destination did not respond, or responded that it cannot serve any request. */
+  readonly unavailable: boolean;
+  /** When the next attempt may succeed, in milliseconds; by default the retry policy decides. */
+  readonly retry_delay_ms: number | undefined;
 
-  constructor(type: string, message: string, options: { transient: boolean; owner?: ErrorOwner }) {
+  constructor(type: string, message: string, options: DestinationErrorOptions) {
     super(message);
     this.type = type;
     this.transient = options.transient;
+    this.unavailable = options.unavailable ?? false;
+    this.retry_delay_ms = options.retry_delay_ms;
     this.owner = options.owner ?? (options.transient ? 'nobody' : 'tenant');
   }
 }

@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { Destination, DestinationError } from './destination.ts';
+import type { CircuitReporter } from './circuits/circuit_breaker.ts';
 import type { StoreTraits } from './store_traits.ts';
 import type { TestStep } from './test_result.ts';
 
@@ -18,6 +19,8 @@ export interface DestinationContext {
   readonly traits?: StoreTraits;
   /** Stores what a request revealed of the store. */
   readonly onTraits?: (found: Partial<StoreTraits>) => Promise<void>;
+  /** The circuit of the destination, which its requests report to; none by default. */
+  readonly circuit?: CircuitReporter;
 }
 
 /** What determines the keys that an export writes: its stored config, without secrets, and its model. */
@@ -30,7 +33,13 @@ export interface KeySource {
 export type DestinationSettings = Pick<
   Settings,
   'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
->;
+> & {
+  /**
+   * For configs of requests: the external id of the project, which nobody chooses, so that a project cannot make exportd
+   * assume the role of another. Stored configs have theirs.
+   */
+  readonly external_id?: string;
+};
 
 /** The result of a destination test. */
 export interface DestinationTestResult {
@@ -62,7 +71,17 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
    * have been revoked; else `config`.
    */
   withCredentialsOf(config: Config, other: Config): Config;
+  /**
+   * A digest of what requests are sent to: exports with equal digests are unavailable together. Credentials are no part of
+   * it, so that the owner of one export can make no other unavailable.
+   */
+  circuitOf(config: Readonly<Record<string, unknown>>): string;
   open(config: Config, context: DestinationContext): Destination;
+  /**
+   * Sends one small request. Any response will do, also an error for which the owner of the bucket is responsible.
+   * @throws DestinationError with `unavailable` when there is none in EXPORTD_S3_PROBE_TIMEOUT
+   */
+  probe(config: Config, settings: Settings): Promise<void>;
   /** Tests the destination step by step, and finds out how its store behaves. Deletes what it wrote, if permitted. */
   test(config: Config, settings: Settings): Promise<DestinationTestResult>;
 }

@@ -1,6 +1,7 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
+import type { CircuitBreaker } from './circuits/circuit_breaker.ts';
 import { readConfig } from './config_versions.ts';
 import type { Destination } from './destination.ts';
 import { destinationTypeOf } from './registry.ts';
@@ -16,18 +17,24 @@ export interface ObjectLocation {
   readonly newest_config_version: number | null;
 }
 
-/** Opens the location of objects that were written with an older config. */
+/**
+ * Opens the location of objects that were written with an older config, if it responds.
+ * @throws DestinationError `DestinationUnavailable`
+ */
 export type OpenLocation = (location: ObjectLocation) => Promise<Destination>;
 
 /**
  * Creates the function that opens locations, with the credentials of the newest config that leads to the same bucket.
- * @param retryBudgetMs how long a failed request is retried
+ * @param options `retryBudgetMs`: how long a failed request is retried; `circuits`: without them, no location is probed
  */
 export const createLocationOpener = (
   pool: Pool,
   keyRing: KeyRing,
   settings: Settings,
-  retryBudgetMs = 0,
+  {
+    retryBudgetMs = 0,
+    circuits,
+  }: { readonly retryBudgetMs?: number; readonly circuits?: CircuitBreaker } = {},
 ): OpenLocation => {
   const withRetryBudget = { ...settings, EXPORTD_S3_RETRY_BUDGET: retryBudgetMs };
   return async ({ batch_export_id, config_version, newest_config_version }) => {
@@ -40,6 +47,13 @@ export const createLocationOpener = (
         : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
     // The destination type of an export never changes.
     const config = type.withCredentialsOf(written, type.parseConfig(newest.config, settings));
-    return type.open(config, { settings: withRetryBudget, onError: () => undefined });
+    const circuit = type.circuitOf(config);
+    const { signal } = new AbortController();
+    await circuits?.admit(circuit, () => type.probe(config, settings), { signal });
+    return type.open(config, {
+      settings: withRetryBudget,
+      onError: () => undefined,
+      ...(circuits && { circuit: circuits.reporter(circuit) }),
+    });
   };
 };

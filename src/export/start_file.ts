@@ -75,7 +75,8 @@ export async function writeWholeFile(
 function nextFile(attempt: ExportAttempt, run: ExistingRun): NewFile {
   const upload_token = randomUUID();
   const key = nextKey(attempt, run, attempt.destination.marksKeys ? markOf(upload_token) : null);
-  return { key, contentType: attempt.encoder.contentType, upload_token };
+  const { contentType, resumable } = attempt.encoder;
+  return { key, contentType, upload_token, resumable };
 }
 
 /** Records that another object has a key. The next file has the next generation, or the next number. */

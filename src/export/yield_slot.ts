@@ -12,12 +12,13 @@ const checksPerTimeout = 4;
 /**
  * Runs `work` and yields its slot while it is stalled: it then waits for a server and needs no CPU.
  * @param stallTimeoutMs after how many milliseconds without a change of `progress` the work is stalled
+ * @param work receives a function that reports a stall at once, such as the wait before a request is retried
  */
 export async function yieldSlotWhileStalled<Result>(
   slots: YieldableSlots,
   stallTimeoutMs: number,
   progress: () => number,
-  work: () => Promise<Result>,
+  work: (onStall: () => void) => Promise<Result>,
 ): Promise<Result> {
   let lastProgress = progress();
   let lastChange = performance.now();
@@ -33,7 +34,9 @@ export async function yieldSlotWhileStalled<Result>(
   };
   const timer = setInterval(check, stallTimeoutMs / checksPerTimeout);
   try {
-    return await work();
+    return await work(() => {
+      reclaim ??= slots.yieldSlot();
+    });
   } finally {
     clearInterval(timer);
     reclaim?.();

@@ -13,6 +13,7 @@ import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createOperatorFaults } from '../../src/failures/operator_faults/operator_faults.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -50,15 +51,13 @@ export async function createExportHarness() {
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
   const openDestination = createDestinationOpener(database.pool, keyRing, settings);
-  const openLocation = createLocationOpener(
-    database.pool,
-    keyRing,
-    settings,
-    settings.EXPORTD_S3_RETRY_BUDGET,
-  );
+  const openLocation = createLocationOpener(database.pool, keyRing, settings, {
+    retryBudgetMs: settings.EXPORTD_S3_RETRY_BUDGET,
+  });
   const mayShrink = createMayShrink(database.pool);
   const readSelection = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+  const operatorFaults = createOperatorFaults(database.pool, settings, logger);
 
   /** The activities of one attempt, with the details of its heartbeats. */
   const attempt = (
@@ -85,6 +84,7 @@ export async function createExportHarness() {
       mayShrink,
       readSelection,
       logger,
+      operatorFaults,
       settings,
       context,
     };

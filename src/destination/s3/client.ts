@@ -1,7 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import type { Settings } from '../../config/settings.ts';
 import { DestinationError } from '../destination.ts';
 import type { S3Config } from './config.ts';
@@ -24,6 +24,34 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
   });
 }
 
+/** A server may be silent for this long while it joins the parts of a large file. */
+const minCompletionTimeoutMs = 60_000;
+
+/** Gives the completion of an upload more time, and lets the SDK repeat no request that timed out. */
+class S3RequestHandler extends NodeHttpHandler {
+  readonly #completing: NodeHttpHandler;
+
+  constructor(options: NodeHttpHandlerOptions & { readonly socketTimeout: number }) {
+    super(options);
+    const socketTimeout = Math.max(options.socketTimeout, minCompletionTimeoutMs);
+    this.#completing = new NodeHttpHandler({ ...options, socketTimeout });
+  }
+
+  override async handle(
+    ...[request, options]: Parameters<NodeHttpHandler['handle']>
+  ): ReturnType<NodeHttpHandler['handle']> {
+    try {
+      const completes = request.method === 'POST' && request.query.uploadId !== undefined;
+      return await (completes ? this.#completing.handle(request, options) : super.handle(request, options));
+    } catch (error) {
+      // The SDK recognizes timeouts by this name. A repetition would only double the time before the caller learns of it.
+      if (Error.isError(error) && error.name === 'TimeoutError')
+        throw Object.assign(new Error('The server did not respond.'), { name: 'NoResponse' });
+      throw error;
+    }
+  }
+}
+
 function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
   const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_S3_REQUEST_TIMEOUT: timeout } = settings;
   const problem = config.endpoint_url === null ? null : endpointProblem(config.endpoint_url, allowPrivate);
@@ -36,7 +64,7 @@ function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
     maxSockets: maxSockets,
     ...(config.endpoint_url !== null && { lookup: endpointLookup(allowPrivate) }),
   };
-  return new NodeHttpHandler({
+  return new S3RequestHandler({
     httpAgent: new HttpAgent(agent),
     httpsAgent: new HttpsAgent(agent),
     connectionTimeout: timeout,

@@ -1,5 +1,6 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import { DestinationError } from '../destination.ts';
+import { isCredentialErrorOfSts, ofOperator } from './error_owner.ts';
 
 /** Messages for permanent S3 error codes, with what to check. */
 const permanentErrors: Readonly<Record<string, string>> = {
@@ -91,37 +92,56 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
     return new DestinationError(
       'S3Unreachable',
       `The S3 server did not respond to ${operation} (${code ?? name}); check endpoint_url of the destination and whether the server is running.`,
-      { transient: true },
+      { transient: true, unavailable: true },
     );
   // The response is not an S3 error. It comes from a web server, gateway or proxy.
   if (!(error instanceof S3ServiceException))
     return new DestinationError(
       'NotAnS3Server',
       `The response to ${operation} is not from an S3 server (status ${status}); check endpoint_url of the destination.`,
-      { transient: status < 400 || status >= 500 || transientStatuses.has(status) },
+      {
+        transient: status < 400 || status >= 500 || transientStatuses.has(status),
+        unavailable: status >= 500,
+      },
     );
   const transient =
     status >= 500 ? type !== 'NotImplemented' : transientStatuses.has(status) || transientCodes.has(type);
   return new DestinationError(type, `The S3 server rejected ${operation} with ${type} (status ${status}).`, {
     transient,
+    unavailable: transient && status >= 500,
   });
 }
 
-/** Converts an error of assuming a role. The message contains only the name of AWS's error. */
-export function toAssumeRoleError(error: unknown): DestinationError {
+/**
+ * Converts an error of assuming a role. The message contains only the name of AWS's error.
+ * @param options.usesMachine whether the credentials of exportd's machine assume the role
+ */
+export function toAssumeRoleError(
+  error: unknown,
+  { usesMachine }: { usesMachine: boolean },
+): DestinationError {
   const { name, code, status } = describe(error);
+  // A request expires when the clocks differ.
+  if (name === 'RequestExpired' || (usesMachine && isCredentialErrorOfSts(name)))
+    return ofOperator(
+      'AssumeRoleFailed',
+      `exportd's machine could not assume the role of the destination (${name}); check its AWS credentials and its clock.`,
+    );
   const known = name === 'CredentialsProviderError' ? permanentErrors[name] : undefined;
   if (known !== undefined) return new DestinationError(name, known, { transient: false });
   if (status === undefined)
     return new DestinationError(
       'StsUnreachable',
       `AWS STS did not respond when assuming the role of the destination (${code ?? name}).`,
-      { transient: true },
+      { transient: true, unavailable: true },
     );
   return new DestinationError(
     'AssumeRoleFailed',
-    `The role of the destination could not be assumed (${name}); check role_arn and external_id, and that the trust policy of the role allows exportd's account or the owner of aws_access_key_id.`,
-    { transient: status >= 500 || transientStatuses.has(status) || /^(Throttl|RequestLimit)/.test(name) },
+    `The role of the destination could not be assumed (${name}); check role_arn, and that the trust policy of the role allows exportd's account or the owner of aws_access_key_id and demands the external_id of this destination.`,
+    {
+      transient: status >= 500 || transientStatuses.has(status) || /^(Throttl|RequestLimit)/.test(name),
+      unavailable: status >= 500,
+    },
   );
 }
 

@@ -7,7 +7,15 @@ import { abortMatchingUploads, abortUpload } from './abort_uploads.ts';
 import { withCredentialsOf } from './shared_credentials.ts';
 import { openObject } from './bucket_reader.ts';
 import { bucketTestSteps, type StoreTraitsFound } from './bucket_test.ts';
-import { configSchema, defaultFields, parseS3Config, secretFields, selectionOf, type S3Config } from './config.ts';
+import { circuitOf, probeS3 } from './circuit.ts';
+import {
+  configSchema,
+  defaultFields,
+  parseS3Config,
+  secretFields,
+  selectionOf,
+  type S3Config,
+} from './config.ts';
 import { encodingOf } from './formats.ts';
 import { findFile, isFromUpload, isTaken } from './head_object.ts';
 import { fileKey, fileKeyPattern, manifestKey, rejectedKey } from './keys.ts';
@@ -32,7 +40,9 @@ export const s3: DestinationType<S3Config> = {
   serverOf,
   keysCollide,
   withCredentialsOf,
+  circuitOf,
   open: openS3,
+  probe: probeS3,
   test: testS3,
 };
 
@@ -61,8 +71,13 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
     firstPartBytes,
     equalPartBytes,
     isTaken: (key, signal) => isTaken(requests, key, signal),
-    createUpload: ({ key, contentType, upload_token }, signal) =>
-      createUpload(requests, key, { ...fileOptions, ContentType: contentType, upload_token }, signal),
+    createUpload: ({ key, contentType, upload_token, resumable }, signal) =>
+      createUpload(
+        requests,
+        key,
+        { ...fileOptions, ContentType: contentType, upload_token, resumable },
+        signal,
+      ),
     putFile: (file, bytes, signal) => putWholeFile(requests, file, bytes, encryption, signal),
     findFile: (file, bytes, signal) => findFile(requests, file, bytes, signal),
     putObject: (key, contentType, bytes, signal) =>
@@ -73,8 +88,8 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
     abortUpload: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
     abortOrphanedUploads: (spec, file, extension, signal) =>
       abortMatchingUploads(requests, fileKeyPattern(config.prefix, spec, file, extension), signal),
-    putManifest: (key, manifest, known, signal) =>
-      putManifestObject(requests, key, { manifest, known }, manifestOptions, signal),
+    putManifest: (key, publication, known, signal) =>
+      putManifestObject(requests, key, { publication, known }, manifestOptions, signal),
     getManifest: (key, signal) => getManifestObject(requests, key, signal),
     deleteManifest: (key, { etag }, signal) => deleteIfUnchanged(requests, key, etag, signal),
     isFromUpload: (upload, signal) => isFromUpload(requests, upload, signal),

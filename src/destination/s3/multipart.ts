@@ -36,6 +36,8 @@ export interface PartOptions {
   readonly firstPartBytes: number;
   /** The size of every part but the last, if the store requires one size; null by default. */
   readonly equalPartBytes?: number | null;
+  /** Whether another attempt can continue after the last part; true by default. */
+  readonly resumable?: boolean | undefined;
 }
 
 /** Creates a multipart upload of `key`. */
@@ -45,7 +47,13 @@ export async function createUpload(
   options: ObjectOptions & PartOptions & { readonly upload_token?: string },
   signal: AbortSignal,
 ): Promise<FileUpload> {
-  const { firstPartBytes, equalPartBytes = null, upload_token = randomUUID(), ...object } = options;
+  const {
+    firstPartBytes,
+    equalPartBytes = null,
+    resumable = true,
+    upload_token = randomUUID(),
+    ...object
+  } = options;
   const input = {
     Bucket: requests.bucket,
     Key: key,
@@ -66,7 +74,7 @@ export async function createUpload(
   if (attempts > 1 || (created.$metadata.attempts ?? 1) > 1)
     await abortOrphanedUploads(requests, key, upload_id, signal);
   const reference = { key, upload_id, upload_token, part_bytes: equalPartBytes };
-  return resumeUpload(requests, reference, firstPartBytes);
+  return openUpload(requests, reference, firstPartBytes, resumable ? 'if_listable' : 'never');
 }
 
 /** After a lost response the server may have created an upload. */
@@ -75,14 +83,37 @@ async function abortAfterLostResponse(requests: S3Requests, key: string, error: 
   await abortOrphanedUploads(requests, key, null, AbortSignal.timeout(abortTimeoutMs)).catch(() => undefined);
 }
 
-/** Resumes an upload of this or another attempt. */
-export function resumeUpload(
+/** Resumes an upload of another attempt. */
+export const resumeUpload = (
   requests: S3Requests,
   reference: UploadReference,
   firstPartBytes: number,
+): FileUpload => openUpload(requests, reference, firstPartBytes, 'always');
+
+/** Whether another attempt can continue an upload. The parts of one that cannot be continued are wasted by a failure. */
+type Resumable = 'always' | 'if_listable' | 'never';
+
+function openUpload(
+  requests: S3Requests,
+  reference: UploadReference,
+  firstPartBytes: number,
+  resumable: Resumable,
 ): FileUpload {
   const { key, upload_id, part_bytes } = reference;
   const upload = { Bucket: requests.bucket, Key: key, UploadId: upload_id };
+  let startedParts = 0;
+  let unlistable: Promise<boolean> | undefined;
+  /** Whether the failure of a part wastes others. The first part alone is sent again soon. */
+  const wastesParts = async (signal: AbortSignal): Promise<boolean> => {
+    startedParts += 1;
+    if (startedParts === 1 || resumable === 'always') return false;
+    if (resumable === 'never') return true;
+    unlistable ??= listParts(requests, key, upload_id, signal).then(
+      () => false,
+      (error: unknown) => isErrorType(error, 'AccessDenied'),
+    );
+    return unlistable;
+  };
   return {
     ...reference,
     maxPartNumber,
@@ -94,8 +125,12 @@ export function resumeUpload(
       }),
     findCompleted: (bytes, signal) => findFile(requests, reference, bytes, signal),
     putPart: async (partNumber, bytes, signal) => {
-      const sent = await requests.send('UploadPart', signal, (client, call) =>
-        client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
+      const sent = await requests.send(
+        'UploadPart',
+        signal,
+        (client, call) =>
+          client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
+        { wastesParts: await wastesParts(signal) },
       );
       return { part_number: partNumber, etag: requireField(sent.ETag, 'the ETag of a part') };
     },

@@ -1,5 +1,6 @@
 import type { ReplacementOutcome } from '../../domain/replacement.ts';
 import type { ExportDependencies } from '../export_dependencies.ts';
+import { withDestination } from '../run_destination.ts';
 import { checkReplacement, type ReplacementCall } from './check_replacement.ts';
 
 /**
@@ -15,7 +16,9 @@ export async function checkRun(
   const { spec } = await recorder.readActive(runId);
   const release = await perExportLimit.acquire(spec.batch_export_id, signal);
   try {
-    const checked = await checkReplacement(call, await recorder.readActive(runId));
+    const run = await recorder.readActive(runId);
+    // Rows that were compared are useless while they cannot be sent.
+    const checked = await withDestination(dependencies, runId, run, () => checkReplacement(call, run));
     return checked.replacement?.outcome ?? null;
   } finally {
     release();

@@ -7,11 +7,13 @@ import { notFound } from '../api_error.ts';
 import type { IntervalResponse, IntervalsQuery, IntervalStatus } from '../schemas/interval.ts';
 import { decodeIntervalCursor, encodeIntervalCursor } from './interval_cursor.ts';
 import { pageOf } from './page_of.ts';
+import { describeWait, waitColumns, type WaitColumns } from './run_waits.ts';
 
 /** An entry of the ledger as read from the database. */
-type IntervalRow = Omit<IntervalResponse, 'intervals' | 'run_ids'> & {
-  readonly run_ids: string[] | null;
-};
+type IntervalRow = Omit<IntervalResponse, 'intervals' | 'run_ids'> &
+  WaitColumns & {
+    readonly run_ids: string[] | null;
+  };
 
 /** A page of the interval ledger. */
 export interface IntervalPage {
@@ -145,7 +147,7 @@ export async function readIntervalPage(
   const order = `order by data_interval_start ${backwards ? 'asc' : 'desc'}`;
   const limited = `${order} limit ${parameter(query.limit + 1)}`;
   const { rows } = await pool.query<IntervalRow>(
-    `select page.*, newest.latest_error, runs.ids as run_ids, ${comparison} as comparison
+    `select page.*, newest.latest_error, ${waitColumns('newest')}, runs.ids as run_ids, ${comparison} as comparison
      from (select * from (
        ${entries(limited)
          .map((entry) => `(${entry})`)
@@ -201,7 +203,7 @@ const toIntervalResponse = (row: IntervalRow, { revisions }: LiveBatchExport): I
     intervals: row.run_id === null ? countIntervals(revisions, { start, end }) : 1,
     status: row.status,
     reason: row.reason,
-    latest_error: row.latest_error,
+    latest_error: describeWait(row) ?? row.latest_error,
     run_id: row.run_id,
     manifest_run_id: row.manifest_run_id,
     run_ids: row.run_ids ?? [],

@@ -1,12 +1,13 @@
 import type { RunStatus } from '../../domain/run.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import type { RunResponse } from '../schemas/run.ts';
+import { describeWait, waitColumns, type WaitColumns } from './run_waits.ts';
 
 /** Returns the URL of a run's workflow in the Temporal UI; null when no UI is configured. */
 export type RunLink = (run: RunRow) => string | null;
 
 /** A run as stored in the read model. */
-export interface RunRow {
+export interface RunRow extends WaitColumns {
   readonly id: string;
   readonly position: number;
   readonly batch_export_id: string;
@@ -28,17 +29,18 @@ export interface RunRow {
   readonly allow_shrink: boolean;
 }
 
-/** The columns of a `RunRow`. */
+/** The columns of a `RunRow`, of exportd.batch_export_runs without an alias. */
 export const runColumns = `id, position, batch_export_id, status, records_completed, records_total_count, latest_error,
   data_interval_start, data_interval_end, cursor, created_at, finished_at, last_updated_at, bytes, files, generation,
-  manifest_key, backfill_id, allow_shrink`;
+  manifest_key, backfill_id, allow_shrink, ${waitColumns('batch_export_runs')}`;
 
 /** Converts a run to a response. */
 export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => ({
   id: run.id,
   status: run.status,
+  status_detail: describeWait(run),
   records_completed: run.records_completed,
-  latest_error: run.latest_error,
+  latest_error: describeWait(run) ?? run.latest_error,
   data_interval_start: run.data_interval_start,
   data_interval_end: run.data_interval_end,
   cursor: run.cursor,

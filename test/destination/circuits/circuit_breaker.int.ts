@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createCircuitBreaker, type Probe } from '../../../src/destination/circuits/circuit_breaker.ts';
+import { createCircuitStore, type CircuitStore } from '../../../src/destination/circuits/circuit_store.ts';
+import { DestinationError } from '../../../src/destination/destination.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { waitFor } from '../../setup/wait_for.ts';
+import { s3Settings } from '../s3/bucket_requests.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const { signal } = new AbortController();
+const silence = new DestinationError('S3Unreachable', 'No response.', { transient: true, unavailable: true });
+
+/** Some workers, an outage of their destination, and its probes. */
+function createOutage(settings: Record<string, string> = {}) {
+  const destination = randomUUID();
+  const probed = s3Settings({
+    EXPORTD_S3_PROBE_INITIAL: '200ms',
+    EXPORTD_S3_PROBE_MAX: '400ms',
+    ...settings,
+  });
+  const store: CircuitStore = createCircuitStore(database.pool, probed);
+  const state = { responds: false, probes: 0, probing: 0, mostProbing: 0 };
+  /** The end of each probe, once the test lets them end. */
+  let ends = Promise.resolve();
+  const probe: Probe = async () => {
+    state.probes += 1;
+    state.probing += 1;
+    state.mostProbing = Math.max(state.mostProbing, state.probing);
+    await ends.finally(() => (state.probing -= 1));
+    if (!state.responds) throw silence;
+  };
+  const createWorker = (workerStore: CircuitStore = store) => {
+    const breaker = createCircuitBreaker(workerStore, probed);
+    let yielded = 0;
+    return {
+      reporter: breaker.reporter(destination),
+      yielded: () => yielded,
+      /** The type and delay of the error that an attempt gets; null if it is admitted. */
+      attempt: async (mayYield = true): Promise<{ type: string; delayMs: number } | null> => {
+        const yieldSlot = () => {
+          yielded += 1;
+          return mayYield ? () => undefined : undefined;
+        };
+        try {
+          await breaker.admit(destination, probe, { signal, yieldSlot });
+          return null;
+        } catch (error) {
+          if (!(error instanceof DestinationError)) throw error;
+          return { type: error.type, delayMs: error.retry_delay_ms ?? NaN };
+        }
+      },
+    };
+  };
+  return {
+    destination,
+    store,
+    state,
+    createWorker,
+    /** Lets probes wait until the returned function is called. */
+    holdProbes: () => {
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      ends = promise.then(() => undefined);
+      return () => resolve(undefined);
+    },
+    nextProbeIsDue: () =>
+      waitFor(async () => (await store.read(destination)).next_probe_in_ms <= 0, 'the next probe is due'),
+  };
+}
+
+const waiting = (delayMs: unknown = expect.any(Number)) => ({ type: 'DestinationUnavailable', delayMs });
+
+describe('a destination that was not heard of', () => {
+  it('is probed once for all workers, and admits every attempt when it responds', async () => {
+    const { createWorker, state } = createOutage();
+    state.responds = true;
+    const workers = [createWorker(), createWorker()];
+    const attempts = workers.flatMap((worker) => [worker.attempt(), worker.attempt(), worker.attempt()]);
+    expect(await Promise.all(attempts)).toEqual(attempts.map(() => null));
+    expect(state.probes).toBe(1);
+    expect(await createWorker().attempt()).toBeNull();
+    expect(state.probes).toBe(1);
+  });
+
+  it('lets attempts go while it is silent: they return in a second, and one probe waits without a slot', async () => {
+    const { createWorker, state, holdProbes } = createOutage();
+    const release = holdProbes();
+    const worker = createWorker();
+    const attempts = [worker, worker, createWorker()].map((one) => one.attempt());
+    expect(await Promise.all(attempts)).toEqual([waiting(1_000), waiting(1_000), waiting(1_000)]);
+    expect([state.probes, state.probing]).toEqual([1, 1]);
+    // A slot that cannot be yielded is not held either.
+    const started = performance.now();
+    expect(await worker.attempt(false)).toEqual(waiting(1_000));
+    expect(performance.now() - started).toBeLessThan(150);
+    release();
+  });
+
+  it('is probed again when the worker that probed it was lost', async () => {
+    const { createWorker, destination, store, state } = createOutage({ EXPORTD_S3_PROBE_TIMEOUT: '10ms' });
+    state.responds = true;
+    expect(await store.leaseProbe(destination)).toBe(true);
+    expect(await createWorker().attempt()).toEqual(waiting());
+    await waitFor(
+      async () => (await store.read(destination)).probing_for_ms === null,
+      'the lease of the lost worker expires',
+    );
+    expect(await createWorker().attempt()).toBeNull();
+  });
+
+  it('is probed again when it has been silent for a while', async () => {
+    const { createWorker, destination, store, state } = createOutage({ EXPORTD_S3_PROBE_AFTER: '100ms' });
+    state.responds = true;
+    const worker = createWorker();
+    await worker.attempt();
+    await waitFor(
+      async () => ((await store.read(destination)).responded_ms_ago ?? 0) > 100,
+      'the response is old',
+    );
+    expect(await worker.attempt()).toBeNull();
+    expect(state.probes).toBe(2);
+  });
+});
+
+describe('the circuit of an unavailable destination', () => {
+  it('is shared: no worker sends anything before the next probe', async () => {
+    const { createWorker, state } = createOutage({
+      EXPORTD_S3_PROBE_INITIAL: '60s',
+      EXPORTD_S3_PROBE_MAX: '60s',
+    });
+    const [one, other] = [createWorker(), createWorker()];
+    await one.attempt();
+    await Promise.all(Array.from({ length: 20 }, () => other.attempt()));
+    const delays = await Promise.all([one.attempt(), other.attempt()]);
+    for (const delay of delays) expect(delay?.delayMs).toBeGreaterThan(10_000);
+    expect([state.probes, other.yielded()]).toEqual([1, 0]);
+  });
+
+  it('is probed by one attempt at a time, less and less often, and closes with a response', async () => {
+    const { createWorker, destination, store, state, nextProbeIsDue } = createOutage();
+    const workers = [createWorker(), createWorker()];
+    const attempts = () => Promise.all(workers.flatMap((worker) => [worker.attempt(), worker.attempt()]));
+    await attempts();
+    const delays: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const before = state.probes;
+      await nextProbeIsDue();
+      await attempts();
+      await waitFor(() => state.probes > before && state.probing === 0, 'the probe ends');
+      const { rows } = await database.pool.query<{ probe_delay_ms: number }>(
+        'select probe_delay_ms from exportd.destination_circuits where destination = $1',
+        [destination],
+      );
+      delays.push(rows[0]?.probe_delay_ms ?? 0);
+    }
+    expect(delays).toEqual([400, 400, 400]);
+    expect(state.mostProbing).toBe(1);
+    state.responds = true;
+    await nextProbeIsDue();
+    await waitFor(async () => (await attempts()).every((found) => found === null), 'all are admitted');
+    expect((await store.read(destination)).open).toBeNull();
+  });
+
+  it('opens when a request was given up, and is closed by a probe only', async () => {
+    const { createWorker, destination, store, state, nextProbeIsDue } = createOutage();
+    state.responds = true;
+    const [one, other] = [createWorker(), createWorker()];
+    await one.attempt();
+    const error = await one.reporter.unavailable(silence);
+    expect(error).toMatchObject({ type: 'DestinationUnavailable', transient: true });
+    expect(error.message).toMatch(/^No response, since \S+Z, next probe \S+Z\.$/);
+    expect(one.reporter.isOpen()).toBe(true);
+    // A store may answer some requests and fail at others.
+    other.reporter.responded();
+    expect(await other.attempt()).toEqual(waiting());
+    await nextProbeIsDue();
+    await waitFor(async () => (await other.attempt()) === null, 'the destination is probed');
+    // It relapses: the next probe takes longer.
+    await other.reporter.unavailable(silence);
+    const { next_probe_in_ms } = await store.read(destination);
+    expect(next_probe_in_ms).toBeGreaterThan(200);
+  });
+});
