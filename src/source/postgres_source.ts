@@ -9,6 +9,8 @@ import { readKeys } from './keys.ts';
 import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
+import { allRows } from './row_selection.ts';
+import { attributeRejection } from './selection_rejected.ts';
 import { shareByProject } from './project_shares.ts';
 import { connectToSource, type ReadTransaction } from './source_connection.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
@@ -83,6 +85,27 @@ export function createSource({
         })
       : personsQuery(relations, await columnTypesOf(connection, relations.persons), { team_id, selection });
 
+  /** Whether PostgreSQL accepts the statement that reads all rows of a range. It reads no row. */
+  const acceptsAllRows = async (range: RowRange, signal: AbortSignal | undefined): Promise<boolean> =>
+    counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
+      const query = await queryOf(connection, { ...range, selection: allRows });
+      await set(statementSettings(query, range));
+      await connection.query(`explain ${query.page(1, { after: false, until: false })}`);
+      return true;
+    });
+  /** Reads rows of a range. An error that only the export's selection causes becomes SelectionRejected. */
+  const readRange = async <Result>(
+    range: RowRange,
+    signal: AbortSignal | undefined,
+    read: () => Promise<Result>,
+  ): Promise<Result> => {
+    try {
+      return await read();
+    } catch (error) {
+      throw await attributeRejection(error, range, () => acceptsAllRows(range, signal));
+    }
+  };
+
   return {
     columns: (model, { query } = {}) =>
       query?.fields.map(({ name, type }) => ({ name, type })) ??
@@ -97,15 +120,19 @@ export function createSource({
         ? checkStandbyBarriers({ primary, standby: checks }, states, barrier)
         : checks.read({}, undefined, ({ connection }) => checkBarriers(connection, states, barrier));
     },
-    async countRows(range, signal) {
-      return counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
-        const query = await queryOf(connection, range);
-        await set(statementSettings(query, range));
-        const { rows } = await connection.query<{ rows: string }>(query.count());
-        return Number(rows[0]?.rows);
-      });
-    },
-    fingerprint: (range, signal) => readFingerprint(counts.forProject(range.team_id), queryOf, range, signal),
+    countRows: (range, signal) =>
+      readRange(range, signal, () =>
+        counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
+          const query = await queryOf(connection, range);
+          await set(statementSettings(query, range));
+          const { rows } = await connection.query<{ rows: string }>(query.count());
+          return Number(rows[0]?.rows);
+        }),
+      ),
+    fingerprint: (range, signal) =>
+      readRange(range, signal, () =>
+        readFingerprint(counts.forProject(range.team_id), queryOf, range, signal),
+      ),
     fingerprints: (range, intervals, signal) =>
       readFingerprints(counts.forProject(range.team_id), queryOf, range, intervals, signal),
     async *keys(range, signal) {
@@ -113,20 +140,25 @@ export function createSource({
       const query = await connections.read({}, signal, ({ connection }) => queryOf(connection, range));
       yield* readKeys(connections, query, range, signal);
     },
-    async splitKeys(range, every, signal) {
-      return counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
-        const query = await queryOf(connection, range);
-        await set(statementSettings(query, range, { every }));
-        const { rows } = await connection.query<SortKey>(query.splitKeys());
-        return rows.map(({ inserted_at, id }) => ({ inserted_at, id }));
-      });
-    },
+    splitKeys: (range, every, signal) =>
+      readRange(range, signal, () =>
+        counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
+          const query = await queryOf(connection, range);
+          await set(statementSettings(query, range, { every }));
+          const { rows } = await connection.query<SortKey>(query.splitKeys());
+          return rows.map(({ inserted_at, id }) => ({ inserted_at, id }));
+        }),
+      ),
     async *blocks(range, keys, options) {
       const connections = pages.forProject(range.team_id);
       const query = await connections.read({}, options.signal, ({ connection }) =>
         queryOf(connection, range),
       );
-      yield* readPages(connections, query, range, keys, bounds, options);
+      try {
+        yield* readPages(connections, query, range, keys, bounds, options);
+      } catch (error) {
+        throw await attributeRejection(error, range, () => acceptsAllRows(range, options.signal));
+      }
     },
     close: async () => {
       await Promise.all([pages, counts, checks, primary].map((pool) => pool?.close()));

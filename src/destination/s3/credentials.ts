@@ -53,6 +53,6 @@ function assumeRole(
   });
   return (properties) =>
     provider(properties).catch((error: unknown) => {
-      throw toAssumeRoleError(error);
+      throw toAssumeRoleError(error, { usesMachine: keys === undefined });
     });
 }

@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals';
+import { createFaultPacing } from '../../src/failures/operator_faults/fault_pacing.ts';
+
+const fault = { type: 'UndefinedTable', message: 'The source lacks a relation.' };
+const otherFault = { type: 'InvalidAuthorization', message: 'The database rejected the login.' };
+const interval = 10_000;
+
+/** A pacing whose clock stands still until `pass`. */
+function createTestPacing() {
+  let now = 0;
+  const pacing = createFaultPacing(
+    { EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval, EXPORTD_ACTIVITY_RETRY_INITIAL: 1_000 },
+    { now: () => now, random: () => 0.999 },
+  );
+  return { ...pacing, pass: (milliseconds: number) => (now += milliseconds) };
+}
+
+describe('the pacing of runs that wait for an operator', () => {
+  it('lets one waiting run try at a time', () => {
+    const pacing = createTestPacing();
+    for (const run of ['a', 'b', 'c']) pacing.failed(run, fault);
+    expect(['a', 'b', 'c', 'new'].map((run) => pacing.admit(run)?.fault)).toEqual([
+      fault,
+      fault,
+      fault,
+      undefined,
+    ]);
+    pacing.pass(interval);
+    expect(['b', 'a', 'c'].map((run) => pacing.admit(run)?.fault)).toEqual([undefined, fault, fault]);
+  });
+
+  it('bounds the rate, whatever the number of runs', () => {
+    const pacing = createTestPacing();
+    const runs = Array.from({ length: 500 }, (_, index) => `run ${index}`);
+    for (const run of runs) pacing.failed(run, fault);
+    let tried = 0;
+    for (let second = 0; second < 600; second += 1) {
+      pacing.pass(1_000);
+      for (const run of runs) {
+        if (pacing.admit(run)) continue;
+        tried += 1;
+        pacing.failed(run, fault);
+      }
+    }
+    expect(tried).toBeGreaterThan(30);
+    expect(tried).toBeLessThanOrEqual(600_000 / interval + 5);
+  });
+
+  it('brings every run back within a minute', () => {
+    const pacing = createTestPacing();
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      for (let run = 0; run < 100; run += 1)
+        expect(pacing.failed(`run ${run}`, fault).wait_ms).toBeLessThanOrEqual(2 * interval);
+      pacing.pass(interval);
+    }
+  });
+
+  it('lets all runs try once one has succeeded', () => {
+    const pacing = createTestPacing();
+    for (const run of ['a', 'b']) pacing.failed(run, fault);
+    pacing.failed('c', otherFault);
+    pacing.pass(interval);
+    expect(pacing.admit('a')).toBeUndefined();
+    expect(pacing.succeeded('a')).toEqual(fault);
+    expect(pacing.admit('b')).toBeUndefined();
+    pacing.failed('c', otherFault);
+    expect(pacing.admit('c')?.fault).toEqual(otherFault);
+  });
+
+  it('knows nothing of the fault of a run that failed for another reason', () => {
+    const pacing = createTestPacing();
+    for (const run of ['a', 'b']) pacing.failed(run, fault);
+    expect(pacing.leave('a')).toEqual(fault);
+    expect(pacing.admit('a')).toBeUndefined();
+    expect(pacing.admit('b')?.fault).toEqual(fault);
+  });
+
+  it('reports a fault as new once, until it is fixed', () => {
+    const pacing = createTestPacing();
+    expect(pacing.failed('a', fault).isNew).toBe(true);
+    expect(pacing.failed('b', fault).isNew).toBe(false);
+    pacing.succeeded('b');
+    expect(pacing.failed('a', fault).isNew).toBe(true);
+  });
+});
