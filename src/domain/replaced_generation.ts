@@ -106,3 +106,5 @@ export const adoptedRun = (adopted: AdoptedManifest, spec: RunSpec): ReplacedRun
     publish_started_at: adopted.created_at,
   },
 });
+    publish_claims: 1,
+    publish_resumed: false,

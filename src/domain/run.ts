@@ -114,17 +114,29 @@ export function decideCancel(state: RunState, reason: string): RunEvent[] {
   return [{ type: 'RunCancelled', data: { reason } }];
 }
 
-/** Claims publishing of a finished generation; no event if it is claimed already. */
+/** Claims publishing of a finished generation. An attempt that finds a claim continues under it. */
 export function decidePublish(
   state: RunState,
   generation: number,
   earlier_generations: EarlierGenerations,
-): RunEvent[] {
+): RunEvent {
   const run = requireGeneration(state, generation);
   if (!run.finished)
     throw new RangeError('A generation can be published only after its last row was exported.');
-  if (run.publish_started_at !== null) return [];
-  return [{ type: 'RunPublishStarted', data: { generation, earlier_generations } }];
+  if (run.publish_started_at !== null) return { type: 'RunPublishResumed', data: { generation } };
+  return { type: 'RunPublishStarted', data: { generation, earlier_generations } };
+}
+
+/**
+ * Withdraws claim number `claim` of publishing, whose attempt sent no manifest. No event if another attempt claimed
+ * publishing before or after it, since that one may have sent its manifest, or if the run has ended.
+ */
+export function decideWithdrawal(state: RunState, generation: number, claim: number): RunEvent[] {
+  if (state.status === 'Absent' || !isActiveStatus(state.status)) return [];
+  const isOnlyClaim =
+    state.publish_started_at !== null && !state.publish_resumed && state.publish_claims === claim;
+  if (!isOnlyClaim || state.generation !== generation) return [];
+  return [{ type: 'RunPublishWithdrawn', data: { generation } }];
 }
 
 /** The delays and the limit of automatic retries. */

@@ -77,6 +77,10 @@ export type RunEvent =
   /** `raised_to`: the run writes above the manifest that it found. What it has exported stays. */
   | { type: 'RunManifestAdopted'; data: AdoptedManifest }
   | { type: 'RunPublishStarted'; data: { generation: number; earlier_generations: EarlierGenerations } }
+  /** Another attempt continues under the claim, whose manifest may be stored by now. */
+  | { type: 'RunPublishResumed'; data: { generation: number } }
+  /** The attempt that claimed publishing sent no manifest, so the run can be cancelled again. */
+  | { type: 'RunPublishWithdrawn'; data: { generation: number } }
   /**
    * `expires_at`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. `covers`: the generation
    * that is no longer needed; null if the run replaced none, or if its files stay.

@@ -98,7 +98,13 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, status: 'Failed' };
     case 'RunFailedRetryable':
       return { ...state, status: 'FailedRetryable' };
+        publish_claims: state.publish_claims + 1,
+        publish_resumed: false,
     case 'RunTimedOut':
+    case 'RunPublishResumed':
+      return { ...state, publish_claims: state.publish_claims + 1, publish_resumed: true };
+    case 'RunPublishWithdrawn':
+      return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
       return { ...state, status: 'TimedOut' };
     case 'RunTerminated':
       return { ...state, status: 'Terminated' };
@@ -145,6 +151,8 @@ const openRange = (after: SortKey | null, until: SortKey | null): ExportRange =>
   until,
   attempt: 0,
   upload: null,
+  publish_claims: 0,
+  publish_resumed: false,
   files: [],
   next_file: 0,
   finished: false,

@@ -129,6 +129,10 @@ export interface ExistingRun {
   readonly failed_attempts: FailedAttempts;
   /** When publishing was claimed (ISO 8601); from then on the run cannot be cancelled. Null before. */
   readonly publish_started_at: string | null;
+  /** How many attempts claimed publishing or continued under a claim: the last one holds it. */
+  readonly publish_claims: number;
+  /** Whether an attempt continued under the claim of another, which may have sent its manifest. */
+  readonly publish_resumed: boolean;
 }
 
 /** The rows of the run's files, and the rejected ones. */

@@ -1,6 +1,7 @@
-import { ManifestReplaced } from '../destination/destination.ts';
+import { ManifestReplaced, type ManifestPublication } from '../destination/destination.ts';
 import { manifestOf, type Manifest } from '../destination/manifest.ts';
-import { requireActive, type ExistingRun } from '../domain/run.ts';
+import { filesOf, requireActive, type CompletedFile, type ExistingRun } from '../domain/run.ts';
+import type { ExportedColumn } from '../source/source.ts';
 import type { ExportDependencies } from './export_dependencies.ts';
 import { adoptManifest } from './adopt_manifest.ts';
 import { checkExportedRows } from './replacement/check_replacement.ts';
@@ -23,8 +24,9 @@ export interface PublishOutcome {
 }
 
 /**
- * Claims publishing, puts the manifest of an exported run and completes the run. A retry continues with the first missing
- * step. A manifest that the journal does not know is adopted: the run then publishes above it, by the same rules.
+ * Puts the manifest of an exported run and completes the run. Publishing is claimed once the bucket has responded. A retry
+ * continues with the first missing step. A manifest that the journal does not know is adopted: the run then publishes
+ * above it, by the same rules.
  * @throws RowsMissingInSource, RunEnded, DestinationError
  */
 export async function publishManifest(
@@ -48,21 +50,19 @@ async function publishOnce(
   signal: AbortSignal,
 ): Promise<PublishOutcome> {
   const { recorder, source, readSelection } = dependencies;
-  const found = await recorder.read(runId);
-  const run =
-    found.status === 'Completed' ? found : await claimPublishing(dependencies, runId, found, signal);
+  const run = await recorder.read(runId);
   return withDestination(dependencies, runId, run, async (destination) => {
+    if (run.status !== 'Completed') await checkRows(dependencies, runId, run, signal);
     const manifest_key = destination.manifestKey(run.spec);
     const columns = source.columns(run.spec.model, await readSelection(run.spec));
-    const manifest = manifestOf(runId, run, columns);
     if (run.status !== 'Completed') {
       const { verified, expires_at } = await destination.putManifest(
         manifest_key,
-        manifest,
+        publicationOf(recorder, runId, run, { files: filesOf(run), columns }),
         {
           isKnown: (other) => isKnown(recorder, run, other),
           // An earlier attempt may have written this manifest.
-          mayExist: async () => wasClaimed(found) || recorder.mayHavePublished(run, runId),
+          mayExist: async () => wasClaimed(run) || recorder.mayHavePublished(run, runId),
         },
         signal,
       );
@@ -75,8 +75,36 @@ async function publishOnce(
         );
       await recorder.complete(runId, run.generation, manifest_key, expires_at);
     }
-    return { generation: run.generation, rows: manifest.rows, manifest_key };
+    return {
+      generation: run.generation,
+      rows: filesOf(run).reduce((sum, file) => sum + file.rows, 0),
+      manifest_key,
+    };
   });
+}
+
+/** The manifest of a run. It depends on what is decided when publishing is claimed. */
+function publicationOf(
+  recorder: PublishDependencies['recorder'],
+  runId: string,
+  run: ExistingRun,
+  {
+    files,
+    columns,
+  }: { readonly files: readonly CompletedFile[]; readonly columns: readonly ExportedColumn[] },
+): ManifestPublication {
+  let claimed = run;
+  return {
+    identity: { run_id: runId, generation: run.generation, files },
+    claimed: wasClaimed(run) ? manifestOf(runId, run, columns) : null,
+    claim: async () => {
+      claimed = await recorder.startPublish(runId, run.generation);
+      return manifestOf(runId, claimed, columns);
+    },
+    withdraw: async () => {
+      await recorder.withdrawPublish(runId, claimed);
+    },
+  };
 }
 
 /** Whether the journal knows a manifest: the one that the run replaces, or an older one at a former location. */
@@ -93,15 +121,14 @@ async function isKnown(
 /** Whether publishing had been claimed before this attempt. */
 const wasClaimed = ({ publish_started_at }: ExistingRun): boolean => publish_started_at !== null;
 
-/** Claims publishing, once the exported rows are known to contain those of the manifest that they replace. */
-async function claimPublishing(
+/** Checks before publishing is claimed that the exported rows contain those of the manifest that they replace. */
+async function checkRows(
   dependencies: PublishDependencies,
   runId: string,
   found: ExistingRun,
   signal: AbortSignal,
-): Promise<ExistingRun> {
+): Promise<void> {
   const run = requireActive(found);
-  if (run.publish_started_at !== null) return run;
+  if (wasClaimed(run)) return;
   await checkExportedRows({ dependencies, runId, progress: { rows: 0 }, signal }, run);
-  return dependencies.recorder.startPublish(runId, run.generation);
 }

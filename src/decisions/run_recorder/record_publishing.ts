@@ -2,6 +2,7 @@ import type { Manifest } from '../../destination/manifest.ts';
 import { nothingEarlier } from '../../domain/earlier_generations.ts';
 import {
   decidePublish,
+  decideWithdrawal,
   filesOf,
   requireActive,
   requireGeneration,
@@ -20,10 +21,19 @@ import { logIdsOf, nextGeneration, type RunSteps } from './run_steps.ts';
 /** Records how a run publishes its manifest, and what becomes of those before. */
 export interface PublishRecorder {
   /**
-   * Claims publishing and decides what stays of the generations before. From here on the run cannot be cancelled.
+   * Claims publishing and decides what stays of the generations before. From here on the run cannot be cancelled. Each
+   * attempt claims once; `publish_claims` is the number of its claim.
    * @throws ConfigVersionNotFound
    */
   startPublish(runId: string, generation: number): Promise<ExistingRun>;
+  /**
+   * Withdraws a claim whose attempt sent no manifest, so that the run can be cancelled again. A claim that other attempts
+   * continued stays.
+   */
+  withdrawPublish(
+    runId: string,
+    claimed: Pick<ExistingRun, 'generation' | 'publish_claims'>,
+  ): Promise<ExistingRun>;
   /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
   hasPublished(run: ExistingRun, otherRunId: string): Promise<boolean>;
   /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */
@@ -45,9 +55,18 @@ export const createPublishRecorder = (journal: Journal, { step }: RunSteps): Pub
     return step(runId, async (stream, { connection }) => {
       const run = requireGeneration(stream.state(), generation);
       const earlier = replaced ? await readEarlierGenerations(connection, run, replaced) : nothingEarlier;
-      await stream.append(`generation:${generation}/publish`, decidePublish(run, generation, earlier));
+      await stream.append(`generation:${generation}/publish/${run.publish_claims + 1}`, [
+        decidePublish(run, generation, earlier),
+      ]);
     });
   },
+  withdrawPublish: (runId, { generation, publish_claims }) =>
+    step(runId, async (stream) => {
+      await stream.append(
+        `generation:${generation}/withdrawn/${publish_claims}`,
+        decideWithdrawal(stream.state(), generation, publish_claims),
+      );
+    }),
   hasPublished: (run, otherRunId) => hasPublished(journal.pool, run.spec, otherRunId),
   mayHavePublished: (run, runId) => mayHavePublished(journal.pool, run.spec, runId),
   adoptManifest: async (runId, generation, manifest) => {

@@ -3,6 +3,8 @@ import {
   DestinationError,
   ManifestReplaced,
   type KnownManifests,
+  type ManifestIdentity,
+  type ManifestPublication,
   type ManifestState,
   type WrittenObject,
 } from '../destination.ts';
@@ -11,6 +13,7 @@ import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { reportUnconditionalWrites } from './conditional_writes.ts';
 import { parseExpiration } from './expiration.ts';
+import { observeSending, type Sending } from './sent_requests.ts';
 
 /** Maximum number of attempts to replace a manifest that others keep changing. */
 const maxRounds = 6;
@@ -41,13 +44,14 @@ export async function getManifestObject(
 
 /** A manifest to write. */
 export interface ManifestReplacement {
-  readonly manifest: Manifest;
+  readonly publication: ManifestPublication;
   readonly known: KnownManifests;
 }
 
 /**
  * Replaces the manifest by compare-and-set and reads it back. After each inconclusive response the stored object
- * decides, so repeating is safe at any point.
+ * decides, so repeating is safe at any point. Publishing is claimed between reading the former manifest and sending the
+ * new one; the claim is withdrawn if the new one was not sent.
  * @returns `verified`: whether it was read back
  * @throws ManifestReplaced when this generation of another run, a newer one, or an unknown manifest is stored;
  * DestinationError `ManifestUnreadable` when an object cannot be read and no manifest is known
@@ -55,11 +59,38 @@ export interface ManifestReplacement {
 export async function putManifestObject(
   requests: S3Requests,
   key: string,
-  { manifest, known }: ManifestReplacement,
+  replacement: ManifestReplacement,
   options: ObjectOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
-  const text = formatManifest(manifest);
+  const { publication } = replacement;
+  const sending: Sending = { mayHaveArrived: false };
+  let claimed: string | undefined;
+  const claim = async (): Promise<string> => (claimed ??= formatManifest(await publication.claim()));
+  try {
+    return await replaceManifest(requests, key, { ...replacement, claim, sending }, options, signal);
+  } catch (error) {
+    // A claim that cannot be withdrawn stays, and the next attempt continues under it.
+    if (claimed !== undefined && !sending.mayHaveArrived) await publication.withdraw().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** A replacement with its claim, which is made once. */
+interface ClaimedReplacement extends ManifestReplacement {
+  /** Claims publishing and returns the text of the manifest. */
+  readonly claim: () => Promise<string>;
+  readonly sending: Sending;
+}
+
+async function replaceManifest(
+  requests: S3Requests,
+  key: string,
+  { publication, known, claim, sending }: ClaimedReplacement,
+  options: ObjectOptions,
+  signal: AbortSignal,
+): Promise<WrittenObject & { readonly verified: boolean }> {
+  let text = publication.claimed && formatManifest(publication.claimed);
   let last = new DestinationError(
     'ManifestUnverified',
     `The manifest ${key} was written, but its content differs when read back.`,
@@ -76,21 +107,21 @@ export async function putManifestObject(
     if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
     if (current.state === 'present' && current.text === text)
       return { verified: true, expires_at: current.expires_at ?? expires_at };
-    if (current.state === 'present') await rejectOther(current.text, { manifest, known });
+    if (current.state === 'present') await rejectOther(current.text, { publication, known });
+    text = await claim();
+    const body = Buffer.from(text);
     try {
       const conditions = conditional ? conditionsOn(current, overwrites) : {};
       const { Expiration } = await requests.send('PutObject', signal, (client, call) => {
         sent += 1;
-        return client.send(
-          new PutObjectCommand({
-            Bucket: requests.bucket,
-            Key: key,
-            Body: Buffer.from(text),
-            ...options,
-            ...conditions,
-          }),
-          call,
-        );
+        const put = new PutObjectCommand({
+          Bucket: requests.bucket,
+          Key: key,
+          Body: body,
+          ...options,
+          ...conditions,
+        });
+        return observeSending(sending, () => client.send(put, call));
       });
       expires_at = parseExpiration(Expiration);
       // What could not be read may have been absent, so it is read once more.
@@ -133,16 +164,17 @@ function conditionsOn(
 }
 
 /** Whether the run wrote a manifest for the same files: a response was lost. */
-const isOwn = (found: Manifest, manifest: Manifest): boolean =>
+const isOwn = (found: Manifest, manifest: ManifestIdentity): boolean =>
   found.run_id === manifest.run_id &&
   found.generation === manifest.generation &&
   found.files.length === manifest.files.length &&
   found.files.every(({ key }, index) => key === manifest.files[index]?.key);
 
-async function rejectOther(text: string, { manifest, known }: ManifestReplacement): Promise<void> {
+async function rejectOther(text: string, { publication, known }: ManifestReplacement): Promise<void> {
+  const { identity } = publication;
   const found = parseManifest(text);
   if (!found) return;
-  if (isOwn(found, manifest)) return;
-  if (found.generation < manifest.generation && (await known.isKnown(found))) return;
-  throw new ManifestReplaced(found, manifest.generation);
+  if (isOwn(found, identity)) return;
+  if (found.generation < identity.generation && (await known.isKnown(found))) return;
+  throw new ManifestReplaced(found, identity.generation);
 }

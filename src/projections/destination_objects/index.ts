@@ -14,7 +14,7 @@ import { adoptObjects, publishObjects, insertObject, inheritObjects } from './in
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 6,
+  version: 7,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
@@ -113,14 +113,16 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     }
     case 'RunPublishStarted':
       await change(
-        `update exportd.destination_objects set publish_claimed = true
+        `update exportd.destination_objects set publish_claimed = $3
          where run_id = $1 and generation = $2 and object_type = 'file' and obsolete_at is null`,
         event.data.generation,
       );
+    case 'RunPublishWithdrawn':
       return;
     case 'RunManifestAdopted':
       await adoptObjects(connection, stored, event.data);
       return;
+        event.type === 'RunPublishStarted',
     case 'RunCompleted':
       await publishObjects(
         connection,
@@ -159,6 +161,7 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunAttemptFailed':
     case 'RunKeyTaken':
     case 'RunUploadResumed':
+    case 'RunPublishResumed':
     case 'RunPartPlanned':
     case 'RunRangeFinished':
     case 'RunExportFinished':

@@ -142,6 +142,8 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'IntervalCompared':
       return;
     case 'RunCompleted':
+    case 'RunPublishResumed':
+    case 'RunPublishWithdrawn':
       await set(
         `status = 'Completed', finished_at = $2, manifest_key = $3, latest_error = null`,
         event.data.manifest_key,

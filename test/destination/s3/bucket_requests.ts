@@ -36,8 +36,12 @@ export const openBucket = (bucket: TestBucket, more: object = {}): Destination =
     onError: () => undefined,
   });
 
-export const requestsOf = (bucket: TestBucket, more: object = {}): S3Requests =>
-  createS3Requests(parse(bucket, more), { settings: s3Settings(), onError: () => undefined });
+export const requestsOf = (
+  bucket: TestBucket,
+  more: object = {},
+  settings: Record<string, string> = {},
+): S3Requests =>
+  createS3Requests(parse(bucket, more), { settings: s3Settings(settings), onError: () => undefined });
 
 /** Sends one request with a config from a request; returns its error or null. */
 export async function requestError(config: object, settings: Settings): Promise<unknown> {

@@ -1,8 +1,13 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { parseManifest, type Manifest } from '../../../src/destination/manifest.ts';
 import { getManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import { startBlackholeServer } from '../../isolation/blackhole_server.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
+import { waitFor } from '../../setup/wait_for.ts';
 import { denying, losingResponses, requestsOf, withoutConditionalWrites } from './bucket_requests.ts';
 import { fingerprintOf } from '../../domain/fingerprints.ts';
 
@@ -45,6 +50,7 @@ const manifest = (generation: number, run_id = `run-${generation}`): Manifest =>
 
 const bucket = useTestBucket();
 const requests = requestsOf(bucket);
+
 afterAll(() => requests.close());
 
 /** Writes a manifest; the journal knows all others but those of the run `unknown`. */
@@ -53,12 +59,99 @@ const put = (key: string, given: Manifest, through = requests, mayExist = true) 
     isKnown: ({ run_id }: Manifest) => Promise.resolve(run_id !== 'unknown'),
     mayExist: () => Promise.resolve(mayExist),
   };
-  return putManifestObject(through, key, { manifest: given, known }, options, signal);
+  const publication = {
+    identity: given,
+    claimed: null,
+    claim: () => Promise.resolve(given),
+    withdraw: () => Promise.resolve(),
+  };
+  return putManifestObject(through, key, { publication, known }, options, signal);
 };
 const read = async (key: string): Promise<Manifest | null> => {
   const found = await getManifestObject(requests, key, signal);
   return found.state === 'present' ? (parseManifest(found.text) ?? null) : null;
 };
+
+/** A server that responds once, that there is no manifest, and then does what `onPut` says with the next request. */
+async function startEmptyStore(onPut: (request: IncomingMessage, response: ServerResponse) => void) {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET') return void onPut(request, response);
+    response.writeHead(404, { connection: 'close', 'content-type': 'application/xml' });
+    response.end('<Error><Code>NoSuchKey</Code></Error>');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Publishes to a server, which fails. @returns the steps of the claim */
+async function stepsOfClaim(
+  endpoint: string,
+  given: AbortSignal,
+  onClaim: () => unknown = () => undefined,
+): Promise<string[]> {
+  const steps: string[] = [];
+  const through = requestsOf(bucket, { endpoint_url: endpoint }, { EXPORTD_S3_RETRY_BUDGET: '0s' });
+  const claim = async () => {
+    steps.push('claimed');
+    await onClaim();
+    return manifest(1);
+  };
+  const withdraw = async () => {
+    steps.push('withdrawn');
+    return Promise.resolve();
+  };
+  const publication = { identity: manifest(1), claimed: null, claim, withdraw };
+  const known = { isKnown: () => Promise.resolve(true), mayExist: () => Promise.resolve(true) };
+  await expect(
+    putManifestObject(through, 'claimed.json', { publication, known }, options, given),
+  ).rejects.toThrow();
+  through.close();
+  return steps;
+}
+
+describe('publishing', () => {
+  it('is not claimed while the store does not respond', async () => {
+    const blackhole = await startBlackholeServer();
+    const aborted = new AbortController();
+    const steps = stepsOfClaim(blackhole.endpoint, aborted.signal);
+    await waitFor(() => blackhole.accepted() > 0, 'a request for the manifest');
+    aborted.abort(new Error('a test'));
+    expect(await steps).toEqual([]);
+    await blackhole.close();
+  });
+
+  it('is no longer claimed if the store refused the connection for the manifest', async () => {
+    const store = await startEmptyStore(() => undefined);
+    expect(await stepsOfClaim(store.endpoint, signal, store.close)).toEqual(['claimed', 'withdrawn']);
+  });
+
+  it('is no longer claimed if it was aborted before the manifest was sent', async () => {
+    const store = await startEmptyStore(() => undefined);
+    const aborted = new AbortController();
+    const abort = () => aborted.abort(new Error('a test'));
+    expect(await stepsOfClaim(store.endpoint, aborted.signal, abort)).toEqual(['claimed', 'withdrawn']);
+    await store.close();
+  });
+
+  it.each([
+    { outcome: 'the connection broke', onPut: ({ socket }: IncomingMessage) => socket.destroy() },
+    {
+      outcome: 'the store responded with an error',
+      onPut: (_: IncomingMessage, response: ServerResponse) => response.writeHead(503).end(),
+    },
+  ])('stays claimed if the manifest was sent and $outcome', async ({ onPut }) => {
+    const store = await startEmptyStore(onPut);
+    expect(await stepsOfClaim(store.endpoint, signal)).toEqual(['claimed']);
+    await store.close();
+  });
+});
 
 describe('the manifest of an interval', () => {
   it('is indented JSON with a trailing line break; repeating it writes the same bytes', async () => {
