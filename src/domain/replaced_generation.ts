@@ -104,7 +104,7 @@ export const adoptedRun = (adopted: AdoptedManifest, spec: RunSpec): ReplacedRun
     failed_attempts: {},
     earlier_generations: { ...nothingEarlier, kept: adopted.kept, earlier: adopted.earlier },
     publish_started_at: adopted.created_at,
-  },
-});
     publish_claims: 1,
     publish_resumed: false,
+  },
+});

@@ -91,20 +91,20 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         ...state,
         earlier_generations: event.data.earlier_generations,
         publish_started_at: event.recorded_at,
+        publish_claims: state.publish_claims + 1,
+        publish_resumed: false,
       };
+    case 'RunPublishResumed':
+      return { ...state, publish_claims: state.publish_claims + 1, publish_resumed: true };
+    case 'RunPublishWithdrawn':
+      return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
     case 'RunCompleted':
       return { ...state, status: 'Completed' };
     case 'RunFailed':
       return { ...state, status: 'Failed' };
     case 'RunFailedRetryable':
       return { ...state, status: 'FailedRetryable' };
-        publish_claims: state.publish_claims + 1,
-        publish_resumed: false,
     case 'RunTimedOut':
-    case 'RunPublishResumed':
-      return { ...state, publish_claims: state.publish_claims + 1, publish_resumed: true };
-    case 'RunPublishWithdrawn':
-      return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
       return { ...state, status: 'TimedOut' };
     case 'RunTerminated':
       return { ...state, status: 'Terminated' };
@@ -144,6 +144,8 @@ const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: InheritedP
   earlier_generations: nothingEarlier,
   failed_attempts: {},
   publish_started_at: null,
+  publish_claims: 0,
+  publish_resumed: false,
 });
 
 const openRange = (after: SortKey | null, until: SortKey | null): ExportRange => ({
@@ -151,8 +153,6 @@ const openRange = (after: SortKey | null, until: SortKey | null): ExportRange =>
   until,
   attempt: 0,
   upload: null,
-  publish_claims: 0,
-  publish_resumed: false,
   files: [],
   next_file: 0,
   finished: false,

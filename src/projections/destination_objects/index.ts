@@ -112,17 +112,17 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       return;
     }
     case 'RunPublishStarted':
+    case 'RunPublishWithdrawn':
       await change(
         `update exportd.destination_objects set publish_claimed = $3
          where run_id = $1 and generation = $2 and object_type = 'file' and obsolete_at is null`,
         event.data.generation,
+        event.type === 'RunPublishStarted',
       );
-    case 'RunPublishWithdrawn':
       return;
     case 'RunManifestAdopted':
       await adoptObjects(connection, stored, event.data);
       return;
-        event.type === 'RunPublishStarted',
     case 'RunCompleted':
       await publishObjects(
         connection,
@@ -156,12 +156,12 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       return;
     case 'RunCounted':
     case 'RunReplacementChecked':
+    case 'RunPublishResumed':
     case 'RunExportStarted':
     case 'RunAttemptStarted':
     case 'RunAttemptFailed':
     case 'RunKeyTaken':
     case 'RunUploadResumed':
-    case 'RunPublishResumed':
     case 'RunPartPlanned':
     case 'RunRangeFinished':
     case 'RunExportFinished':

@@ -135,6 +135,8 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunRangeFinished':
     case 'RunRejectedFilePlanned':
     case 'RunPublishStarted':
+    case 'RunPublishResumed':
+    case 'RunPublishWithdrawn':
     case 'RunObjectDeleted':
     case 'RunObjectDeletionFailed':
     case 'RunBarrierAdvanced':
@@ -142,8 +144,6 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'IntervalCompared':
       return;
     case 'RunCompleted':
-    case 'RunPublishResumed':
-    case 'RunPublishWithdrawn':
       await set(
         `status = 'Completed', finished_at = $2, manifest_key = $3, latest_error = null`,
         event.data.manifest_key,

@@ -45,7 +45,15 @@ export const streamStatesProjection: Projection = {
 };
 
 /** Writes the state of a stream at one of its versions. */
-export async function writeStreamState(connection: Connection, stream: StreamState): Promise<void> {
+export async function writeStreamState(
+  connection: Connection,
+  stream: {
+    readonly stream_type: StreamType;
+    readonly stream_id: string;
+    readonly version: number;
+    readonly state: unknown;
+  },
+): Promise<void> {
   await connection.query({
     name: 'stream-state',
     text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
