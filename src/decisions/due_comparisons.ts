@@ -1,8 +1,8 @@
 import type { ExistingRun } from '../domain/run.ts';
-import { activeRunStatuses } from '../domain/run.ts';
 import type { Comparison, ComparisonOutcome } from '../domain/comparison.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import { hasActiveRun } from './active_runs.ts';
 import { isExpiredInterval } from './expired_intervals.ts';
 import type { MaintenancePolicy } from './policies.ts';
 
@@ -60,10 +60,7 @@ const isComparable = `(comparison.retry_at is null or comparison.retry_at <= sta
   and exists (select from exportd.batch_exports export
     where export.id = comparison.batch_export_id and not export.paused and not export.deleted
       and export.model = 'events')
-  and not exists (select from exportd.batch_export_runs active
-    where active.batch_export_id = comparison.batch_export_id
-      and active.data_interval_start = comparison.data_interval_start
-      and active.status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')}))`;
+  and not ${hasActiveRun('comparison')}`;
 
 /**
  * SQL condition: a comparison is due. $1 is the delay of the first comparison in milliseconds. PostgreSQL does not use an

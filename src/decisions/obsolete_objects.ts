@@ -1,6 +1,7 @@
-import { activeRunStatuses, runDecider, type RunSpec } from '../domain/run.ts';
+import { runDecider, type RunSpec } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
+import { hasActiveRun } from './active_runs.ts';
 import type { MaintenancePolicy } from './policies.ts';
 
 /** An object of a destination that is no longer needed. */
@@ -53,9 +54,7 @@ export interface FailedDeletion {
 export const isObsolete = `object.obsolete_at is not null
   and object.obsolete_at <= clock_timestamp()
     - make_interval(secs => case when object.publish_claimed then $1::bigint else $2::bigint end / 1000.0)
-  and not (object.object_type = 'manifest' and exists (select from exportd.batch_export_runs active
-    where active.batch_export_id = object.batch_export_id and active.data_interval_start = object.data_interval_start
-      and active.status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')})))`;
+  and not (object.object_type = 'manifest' and ${hasActiveRun('object')})`;
 
 /** Retention in milliseconds of objects that a manifest may refer to, and of all others. */
 export const retentionPeriods = ({

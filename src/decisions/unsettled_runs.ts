@@ -1,10 +1,11 @@
 import type { BarrierState, OpenBarrier, UnsettledBarrier } from '../domain/barrier.ts';
 import { batchExportDecider, type Model } from '../domain/batch_export.ts';
 import type { SettlingOutcome } from '../domain/maintenance_events.ts';
-import { activeRunStatuses, runDecider } from '../domain/run.ts';
+import { runDecider } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import { deterministicId, type Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
+import { hasActiveRun } from './active_runs.ts';
 import { findActiveRun } from './create_run.ts';
 import { isExpiredInterval } from './expired_intervals.ts';
 import { storeLateRowsRetry } from './record_comparison.ts';
@@ -85,10 +86,7 @@ const canSettle = `unsettled.barrier ->> 'phase' = 'open'
   and exists (select from exportd.batch_exports export
     where export.id = unsettled.batch_export_id and not export.paused and not export.deleted
       and export.model = unsettled.model)
-  and not exists (select from exportd.batch_export_runs active
-    where active.batch_export_id = unsettled.batch_export_id
-      and active.data_interval_start = unsettled.data_interval_start
-      and active.status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')}))`;
+  and not ${hasActiveRun('unsettled')}`;
 
 /** Reads the exports, except `excluded`, that have runs whose barrier has opened. */
 export async function readExportsToSettle(
