@@ -14,17 +14,6 @@ export const servers = {
     .describe(
       'Primary of the source, if the source is a standby: only a primary knows its open transactions.',
     ),
-  TEMPORAL_ADDRESS: text('127.0.0.1:7233').describe('Host and port of the Temporal server.'),
-  TEMPORAL_NAMESPACE: text('default').describe('Temporal namespace.'),
-  TEMPORAL_UI_URL: url()
-    .optional()
-    .describe('Base URL of the Temporal UI, for the links in responses. Default: no links.'),
-  EXPORTD_TASK_QUEUE_PREFIX: text('exportd').describe(
-    'Prefix of the task queues and, unless it is the default, of the workflow ids. Deployments with different prefixes can share a namespace.',
-  ),
-  EXPORTD_TEMPORAL_REQUEST_TIMEOUT: duration('5s', { min: '100ms' }).describe(
-    'Timeout of a request to Temporal, including its retries.',
-  ),
   EXPORTD_CONTROL_CONNECT_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a new connection to the control database.',
   ),
@@ -59,8 +48,8 @@ export const security = {
     .describe(
       'Whether destinations and webhooks may point at private and loopback addresses. `loopback` allows loopback only.',
     ),
-  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(true).describe(
-    "Whether a destination without keys and without a role may use the AWS credentials of exportd's machine. Roles are always assumed with those.",
+  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(false).describe(
+    "Whether a destination in AWS without keys and without a role may use the credentials of exportd's machine: then every project can write wherever the machine can. Roles are always assumed with those, and with the external id of the project.",
   ),
 };
 
@@ -96,4 +85,13 @@ export const webhooks = {
   ),
   EXPORTD_WEBHOOK_RETRY_MAX: duration('1h', { min: '10ms' }).describe('Maximum of that delay.'),
   EXPORTD_WEBHOOK_RETRY_BUDGET: duration('24h').describe('How long a delivery is retried.'),
+  EXPORTD_OPERATOR_WEBHOOK_URL: url()
+    .optional()
+    .describe(
+      "Webhook of the operator, which is notified once of each operator's fault: what delays runs of all exports, and what to fix. Default: none.",
+    ),
+  EXPORTD_OPERATOR_WEBHOOK_SECRET: secret()
+    .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'invalid: write `whsec_` and 24 to 64 bytes in base64')
+    .optional()
+    .describe('Signs these messages: `whsec_` and 24 to 64 bytes in base64. Default: they are not signed.'),
 };

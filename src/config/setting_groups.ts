@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { exports, maintenance, schedules, source, workflows } from './export_settings.ts';
 import { queries } from './query_settings.ts';
 import { httpApi, process, security, servers, webhooks } from './server_settings.ts';
+import { temporal } from './temporal_settings.ts';
 
 /** Every setting in the order of the README, by the heading that it has there. */
 export const settingGroups: Readonly<Record<string, Readonly<Record<string, z.ZodType>>>> = {
   Servers: servers,
+  Temporal: temporal,
   Process: process,
   Security: security,
   'HTTP API': httpApi,
@@ -20,6 +22,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, z.Zo
 
 export const settingsSchema = z.object({
   ...servers,
+  ...temporal,
   ...process,
   ...security,
   ...httpApi,

@@ -1,16 +1,18 @@
 import type { z } from 'zod';
+import { SettingsError } from './settings_error.ts';
 import { settingsSchema } from './setting_groups.ts';
+import { readTemporalProfile, type ClientConfigProfile } from './temporal_profile.ts';
+
+export { SettingsError };
 
 /**
  * The settings of a process, validated. Durations (written `30s`) are numbers of milliseconds here, sizes (written
  * `64MiB`) are numbers of bytes.
  */
-export type Settings = Readonly<z.infer<typeof settingsSchema>>;
-
-/** A setting that is missing, unknown or invalid. The message names it and says what to write. */
-export class SettingsError extends Error {
-  override readonly name = 'SettingsError';
-}
+export type Settings = Readonly<z.infer<typeof settingsSchema>> & {
+  /** How to reach Temporal: all `TEMPORAL_` settings, also those of `temporal.toml`. */
+  readonly temporal_profile: ClientConfigProfile;
+};
 
 /** Variables of the CLI, the local stack and the tests, which servers and workers only inherit. */
 const otherVariables = new Set([
@@ -34,9 +36,20 @@ export function readSettings(environment: Record<string, string | undefined>): S
   for (const name of Object.keys(environment))
     if (name.startsWith('EXPORTD_') && !(name in settingsSchema.shape) && !otherVariables.has(name))
       throw new SettingsError(`Unknown setting ${name}. See src/config/README.md for all settings.`);
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const given = Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
   const parsed = settingsSchema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new SettingsError(`${issue?.path.join('.') ?? 'A setting'} is ${issue?.message ?? 'invalid'}.`);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new SettingsError(`${issue?.path.join('.') ?? 'A setting'} is ${issue?.message ?? 'invalid'}.`);
+  }
+  const { data } = parsed;
+  const profile = readTemporalProfile(given);
+  return {
+    ...data,
+    TEMPORAL_ADDRESS: profile.address ?? data.TEMPORAL_ADDRESS,
+    TEMPORAL_NAMESPACE: profile.namespace ?? data.TEMPORAL_NAMESPACE,
+    temporal_profile: profile,
+  };
 }

@@ -114,6 +114,15 @@ export const flag = (fallback: boolean) =>
     .transform((value) => value === 'true' || value === '1')
     .meta({ default: String(fallback) });
 
+/** A flag whose default depends on other settings, which the description names. */
+export const optionalFlag = () =>
+  z
+    .enum(['true', 'false', '1', '0'], {
+      error: ({ input }) => `${String(input)}: write one of true, false, 1, 0`,
+    })
+    .transform((value) => value === 'true' || value === '1')
+    .optional();
+
 /** Text of any form. Messages never quote it, because some of these settings are secrets. */
 export const text = (fallback: string) => z.string().prefault(fallback).meta({ default: fallback });
 
