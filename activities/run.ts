@@ -1,8 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
+import type { Settings } from '../src/config/settings.ts';
 import { continueRun, type ContinuedRun } from '../src/decisions/continue_run.ts';
+import { renewTimeLimits } from '../src/decisions/operator_waits.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { readRunEnd } from '../src/decisions/run_end.ts';
-import { endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
+import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
 import type { RunStatus } from '../src/domain/run.ts';
 import { checkRunBarrier, type RunBarrierCheck } from '../src/export/check_barrier.ts';
 import {
@@ -13,18 +15,22 @@ import {
 } from '../src/export/count_rows.ts';
 import type { PublishEmpty } from '../src/export/publish_empty.ts';
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
+import type { OperatorFaults } from '../src/failures/operator_faults/operator_faults.ts';
+import { waitForOperator } from '../src/failures/operator_faults/wait_for_operator.ts';
 import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
 import type { BarrierState } from '../src/source/source.ts';
 import { reportFailedAttempts } from './failed_attempts.ts';
-import { currentActivity, type ActivityContext } from './heartbeats.ts';
+import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
 
 /** Dependencies of the run's local activities. */
 export interface RunActivityDependencies extends StartDeliveriesDependencies, CountDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly publishEmpty: PublishEmpty;
+  readonly operatorFaults: OperatorFaults;
+  readonly settings: CountDependencies['settings'] & Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
   readonly context?: () => ActivityContext;
   readonly schedules: {
@@ -49,14 +55,30 @@ function journalActivities(dependencies: RunActivityDependencies) {
   const { journal, policies, schedules, backfills, logger } = dependencies;
   return retryIndefinitely(
     {
-      /** Ends a run that did not complete; a run with a terminal status keeps it. */
+      /**
+       * Ends a run that did not complete; a run with a terminal status keeps it. `renewed`: it waited for the operator and
+       * continues with new time limits.
+       */
       recordRunOutcome: async (input: {
         run_id: string;
+        execution_id: string;
         status: RunOutcome;
         latest_error: string;
-      }): Promise<void> => {
-        await endRun(journal, policies, input.run_id, input);
+      }): Promise<{ renewed: boolean }> => {
+        const { run_id, execution_id, status } = input;
+        if (status === 'FailedRetryable' && (await renewTimeLimits(journal.pool, run_id, execution_id)))
+          return { renewed: true };
+        await endRun(journal, policies, run_id, input);
+        return { renewed: false };
       },
+
+      /** Cancels a run whose execution was cancelled; `cancelled` is false while its manifest is being published. */
+      cancelUnlessPublishing: async (input: {
+        run_id: string;
+        reason: string;
+      }): Promise<{ cancelled: boolean }> => ({
+        cancelled: await cancelUnlessPublishing(journal, policies, input.run_id, input.reason),
+      }),
 
       /** Wakes the workflows that wait for the end of a run, and starts its notifications. */
       signalRunEnd: async (input: {
@@ -76,20 +98,31 @@ function journalActivities(dependencies: RunActivityDependencies) {
 
 /** They fail the run when an error outlasts its budget. */
 function sourceActivities(dependencies: RunActivityDependencies) {
-  const { journal, publishEmpty, logger, context = currentActivity } = dependencies;
-  const activities = withApplicationFailures(
+  const { journal, publishEmpty, logger, operatorFaults, settings, context = currentActivity } = dependencies;
+  /** After an operator's fault they are no local activities, and need heartbeats. */
+  const withSignal = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> => {
+    const current = context();
+    return current.info?.isLocal === false
+      ? withHeartbeats(current, settings.EXPORTD_HEARTBEAT_TIMEOUT, () => null, work)
+      : work(cancellationSignal());
+  };
+  const reading = withApplicationFailures(
     {
       /** Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. */
       checkBarrier: async (input: { run_id: string; state: BarrierState }): Promise<RunBarrierCheck> =>
-        checkRunBarrier(dependencies, input, cancellationSignal()),
+        withSignal((signal) => checkRunBarrier(dependencies, input, signal)),
 
       /** Counts the rows of the run's interval. A run without rows is ready to be published after this. */
       countRows: async (input: CountInput): Promise<CountedRows> =>
-        countRows(dependencies, input, cancellationSignal()),
-
+        withSignal((signal) => countRows(dependencies, input, signal)),
+    },
+    logger,
+  );
+  const publishing = withApplicationFailures(
+    {
       /** Publishes a run without rows; `published` is false when an export worker has to do it. */
       publishEmpty: async (input: { run_id: string }): Promise<{ readonly published: boolean }> => ({
-        published: await publishEmpty(input.run_id),
+        published: await publishEmpty(input.run_id, cancellationSignal()),
       }),
     },
     logger,
@@ -101,5 +134,6 @@ function sourceActivities(dependencies: RunActivityDependencies) {
     },
     logger,
   );
+  const activities = { ...waitForOperator(operatorFaults, context, reading), ...publishing };
   return { ...reportFailedAttempts(dependencies, context, activities), ...continuation };
 }

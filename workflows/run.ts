@@ -2,6 +2,7 @@ import {
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
+  continueAsNew,
   makeContinueAsNewFunc,
   proxyActivities,
   proxyLocalActivities,
@@ -16,10 +17,11 @@ import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierCheck } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
-import { exportOptions, journalOptions, sourceOptions } from './activity_options.ts';
+import { exportOptions, journalOptions, remoteSourceOptions, sourceOptions } from './activity_options.ts';
 import { barrierPollMs } from './limits.ts';
-import { outcomeOf } from './run_outcome.ts';
+import { cancelledInTemporal, outcomeOf, type FailedOutcome } from './run_outcome.ts';
 import { searchAttributes } from './search_attributes.ts';
+import { callUntilFixed } from './wait_for_operator.ts';
 
 const recording = proxyLocalActivities<RunActivities>(journalOptions);
 
@@ -36,7 +38,6 @@ export async function batchExportRun(input: RunInput): Promise<void> {
     throw ApplicationFailure.nonRetryable('The input needs a run_id and limits.', 'InvalidInput');
   let { run_id } = input;
   let continued: ContinuedRun | undefined;
-  let failure: unknown;
   let outcome: ReturnType<typeof outcomeOf>;
   try {
     continued = await exportInterval(input);
@@ -45,25 +46,50 @@ export async function batchExportRun(input: RunInput): Promise<void> {
     if (continued && CancellationScope.current().consideredCancelled)
       throw new CancelledFailure('Cancelled while continuing as new.');
   } catch (error) {
-    failure = error;
     outcome = outcomeOf(error);
     if (outcome === undefined) throw error;
   }
   if (continued && outcome === undefined) return continueAsNewRun(continued, input);
-  const { status, latest_error } = await CancellationScope.nonCancellable(async () => {
-    if (outcome !== undefined && outcome !== 'already_ended')
-      await recording.recordRunOutcome({ run_id, ...outcome });
-    return recording.signalRunEnd({ run_id });
-  });
+  if (outcome !== undefined && outcome !== 'already_ended') {
+    const recorded = await recordOutcome(run_id, outcome);
+    if (recorded === 'renewed') return continueAsNew<typeof batchExportRun>(input);
+    outcome = recorded;
+  }
+  const { status, latest_error } = await CancellationScope.nonCancellable(() =>
+    recording.signalRunEnd({ run_id }),
+  );
   showStatus(status, latest_error === null ? status : `${status}: ${latest_error}`);
   if (outcome === undefined || outcome === 'already_ended' || outcome.status !== status) return;
-  throw status === 'Cancelled' ? failure : ApplicationFailure.nonRetryable(outcome.latest_error, status);
+  throw status === 'Cancelled'
+    ? new CancelledFailure(outcome.latest_error)
+    : ApplicationFailure.nonRetryable(outcome.latest_error, status);
+}
+
+/**
+ * Records how a run ended. `renewed`: it does not end, since it waited for the operator, and that time does not count. The
+ * next execution has new time limits and continues where this one stopped.
+ */
+async function recordOutcome(run_id: string, outcome: FailedOutcome): Promise<FailedOutcome | 'renewed'> {
+  const execution_id = workflowInfo().runId;
+  const record = (recorded: FailedOutcome) =>
+    CancellationScope.nonCancellable(() => recording.recordRunOutcome({ run_id, execution_id, ...recorded }));
+  const { renewed } = await record(outcome);
+  if (!renewed) return outcome;
+  if (!CancellationScope.current().consideredCancelled) return 'renewed';
+  const cancelled = { status: 'Cancelled', latest_error: cancelledInTemporal } as const;
+  await record(cancelled);
+  return cancelled;
 }
 
 /** Exports and publishes an interval. Returns the run to continue as when rows are left. */
 async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined> {
   const { run_id } = input;
-  const source = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
+  const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
+  const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
+  const source = {
+    checkBarrier: callUntilFixed(local.checkBarrier, remote.checkBarrier),
+    countRows: callUntilFixed(local.countRows, remote.countRows),
+  };
   const data = proxyActivities<ExportActivities>(exportOptions(input));
   const { rows, ranges, publish_empty, check_replacement } =
     input.rows === undefined
@@ -80,12 +106,29 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
     if (!finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);
-  // The journal decides whether publishing may start; after that it is too late to cancel.
-  await CancellationScope.nonCancellable(async () => {
+  await cancellableByJournal(run_id, async () => {
     if (publish_empty && (await recording.publishEmpty({ run_id })).published) return;
     await data.publishManifest({ run_id });
   });
   return undefined;
+}
+
+/**
+ * Runs the last steps of a run. If the execution is cancelled, the journal decides whether they stop: it is too late once
+ * publishing is claimed, because the manifest may be visible.
+ */
+async function cancellableByJournal(run_id: string, steps: () => Promise<void>): Promise<void> {
+  const { cancelRequested } = CancellationScope.current();
+  await CancellationScope.nonCancellable(async () => {
+    const scope = new CancellationScope();
+    const cancel = async (): Promise<void> => {
+      const { cancelled } = await recording.cancelUnlessPublishing({ run_id, reason: cancelledInTemporal });
+      if (cancelled) scope.cancel();
+    };
+    // Settles only when the execution is cancelled.
+    cancelRequested.catch(cancel);
+    await scope.run(steps);
+  });
 }
 
 /** Exports an interval as one range. Returns false when the execution has sent its share of parts and rows are left. */

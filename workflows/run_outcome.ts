@@ -5,6 +5,7 @@ import {
   TimeoutFailure,
   isCancellation,
 } from '@temporalio/workflow';
+import { isOperatorFault } from '../src/contract/operator_fault.ts';
 import type { RunOutcome } from '../src/decisions/run_outcomes.ts';
 
 /** How an incomplete run ends, with an error message for the owner of the export. */
@@ -13,20 +14,24 @@ export interface FailedOutcome {
   readonly latest_error: string;
 }
 
+/** The error of a run whose execution was cancelled, and not its run. */
+export const cancelledInTemporal = 'Cancelled in Temporal.';
+
 /**
  * Maps the error of a failed step to the outcome of the run. Returns `already_ended` when the run already has a terminal
  * status, and undefined for an error that no step throws: a bug in workflow code, which Temporal retries until it is
  * fixed.
  */
 export function outcomeOf(error: unknown): FailedOutcome | 'already_ended' | undefined {
-  if (isCancellation(error)) return { status: 'Cancelled', latest_error: 'Cancelled in Temporal.' };
+  if (isCancellation(error)) return { status: 'Cancelled', latest_error: cancelledInTemporal };
   // The SDK wraps failures of remote activities in an ActivityFailure, but not those of local activities.
   if (!(error instanceof TemporalFailure)) return undefined;
   const { cause = error } = error;
   if (cause instanceof ApplicationFailure) {
     if (cause.type === 'RunEnded') return 'already_ended';
     return {
-      status: cause.nonRetryable === true ? 'Failed' : 'FailedRetryable',
+      // A local activity cannot wait for the operator, so its failure is not retried. Never a reason to fail the run.
+      status: cause.nonRetryable === true && !isOperatorFault(cause.details) ? 'Failed' : 'FailedRetryable',
       latest_error: `${cause.type ?? 'Error'}: ${cause.message}`,
     };
   }
