@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
+import { describeInstallation } from './installation.ts';
 import { addBenchCommand } from './commands/bench.ts';
 import { addDashboardCommands } from './commands/dashboards.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
@@ -15,7 +16,13 @@ import { addWebhookCommands } from './commands/webhooks.ts';
 export function createProgram(): Command {
   const program = new Command('exportd')
     .description('Batch exports of events and persons from PostgreSQL to S3.')
-    .showHelpAfterError('(add --help for usage)');
+    .option('--verbose', 'print which servers and databases the command uses')
+    .showHelpAfterError('(add --help for usage)')
+    .hook('preAction', (_, command) => {
+      const options = command.optsWithGlobals<{ verbose?: boolean; baseUrl?: string }>();
+      if (options.verbose)
+        for (const line of describeInstallation(process.env, options)) process.stderr.write(`${line}\n`);
+    });
   addProcessCommands(program);
   addDoctorCommand(program);
   addUserCommands(program);

@@ -18,17 +18,52 @@ export function commandSettings(environment: Environment): Settings {
   return readSettings({ ...stack, ...environment, DATABASE_URL: stack.DATABASE_URL });
 }
 
-/** URL and API key of the demo. */
+/** What the demo says of itself, as far as commands need it. */
 export interface DemoService {
   readonly base_url?: string;
   readonly api_key?: string;
+  readonly database_url?: string;
+  readonly worker_pid?: number;
 }
 
-/** URL and API key of the running demo; empty when it is not running. */
+/** The running demo; empty when it is not running. */
 export function readDemoService(): DemoService {
   try {
     return JSON.parse(readFileSync(join(dataFolderPath(), 'demo.json'), 'utf8')) as DemoService;
   } catch {
     return {};
+  }
+}
+
+/**
+ * Checks that DATABASE_URL and the running demo are one installation, unless EXPORTD_BASE_URL names the server: else a
+ * project and its key would be created in one of them, and its exports in the other.
+ * @throws CliError that names both databases
+ */
+export function requireOneInstallation({ DATABASE_URL, EXPORTD_BASE_URL }: Environment): void {
+  const { database_url, worker_pid } = readDemoService();
+  if (!DATABASE_URL || EXPORTD_BASE_URL || database_url === undefined || !isRunning(worker_pid)) return;
+  const [given, running] = [databaseNameOf(DATABASE_URL), databaseNameOf(database_url)];
+  if (given === running) return;
+  throw new CliError(
+    `DATABASE_URL is ${given}, but the exportd that runs from ${dataFolderPath()} uses ${running}. Unset DATABASE_URL to work on that one, or set EXPORTD_BASE_URL to the server of ${given}.`,
+  );
+}
+
+/** A database without user, password and options, such as `db.example.com:5432/exportd`. */
+export function databaseNameOf(url: string): string {
+  if (!URL.canParse(url)) return 'a database whose URL is invalid';
+  const { hostname, port, pathname } = new URL(url);
+  const host = hostname === 'localhost' ? '127.0.0.1' : hostname;
+  return `${host}:${port === '' ? '5432' : port}${pathname}`;
+}
+
+function isRunning(pid: number | undefined): boolean {
+  if (pid === undefined) return false;
+  try {
+    // Signal 0 only asks whether the process exists.
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }

@@ -3,9 +3,10 @@ import { CommandRejected } from '../domain/errors.ts';
 import type { ScheduleRevision } from '../domain/intervals.ts';
 import { canShareIntervals } from '../domain/shared_intervals.ts';
 import { configAttribute } from '../destination/config_fields.ts';
-import { destinationTypeOf } from '../destination/registry.ts';
+import type { DestinationType } from '../destination/destination_type.ts';
+import { destinationTypeOf, destinationTypes } from '../destination/registry.ts';
 import { rejectSelectionForModel } from '../destination/row_selection_fields.ts';
-import type { Connection } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 
 interface ExportWithConfig {
   readonly id: string;
@@ -24,7 +25,8 @@ export const affectsDestination = (before: BatchExportDefinition, after: BatchEx
 
 /**
  * Rejects a row selection that does not apply to the export's model, and a prefix that produces the same keys as another
- * live (possibly paused) export. Call it after the export's events are appended, because it compares read models. It
+ * live (possibly paused) export of the project. Exports of other projects are not compared, or a project could learn of
+ * them and keep a prefix from its owner; an object whose key is taken is never overwritten. Call it after the export's events are appended, because it compares read models. It
  * holds a lock until the transaction ends, so of two colliding exports at the same instant one is rejected.
  * @throws CommandRejected with the invalid field of the config.
  */
@@ -33,8 +35,16 @@ export async function checkDestination(
   id: string,
   { definition, revisions }: Pick<LiveBatchExport, 'definition' | 'revisions'>,
 ): Promise<void> {
-  await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_keys', 0))`);
-  const exports = await liveExports(connection, definition.destination_type);
+  const {
+    rows: [owner],
+  } = await connection.query<{ team_id: number }>(
+    `select team_id, pg_advisory_xact_lock(hashtextextended('destination_keys/' || team_id, 0))
+     from exportd.batch_exports where id = $1`,
+    [id],
+  );
+  // Without a row the export is not created.
+  if (!owner) return;
+  const exports = await readExportsWithConfig(connection, definition.destination_type, owner.team_id);
   const stored = exports.find((existing) => existing.id === id);
   // Without a stored config the export cannot write.
   if (!stored) return;
@@ -42,35 +52,65 @@ export async function checkDestination(
   const own = { ...stored, revisions };
   const type = destinationTypeOf(definition.destination_type);
   rejectSelectionForModel(type.selectionOf(own.config), own.model);
-  const existing = exports.find(
-    (other) =>
-      other.id !== id &&
-      other.revisions !== null &&
-      type.keysCollide(own, other) &&
-      canShareIntervals(own.revisions, other.revisions),
-  );
-  if (existing) throw keyCollisionError(own, existing);
+  const existing = exports.find((other) => other.id !== id && collide(type, own, other));
+  if (existing) throw keyCollisionError(existing);
 }
 
-/** The message does not reveal the ids of another project's exports. */
-const keyCollisionError = (own: ExportWithConfig, other: ExportWithConfig): CommandRejected =>
+/** Whether two exports to a type of destination write the same keys. */
+const collide = (type: DestinationType, one: ExportWithConfig, other: ExportWithConfig): boolean =>
+  one.revisions !== null &&
+  other.revisions !== null &&
+  type.keysCollide(one, other) &&
+  canShareIntervals(one.revisions, other.revisions);
+
+/** Live exports of two projects that write the same keys. */
+export interface SharedKeys {
+  readonly location: string;
+  readonly exports: readonly { readonly id: string; readonly team_id: number }[];
+}
+
+/**
+ * Finds exports of different projects that write the same keys, for the operator. Neither project is told of the other.
+ * Nothing is overwritten: the run that comes second writes to the keys of a later generation.
+ */
+export async function findSharedKeys(pool: Pool): Promise<SharedKeys[]> {
+  const found: SharedKeys[] = [];
+  for (const type of destinationTypes) {
+    const byLocation = new Map<string, ExportWithConfig[]>();
+    for (const one of await readExportsWithConfig(pool, type.name, null)) {
+      const location = type.locationOf(one.config);
+      const others = byLocation.get(location) ?? [];
+      for (const other of others)
+        if (other.team_id !== one.team_id && collide(type, other, one))
+          found.push({ location, exports: [other, one].map(({ id, team_id }) => ({ id, team_id })) });
+      byLocation.set(location, [...others, one]);
+    }
+  }
+  return found;
+}
+
+const keyCollisionError = (other: ExportWithConfig): CommandRejected =>
   new CommandRejected(
     'invalid_input',
-    `${other.team_id === own.team_id ? `The batch export ${other.id}` : 'A batch export of another project'} ` +
-      'writes the same keys to this bucket. Use a different prefix.',
+    `The batch export ${other.id} writes the same keys to this bucket. Use a different prefix.`,
     configAttribute('prefix'),
   );
 
-async function liveExports(connection: Connection, destinationType: string): Promise<ExportWithConfig[]> {
-  const { rows } = await connection.query<ExportWithConfig>(
+/** Reads the live exports to a type of destination, of one project or of all. */
+async function readExportsWithConfig(
+  database: Pool | Connection,
+  destinationType: string,
+  teamId: number | null,
+): Promise<ExportWithConfig[]> {
+  const { rows } = await database.query<ExportWithConfig>(
     `select export.id, export.team_id, export.model, stream.state->'revisions' as revisions, version.config
      from exportd.batch_exports export
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version
      left join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
-     where export.destination_type = $1 and not export.deleted
+     where export.destination_type = $1 and not export.deleted and ($2::integer is null or export.team_id = $2)
      order by export.created_at, export.id`,
-    [destinationType],
+    [destinationType, teamId],
   );
   return rows;
 }

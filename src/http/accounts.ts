@@ -30,6 +30,8 @@ export interface Project {
   readonly name: string;
   readonly timezone: string;
   readonly week_start_day: (typeof weekStartDays)[number];
+  /** Identifies the project to AWS when exportd assumes a role for it. */
+  readonly external_id: string;
 }
 
 /** An API key as listed, without the key itself. */
@@ -45,7 +47,7 @@ export interface ApiKey {
 /** The columns of a `User`. */
 export const userColumns = `id, uuid, distinct_id, first_name, last_name, email, is_email_verified, mascot_config,
   role_at_organization`;
-const projectColumns = 'id, name, timezone, week_start_day';
+const projectColumns = 'id, name, timezone, week_start_day, external_id';
 const keyColumns = 'id, user_id, project_id, scopes, created_at, revoked_at';
 
 /** Creates a user. @throws InvalidAccount when the e-mail address is malformed or already used. */

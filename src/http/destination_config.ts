@@ -1,11 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
 import { mergeConfig } from '../destination/config_versions.ts';
 import type { ConfigStore } from '../destination/sealed_config.ts';
-import type { Connection } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
-import { invalid } from './api_error.ts';
+import { invalid, notFound } from './api_error.ts';
 import type { BatchExportRow } from './read_models/batch_exports.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
+
+/** What storing a config of the project needs. */
+export async function configStoreOf(
+  database: Pool | Connection,
+  { keyRing, settings }: ConfigStore,
+  teamId: number,
+): Promise<ConfigStore> {
+  const { rows } = await database.query<{ external_id: string }>(
+    'select external_id from exportd.projects where id = $1',
+    [teamId],
+  );
+  const [project] = rows;
+  if (!project) throw notFound();
+  return { keyRing, settings: { ...settings, external_id: project.external_id } };
+}
 
 /**
  * Stores a new version of the export's config when the body changes one of its fields or the row query (`rowQuery`,

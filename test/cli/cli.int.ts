@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { quickPolicies } from '../decisions/commander.ts';
 import { exportBody, openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
@@ -123,6 +125,18 @@ describe('exportd', () => {
     expect(results).toMatchObject([{ allow_shrink: true }]);
     const retry = await exportd(service, 'export', 'retry', id, results[0]?.id ?? '', '--allow-shrink');
     expect([retry.code, retry.stderr]).toEqual([1, expect.stringContaining('is still active')]);
+    const failure = { status: 'Failed', latest_error: 'AccessDenied: a test' } as const;
+    await endRun(api.journal, quickPolicies(), results[0]?.id ?? '', failure);
+    const retryFailed = ['export', 'retry', '--failed', '--since', '-1h'];
+    expect(await jsonOutputOf(service, ...retryFailed)).toMatchObject({
+      runs: 1,
+      results: [{ batch_export: id, runs: 1 }],
+    });
+    expect((await exportd(service, ...retryFailed)).stdout).toContain('Retrying 0 runs.');
+    expect(await exportd(service, 'export', 'retry', id)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--failed'),
+    });
     const running = ['export', 'intervals', id, '--status', 'running', '--limit', '1'];
     expect(await jsonOutputOf(service, ...running, '--before', '2026-11-01T10:01:00Z')).toMatchObject({
       count: 1,
@@ -211,12 +225,53 @@ describe('exportd', () => {
       '--json',
     );
     expect([code, stderr]).toEqual([1, 'exportd: Failed checks: encryption keys, Temporal.\n']);
-    const findings = JSON.parse(stdout) as { check: string; ok: boolean }[];
+    const findings = JSON.parse(stdout) as { check: string; ok: boolean; detail: string }[];
     expect(findings.filter(({ ok }) => ok).map(({ check }) => check)).toEqual([
+      'installation',
+      'server',
       'control database',
       'migrations',
       'source',
+      'prefixes',
     ]);
+    const { host, pathname } = new URL(database.DATABASE_URL);
+    expect(findings.find(({ check }) => check === 'control database')?.detail).toContain(host + pathname);
+  });
+
+  it('works on one installation: a database beside the running demo is refused with both names', async () => {
+    const folder = join(fromSetUp('EXPORTD_TEST_FOLDER'), randomUUID());
+    mkdirSync(folder);
+    const { host, pathname } = new URL(database.DATABASE_URL);
+    const demo = (worker_pid: number) =>
+      writeFileSync(
+        join(folder, 'demo.json'),
+        JSON.stringify({
+          base_url: service.EXPORTD_BASE_URL,
+          api_key: service.EXPORTD_API_KEY,
+          database_url: `postgres://exportd@${host}/demo`,
+          worker_pid,
+        }),
+      );
+    demo(process.pid);
+    const environment = { ...database, EXPORTD_DATA_DIR: folder };
+    for (const args of [
+      ['project', 'list'],
+      ['key', 'list'],
+      ['export', 'list'],
+    ]) {
+      const { code, stderr } = await exportd(environment, ...args);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(host + pathname)]);
+      expect(stderr).toContain(`${host}/demo`);
+    }
+    const named = { ...environment, EXPORTD_BASE_URL: service.EXPORTD_BASE_URL };
+    const { code, stderr } = await exportd(named, 'project', 'list', '--verbose');
+    expect([code, stderr.split('\n')]).toEqual([
+      0,
+      expect.arrayContaining([`server: ${service.EXPORTD_BASE_URL}`, `control database: ${host}${pathname}`]),
+    ]);
+    // The demo has ended without deleting its file.
+    demo(2 ** 22);
+    expect((await exportd(environment, 'project', 'list')).code).toBe(0);
   });
 
   it('prints the errors of the service and the database', async () => {

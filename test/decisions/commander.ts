@@ -23,10 +23,15 @@ export const quickPolicies = (more: Record<string, string> = {}): Policies =>
 export const definition = definitionOf({ name: 'Events every minute', interval: 'every 1 minutes' });
 
 /** Stores commands and takes steps of the schedule, like the HTTP API and the workflow. */
-export function createCommander(journal: Journal, policies: Policies, batchExportId: string = randomUUID()) {
+export function createCommander(
+  journal: Journal,
+  policies: Policies,
+  batchExportId: string = randomUUID(),
+  teamId = 1,
+) {
   const step = (): Promise<ScheduleStep> => advanceSchedule(journal, policies, batchExportId, []);
   const store = (name: CommandName, body?: Record<string, unknown>): Promise<string> =>
-    storeTestCommand(journal.pool, batchExportId, name, body);
+    storeTestCommand(journal.pool, batchExportId, name, body, teamId);
   const command = async (
     name: CommandName,
     body: Record<string, unknown> = {},

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { mergeConfig, storeConfig } from '../../src/destination/config_versions.ts';
+import { findSharedKeys } from '../../src/decisions/destination_rules.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
@@ -16,8 +17,8 @@ const database = useTestDatabase();
 const journal = openJournal(database.pool);
 
 /** Stores the config of an export that is ready to be created. */
-async function prepare(config: object, more: { definition?: object } = {}) {
-  const commander = createCommander(journal, quickPolicies());
+async function prepare(config: object, more: { definition?: object; team?: number } = {}) {
+  const commander = createCommander(journal, quickPolicies(), undefined, more.team);
   const { batchExportId: batch_export_id } = commander;
   await inTransaction(database.pool, (connection) =>
     storeConfig(connection, store, {
@@ -65,6 +66,28 @@ describe('two live exports', () => {
       second.id,
     ]);
     expect(rows).toHaveLength(0);
+  });
+
+  it('of different projects cannot learn of each other or keep a prefix; the operator sees both', async () => {
+    const prefix = randomUUID();
+    const first = await prepare({ prefix });
+    const second = await prepare({ prefix }, { team: 2 });
+    const third = await prepare({ prefix }, { team: 2 });
+    expect(await first.create()).toMatchObject({ status: 'applied' });
+    expect(await second.create()).toMatchObject({ status: 'applied' });
+    expect(await third.create()).toMatchObject(rejectedBecauseOf(second.id));
+    const shared = (await findSharedKeys(database.pool)).filter(({ exports }) =>
+      exports.some(({ id }) => id === first.id),
+    );
+    expect(shared).toEqual([
+      {
+        location: '/bucket',
+        exports: [
+          { id: first.id, team_id: 1 },
+          { id: second.id, team_id: 2 },
+        ],
+      },
+    ]);
   });
 
   it('can use one prefix one after the other', async () => {

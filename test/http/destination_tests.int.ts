@@ -28,7 +28,7 @@ const destination = (more: object = {}) => ({ type: 'S3', config: configOf(bucke
 /** A destination that no request may be sent to. */
 const unreachable = (more: object = {}) => ({
   type: 'S3',
-  config: { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...more },
+  config: { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...plantedSecrets, ...more },
 });
 const names = [
   'bucket',

@@ -146,7 +146,7 @@ describe('an export that has moved to another bucket', () => {
     const moved = await exported.verify({ from: hours[0]?.start });
     expect(moved.findings).toMatchObject([{ kind: 'gap', start: hours[0]?.start, end: hours[1]?.end }]);
     expect(remarksOf(moved).map(({ detail }) => detail)).toEqual([
-      expect.stringMatching(/could not be listed: The bucket does not exist/),
+      expect.stringMatching(/could not be listed: The bucket '.+' does not exist/),
     ]);
   });
 });

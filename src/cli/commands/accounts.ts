@@ -203,6 +203,12 @@ const userTable = (users: readonly User[]): string[] =>
 
 const projectTable = (projects: readonly Project[]): string[] =>
   table(
-    ['id', 'name', 'timezone', 'week starts on'],
-    projects.map((project) => [project.id, project.name, project.timezone, project.week_start_day]),
+    ['id', 'name', 'timezone', 'week starts on', 'external id'],
+    projects.map(({ id, name, timezone, week_start_day, external_id }) => [
+      id,
+      name,
+      timezone,
+      week_start_day,
+      external_id,
+    ]),
   );

@@ -6,7 +6,12 @@ import type { Settings } from '../../config/settings.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer, table } from '../output.ts';
-import { commandSettings } from '../running_stack.ts';
+import {
+  commandSettings,
+  databaseNameOf,
+  readDemoService,
+  requireOneInstallation,
+} from '../running_stack.ts';
 
 interface CheckResult {
   readonly check: string;
@@ -42,14 +47,20 @@ async function runChecks(settings: Settings): Promise<CheckResult[]> {
   const source = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, { max: 1 });
   try {
     return [
+      await check('installation', () => {
+        requireOneInstallation(process.env);
+        return 'one';
+      }),
+      await check('server', describeService),
       await check('encryption keys', () => {
         createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
         return 'valid';
       }),
-      await check('control database', () => describeServer(pool)),
+      await check('control database', () => describeServer(pool, settings.DATABASE_URL)),
       await check('migrations', () => describeMigrations(pool)),
       await check('source', () => describeRelations(source, settings)),
       await check('Temporal', () => describeWorkers(settings)),
+      await check('prefixes', () => describeSharedKeys(pool)),
     ];
   } finally {
     await Promise.all([pool.end(), source.end()]);
@@ -66,14 +77,14 @@ async function check(name: string, run: () => string | Promise<string>): Promise
   }
 }
 
-async function describeServer(pool: Pool): Promise<string> {
+async function describeServer(pool: Pool, url: string): Promise<string> {
   const { rows } = await pool.query<{ number: number; version: string }>(
     `select current_setting('server_version_num')::integer as number, current_setting('server_version') as version`,
   );
   const [server] = rows;
   if (!server || server.number < minPostgresqlVersion)
     throw new Error(`PostgreSQL ${server?.version ?? '?'} is too old: version 15 or newer is required`);
-  return `PostgreSQL ${server.version}`;
+  return `PostgreSQL ${server.version} at ${databaseNameOf(url)}`;
 }
 
 async function describeMigrations(pool: Pool): Promise<string> {
@@ -84,6 +95,28 @@ async function describeMigrations(pool: Pool): Promise<string> {
     .filter((name) => !applied.has(name));
   if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run "exportd migrate"`);
   return `${applied.size} applied`;
+}
+
+/** The server that `export` and `webhook` commands use, if they have one. */
+async function describeService(): Promise<string> {
+  const baseUrl = process.env.EXPORTD_BASE_URL ?? readDemoService().base_url;
+  if (baseUrl === undefined) return 'none: EXPORTD_BASE_URL is not set, and no demo is running';
+  const response = await fetch(new URL('/healthz', baseUrl)).catch(() => undefined);
+  if (!response?.ok) throw new Error(`no response from ${baseUrl}`);
+  return baseUrl;
+}
+
+/** Exports of different projects to the same keys: allowed, since no project may learn of another. */
+async function describeSharedKeys(pool: Pool): Promise<string> {
+  const { findSharedKeys } = await import('../../decisions/destination_rules.ts');
+  const shared = await findSharedKeys(pool);
+  if (shared.length === 0) return 'no two projects write the same keys';
+  return shared
+    .map(({ location, exports }) => {
+      const owners = exports.map(({ id, team_id }) => `${id} of project ${team_id}`);
+      return `the same keys in ${location}: ${owners.join(', ')}`;
+    })
+    .join('; ');
 }
 
 async function describeRelations(source: Pool, settings: Settings): Promise<string> {
@@ -97,7 +130,7 @@ async function describeRelations(source: Pool, settings: Settings): Promise<stri
     [names],
   );
   if (rows.length > 0) throw new Error(`missing table or view ${rows.map(({ name }) => name).join(', ')}`);
-  return names.join(', ');
+  return `${names.join(', ')} at ${databaseNameOf(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL)}`;
 }
 
 async function describeWorkers(settings: Settings): Promise<string> {
@@ -105,7 +138,7 @@ async function describeWorkers(settings: Settings): Promise<string> {
     import('../../temporal/connections.ts'),
     import('../../temporal/clients/pollers.ts'),
   ]);
-  const temporal = createClient(settings);
+  const temporal = await createClient(settings);
   try {
     const pollers = await countPollers(temporal.client, settings).catch(() => {
       throw new Error(`cannot connect to ${settings.TEMPORAL_ADDRESS}`);

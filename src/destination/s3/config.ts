@@ -110,9 +110,10 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
-  checkPairs(parsed);
+  const external_id = externalIdOf(parsed, settings.external_id);
+  checkPairs({ ...parsed, external_id });
   checkCredentials(parsed, settings.EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN);
-  return { ...parsed, ...format };
+  return { ...parsed, ...format, external_id };
 }
 
 function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
@@ -130,13 +131,30 @@ function checkEndpoint({ endpoint_url }: Fields, allowed: AllowedPrivateAddresse
   if (problem !== null) throw rejectField('endpoint_url', `The endpoint_url is not allowed: ${problem}.`);
 }
 
-function checkCredentials({ aws_access_key_id, role_arn }: Fields, allowMachine: boolean): void {
-  if (aws_access_key_id === undefined && role_arn === null && !allowMachine)
-    throw new CommandRejected(
-      'required',
-      'This installation does not provide AWS credentials. Set aws_access_key_id and aws_secret_access_key, or role_arn.',
-      configAttribute('aws_access_key_id'),
+/** The external id of the project if the config has a role; in stored configs, the stored one. */
+function externalIdOf({ external_id, role_arn }: Fields, project: string | undefined): string | null {
+  if (project === undefined) return external_id;
+  if (external_id !== null && external_id !== project)
+    throw rejectField(
+      'external_id',
+      `The external_id of this project is '${project}' and cannot be chosen. Leave the field out, and let the trust policy of the role demand this id.`,
     );
+  return role_arn === null ? null : project;
+}
+
+/** Credentials of the machine sign requests to AWS only: any other server could ask AWS in their name. */
+function checkCredentials(
+  { aws_access_key_id, role_arn, endpoint_url }: Fields,
+  allowMachine: boolean,
+): void {
+  if (aws_access_key_id !== undefined || role_arn !== null || (allowMachine && endpoint_url === null)) return;
+  throw new CommandRejected(
+    'required',
+    allowMachine
+      ? 'A destination with an endpoint_url needs aws_access_key_id and aws_secret_access_key, or role_arn.'
+      : 'This installation does not provide AWS credentials. Set aws_access_key_id and aws_secret_access_key, or role_arn.',
+    configAttribute('aws_access_key_id'),
+  );
 }
 
 function checkPairs(config: Fields): void {

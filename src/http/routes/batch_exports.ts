@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { storeConfig } from '../../destination/config_versions.ts';
 import { notFound } from '../api_error.ts';
 import { definitionFrom, defaultDefinition, toUtc } from '../batch_export_definition.ts';
-import { lockPendingConfigVersion, updatedConfigVersion } from '../destination_config.ts';
+import { configStoreOf, lockPendingConfigVersion, updatedConfigVersion } from '../destination_config.ts';
 import {
   acceptedDetail,
   submitCommand,
@@ -74,7 +74,8 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       const submitted = await submitCommand(context, request, 'create', async (connection) => {
         const definition = definitionFrom({ ...defaultDefinition, name: body.name }, body);
         const batchExportId = randomUUID();
-        const version = await storeConfig(connection, context, {
+        const store = await configStoreOf(connection, context, teamOf(request));
+        const version = await storeConfig(connection, store, {
           batch_export_id: batchExportId,
           destination_type: body.destination.type,
           config: body.destination.config ?? {},
@@ -131,7 +132,8 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         const hasPendingUpdate = pendingVersion !== null;
         const rowQuery = await updatedRowQuery(connection, current, definition, { body, hasPendingUpdate });
         const change = { destination: body.destination, rowQuery };
-        const version = await updatedConfigVersion(connection, context, current, change, pendingVersion);
+        const store = await configStoreOf(connection, context, teamOf(request));
+        const version = await updatedConfigVersion(connection, store, current, change, pendingVersion);
         const changed = Object.entries(definition).filter(
           ([field, value]) => field in body || value !== current[field as keyof typeof definition],
         );

@@ -6,7 +6,7 @@ import { rejectSelectionForModel } from '../../destination/row_selection_fields.
 import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
 import { teamOf, type ProjectRoutes } from '../route_context.ts';
 import { defaultDefinition } from '../batch_export_definition.ts';
-import { rejectTypeChange } from '../destination_config.ts';
+import { configStoreOf, rejectTypeChange } from '../destination_config.ts';
 import { testDestination } from '../test_destination.ts';
 import { requireBatchExport } from '../read_models/batch_exports.ts';
 import { batchExportPath } from '../schemas/batch_export.ts';
@@ -40,10 +40,12 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
         response,
       },
     },
-    async ({ body }) => {
+    async (request) => {
+      const { body } = request;
       const owner = randomUUID();
       const { type, config } = body.destination;
-      const sealed = sealConfig(context, owner, { destination_type: type, config: config ?? {} });
+      const store = await configStoreOf(context.pool, context, teamOf(request));
+      const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
       await checkSelection(context.pool, sealed, body.model ?? defaultDefinition.model);
       return { steps: [...(await testDestination(context, owner, sealed))] };
     },
@@ -68,7 +70,8 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const current = await requireBatchExport(context.pool, teamOf(request), id);
       rejectTypeChange(current, destination?.type);
       const base = await readStoredConfig(context.pool, id, current.config_version);
-      const sealed = mergeSealed(context, id, base, destination?.config ?? {});
+      const store = await configStoreOf(context.pool, context, teamOf(request));
+      const sealed = mergeSealed(store, id, base, destination?.config ?? {});
       await checkSelection(context.pool, sealed, model ?? current.model);
       return { steps: [...(await testDestination(context, id, sealed))] };
     },

@@ -8,5 +8,8 @@ export const projectSchema = z
     name: z.string(),
     timezone: z.string(),
     week_start_day: z.enum(weekStartDays),
+    external_id: z
+      .string()
+      .describe('The `sts:ExternalId` that roles of the project demand, for destinations with `role_arn`.'),
   })
   .meta({ id: 'Project' });

@@ -4,6 +4,7 @@ import { parseS3Config } from '../../../src/destination/s3/config.ts';
 import { defaultConfig } from './default_config.ts';
 
 const minimal = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };
+const minimalKeys = { aws_access_key_id: 'id', aws_secret_access_key: 'secret' };
 const strict = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
 
 function rejectionOf(config: unknown): { detail: string; attr: string | null } {
@@ -50,10 +51,33 @@ describe('the config of an S3 destination', () => {
     expect(() => parseS3Config(minimal, closed)).toThrow(
       expect.objectContaining({ code: 'required', attr: 'destination__config__aws_access_key_id' }),
     );
-    const keys = { aws_access_key_id: 'id', aws_secret_access_key: 'secret' };
-    expect(parseS3Config({ ...minimal, ...keys }, closed)).toMatchObject(keys);
+    expect(parseS3Config({ ...minimal, ...minimalKeys }, closed)).toMatchObject(minimalKeys);
     const role_arn = 'arn:aws:iam::123456789012:role/exports';
     expect(parseS3Config({ ...minimal, role_arn }, closed)).toMatchObject({ role_arn });
+  });
+
+  it('never signs for an endpoint_url with the credentials of the machine', () => {
+    const endpoint = { ...minimal, endpoint_url: 'https://s3.example.com' };
+    expect(() => parseS3Config(endpoint, strict)).toThrow(
+      expect.objectContaining({ code: 'required', attr: 'destination__config__aws_access_key_id' }),
+    );
+    expect(parseS3Config({ ...endpoint, ...minimalKeys }, strict)).toMatchObject(minimalKeys);
+    expect(parseS3Config(minimal, strict)).toMatchObject({ endpoint_url: null });
+  });
+
+  it('takes the external id of the project, which cannot be chosen', () => {
+    const project = { ...strict, external_id: 'exportd-1' };
+    const role_arn = 'arn:aws:iam::123456789012:role/exports';
+    const external_id = 'exportd-1';
+    expect(parseS3Config({ ...minimal, role_arn }, project)).toMatchObject({ external_id });
+    expect(parseS3Config({ ...minimal, role_arn, external_id }, project)).toMatchObject({ external_id });
+    expect(parseS3Config({ ...minimal, external_id }, project)).toMatchObject({ external_id: null });
+    expect(() => parseS3Config({ ...minimal, role_arn, external_id: 'exportd-2' }, project)).toThrow(
+      expect.objectContaining({
+        attr: 'destination__config__external_id',
+        message: expect.stringContaining("'exportd-1'"),
+      }),
+    );
   });
 
   it('normalizes empty values to null', () => {
@@ -181,7 +205,9 @@ describe('the config of an S3 destination', () => {
       detail: expect.stringContaining('private or loopback'),
     });
     const allowed = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
-    expect(parseS3Config({ ...minimal, endpoint_url }, allowed)).toMatchObject({ endpoint_url });
+    expect(parseS3Config({ ...minimal, ...minimalKeys, endpoint_url }, allowed)).toMatchObject({
+      endpoint_url,
+    });
   });
 
   it.each([
@@ -206,6 +232,8 @@ describe('the config of an S3 destination', () => {
     'http://storage.example.com',
     'https://[2a00:1450:4001::1]/path',
   ])('accepts the endpoint %s', (endpoint_url) => {
-    expect(parseS3Config({ ...minimal, endpoint_url }, strict).endpoint_url).toBe(endpoint_url);
+    expect(parseS3Config({ ...minimal, ...minimalKeys, endpoint_url }, strict).endpoint_url).toBe(
+      endpoint_url,
+    );
   });
 });

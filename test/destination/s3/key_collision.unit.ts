@@ -7,9 +7,11 @@ import { keysCollide } from '../../../src/destination/s3/key_collision.ts';
 import type { KeySource } from '../../../src/destination/destination_type.ts';
 import { randomCases } from '../../setup/effort.ts';
 
+const keys = { aws_access_key_id: 'id', aws_secret_access_key: 'secret' };
+
 const source = (more: object = {}, model: KeySource['model'] = 'events'): KeySource => ({
   config: parseS3Config(
-    { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...more },
+    { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...keys, ...more },
     { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true },
   ),
   model,

@@ -94,11 +94,13 @@ describe('a destination with a role', () => {
 });
 
 describe('a destination without keys and without a role', () => {
-  it('signs with the credentials of the machine', async () => {
+  it('never sends anything signed by the machine to a server that a user chose', async () => {
     process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
     process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
-    expect(await requestErrorOf({})).toBeNull();
-    expect(store.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
-    expect(sts.received).toHaveLength(0);
+    await expect(requestErrorOf({})).rejects.toMatchObject({
+      name: 'CommandRejected',
+      attr: 'destination__config__aws_access_key_id',
+    });
+    expect([store.received, sts.received]).toEqual([[], []]);
   });
 });
