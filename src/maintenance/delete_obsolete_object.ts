@@ -1,6 +1,7 @@
 import type { Deletion, ObsoleteObject } from '../decisions/obsolete_objects.ts';
 import { DestinationError, type Destination } from '../destination/destination.ts';
 import { parseManifest } from '../destination/manifest.ts';
+import { classifyError } from '../failures/classify_error.ts';
 import type { ManifestReader } from './manifest_reader.ts';
 import { MissingPermission, withPermission } from './permissions.ts';
 
@@ -20,16 +21,14 @@ export const isStillReferenced = (error: unknown): boolean =>
   error instanceof DestinationError && error.type === 'StillReferenced';
 
 /** Errors that concern a location; their messages are for users. Others, such as a cancellation, do not count. */
-const locationErrors: ReadonlySet<string> = new Set([
-  'DestinationError',
-  'CommandRejected',
-  'ConfigVersionNotFound',
-  'SecretUnreadable',
-]);
+const locationErrors: ReadonlySet<string> = new Set(['DestinationError', 'CommandRejected']);
 
-/** Whether an error concerns a location or an object in it. */
+/**
+ * Whether an error concerns a location or an object in it. An operator's fault, such as a missing key, does not: no object
+ * is given up because of it.
+ */
 export const isLocationError = (error: unknown): error is Error =>
-  Error.isError(error) && locationErrors.has(error.name);
+  Error.isError(error) && locationErrors.has(error.name) && classifyError(error).owner !== 'operator';
 
 /**
  * Deletes an object, unless a manifest refers to it. The object stays permanently when a permission is missing, or when

@@ -1,4 +1,4 @@
-import type { KeyRing } from '../config/key_ring.ts';
+import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
 import type { Pool } from '../journal/database.ts';
 import {
   nextDeliveryAction,
@@ -52,7 +52,11 @@ async function send(
   settings: WebhookSettings,
 ): Promise<Attempt> {
   const secret = openWebhookSecret(keyRing, webhook.id, webhook.sealed_secret);
-  // Retried until the deadline, because an operator may restore the missing key.
+  // No attempt that counts: another worker may have the key, or the operator restores it. A test reports it at once.
+  if (secret === undefined && notification.type !== 'test')
+    throw new SecretUnreadable(
+      'EXPORTD_ENCRYPTION_KEYS does not contain the key of a webhook, or it does not decrypt its secret.',
+    );
   if (secret === undefined)
     return {
       delivered: false,

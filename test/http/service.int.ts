@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { runStatusLabels } from '../../src/domain/run.ts';
+import {
+  resolveFaults,
+  storeFault,
+  storeResumption,
+} from '../../src/failures/operator_faults/fault_store.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
+import { quickPolicies } from '../decisions/commander.ts';
+import { minuteAgo } from '../setup/minutes.ts';
 import { databaseOf, onServer } from '../setup/template_database.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
@@ -34,6 +42,7 @@ describe('the service', () => {
       status: 'ok',
       database: 'ok',
       temporal: 'ok',
+      operator_faults: [],
       pid: process.pid,
     });
     await api.call('GET', 'batch_exports/');
@@ -41,6 +50,34 @@ describe('the service', () => {
     expect(metrics.text).toContain(
       'exportd_http_request_duration_seconds_count{method="GET",route="/api/environments/:project_id/batch_exports",status="200"}',
     );
+  });
+
+  it("reports an operator's fault in readiness, metrics and the runs that wait for it", async () => {
+    const { pool } = api.database;
+    const fault = { type: 'UndefinedTable', message: 'The source lacks a relation.' };
+    const id = await api.createExport();
+    const range = { start_at: minuteAgo(2), end_at: minuteAgo(1) };
+    const backfill = await api.call('POST', `batch_exports/${id}/backfills/`, range);
+    await advanceBackfill(api.journal, quickPolicies(), String(backfill.body.id));
+    const { body: list } = await api.call('GET', `batch_exports/${id}/runs/`);
+    const run = String((list.results as readonly { id: string }[])[0]?.id);
+    await storeFault(pool, run, fault);
+
+    const { status, body } = await api.call('GET', '/readyz', undefined, open);
+    expect(status).toBe(200);
+    expect(body.operator_faults).toEqual([{ ...fault, opened_at: expect.any(String), waiting_runs: 1 }]);
+    const metrics = await api.call('GET', '/metrics', undefined, open);
+    expect(metrics.text).toContain('exportd_operator_faults{type="UndefinedTable"} 1');
+    const path = `batch_exports/${id}/runs/${run}/`;
+    const shown = expect.stringMatching(
+      /^UndefinedTable: The source lacks a relation\. Waiting for the operator since /,
+    );
+    expect((await api.call('GET', path)).body).toMatchObject({ status_detail: shown, latest_error: shown });
+
+    await storeResumption(pool, run);
+    expect((await api.call('GET', path)).body).toMatchObject({ status_detail: null, latest_error: null });
+    await resolveFaults(pool, -1);
+    expect((await api.call('GET', '/readyz', undefined, open)).body.operator_faults).toEqual([]);
   });
 
   it('responds 503 while the control database refuses the login or is missing', async () => {

@@ -218,6 +218,27 @@ describe('the clean-up', () => {
     expect(await maintenance.obsoleteKeys(id)).toEqual([]);
   });
 
+  it("gives up nothing after an operator's fault, however long it lasts", async () => {
+    const run = await harness.createRun();
+    await harness.attempt().exportInterval(run);
+    await maintenance.fail(run.run_id);
+    const { rows } = await harness.database.pool.query(
+      `update exportd.destination_configs set secrets = jsonb_build_object('aws_secret_access_key', 'lost:AAAA')
+       where batch_export_id = $1 returning (select secrets from exportd.destination_configs where batch_export_id = $1)`,
+      [run.batchExportId],
+    );
+    const input = { batch_export_id: run.batchExportId };
+    for (let attempt = 0; attempt < 2; attempt += 1)
+      await expect(
+        maintenance.activities({ EXPORTD_ORPHAN_RETRY_BUDGET: '0s' }).cleanUpExport(input),
+      ).rejects.toMatchObject({ type: 'SecretUnreadable', nonRetryable: false });
+    await harness.database.pool.query(
+      'update exportd.destination_configs set secrets = $2 where batch_export_id = $1',
+      [run.batchExportId, (rows as { secrets: unknown }[])[0]?.secrets],
+    );
+    expect(await maintenance.activities().cleanUpExport(input)).toMatchObject({ deleted: 1, kept: 0 });
+  });
+
   it('keeps retrying what was interrupted', async () => {
     const proxy = await createS3Proxy(harness.bucket.endpoint);
     try {

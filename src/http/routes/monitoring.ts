@@ -1,4 +1,5 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { readOpenFaults } from '../../failures/operator_faults/fault_store.ts';
 import type { HttpApp } from '../route_context.ts';
 import type { Pool } from '../../journal/database.ts';
 
@@ -27,6 +28,17 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
     labelNames: ['route', 'status'],
     registers: [metrics],
   });
+  const faults = new Gauge({
+    name: 'exportd_operator_faults',
+    help: "Open operator's faults, which runs of all exports wait for.",
+    labelNames: ['type'],
+    registers: [metrics],
+    collect: async () => {
+      const open = await openFaults(pool);
+      faults.reset();
+      for (const { type } of open ?? []) faults.inc({ type });
+    },
+  });
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'unknown';
     const status = String(reply.statusCode);
@@ -38,23 +50,39 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
   app.get('/healthz', { schema: { hide: true } }, () => ({ status: 'ok' }));
 
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const [database, temporal] = await Promise.all([
+    const [database, temporal, operator_faults] = await Promise.all([
       checkStatus(async () => {
         await pool.query('select 1');
       }),
       checkStatus(async () => {
         if ((await countPollers()) === 0) throw new Error('No worker polls the task queue.');
       }),
+      openFaults(pool),
     ]);
     const ready = database === 'ok' && temporal === 'ok';
     const status = ready ? 'ok' : 'unavailable';
-    return reply.code(ready ? 200 : 503).send({ status, database, temporal, pid: process.pid });
+    return reply
+      .code(ready ? 200 : 503)
+      .send({ status, database, temporal, operator_faults, pid: process.pid });
   });
 
   app.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
   );
 }
+
+/** What the operator has to fix, without the hosts of workers; null if the control database cannot be read. */
+const openFaults = (pool: Pool) =>
+  readOpenFaults(pool).then(
+    (faults) =>
+      faults.map(({ type, message, opened_at, waiting_runs }) => ({
+        type,
+        message,
+        opened_at,
+        waiting_runs,
+      })),
+    () => null,
+  );
 
 /** Returns `ok` or the problem, without addresses or credentials. */
 async function checkStatus(check: () => Promise<void>): Promise<string> {
