@@ -8,3 +8,6 @@ export const workflowTypes = {
   notification: 'batchExportNotification',
   backgroundQuery: 'backgroundQuery',
 } as const;
+
+/** The name of a workflow. */
+export type WorkflowType = (typeof workflowTypes)[keyof typeof workflowTypes];

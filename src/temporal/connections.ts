@@ -4,6 +4,7 @@ import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor }
 import { NativeConnection } from '@temporalio/worker';
 import type { Settings } from '../config/settings.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { countRequests } from './request_count.ts';
 
 type TemporalSettings = Pick<Settings, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE'>;
 type ClientSettings = TemporalSettings & Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT'>;
@@ -25,7 +26,11 @@ export function createClient(settings: ClientSettings): ClientConnection {
   const connection = Connection.lazy({
     address: settings.TEMPORAL_ADDRESS,
     connectTimeout: timeoutMs,
-    interceptors: [withTimeout(timeoutMs), makeGrpcRetryInterceptor(defaultGrpcRetryOptions())],
+    interceptors: [
+      countRequests,
+      withTimeout(timeoutMs),
+      makeGrpcRetryInterceptor(defaultGrpcRetryOptions()),
+    ],
   });
   return {
     client: new Client({ connection, namespace: settings.TEMPORAL_NAMESPACE }),

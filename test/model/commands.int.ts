@@ -149,7 +149,7 @@ async function findUnfinished(exportIds: readonly string[]): Promise<string[]> {
     [exportIds],
   );
   const overdue = await findOverdueExports(stack.pool, stack.policies, 0);
-  return [...rows.map(({ what }) => what), ...exportIds.filter((id) => overdue.has(id))];
+  return [...rows.map(({ what }) => what), ...exportIds.filter((id) => overdue.ids.has(id))];
 }
 
 async function readJournal(id: string): Promise<JournalEvent[]> {

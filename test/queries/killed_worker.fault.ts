@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { registerQuery } from '../../src/queries/statuses.ts';
 import { reconcileQueries } from '../../src/temporal/reconcilers/queries.ts';
-import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
+import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryHarness } from './query_harness.ts';
@@ -79,7 +78,7 @@ it('a query whose worker is killed is completed by another worker', async () => 
 it('the reconciler repairs a query that Temporal lost or has terminated', async () => {
   await harness.control.stopWorker();
   const { pool, control } = harness;
-  const { client, settings } = control;
+  const { settings } = control;
   const terminated = await start("select 'terminated'");
   // As after the loss of a namespace: the query is stored, but Temporal does not know it.
   const { status } = await registerQuery(pool, {
@@ -92,13 +91,11 @@ it('the reconciler repairs a query that Temporal lost or has terminated', async 
     query_async: true,
   });
   await workflowOf(terminated).terminate();
-  await reconcileQueries({
-    client,
-    journal: control.journal,
-    backgroundQueries: createQueryClient(client, settings),
-    logger: createLogger('test', settings),
+  const dependencies = {
+    ...control.reconcilerDependencies,
     settings: { ...settings, EXPORTD_RECONCILE_INTERVAL: 0 },
-  });
+  };
+  await createReconcileLoops(dependencies, { queries: reconcileQueries }).runOnce();
   expect(await statusOf(terminated)).toMatchObject({
     complete: true,
     error: true,

@@ -25,10 +25,12 @@ import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createBackfillClient } from '../../src/temporal/clients/backfill_client.ts';
+import { createExecutionLists } from '../../src/temporal/clients/execution_lists.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
-import { reconcile } from '../../src/temporal/reconcilers/registry.ts';
+import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
+import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/reconciler.ts';
 import { createNotificationClient } from '../../src/temporal/clients/notification_client.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_activity_dependencies.ts';
@@ -89,8 +91,9 @@ export interface ControlPlaneHarness {
   /** Starts the worker with exportd's workflows, or with those of a test. */
   startWorker(bundle?: WorkflowBundleOption): Promise<void>;
   stopWorker(): Promise<void>;
-  /** One pass of the reconciler. */
+  /** One pass of every reconciler. */
   reconcile(): Promise<void>;
+  readonly reconcilerDependencies: ReconcilerDependencies;
   /** Like `waitFor`, but runs the reconciler after a minute, as a worker does, for what a busy Temporal did not accept. */
   waitForReconciled: typeof waitFor;
   /** Stores a command and signals it, as the API does. */
@@ -164,10 +167,17 @@ export async function createControlPlaneHarness(
     backgroundQueries: createQueryClient(client, settings),
     maintenance: createMaintenanceClient(client, settings),
     notifications: createNotificationClient(client, pool, settings),
-    signalRecovery: createSignalRecovery(client, journal, settings),
     logger,
     settings,
   };
+  const executionLists = createExecutionLists(client, settings);
+  const reconcilerDependencies: ReconcilerDependencies = {
+    ...control,
+    executionLists,
+    signalRecovery: createSignalRecovery(client, executionLists, journal),
+    registerSearchAttributes: (signal) => registerSearchAttributes(temporal, signal),
+  };
+  const reconcileLoops = createReconcileLoops(reconcilerDependencies);
   const queries = createQueryActivityDependencies({
     pool,
     kinds: queryKinds ?? builtInQueryKinds(settings),
@@ -257,12 +267,13 @@ export async function createControlPlaneHarness(
       };
     },
     stopWorker,
-    reconcile: () => reconcile(control),
+    reconcile: () => reconcileLoops.runOnce(),
+    reconcilerDependencies,
     waitForReconciled: (condition, what, timeoutMs) => {
       const startedAt = performance.now();
       return waitFor(
         async () => {
-          if (performance.now() - startedAt > reconcileAfterMs) await reconcile(control);
+          if (performance.now() - startedAt > reconcileAfterMs) await reconcileLoops.runOnce();
           return condition();
         },
         what,

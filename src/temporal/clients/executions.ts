@@ -1,13 +1,10 @@
 import {
   WorkflowNotFoundError,
   type Client,
-  type WorkflowExecutionInfo,
   type WorkflowExecutionStatusName,
   type WorkflowHandle,
 } from '@temporalio/client';
-import type { Settings } from '../../config/settings.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { taskQueues } from '../task_queues.ts';
 
 /** The latest execution of a workflow id. */
 export interface Execution {
@@ -17,6 +14,8 @@ export interface Execution {
   readonly status: WorkflowExecutionStatusName;
   /** The current attempt of its workflow task; 0 when none is pending. */
   readonly task_attempt: number;
+  /** Whether a workflow task or an activity is pending, so that it continues without a signal. */
+  readonly is_busy: boolean;
 }
 
 /** Describes the latest execution of a workflow id; undefined when Temporal knows none. */
@@ -24,27 +23,19 @@ export async function describeExecution(client: Client, workflowId: string): Pro
   try {
     const handle = client.workflow.getHandle(workflowId);
     const found = await handle.describe();
+    const { pendingWorkflowTask, pendingActivities } = found.raw;
     return {
       run_id: runIdOf(found.memo),
       temporal_run_id: found.runId,
       status: found.status.name,
-      task_attempt: found.raw.pendingWorkflowTask?.attempt ?? 0,
+      task_attempt: pendingWorkflowTask?.attempt ?? 0,
+      is_busy: pendingWorkflowTask != null || (pendingActivities?.length ?? 0) > 0,
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
 }
-
-/** Lists the running executions of a workflow type on the task queue of this deployment. */
-export const runningExecutions = (
-  client: Client,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
-  workflowType: string,
-): AsyncIterable<WorkflowExecutionInfo> =>
-  client.workflow.list({
-    query: `WorkflowType = '${workflowType}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueues(settings).control}'`,
-  });
 
 /** How long Temporal may take to report the end of an execution. */
 const reportDelayMs = 5_000;
@@ -65,5 +56,8 @@ export const runIdOf = (memo: Record<string, unknown> | undefined): string | und
  * Whether an execution belongs to a run. The execution of the previous run does too, after the journal has continued the
  * run as new and until Temporal has: what happens to it in between happens to this run.
  */
-export const isExecutionOf = (run: { readonly run_id: string }, { run_id }: Execution): boolean =>
+export const isExecutionOf = (
+  run: { readonly run_id: string },
+  { run_id }: Pick<Execution, 'run_id'>,
+): boolean =>
   run_id !== undefined && (run_id === run.run_id || deterministicId('continue', run_id) === run.run_id);

@@ -1,14 +1,24 @@
 import { workflowIds } from '../../contract/workflow_ids.ts';
-import { describeExecution } from '../clients/executions.ts';
+import { workflowTypes } from '../../contract/workflow_types.ts';
+import { checkExecutions, isStuck } from './check_executions.ts';
 import { activeBackfills } from './expected_executions.ts';
-import { forEachItem, isStuck, type ReconcilerDependencies } from './reconciler.ts';
+import type { Pass } from './pass.ts';
+import type { ReconcilerDependencies } from './reconciler.ts';
 
 /** Starts missing backfills and restarts stuck ones. */
-export async function reconcileBackfills(dependencies: ReconcilerDependencies): Promise<void> {
-  const { journal, client, backfills, settings } = dependencies;
-  await forEachItem(dependencies, await activeBackfills(journal.pool), async (id) => {
-    const execution = await describeExecution(client, workflowIds(settings).backfill(id));
-    if (execution?.status !== 'RUNNING') await backfills.start(id);
-    else if (isStuck(execution)) await backfills.restart(id);
+export async function reconcileBackfills(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, backfills, settings } = dependencies;
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.backfill,
+    expected: (await activeBackfills(journal.pool)).map((backfill) => ({
+      ...backfill,
+      workflow_id: workflowIds(settings).backfill(backfill.id),
+    })),
+    repair: async ({ id }, execution) => {
+      if (execution?.status !== 'RUNNING') await backfills.start(id);
+      else if (isStuck(execution)) await backfills.restart(id);
+      else return false;
+      return true;
+    },
   });
 }

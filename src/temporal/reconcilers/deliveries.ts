@@ -1,22 +1,42 @@
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
-import { describeExecution, runningExecutions } from '../clients/executions.ts';
-import { forEachItem, isStuck, type ReconcilerDependencies } from './reconciler.ts';
+import { checkExecutions, isStuck } from './check_executions.ts';
+import type { Pass } from './pass.ts';
+import type { ReconcilerDependencies } from './reconciler.ts';
 
-/** Starts due deliveries, restarts stuck ones, and cancels those whose webhook or export was deleted. */
-export async function reconcileDeliveries(dependencies: ReconcilerDependencies): Promise<void> {
-  const { journal, client, notifications, settings } = dependencies;
-  await forEachItem(dependencies, await dueDeliveries(journal.pool), async (id) => {
-    const execution = await describeExecution(client, workflowIds(settings).delivery(id));
-    if (execution?.status !== 'RUNNING') await notifications.start(id);
-    else if (isStuck(execution)) await notifications.restart(id);
+/** Starts due deliveries and restarts stuck ones. */
+export async function reconcileDeliveries(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, notifications, settings } = dependencies;
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.notification,
+    expected: (await dueDeliveries(journal.pool)).map((id) => ({
+      id,
+      workflow_id: workflowIds(settings).delivery(id),
+    })),
+    repair: async ({ id }, execution) => {
+      if (execution?.status !== 'RUNNING') await notifications.start(id);
+      else if (isStuck(execution)) await notifications.restart(id);
+      else return false;
+      return true;
+    },
   });
-  const running: string[] = [];
-  for await (const { workflowId } of runningExecutions(client, settings, workflowTypes.notification)) {
-    const id = workflowIds(settings).deliveryIdOf(workflowId);
-    if (id !== undefined) running.push(id);
-  }
-  const dropped = await droppedDeliveries(journal.pool, running);
-  await forEachItem(dependencies, dropped, (id) => notifications.cancel(id));
+}
+
+/** Cancels deliveries whose webhook or export was deleted. */
+export async function cancelDroppedDeliveries(
+  { journal, executionLists, notifications, settings }: ReconcilerDependencies,
+  pass: Pass,
+): Promise<void> {
+  const running = await executionLists.running(workflowTypes.notification);
+  const ids = running.flatMap(({ workflow_id }) => workflowIds(settings).deliveryIdOf(workflow_id) ?? []);
+  const dropped = await droppedDeliveries(journal.pool, ids);
+  await pass.forEachItem(
+    dropped,
+    (id) => id,
+    async (id) => {
+      await notifications.cancel(id);
+      return true;
+    },
+  );
 }

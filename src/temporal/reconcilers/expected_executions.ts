@@ -1,26 +1,47 @@
-import { isId } from '../../contract/workflow_ids.ts';
+import { isId, type RunInterval } from '../../contract/workflow_ids.ts';
 import { activeRunStatuses } from '../../domain/run.ts';
 import type { Pool } from '../../journal/database.ts';
 
-/** Pending commands, oldest first; one pass takes 1,000 of them. */
+/** SQL condition: created so recently that Temporal may not list the execution yet, or nobody has started it. */
+const isNew = `created_at > clock_timestamp() - interval '10 seconds'`;
+
+/** The oldest pending command of each export, and whether it has been pending for longer than `oldAfterMs`. */
 export async function pendingCommands(
   pool: Pool,
-): Promise<{ batch_export_id: string; name: string; id: string }[]> {
-  const { rows } = await pool.query<{ batch_export_id: string; name: string; id: string }>(
-    `select batch_export_id, name, id from exportd.commands where status = 'pending' order by position limit 1000`,
+  oldAfterMs: number,
+): Promise<{ batch_export_id: string; name: string; id: string; is_old: boolean }[]> {
+  const { rows } = await pool.query<{ batch_export_id: string; name: string; id: string; is_old: boolean }>(
+    `select distinct on (batch_export_id) batch_export_id, name, id,
+       created_at < clock_timestamp() - make_interval(secs => $1::double precision / 1000) as is_old
+     from exportd.commands where status = 'pending' order by batch_export_id, position`,
+    [oldAfterMs],
   );
   return rows;
 }
 
+/** An item that should have an execution. */
+interface ExpectedItem {
+  readonly id: string;
+  readonly is_new: boolean;
+}
+
 /** Exports whose schedule has to run. */
-export const liveExports = (pool: Pool): Promise<string[]> =>
-  ids(pool, 'select id from exportd.batch_exports where not deleted order by created_at', []);
+export async function liveExports(pool: Pool): Promise<ExpectedItem[]> {
+  const { rows } = await pool.query<ExpectedItem>(
+    `select id, ${isNew} as is_new from exportd.batch_exports where not deleted`,
+  );
+  return rows;
+}
 
 /** Runs without a terminal status. */
-export const activeRuns = (pool: Pool): Promise<string[]> =>
-  ids(pool, 'select id from exportd.batch_export_runs where status = any($1) order by position', [
-    activeRunStatuses,
-  ]);
+export async function activeRuns(pool: Pool): Promise<(ExpectedItem & RunInterval)[]> {
+  const { rows } = await pool.query<ExpectedItem & RunInterval>(
+    `select id, batch_export_id, data_interval_start, data_interval_end, ${isNew} as is_new
+     from exportd.batch_export_runs where status = any($1)`,
+    [activeRunStatuses],
+  );
+  return rows;
+}
 
 /** Whether a run has no terminal status yet. */
 export const isActiveRun = async (pool: Pool, runId: string): Promise<boolean> =>
@@ -32,8 +53,12 @@ export const isActiveRun = async (pool: Pool, runId: string): Promise<boolean> =
   ).length > 0;
 
 /** Backfills that have not ended. */
-export const activeBackfills = (pool: Pool): Promise<string[]> =>
-  ids(pool, 'select id from exportd.backfills where finished_at is null order by position', []);
+export async function activeBackfills(pool: Pool): Promise<ExpectedItem[]> {
+  const { rows } = await pool.query<ExpectedItem>(
+    `select id, ${isNew} as is_new from exportd.backfills where finished_at is null`,
+  );
+  return rows;
+}
 
 /**
  * Those of the given runs that ended more than 10 seconds ago, by when their executions should have closed. A run that

@@ -2,27 +2,45 @@ import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { readStartableRun } from '../../decisions/startable_runs.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { describeExecution, isExecutionOf, runIdOf, runningExecutions } from '../clients/executions.ts';
+import { describeExecution, isExecutionOf } from '../clients/executions.ts';
+import { isStuck } from './check_executions.ts';
 import { endedRuns } from './expected_executions.ts';
-import { forEachItem, isStuck, type ReconcilerDependencies } from './reconciler.ts';
+import type { Pass } from './pass.ts';
+import type { ReconcilerDependencies } from './reconciler.ts';
 
 /** Ends executions of runs with a terminal status: their cancellation was lost, or they are stuck. */
-export async function cancelOrphanedExecutions(dependencies: ReconcilerDependencies): Promise<void> {
-  const { journal, client, runs, settings } = dependencies;
-  const running: string[] = [];
-  for await (const { memo } of runningExecutions(client, settings, workflowTypes.run)) {
-    const runId = runIdOf(memo);
-    if (runId !== undefined) running.push(runId, deterministicId('continue', runId));
+export async function cancelOrphanedExecutions(
+  dependencies: ReconcilerDependencies,
+  pass: Pass,
+): Promise<void> {
+  const { journal, executionLists } = dependencies;
+  const listed = (await executionLists.running(workflowTypes.run)).flatMap(({ run_id }) => run_id ?? []);
+  const runIds = listed.flatMap((id) => [id, deterministicId('continue', id)]);
+  await pass.forEachItem(
+    await endedRuns(journal.pool, runIds),
+    (id) => id,
+    (id) => endExecution(dependencies, pass, id),
+  );
+}
+
+async function endExecution(
+  { journal, client, runs, settings }: ReconcilerDependencies,
+  pass: Pass,
+  runId: string,
+): Promise<boolean> {
+  const run = await readStartableRun(journal.pool, runId);
+  if (!run) return false;
+  const workflowId = workflowIds(settings).run(run);
+  const execution = await describeExecution(client, workflowId);
+  pass.counts.described += 1;
+  if (execution?.status !== 'RUNNING' || !isExecutionOf(run, execution)) return false;
+  if (!isStuck(execution)) {
+    await runs.cancel(run);
+    return true;
   }
-  await forEachItem(dependencies, await endedRuns(journal.pool, running), async (id) => {
-    const run = await readStartableRun(journal.pool, id);
-    if (!run) return;
-    const workflowId = workflowIds(settings).run(run);
-    const execution = await describeExecution(client, workflowId);
-    if (!execution || !isExecutionOf(run, execution) || !isStuck(execution)) await runs.cancel(run);
-    else
-      await client.workflow
-        .getHandle(workflowId, execution.temporal_run_id)
-        .terminate('The run has ended, and its workflow is stuck.');
-  });
+  pass.counts.stuck += 1;
+  await client.workflow
+    .getHandle(workflowId, execution.temporal_run_id)
+    .terminate('The run has ended, and its workflow is stuck.');
+  return true;
 }

@@ -1,30 +1,47 @@
 import { workflowIds } from '../../contract/workflow_ids.ts';
+import { workflowTypes } from '../../contract/workflow_types.ts';
+import { renewTimeLimits } from '../../decisions/operator_waits.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
-import { describeExecution, isExecutionOf } from '../clients/executions.ts';
+import { isExecutionOf, type Execution } from '../clients/executions.ts';
+import { checkExecutions, isStuck } from './check_executions.ts';
 import { activeRuns, isActiveRun } from './expected_executions.ts';
-import { forEachItem, isStuck, type ReconcilerDependencies } from './reconciler.ts';
+import type { Pass } from './pass.ts';
+import type { ReconcilerDependencies } from './reconciler.ts';
 
 /** Records ends of runs that only Temporal knows of, starts missing executions, and restarts stuck ones. */
-export async function reconcileRuns(dependencies: ReconcilerDependencies): Promise<void> {
-  const runIds = await activeRuns(dependencies.journal.pool);
-  await forEachItem(dependencies, runIds, (runId) => reconcileRun(dependencies, runId));
+export async function reconcileRuns(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, settings } = dependencies;
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.run,
+    expected: (await activeRuns(journal.pool)).map((run) => ({
+      ...run,
+      workflow_id: workflowIds(settings).run(run),
+    })),
+    // An execution of another run of the same interval has the same workflow id.
+    isOf: ({ id }, execution) => isExecutionOf({ run_id: id }, execution),
+    repair: ({ id }, latest) => repairRun(dependencies, id, latest),
+  });
 }
 
-async function reconcileRun(dependencies: ReconcilerDependencies, runId: string): Promise<void> {
-  const { journal, client, runs, logger, settings } = dependencies;
+async function repairRun(
+  dependencies: ReconcilerDependencies,
+  runId: string,
+  latest: Execution | undefined,
+): Promise<boolean> {
+  const { journal, runs, logger } = dependencies;
+  const execution = latest && isExecutionOf({ run_id: runId }, latest) ? latest : undefined;
+  if (execution?.status === 'RUNNING' && !isStuck(execution)) return false;
   const run = await readStartableRun(journal.pool, runId);
-  if (!run) return;
-  const latest = await describeExecution(client, workflowIds(settings).run(run));
-  const execution = latest && isExecutionOf(run, latest) ? latest : undefined;
+  if (!run) return false;
   if (execution?.status === 'TERMINATED') {
     await end(dependencies, run, 'Terminated', 'Terminated in Temporal.');
   } else if (execution?.status === 'TIMED_OUT') {
-    await end(dependencies, run, 'TimedOut', 'The run exceeded its timeout.');
+    if (await renewTimeLimits(journal.pool, runId, execution.temporal_run_id)) await runs.start(run);
+    else await end(dependencies, run, 'TimedOut', 'The run exceeded its timeout.');
   } else if (execution?.status === 'CANCELLED') {
     await end(dependencies, run, 'Cancelled', 'Cancelled in Temporal.');
   } else if (execution?.status === 'RUNNING') {
-    if (!isStuck(execution)) return;
     logger.warn({ run_id: runId }, "Restarting a run's workflow, which is stuck.");
     await runs.restart(run);
   } else if (await isActiveRun(journal.pool, runId)) {
@@ -36,7 +53,8 @@ async function reconcileRun(dependencies: ReconcilerDependencies, runId: string)
         'Starting a run again, whose workflow ended without recording an outcome.',
       );
     await runs.start(run);
-  }
+  } else return false;
+  return true;
 }
 
 /** Records an outcome that only Temporal knew of, and wakes the workflows that wait for it. */

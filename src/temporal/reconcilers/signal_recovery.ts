@@ -3,22 +3,24 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { createSignalCounter } from '../../../workflows/manual_signals.ts';
 import { normalizeSignal } from '../../../workflows/normalize_signals.ts';
-import type { Settings } from '../../config/settings.ts';
 import type { ReceivedSignal } from '../../contract/signals.ts';
 import { isScheduleInput, type ScheduleInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { storeManualSignal } from '../../decisions/manual_signals.ts';
-import { isTemporalError } from '../../failures/grpc_errors.ts';
 import type { Journal } from '../../journal/journal.ts';
-import { taskQueues } from '../task_queues.ts';
+import type { ExecutionLists, ListedExecution } from '../clients/execution_lists.ts';
+import { decodePayloads } from '../payload_codecs.ts';
 
 /** Stores the manual signals of schedules that ended before they stored them. */
 export interface SignalRecovery {
   /**
-   * Reads the history of each schedule that failed, timed out, was terminated or cancelled; each once per process.
-   * @throws ServiceError of @temporalio/client when Temporal does not respond; the first other error after all histories
+   * Lists the schedules of the last day that failed, timed out, were terminated or cancelled, and whose signals this
+   * process has not recovered yet.
+   * @throws ServiceError of @temporalio/client when Temporal does not respond
    */
-  recover(): Promise<void>;
+  endedSchedules(): Promise<ListedExecution[]>;
+  /** Reads the history of one of them. Returns whether it had manual signals. */
+  recover(schedule: ListedExecution): Promise<boolean>;
 }
 
 const maxAgeMs = 24 * 3_600_000;
@@ -32,61 +34,54 @@ type HistoryEvent = temporal.api.history.v1.IHistoryEvent;
  */
 export function createSignalRecovery(
   client: Client,
+  executionLists: ExecutionLists,
   journal: Journal,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
 ): SignalRecovery {
-  const recovered = new Set<string>();
-  const endedSchedules = (): AsyncIterable<{ workflowId: string; runId: string }> => {
-    const since = new Date(Date.now() - maxAgeMs).toISOString();
-    return client.workflow.list({
-      query:
-        `WorkflowType = '${workflowTypes.schedule}' AND TaskQueue = '${taskQueues(settings).control}' ` +
-        `AND ExecutionStatus IN ('Failed', 'Terminated', 'Canceled', 'TimedOut') AND CloseTime > '${since}'`,
-    });
-  };
+  let recovered = new Set<string>();
   return {
-    recover: async () => {
-      const errors: unknown[] = [];
-      for await (const { workflowId, runId } of endedSchedules()) {
-        if (recovered.has(runId)) continue;
-        try {
-          const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-          const { batch_export_id, signals } = signalsIn(events ?? []);
-          // A manually started schedule may name no export.
-          if (batch_export_id !== undefined)
-            for (const signal of signals) await storeManualSignal(journal, batch_export_id, signal);
-          recovered.add(runId);
-        } catch (error) {
-          if (isTemporalError(error)) throw error;
-          // Continue with the others; the next pass reads this one again.
-          errors.push(error);
-        }
-      }
-      if (errors.length > 0) throw errors[0];
+    endedSchedules: async () => {
+      const since = new Date(Date.now() - maxAgeMs);
+      const ended = await executionLists.closedAbnormally(workflowTypes.schedule, since);
+      // Forgets those that are no longer listed.
+      recovered = new Set(
+        ended.map(({ temporal_run_id }) => temporal_run_id).filter((id) => recovered.has(id)),
+      );
+      return ended.filter(({ temporal_run_id }) => !recovered.has(temporal_run_id));
+    },
+    recover: async ({ workflow_id, temporal_run_id }) => {
+      const { events } = await client.workflow.getHandle(workflow_id, temporal_run_id).fetchHistory();
+      const { batch_export_id, signals } = await signalsIn(client, events ?? []);
+      // A manually started schedule may name no export.
+      if (batch_export_id !== undefined)
+        for (const signal of signals) await storeManualSignal(journal, batch_export_id, signal);
+      recovered.add(temporal_run_id);
+      return batch_export_id !== undefined && signals.length > 0;
     },
   };
 }
 
 /** The manual signals in a history, numbered as the workflow numbers them. */
-function signalsIn(events: readonly HistoryEvent[]): {
-  batch_export_id: string | undefined;
-  signals: ReceivedSignal[];
-} {
+async function signalsIn(
+  client: Client,
+  events: readonly HistoryEvent[],
+): Promise<{ batch_export_id: string | undefined; signals: ReceivedSignal[] }> {
   const started = events[0]?.workflowExecutionStartedEventAttributes;
-  const input = inputOf(started?.input?.payloads?.[0]);
+  const input = inputOf(await decodePayloads(client, started?.input?.payloads ?? []));
   const counter = createSignalCounter(started?.firstExecutionRunId ?? '', input?.ordinal);
-  const received = events.flatMap(({ workflowExecutionSignaledEventAttributes: signaled }) => {
-    if (!signaled) return [];
-    const { name, payload } = normalizeSignal(signaled.signalName ?? '', signaled.input?.payloads ?? []);
+  const received: ReceivedSignal[] = [];
+  for (const { workflowExecutionSignaledEventAttributes: signaled } of events) {
+    if (!signaled) continue;
+    const payloads = await decodePayloads(client, signaled.input?.payloads ?? []);
+    const { name, payload } = normalizeSignal(signaled.signalName ?? '', payloads);
     const value: unknown = payload && defaultPayloadConverter.fromPayload(payload);
     const counted = counter.receive(name, value);
-    return counted.type === 'wake' ? [] : [counted.signal];
-  });
+    if (counted.type !== 'wake') received.push(counted.signal);
+  }
   return { batch_export_id: input?.batch_export_id, signals: [...(input?.signals ?? []), ...received] };
 }
 
 /** The input of a schedule; undefined when it was started manually with something else. */
-function inputOf(payload: temporal.api.common.v1.IPayload | undefined): ScheduleInput | undefined {
+function inputOf([payload]: readonly temporal.api.common.v1.IPayload[]): ScheduleInput | undefined {
   try {
     const value: unknown = payload && defaultPayloadConverter.fromPayload(payload);
     return isScheduleInput(value) ? value : undefined;

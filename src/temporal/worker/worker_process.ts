@@ -11,7 +11,6 @@ import { createScheduleActivities } from '../../../activities/schedule.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
-import { deleteExpired } from '../../decisions/retention.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder/index.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';
@@ -25,19 +24,18 @@ import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/open_journal.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
 import { builtInQueryKinds } from '../../queries/built_in_kinds.ts';
-import { deleteExpiredQueries } from '../../queries/retention.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { createBackfillClient } from '../clients/backfill_client.ts';
+import { createExecutionLists } from '../clients/execution_lists.ts';
 import { loadWorkflowBundle } from './bundle.ts';
 import { connectWorkers, createClient, retryUntilTemporalIsUp } from '../connections.ts';
 import { createNotificationClient } from '../clients/notification_client.ts';
 import { createQueryClient } from '../clients/query_client.ts';
 import { createQueryActivityDependencies } from './query_activity_dependencies.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
-import { reconcile } from '../reconcilers/registry.ts';
 import { createExportSlots } from './export_slots.ts';
-import { createReconcileLoop } from '../reconcilers/reconcile_loop.ts';
+import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import { createRunStarter } from '../clients/run_starter.ts';
 import { installRuntime } from './runtime.ts';
 import { createScheduleClient } from '../clients/schedule_client.ts';
@@ -106,7 +104,6 @@ async function serve(
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
-    signalRecovery: createSignalRecovery(client, journal, settings),
     backgroundQueries: createQueryClient(client, settings),
     maintenance: createMaintenanceClient(client, settings),
     notifications: createNotificationClient(client, pool, settings),
@@ -134,15 +131,13 @@ async function serve(
     logger,
     settings,
   });
-  const pass = async (): Promise<void> => {
-    // A namespace that was lost comes back without them, and rejects every start that uses one.
-    await registerSearchAttributes(temporal, signal);
-    await reconcile(control);
-    // Last, so that their errors delay no run.
-    await deleteExpired(pool, settings.EXPORTD_LOG_RETENTION);
-    await deleteExpiredQueries(pool, settings);
-  };
-  const reconcileLoop = createReconcileLoop({ pool, pass, settings, logger });
+  const executionLists = createExecutionLists(client, settings);
+  const reconcileLoops = createReconcileLoops({
+    ...control,
+    executionLists,
+    signalRecovery: createSignalRecovery(client, executionLists, journal),
+    registerSearchAttributes: (aborted) => registerSearchAttributes(temporal, aborted),
+  });
   try {
     const workflowBundle = await loadWorkflowBundle(settings);
     const connection = await retryUntilTemporalIsUp(() => connectWorkers(settings), logger, signal);
@@ -176,12 +171,12 @@ async function serve(
       settings,
     });
     signal.addEventListener('abort', () => workers.shutdown());
-    reconcileLoop.start();
+    reconcileLoops.start();
     logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker is running.');
     await workers.run();
     await connection.close();
   } finally {
-    await reconcileLoop.stop();
+    await reconcileLoops.stop();
     await Promise.allSettled([encoders.close(), source.close(), queries.close(), temporal.close()]);
     await pool.end();
   }

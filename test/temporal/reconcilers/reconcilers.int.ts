@@ -7,8 +7,7 @@ import { continueRun } from '../../../src/decisions/continue_run.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { readStartableRun } from '../../../src/decisions/startable_runs.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
-import { createReconcileLoop } from '../../../src/temporal/reconcilers/reconcile_loop.ts';
+import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
 import { runInput } from '../../../src/temporal/clients/run_limits.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
@@ -247,15 +246,15 @@ describe('the reconciler', () => {
   });
 
   it('runs in one process at a time, and in another when that one ends', async () => {
-    const logger = createLogger('test', harness.settings);
     const passes: string[] = [];
     const make = (name: string) =>
-      createReconcileLoop({
-        pool: harness.pool,
-        pass: () => Promise.resolve(void passes.push(name)),
-        settings: { EXPORTD_RECONCILE_INTERVAL: 20 },
-        logger,
-      });
+      createReconcileLoops(
+        {
+          ...harness.reconcilerDependencies,
+          settings: { ...harness.settings, EXPORTD_RECONCILE_INTERVAL: 20 },
+        },
+        { one: () => Promise.resolve(void passes.push(name)), other: () => Promise.resolve() },
+      );
     const [first, second] = [make('first'), make('second')];
     first.start();
     await waitFor(() => passes.length > 2, 'the first');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { workflowTypes } from '../../../src/contract/workflow_types.ts';
+import { createExecutionLists } from '../../../src/temporal/clients/execution_lists.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { waitFor } from '../../setup/wait_for.ts';
@@ -31,10 +32,10 @@ describe('manual signals of a terminated schedule', () => {
       });
       await nonsense.terminate('manually');
     }
-    const recovery = createSignalRecovery(client, journal, settings);
+    const recovery = createSignalRecovery(client, createExecutionLists(client, settings), journal);
     const paused = async () => {
-      // It throws what it cannot read after it has read the others.
-      await recovery.recover().catch(() => undefined);
+      // What cannot be read keeps no other from being recovered.
+      await Promise.allSettled((await recovery.endedSchedules()).map((ended) => recovery.recover(ended)));
       const { rows } = await pool.query<{ name: string }>(
         `select name from exportd.commands where batch_export_id = $1 and name = 'pause'`,
         [id],
