@@ -17,6 +17,7 @@ import {
 import { findActiveRun, createRun } from './create_run.ts';
 import type { Policies } from './policies.ts';
 import { pauseFailingBackfill } from './auto_pause.ts';
+import { nextFailedInterval, type NextInterval } from './failed_intervals.ts';
 import { countDueRetries, countFreeSlots } from './run_slots.ts';
 import { readStartableRuns, type StartableRun } from './startable_runs.ts';
 
@@ -97,11 +98,11 @@ export async function createBackfillRuns(
     slots > 0;
     slots -= 1
   ) {
-    const interval = nextBackfillInterval(backfill.state());
-    if (!interval) return;
-    const activeRunId = await findActiveRun(connection, batchExportId, interval);
-    const runId = activeRunId ?? deterministicId('backfill', backfill.id, interval.start);
-    if (activeRunId === null)
+    const next = await findNextInterval(connection, batchExportId, backfill.state());
+    if (!next) return;
+    const { interval, run_id: existingRunId } = next;
+    const runId = existingRunId ?? deterministicId('backfill', backfill.id, interval.start);
+    if (existingRunId === null)
       await createRun(transaction, batchExport, {
         id: runId,
         batch_export_id: batchExportId,
@@ -112,9 +113,29 @@ export async function createBackfillRuns(
         definition,
       });
     await backfill.append(`interval:${interval.start}`, [
-      { type: 'BackfillRunCreated', data: { run_id: runId, own: activeRunId === null, ...interval } },
+      { type: 'BackfillRunCreated', data: { run_id: runId, own: existingRunId === null, ...interval } },
     ]);
   }
+}
+
+/**
+ * The next interval of a backfill, and the run that it waits for instead of creating one: the active run of the interval.
+ * A backfill of failed runs also takes one that was created after its request, whatever became of it.
+ */
+async function findNextInterval(
+  connection: Connection,
+  batchExportId: string,
+  state: BackfillState,
+): Promise<NextInterval | undefined> {
+  const interval = nextBackfillInterval(state);
+  if (state.status === 'Absent' || !interval) return undefined;
+  const { failed_runs, last_end } = state.spec;
+  return failed_runs
+    ? nextFailedInterval(connection, batchExportId, failed_runs, {
+        start: state.created_until,
+        end: last_end,
+      })
+    : { interval, run_id: await findActiveRun(connection, batchExportId, interval) };
 }
 
 async function recordEndedRuns(connection: Connection, backfill: LockedBackfill): Promise<void> {

@@ -8,6 +8,7 @@ import { applyBackfill, applyRetry, applyBackfillControl } from './commands/back
 import type { CommandContext, CommandEffect } from './commands/context.ts';
 import { applyCreate, applyPause, applyUnpause, applyUpdate } from './commands/definition.ts';
 import { applyCancelRun, applyDelete } from './commands/delete_and_cancel.ts';
+import { applyRetryFailed } from './commands/retry_failed.ts';
 import type { Policies } from './policies.ts';
 
 /** Bodies were validated against the schema of their command before they were stored. */
@@ -29,6 +30,8 @@ function decide(context: CommandContext, command: Command): Promise<CommandEffec
       return applyBackfill(context, body as Parameters<typeof applyBackfill>[1]);
     case 'retry':
       return applyRetry(context, body as Parameters<typeof applyRetry>[1]);
+    case 'retryFailed':
+      return applyRetryFailed(context, body as Parameters<typeof applyRetryFailed>[1]);
     case 'delete':
       return applyDelete(context);
     case 'cancelRun':

@@ -1,5 +1,6 @@
 import { CommandRejected } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
+import type { FailureTime } from './failure_time.ts';
 import { intervalFrom, type DataInterval, type ScheduleRevision } from './intervals.ts';
 import type { RunDefinition, RunStatus } from './run.ts';
 import type { AutoPause } from './auto_pause.ts';
@@ -24,6 +25,8 @@ export interface BackfillSpec {
   readonly allow_shrink: boolean;
   /** The model and config of its runs, if not the export's current ones. */
   readonly definition?: RunDefinition;
+  /** If set, it exports only the intervals of its range whose run failed then; `total_runs` is their number. */
+  readonly failed_runs?: FailureTime;
 }
 
 export type BackfillEvent =
@@ -94,7 +97,10 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
   }
 }
 
-/** The next interval that needs a run; undefined if there is none left or the backfill is not Running. */
+/**
+ * The next interval that needs a run; undefined if there is none left or the backfill is not Running. Which intervals of a
+ * backfill of failed runs need one is read from the runs.
+ */
 export function nextBackfillInterval(state: BackfillState): DataInterval | undefined {
   if (state.status !== 'Running') return undefined;
   if (new Date(state.created_until) >= new Date(state.spec.last_end)) return undefined;

@@ -6,6 +6,7 @@ import {
   type RetryReason,
 } from './batch_export.ts';
 import { CommandRejected } from './errors.ts';
+import type { FailureTime } from './failure_time.ts';
 import { countIntervals, wholeIntervals } from './interval_ranges.ts';
 import type { DataInterval } from './intervals.ts';
 
@@ -60,6 +61,17 @@ export function decideBackfill(
   requireBackfillRange(requireLive(state), command);
   const { backfill_id, start_at, end_at, allow_shrink } = command;
   return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at, allow_shrink } }];
+}
+
+/** Requests another run for each interval whose run failed; nothing if there is none. */
+export function decideRetryOfFailed(
+  state: BatchExportState,
+  command: { readonly backfill_id: string; readonly runs: number } & FailureTime,
+): BatchExportEvent[] {
+  requireLive(state);
+  if (command.runs === 0) return [];
+  const { backfill_id, runs, since, until } = command;
+  return [{ type: 'FailedRunsRetryRequested', data: { backfill_id, runs, since, until } }];
 }
 
 /**

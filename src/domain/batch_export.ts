@@ -1,6 +1,7 @@
 import { requireConsistent } from './definition_rules.ts';
 import { CommandRejected } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
+import type { FailureTime } from './failure_time.ts';
 import { withinBounds } from './interval_ranges.ts';
 import { intervalContaining, type DataInterval, type ScheduleRevision } from './intervals.ts';
 import type { AutoPause } from './auto_pause.ts';
@@ -70,6 +71,11 @@ export type BatchExportEvent =
         allow_shrink: boolean;
         reason?: RetryReason;
       } & DataInterval;
+    }
+  /** The failed runs of these times are exported again, by a backfill of their intervals. */
+  | {
+      type: 'FailedRunsRetryRequested';
+      data: { backfill_id: string; runs: number } & FailureTime;
     }
   | { type: 'IntervalScheduled'; data: { run_id: string } & DataInterval }
   | { type: 'BatchExportDeleted'; data: Record<string, never> };
@@ -142,6 +148,7 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
     case 'BatchExportLastPausedAtSet':
     case 'BackfillRequested':
     case 'RunRetryRequested':
+    case 'FailedRunsRetryRequested':
       return state;
   }
 }

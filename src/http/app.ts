@@ -30,6 +30,7 @@ import { batchExportRoutes } from './routes/batch_exports.ts';
 import { dashboardRoutes } from './routes/dashboards.ts';
 import { destinationTestRoutes } from './routes/destination_tests.ts';
 import { draftSqlRoutes } from './routes/draft_sql.ts';
+import { failedRunRoutes } from './routes/failed_runs.ts';
 import { intervalRoutes } from './routes/intervals.ts';
 import { logRoutes } from './routes/logs.ts';
 import { monitoringRoutes } from './routes/monitoring.ts';
@@ -65,6 +66,7 @@ const resources = [
   batchExportRoutes,
   destinationTestRoutes,
   batchExportActionRoutes,
+  failedRunRoutes,
   runRoutes,
   backfillRoutes,
   intervalRoutes,

@@ -43,6 +43,8 @@ export interface CommandSubmission {
   readonly prepare: (
     connection: Connection,
   ) => Promise<{ readonly batch_export_id: string; readonly body: Record<string, unknown> }>;
+  /** How long to wait for the outcome, if not as long as for others. */
+  readonly timeoutMs?: number;
 }
 
 /** The result of a submission: decided, or stored and still pending. */
@@ -78,10 +80,11 @@ export function createCommandService(dependencies: {
   readonly timeoutMs: number;
 }): CommandService {
   const submit = async (submission: CommandSubmission): Promise<SubmissionResult> => {
-    const deadline = performance.now() + dependencies.timeoutMs;
+    const timeoutMs = submission.timeoutMs ?? dependencies.timeoutMs;
+    const deadline = performance.now() + timeoutMs;
     const stored = await storeOnce(dependencies.pool, submission);
     const command = stored.status === 'withdrawn' ? await renewWithdrawn(dependencies.pool, stored) : stored;
-    const decided = command.status === 'pending' ? await signalAndWait(command) : command;
+    const decided = command.status === 'pending' ? await signalAndWait(command, timeoutMs) : command;
     if (!decided) return { decided: false };
     const decidedOutcome = outcomeOf(decided);
     const timeLeft = Math.max(0, deadline - performance.now());
@@ -92,10 +95,10 @@ export function createCommandService(dependencies: {
   };
 
   /** Resolves with the decided command, or undefined when it is still pending after the timeout. */
-  const signalAndWait = async (command: Command): Promise<Command | undefined> => {
+  const signalAndWait = async (command: Command, timeoutMs: number): Promise<Command | undefined> => {
     const { id, batch_export_id, name } = command;
     const stop = new AbortController();
-    const outcome = dependencies.outcomes.waitUntilDecided(id, dependencies.timeoutMs, stop.signal);
+    const outcome = dependencies.outcomes.waitUntilDecided(id, timeoutMs, stop.signal);
     const signalled = dependencies.signaller.signal({ id, batch_export_id, name }).then(
       () => true,
       (error: unknown) => {

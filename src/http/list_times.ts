@@ -7,7 +7,7 @@ import { readQueryProject } from '../queries/project.ts';
 import { invalid } from './api_error.ts';
 
 /** The parameters of lists that are bounds. */
-const boundNames = ['after', 'before', 'start', 'end'] as const;
+const boundNames = ['after', 'before', 'start', 'end', 'since'] as const;
 
 /** PostgreSQL has no earlier year in the form of ISO 8601. */
 const firstYear = 1;

@@ -54,6 +54,12 @@ export const allowsShrink = ({
   readonly allow_shrink?: boolean | null | undefined;
 }): { allow_shrink?: true } => (allow_shrink === true ? { allow_shrink } : {});
 
+/** The header `Idempotency-Key`. */
+export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key'];
+  return Array.isArray(key) ? key.join(', ') : key;
+}
+
 /** Submits a command for the caller of the request. */
 export function submitCommand(
   context: RouteContext,
@@ -61,11 +67,10 @@ export function submitCommand(
   name: CommandName,
   prepare: CommandSubmission['prepare'],
 ): Promise<SubmissionResult> {
-  const key = request.headers['idempotency-key'];
   return context.commandService.submit({
     name,
     caller: callerOf(request),
-    idempotencyKey: Array.isArray(key) ? key.join(', ') : key,
+    idempotencyKey: idempotencyKeyOf(request),
     request: { path: request.params, body: request.body },
     prepare,
   });

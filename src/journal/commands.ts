@@ -9,6 +9,7 @@ export type CommandName =
   | 'unpause'
   | 'backfill'
   | 'retry'
+  | 'retryFailed'
   | 'delete'
   | 'cancelRun'
   | 'cancelBackfill'
@@ -22,6 +23,8 @@ export type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'with
 export interface CommandOutcome {
   readonly backfill_id?: string;
   readonly run_id?: string;
+  /** The number of failed runs that it retries. */
+  readonly runs?: number;
   readonly code?: string;
   readonly detail?: string;
   readonly attr?: string | null;

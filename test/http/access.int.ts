@@ -14,6 +14,7 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:write', number][] = [
   ['GET', 'batch_exports', 'batch_export:read', 200],
   ['POST', 'batch_exports', 'batch_export:write', 400],
+  ['POST', 'batch_exports/retry_failed', 'batch_export:write', 200],
   ['GET', 'batch_exports/:id', 'batch_export:read', 200],
   ['PATCH', 'batch_exports/:id', 'batch_export:write', 200],
   ['DELETE', 'batch_exports/:id', 'batch_export:write', 204],

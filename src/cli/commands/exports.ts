@@ -3,13 +3,16 @@ import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { parseJsonObject } from '../arguments.ts';
 import { intervalTable } from '../interval_table.ts';
 import { lagLines, type Lag } from '../lag_lines.ts';
-import { printer, table } from '../output.ts';
+import { CliError } from '../cli_error.ts';
+import { counted, printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
 import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
 
 type Options = ServiceCommandOptions;
 
 type ShrinkOptions = Options & { readonly allowShrink?: boolean };
+
+type RetryOptions = ShrinkOptions & { readonly failed?: boolean; readonly since?: string };
 
 interface RangeOptions {
   readonly startAt: string;
@@ -72,7 +75,7 @@ export function addExportCommands(program: Command): void {
       printer(options)(body, () => [
         ...exportTable([body]),
         '',
-        ...lagLines(body.lag as Lag),
+        ...lagLines(body.lag as Lag | null),
         '',
         ...runTable(results({ results: body.latest_runs })),
       ]);
@@ -130,11 +133,20 @@ export function addExportCommands(program: Command): void {
       ]);
     });
 
-  serviceCommand(exports, 'retry', 'export the interval of a run again')
-    .argument('<export id>')
-    .argument('<run id>')
+  serviceCommand(exports, 'retry', 'export the interval of a run, or of all failed runs, again')
+    .argument('[export id]')
+    .argument('[run id]')
     .option(...allowShrinkOption)
-    .action((id: string, run: string, options: ShrinkOptions) => {
+    .option('--failed', 'retry the failed runs of all batch exports of the project')
+    .option(
+      '--since <time>',
+      'with --failed: only runs that failed since then, as an ISO 8601 time or like -2h',
+    )
+    .action((id: string | undefined, run: string | undefined, options: RetryOptions) => {
+      if (options.failed) return retryFailed(options, [id, run]);
+      if (id === undefined || run === undefined)
+        throw new CliError('Name the batch export and the run, or pass --failed to retry all failed runs.');
+      if (options.since !== undefined) throw new CliError('--since needs --failed.');
       const path = `runs/${encodeURIComponent(run)}/retry`;
       return sendAction(options, 'POST', id, path, allowsShrink(options), 'Started run');
     });
@@ -179,6 +191,23 @@ export function addExportCommands(program: Command): void {
           ),
       );
     });
+}
+
+/** Retries the failed runs of the project. */
+async function retryFailed(options: RetryOptions, ids: readonly (string | undefined)[]): Promise<void> {
+  if (ids.some((id) => id !== undefined))
+    throw new CliError('--failed retries the runs of all batch exports: pass no ids.');
+  if (options.allowShrink)
+    throw new CliError('--failed never removes rows: retry single runs with --allow-shrink.');
+  const request = options.since === undefined ? {} : { since: options.since };
+  const { body } = await openService(options).call('POST', 'batch_exports/retry_failed/', request);
+  printer(options)(body, () => [
+    ...table(
+      ['batch export', 'runs', 'backfill', 'detail'],
+      results(body).map((one) => [one.batch_export, one.runs, one.backfill_id, one.detail]),
+    ),
+    `Retrying ${counted(Number(body.runs), 'run')}.`,
+  ]);
 }
 
 async function sendAction(

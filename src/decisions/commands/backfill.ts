@@ -88,7 +88,10 @@ export const backfillLimits = ({ transaction, policies }: CommandContext) => ({
 });
 
 /** A requested backfill. */
-type BackfillRequest = Pick<BackfillSpec, 'start_at' | 'end_at' | 'allow_shrink' | 'definition'> & {
+type BackfillRequest = Pick<
+  BackfillSpec,
+  'start_at' | 'end_at' | 'allow_shrink' | 'definition' | 'failed_runs'
+> & {
   readonly backfill_id: string;
 };
 
@@ -102,7 +105,8 @@ export async function startBackfill(
   return createBackfill(context, request, range, null);
 }
 
-async function createBackfill(
+/** Creates a backfill, whatever the number of those that the project has. */
+export async function createBackfill(
   context: CommandContext,
   request: BackfillRequest,
   range: BackfillRange,
@@ -126,6 +130,7 @@ async function createBackfill(
         retry_of_run_id: retryOf,
         allow_shrink: request.allow_shrink,
         ...(request.definition && { definition: request.definition }),
+        ...(request.failed_runs && { failed_runs: request.failed_runs }),
       },
     },
   ]);
@@ -142,15 +147,16 @@ async function createBackfill(
 }
 
 /**
- * Rejects a backfill above the project's limit. Exports of a project are decided concurrently, so it counts under a lock
- * of the project. In the lock order this lock is between those of an export and of its backfills.
+ * Rejects a backfill above the project's limit. Those of failed runs do not count: there is at most one for each request
+ * and export. Exports of a project are decided concurrently, so it counts under a lock of the project. In the lock order
+ * this lock is between those of an export and of its backfills.
  */
 async function requireBackfillCapacity(context: CommandContext): Promise<void> {
   const { team_id: teamId } = requireLive(context.batchExport.state());
   const { connection } = context.transaction;
   await connection.query('select pg_advisory_xact_lock($1, $2)', [projectBackfillsLock, teamId]);
   const { rows } = await connection.query<{ active: number }>(
-    'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null',
+    'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null and not retries_failed',
     [teamId],
   );
   const active = rows[0]?.active ?? 0;

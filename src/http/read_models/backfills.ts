@@ -12,6 +12,7 @@ interface BackfillRow {
   readonly status: BackfillStatus;
   readonly total_runs: number;
   readonly retry_of_run_id: string | null;
+  readonly retries_failed: boolean;
   readonly allow_shrink: boolean;
   readonly created_at: string;
   readonly finished_at: string | null;
@@ -29,7 +30,7 @@ interface BackfillRow {
 // counts the runs that ended for good, so only the others are read, however many runs there are.
 const selection = `
   select backfill.id, backfill.batch_export_id, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
-    backfill.total_runs, backfill.retry_of_run_id, backfill.allow_shrink, backfill.created_at, backfill.finished_at,
+    backfill.total_runs, backfill.retry_of_run_id, backfill.retries_failed, backfill.allow_shrink, backfill.created_at, backfill.finished_at,
     backfill.last_updated_at,
     backfill.completed_runs + backfill.failed_runs + backfill.cancelled_runs + uncounted.finished_runs as finished_runs,
     backfill.completed_runs + uncounted.completed_runs as completed_runs,
@@ -68,6 +69,7 @@ const toBackfillResponse = (row: BackfillRow): BackfillResponse => ({
   end_at: row.end_at,
   status: row.status,
   retry_of_run_id: row.retry_of_run_id,
+  retries_failed: row.retries_failed,
   allow_shrink: row.allow_shrink,
   created_at: row.created_at,
   finished_at: row.finished_at,

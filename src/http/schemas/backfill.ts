@@ -16,6 +16,9 @@ export const backfillSchema = z
       .string()
       .nullable()
       .describe('The run that this backfill retries; null for other backfills.'),
+    retries_failed: z
+      .boolean()
+      .describe('Whether it exports only the intervals of its range whose run failed (`retry_failed`).'),
     allow_shrink: z
       .boolean()
       .describe('Whether its runs may remove rows from the bucket that the source no longer has.'),

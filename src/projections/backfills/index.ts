@@ -33,6 +33,8 @@ export const backfillsProjection: Projection = {
       records_completed bigint not null default 0,
       records_total_count bigint not null default 0,
       retry_of_run_id uuid,
+      -- Whether it exports only the intervals of its range whose run failed.
+      retries_failed boolean not null,
       allow_shrink boolean not null,
       created_at timestamptz not null,
       finished_at timestamptz,
@@ -68,12 +70,20 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     );
   switch (event.type) {
     case 'BackfillStarted': {
-      const { batch_export_id, team_id, start_at, end_at, total_runs, retry_of_run_id, allow_shrink } =
-        event.data;
+      const {
+        batch_export_id,
+        team_id,
+        start_at,
+        end_at,
+        total_runs,
+        retry_of_run_id,
+        allow_shrink,
+        failed_runs,
+      } = event.data;
       await connection.query(
         `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
-           retry_of_run_id, created_at, last_updated_at, allow_shrink)
-         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10)`,
+           retry_of_run_id, created_at, last_updated_at, allow_shrink, retries_failed)
+         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10, $11)`,
         [
           id,
           stored.global_position,
@@ -85,6 +95,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
           retry_of_run_id,
           at,
           allow_shrink,
+          failed_runs !== undefined,
         ],
       );
       return;

@@ -103,6 +103,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'BackfillRequested':
     case 'RunRetryRequested':
+    case 'FailedRunsRetryRequested':
       return;
   }
 }
