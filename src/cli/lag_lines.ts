@@ -15,7 +15,10 @@ export interface Lag {
 }
 
 /** Formats the lag of an export, with the gaps that need a manual retry. */
-export function lagLines({ intervals, seconds, last_completed_interval_end, gaps }: Lag): string[] {
+export function lagLines(lag: Lag | null): string[] {
+  if (lag === null)
+    return ['Lag: unknown, since the server cannot read the schedule. Its log has the reason.'];
+  const { intervals, seconds, last_completed_interval_end, gaps } = lag;
   const summary = `Lag: ${counted(intervals, 'interval')}, ${seconds} s. `;
   const newest = `Newest completed interval: ${last_completed_interval_end ?? 'none'}.`;
   if (gaps.length === 0) return [summary + newest];

@@ -56,12 +56,18 @@ export async function checkDestination(
   if (existing) throw keyCollisionError(existing);
 }
 
-/** Whether two exports to a type of destination write the same keys. */
-const collide = (type: DestinationType, one: ExportWithConfig, other: ExportWithConfig): boolean =>
-  one.revisions !== null &&
-  other.revisions !== null &&
-  type.keysCollide(one, other) &&
-  canShareIntervals(one.revisions, other.revisions);
+/**
+ * Whether two exports to a type of destination write the same keys. No, if this version cannot read one of them: it must
+ * not keep others from being created, and what a run finds under its keys is never overwritten.
+ */
+function collide(type: DestinationType, one: ExportWithConfig, other: ExportWithConfig): boolean {
+  if (one.revisions === null || other.revisions === null) return false;
+  try {
+    return type.keysCollide(one, other) && canShareIntervals(one.revisions, other.revisions);
+  } catch {
+    return false;
+  }
+}
 
 /** Live exports of two projects that write the same keys. */
 export interface SharedKeys {

@@ -1,10 +1,13 @@
 import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { supportsDayOffset, supportsOffsets } from '../../domain/definition_rules.ts';
-import { destinationTypeOf } from '../../destination/registry.ts';
+import { findDestinationType } from '../../destination/registry.ts';
 import type { RowQuery } from '../../source/row_query/row_query.ts';
+import type { Logger } from '../../telemetry/logger.ts';
 import { notFound } from '../api_error.ts';
-import type { BatchExportResponse } from '../schemas/batch_export.ts';
+import { toReadableResponses } from '../readable_items.ts';
+import { batchExportSchema, type BatchExportResponse } from '../schemas/batch_export.ts';
+import { runSchema } from '../schemas/run.ts';
 import { readLags } from './lag.ts';
 import { latestRuns, toRunResponse, type RunLink } from './runs.ts';
 
@@ -45,10 +48,10 @@ export async function requireBatchExport(
   return withDefaults(found);
 }
 
-/** Adds the defaults of config fields that the stored version lacks. */
+/** Adds the defaults of config fields that the stored version lacks. A destination type may be unknown to this version. */
 const withDefaults = (row: BatchExportRow): BatchExportRow => ({
   ...row,
-  config: { ...destinationTypeOf(row.destination_type).defaultFields, ...row.config },
+  config: { ...findDestinationType(row.destination_type)?.defaultFields, ...row.config },
 });
 
 /** A page of the project's live exports, newest first. */
@@ -68,19 +71,37 @@ export async function listBatchExports(
   return { count: counted.rows[0]?.count ?? 0, rows: rows.map(withDefaults) };
 }
 
-/** Converts exports to responses, each with its newest runs and its lag. */
+/** What exports are converted to responses with. */
+interface ResponseDependencies {
+  readonly pool: Pool;
+  readonly runLink: RunLink;
+  readonly logger: Logger;
+}
+
+/** Converts exports to responses, each with its newest runs and its lag. Those that cannot be read are left out. */
 export async function toBatchExportResponses(
-  pool: Pool,
+  { pool, runLink, logger }: ResponseDependencies,
   rows: readonly BatchExportRow[],
-  linkOf: RunLink,
 ): Promise<BatchExportResponse[]> {
   const ids = rows.map(({ id }) => id);
-  const [runs, lags] = await Promise.all([latestRuns(pool, ids, maxLatestRuns), readLags(pool, rows)]);
-  return rows.flatMap((row) => {
-    const lag = lags.get(row.id);
-    // It was deleted since it was read.
-    if (!lag) return [];
-    return {
+  const [runs, lags] = await Promise.all([
+    latestRuns(pool, ids, maxLatestRuns),
+    readLags(pool, rows, (id, error) => {
+      logger.error({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.');
+    }),
+  ]);
+  const toRuns = (row: BatchExportRow) =>
+    toReadableResponses(
+      runs.filter((run) => run.batch_export_id === row.id),
+      { what: 'run', schema: runSchema, convert: (run) => toRunResponse(run, runLink), logger },
+    );
+  // An export without an entry was deleted since it was read.
+  const existing = rows.filter(({ id }) => lags.has(id));
+  return toReadableResponses(existing, {
+    what: 'batch export',
+    schema: batchExportSchema,
+    logger,
+    convert: (row) => ({
       id: row.id,
       team_id: row.team_id,
       name: row.name,
@@ -96,14 +117,12 @@ export async function toBatchExportResponses(
       last_paused_at: row.last_paused_at,
       start_at: row.start_at,
       end_at: row.end_at,
-      latest_runs: runs
-        .filter((run) => run.batch_export_id === row.id)
-        .map((run) => toRunResponse(run, linkOf)),
+      latest_runs: toRuns(row),
       dialect_query: row.dialect_query,
       retention_days: row.retention_days,
       schema: row.row_query && schemaOf(row.row_query),
-      lag,
-    };
+      lag: lags.get(row.id) ?? null,
+    }),
   });
 }
 

@@ -1,9 +1,10 @@
 import type { LiveBatchExport, SkipReason } from '../../domain/batch_export.ts';
-import { undecidedRanges } from '../../domain/due_ranges.ts';
+import { undecidedRanges, type UndecidedRange } from '../../domain/due_ranges.ts';
 import { countIntervals } from '../../domain/interval_ranges.ts';
 import type { Pool } from '../../journal/database.ts';
 import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals/interval_rows.ts';
 import { notFound } from '../api_error.ts';
+import { unreadable } from '../readable_items.ts';
 import type { IntervalResponse, IntervalsQuery, IntervalStatus } from '../schemas/interval.ts';
 import { decodeIntervalCursor, encodeIntervalCursor } from './interval_cursor.ts';
 import { pageOf } from './page_of.ts';
@@ -174,7 +175,7 @@ export async function readIntervalPage(
   };
 }
 
-/** Reads the ranges of an export's schedule that the ledger has no rows for. @throws ApiError 404 if it was deleted */
+/** Reads the ranges of an export's schedule that the ledger has no rows for. @throws ApiError 404 if it was deleted, 500 */
 async function readOpenRanges(
   pool: Pool,
   batchExportId: string,
@@ -186,13 +187,24 @@ async function readOpenRanges(
   );
   const [row] = rows;
   if (!row) throw notFound();
-  const ranges = undecidedRanges(row.state, new Date(row.now)).map(({ start, end, reason }) => ({
+  const ranges = readRanges(batchExportId, row).map(({ start, end, reason }) => ({
     start,
     end,
     reason,
     status: reason === null ? ('due' as const) : skipStatusOf(reason),
   }));
   return { live: row.state, ranges };
+}
+
+function readRanges(
+  batchExportId: string,
+  { state, now }: { readonly state: LiveBatchExport; readonly now: string },
+): readonly UndecidedRange[] {
+  try {
+    return undecidedRanges(state, new Date(now));
+  } catch {
+    throw unreadable('batch export', batchExportId);
+  }
 }
 
 const toIntervalResponse = (row: IntervalRow, { revisions }: LiveBatchExport): IntervalResponse => {

@@ -28,21 +28,28 @@ interface IntervalsWithRun {
 }
 
 /**
- * The lag of each live export, by id. Needs two statements for any number of exports and intervals: intervals without
+ * The lag of each live export, by id; null if this version cannot read its schedule, which `onUnreadable` reports. Needs two statements for any number of exports and intervals: intervals without
  * runs are counted from the schedule's state and the database's clock. Without new events, the lag changes only when an
  * interval ends.
  */
 export async function readLags(
   pool: Pool,
   exports: readonly { readonly id: string }[],
-): Promise<ReadonlyMap<string, LagResponse>> {
+  onUnreadable: (id: string, error: unknown) => void,
+): Promise<ReadonlyMap<string, LagResponse | null>> {
+  const unreadable: string[] = [];
   const withoutRun = await readIntervalsWithoutRun(
     pool,
     exports.map(({ id }) => id),
+    (id, error) => {
+      unreadable.push(id);
+      onUnreadable(id, error);
+    },
   );
   const withRun = await readIntervalsWithRun(pool, withoutRun);
-  return new Map(
-    withoutRun.flatMap(({ id, ranges, intervals }) => {
+  return new Map<string, LagResponse | null>([
+    ...unreadable.map((id) => [id, null] as const),
+    ...withoutRun.flatMap(({ id, ranges, intervals }) => {
       const found = withRun.find((one) => one.id === id);
       if (!found) return [];
       const lag = {
@@ -56,21 +63,30 @@ export async function readLags(
           status: gap.status,
         })),
       };
-      return [[id, lag]];
+      return [[id, lag] as const];
     }),
-  );
+  ]);
 }
 
-async function readIntervalsWithoutRun(pool: Pool, ids: readonly string[]): Promise<IntervalsWithoutRun[]> {
+async function readIntervalsWithoutRun(
+  pool: Pool,
+  ids: readonly string[],
+  onUnreadable: (id: string, error: unknown) => void,
+): Promise<IntervalsWithoutRun[]> {
   const { rows } = await pool.query<{ id: string; state: LiveBatchExport; now: string }>(
     `select stream_id as id, state, statement_timestamp() as now from exportd.stream_states
      where stream_type = 'batch_export' and stream_id = any($1) and state->>'status' = 'live'`,
     [ids],
   );
-  return rows.map(({ id, state, now }) => {
-    const ranges = dueRanges(state, new Date(now));
-    const intervals = sum(ranges.map((range) => countIntervals(state.revisions, range)));
-    return { id, ranges, intervals };
+  return rows.flatMap(({ id, state, now }) => {
+    try {
+      const ranges = dueRanges(state, new Date(now));
+      const intervals = sum(ranges.map((range) => countIntervals(state.revisions, range)));
+      return [{ id, ranges, intervals }];
+    } catch (error) {
+      onUnreadable(id, error);
+      return [];
+    }
   });
 }
 

@@ -12,6 +12,7 @@ import {
 import { toUtc } from '../batch_export_definition.ts';
 import { dryRun } from '../dry_run.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
+import { toReadableResponse, toReadableResponses } from '../readable_items.ts';
 import { findBackfill, listBackfills } from '../read_models/backfills.ts';
 import { requireBatchExport } from '../read_models/batch_exports.ts';
 import {
@@ -37,8 +38,15 @@ async function readResponse(
   await requireBatchExport(context.pool, teamOf(request), batchExportId);
   const found = await findBackfill(context.pool, batchExportId, id);
   if (!found) throw notFound();
-  return found;
+  return toReadableResponse(found, conversionOf(context));
 }
+
+const conversionOf = ({ logger }: RouteContext) => ({
+  what: 'backfill',
+  schema: backfillSchema,
+  convert: (backfill: BackfillResponse) => backfill,
+  logger,
+});
 
 const actions = [
   { path: 'cancel', name: 'cancelBackfill', summary: 'Cancel backfill' },
@@ -64,8 +72,9 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
     async (request) => {
       const { batch_export_id } = request.params;
       await requireBatchExport(pool, teamOf(request), batch_export_id);
-      const found = await listBackfills(pool, batch_export_id, request.query);
-      return offsetPage(request, settings, request.query, found);
+      const { count, results } = await listBackfills(pool, batch_export_id, request.query);
+      const readable = toReadableResponses(results, conversionOf(context));
+      return offsetPage(request, settings, request.query, { count, results: readable });
     },
   );
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { storeConfig } from '../../destination/config_versions.ts';
-import { notFound } from '../api_error.ts';
 import { definitionFrom, defaultDefinition, toUtc } from '../batch_export_definition.ts';
 import { configStoreOf, lockPendingConfigVersion, updatedConfigVersion } from '../destination_config.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type RouteContext,
 } from '../route_context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
+import { unreadable } from '../readable_items.ts';
 import {
   toBatchExportResponses,
   listBatchExports,
@@ -30,12 +30,14 @@ import { commandResponses, errorResponses, listQuery, noContent, pageOf } from '
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
 
-/** The current state of an export. @throws ApiError 404 */
+/** The current state of an export. @throws ApiError 404, 500 when this version cannot read it */
 async function readResponse(context: RouteContext, teamId: number, id: string): Promise<BatchExportResponse> {
   const row = await requireBatchExport(context.pool, teamId, id);
-  const [response] = await toBatchExportResponses(context.pool, [row], context.runLink);
-  if (!response) throw notFound();
-  return response;
+  const [response] = await toBatchExportResponses(context, [row]);
+  if (response) return response;
+  // Either it was deleted meanwhile, or it cannot be read.
+  await requireBatchExport(context.pool, teamId, id);
+  throw unreadable('batch export', id);
 }
 
 /** Create, list, retrieve, update and delete batch exports. */
@@ -54,7 +56,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
     },
     async (request) => {
       const { count, rows } = await listBatchExports(pool, teamOf(request), request.query);
-      const results = await toBatchExportResponses(pool, rows, context.runLink);
+      const results = await toBatchExportResponses(context, rows);
       return offsetPage(request, settings, request.query, { count, results });
     },
   );

@@ -13,8 +13,9 @@ import {
 import { resolveListTimes } from '../list_times.ts';
 import { projectUrl, withParameters } from '../paging.ts';
 import { requireBatchExport } from '../read_models/batch_exports.ts';
+import { toReadableResponse, toReadableResponses } from '../readable_items.ts';
 import { readRunPage } from '../read_models/run_pages.ts';
-import { findRun, toRunResponse } from '../read_models/runs.ts';
+import { findRun, toRunResponse, type RunRow } from '../read_models/runs.ts';
 import { backfillsPath } from '../schemas/backfill.ts';
 import { commandResponses, emptyBody, errorResponses, noContent, pageOf } from '../schemas/common.ts';
 import { retryBody, runPath, runSchema, runsQuery, runStatuses, type RunResponse } from '../schemas/run.ts';
@@ -31,8 +32,15 @@ async function readResponse(context: RouteContext, teamId: number, path: RunPath
   await requireBatchExport(context.pool, teamId, path.batch_export_id);
   const run = await findRun(context.pool, path.batch_export_id, path.id);
   if (!run) throw notFound();
-  return toRunResponse(run, context.runLink);
+  return toReadableResponse(run, conversionOf(context));
 }
+
+const conversionOf = ({ runLink, logger }: RouteContext) => ({
+  what: 'run',
+  schema: runSchema,
+  convert: (run: RunRow) => toRunResponse(run, runLink),
+  logger,
+});
 
 /** List, retrieve, retry and cancel runs. */
 export const runRoutes: ProjectRoutes = (app, context) => {
@@ -60,7 +68,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         count: page.count,
         next: urlOf(page.next),
         previous: urlOf(page.previous),
-        results: page.rows.map((run) => toRunResponse(run, context.runLink)),
+        results: toReadableResponses(page.rows, conversionOf(context)),
       };
     },
   );

@@ -43,7 +43,9 @@ export const batchExportSchema = z
       .describe(
         'The columns that `dialect_query` selects; null without a query, when files have the columns of the model.',
       ),
-    lag: lagSchema,
+    lag: lagSchema
+      .nullable()
+      .describe('Null if this version of exportd cannot read the schedule of the export.'),
   })
   .meta({ id: 'BatchExport' });
 export type BatchExportResponse = z.infer<typeof batchExportSchema>;
