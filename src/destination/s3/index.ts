@@ -22,7 +22,7 @@ import { fileKey, fileKeyPattern, manifestKey, rejectedKey } from './keys.ts';
 import { getManifestObject, putManifestObject } from './manifest_object.ts';
 import { createUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
-import { keysCollide } from './key_collision.ts';
+import { keysCollide, locationOf } from './key_collision.ts';
 import { deleteObject, deleteIfUnchanged, putSmallObject } from './small_object.ts';
 import { putWholeFile } from './whole_file.ts';
 
@@ -36,7 +36,7 @@ export const s3: DestinationType<S3Config> = {
   configSchema,
   parseConfig: parseS3Config,
   selectionOf,
-  locationOf: (config) => `${serverOf(config)}/${String(config.bucket_name)}`,
+  locationOf,
   serverOf,
   keysCollide,
   withCredentialsOf,

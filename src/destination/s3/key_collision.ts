@@ -36,7 +36,14 @@ const fieldsOf = ({ config }: KeySource): KeyFields => config as unknown as KeyF
 export const isSameBucket = (
   one: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
   other: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
-): boolean => one.bucket_name === other.bucket_name && storeOf(one) === storeOf(other);
+): boolean => bucketIdentity(one) === bucketIdentity(other);
+
+/** Identifies the bucket of a stored config. */
+export const locationOf = (config: Readonly<Record<string, unknown>>): string =>
+  bucketIdentity(config as unknown as KeyFields);
+
+const bucketIdentity = (config: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>): string =>
+  `${storeOf(config)}/${config.bucket_name}`;
 
 const amazonHost = /(^|\.)amazonaws\.com(\.cn)?$/;
 
