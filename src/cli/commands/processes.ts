@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
 import { counted, printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
+import { handOverSignals } from '../startup_signals.ts';
 import { withPool } from '../with_pool.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
@@ -14,6 +15,7 @@ export function addProcessCommands(program: Command): void {
     .option('--no-demo', 'start without demo data')
     .action(async (options: { demo: boolean }) => {
       const { up } = await import('../../local_stack/up.ts');
+      handOverSignals();
       await up(options);
     });
 
@@ -22,7 +24,9 @@ export function addProcessCommands(program: Command): void {
     .description('run the HTTP server')
     .action(async () => {
       const { runServer } = await import('../../http/server.ts');
-      await runServer(commandSettings(process.env));
+      const settings = commandSettings(process.env);
+      handOverSignals();
+      await runServer(settings);
     });
 
   program
@@ -31,7 +35,9 @@ export function addProcessCommands(program: Command): void {
     .action(async () => {
       limitSemiSpaceGrowth();
       const { runWorker } = await import('../../temporal/worker/worker_process.ts');
-      await runWorker(commandSettings(process.env));
+      const settings = commandSettings(process.env);
+      handOverSignals();
+      await runWorker(settings);
     });
 
   program

@@ -10,11 +10,16 @@ const productWorkflows = join(import.meta.dirname, '../../../workflows/index.ts'
  * Bundles the workflows for Temporal's sandbox, which takes a few seconds. It runs in a separate process: a bundler and a
  * compiler would leave 130 MB in the memory of a worker.
  * @param workflowsPath the module that exports the workflows
+ * @param signal ends the process
  * @throws Error with the errors of the bundler; its warnings go to standard error
  */
-export async function bundleWorkflows(workflowsPath = productWorkflows): Promise<{ code: string }> {
+export async function bundleWorkflows(
+  workflowsPath = productWorkflows,
+  signal?: AbortSignal,
+): Promise<{ code: string }> {
   const process_ = spawn(process.execPath, [bundlerProgram, workflowsPath], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...(signal && { signal }),
   });
   let code = '';
   let errorOutput = '';
@@ -39,10 +44,11 @@ export async function writeWorkflowBundle(path: string): Promise<void> {
 }
 
 /** Reads the bundle of the setting, or creates one without it. @throws SettingsError when the file cannot be read */
-export async function loadWorkflowBundle({
-  EXPORTD_WORKFLOW_BUNDLE: path,
-}: Pick<Settings, 'EXPORTD_WORKFLOW_BUNDLE'>): Promise<{ code: string }> {
-  if (path === undefined) return bundleWorkflows();
+export async function loadWorkflowBundle(
+  { EXPORTD_WORKFLOW_BUNDLE: path }: Pick<Settings, 'EXPORTD_WORKFLOW_BUNDLE'>,
+  signal: AbortSignal,
+): Promise<{ code: string }> {
+  if (path === undefined) return bundleWorkflows(productWorkflows, signal);
   const code = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new SettingsError(
       `EXPORTD_WORKFLOW_BUNDLE: ${path} cannot be read. Write it with exportd bundle, or unset the variable.`,
