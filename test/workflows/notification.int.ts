@@ -149,6 +149,34 @@ describe('a delivery', () => {
     expect(await one.deliveries()).toMatchObject([{ status: 'delivered', attempts: 3 }]);
   });
 
+  it('waits until a worker has the key of its webhook, which is no failed attempt', async () => {
+    const one = await createWatchedExport();
+    const { rows } = await stack.pool.query<{ sealed: string }>(
+      `update exportd.webhooks set secret = 'lost:AAAA' where id = $1
+       returning (select secret from exportd.webhooks where id = $1) as sealed`,
+      [one.webhook.id],
+    );
+    fail();
+    await one.run(1);
+    await stack.waitForReconciled(async () => (await one.deliveries()).length > 0, 'the delivery');
+    const handle = await one.handle();
+    await stack.waitForReconciled(async () => {
+      // The delivery is stored before its workflow starts.
+      const described = await handle.describe().catch(() => undefined);
+      const failure = described?.raw.pendingActivities?.[0]?.lastFailure;
+      return failure?.applicationFailureInfo?.type === 'SecretUnreadable';
+    }, 'the first attempt');
+    expect(await one.deliveries()).toMatchObject([{ status: 'pending', attempts: 0 }]);
+
+    await stack.pool.query('update exportd.webhooks set secret = $2 where id = $1', [
+      one.webhook.id,
+      rows[0]?.sealed,
+    ]);
+    await one.waitForMessages(1);
+    await handle.result();
+    expect(await one.deliveries()).toMatchObject([{ status: 'delivered', attempts: 1 }]);
+  });
+
   it('disables a webhook whose receiver responds with 410', async () => {
     const one = await createWatchedExport();
     receiver.respond = () => 410;

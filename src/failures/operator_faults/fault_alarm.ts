@@ -77,8 +77,10 @@ export async function notifyOperator(
   const { EXPORTD_OPERATOR_WEBHOOK_URL: url, EXPORTD_OPERATOR_WEBHOOK_SECRET: secret } = settings;
   if (url === undefined) return;
   const leaseMs = settings.EXPORTD_WEBHOOK_TIMEOUT + notificationPauseMs;
+  // A lock or a lookup that fails once concerns nobody.
+  const minOpenMs = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL / 3;
   for (;;) {
-    const fault = await takeUnnotifiedFault(pool, leaseMs);
+    const fault = await takeUnnotifiedFault(pool, { minOpenMs, leaseMs });
     if (!fault) return;
     const id = `${fault.id}-${Date.parse(fault.opened_at)}`;
     const { delivered, detail } = await sendWebhook(

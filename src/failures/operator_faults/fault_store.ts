@@ -19,22 +19,36 @@ const worker = `${hostname()}:${process.pid}`;
 /** A fault that returns within this time is the same alarm, and the operator is not notified again. */
 const sameAlarm = `interval '1 hour'`;
 
+/** Opens a fault, unless it is open. Its parameters are `valuesOf` the fault. */
+const openFault = `insert into exportd.operator_faults as fault (id, type, message, last_seen_by) values ($1, $2, $3, $4)
+  on conflict (id) do update set last_seen_at = clock_timestamp(), last_seen_by = excluded.last_seen_by,
+    opened_at = case when fault.resolved_at is null then fault.opened_at else clock_timestamp() end,
+    notified_at = case when fault.resolved_at < clock_timestamp() - ${sameAlarm} then null
+      else fault.notified_at end,
+    resolved_at = null
+  returning id`;
+
+const valuesOf = (fault: OperatorFault): string[] => [
+  deterministicId('operator_fault', causeOf(fault)),
+  fault.type,
+  fault.message,
+  worker,
+];
+
+/** Stores a fault that a process has found outside of any run. */
+export async function storeProcessFault(pool: Pool, fault: OperatorFault): Promise<void> {
+  await pool.query(openFault, valuesOf(fault));
+}
+
 /** Stores that a run tried and failed, which opens the fault unless it is open. */
 export async function storeFault(pool: Pool, runId: string, fault: OperatorFault): Promise<void> {
   await pool.query(
-    `with seen as (
-       insert into exportd.operator_faults as fault (id, type, message, last_seen_by) values ($1, $2, $3, $4)
-       on conflict (id) do update set last_seen_at = clock_timestamp(), last_seen_by = excluded.last_seen_by,
-         opened_at = case when fault.resolved_at is null then fault.opened_at else clock_timestamp() end,
-         notified_at = case when fault.resolved_at < clock_timestamp() - ${sameAlarm} then null
-           else fault.notified_at end,
-         resolved_at = null
-       returning id)
+    `with seen as (${openFault})
      insert into exportd.operator_fault_runs as waiting (run_id, fault_id) select $5, id from seen
      on conflict (run_id) do update set fault_id = excluded.fault_id, resumed_at = null, renewed_execution = null,
        waiting_since = case when waiting.resumed_at is null and waiting.fault_id = excluded.fault_id
          then waiting.waiting_since else clock_timestamp() end`,
-    [deterministicId('operator_fault', causeOf(fault)), fault.type, fault.message, worker, runId],
+    [...valuesOf(fault), runId],
   );
 }
 
@@ -75,20 +89,24 @@ export async function resolveFaults(pool: Pool, unseenMs: number): Promise<Opera
 }
 
 /**
- * Takes an open fault that the operator has not been notified of, for as long as one request may take. Of several
- * workers, one takes it.
+ * Takes a fault that has been open for `minOpenMs` and that the operator has not been notified of, for as long as one
+ * request may take. Of several workers, one takes it.
  */
-export async function takeUnnotifiedFault(pool: Pool, leaseMs: number): Promise<OpenFault | undefined> {
+export async function takeUnnotifiedFault(
+  pool: Pool,
+  { minOpenMs, leaseMs }: { readonly minOpenMs: number; readonly leaseMs: number },
+): Promise<OpenFault | undefined> {
   const { rows } = await pool.query<OpenFault>(
     `update exportd.operator_faults fault set notify_after = clock_timestamp() + $1 * interval '1 millisecond'
      where id = (
        select id from exportd.operator_faults
        where resolved_at is null and notified_at is null and notify_after <= clock_timestamp()
+         and last_seen_at - opened_at >= $2 * interval '1 millisecond'
        order by opened_at limit 1 for update skip locked)
      returning id, type, message, opened_at, last_seen_at, last_seen_by,
        (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
          as waiting_runs`,
-    [leaseMs],
+    [leaseMs, minOpenMs],
   );
   return rows[0];
 }
