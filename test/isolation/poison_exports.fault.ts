@@ -8,7 +8,13 @@ import { startBlackholeServer, type BlackholeServer } from './blackhole_server.t
 
 const slots = 2;
 const hours = 3;
-const goodExports = 5;
+/** More runs of unavailable buckets than slots, and than slots that may be yielded. */
+const unavailableExports = 6;
+const unavailableHours = 12;
+/** The exports take seconds alone. When each attempt held its slot until its request failed, they took minutes. */
+const isolatedMs = 60_000;
+/** Nothing listens there. */
+const refusingEndpoint = 'http://127.0.0.1:1';
 
 describe('beside exports that fail or hang', () => {
   let stack: Stack;
@@ -17,7 +23,6 @@ describe('beside exports that fail or hang', () => {
     blackhole = await startBlackholeServer();
     stack = await startStack('poison-exports', {
       EXPORTD_EXPORT_SLOTS: String(slots),
-      EXPORTD_SLOT_YIELD_AFTER: '500ms',
     });
     for (let hour = hours; hour > 0; hour -= 1)
       await insertEvents(stack.pool, stack.projectId, hourAgo(hour), 100);
@@ -39,21 +44,41 @@ describe('beside exports that fail or hang', () => {
     const seen = await statuses(id);
     return seen.length === hours && seen.every((one) => one === status);
   };
+  const errorsOf = async (id: string) =>
+    (await stack.runs(id)).flatMap(({ status, latest_error }) =>
+      status === 'Starting' || status === 'Running' ? [latest_error ?? ''] : [],
+    );
 
-  it('with more hanging buckets than slots, the others complete', async () => {
-    const poison = [
-      await stack.createExport({}, { endpoint_url: blackhole.endpoint }),
-      await stack.createExport({}, { endpoint_url: blackhole.endpoint }),
-    ];
-    for (const id of poison) await backfill(id, hours);
-    await waitFor(() => blackhole.accepted() >= slots, 'every slot has a hanging export');
-    const good: string[] = [];
-    for (let count = 0; count < goodExports; count += 1) good.push(await stack.createExport());
-    for (const id of good) await backfill(id, hours);
-    for (const id of good) await waitFor(() => areAll(id, 'Completed'), `the export ${id} completes`);
-    for (const id of poison) await waitFor(() => areAll(id, 'Running'), `the export ${id} still hangs`);
-    for (const id of good) expect((await verifyExport(stack, id)).findings).toEqual([]);
-    for (const id of poison) await stack.call('DELETE', `/batch_exports/${id}/`);
+  it.each([
+    ['never respond', () => blackhole.endpoint],
+    ['refuse connections', () => refusingEndpoint],
+  ])('whose buckets %s, a healthy one completes, and deleting them ends their runs', async (_, endpoint) => {
+    const unavailable: string[] = [];
+    for (let count = 0; count < unavailableExports; count += 1)
+      unavailable.push(
+        await stack.createExport({}, { endpoint_url: endpoint(), bucket_name: `unavailable-${count}` }),
+      );
+    for (const id of unavailable) await backfill(id, unavailableHours);
+    await waitFor(async () => {
+      const errors = await Promise.all(unavailable.map(errorsOf));
+      return errors.every(
+        (of) => of.length > 0 && of.every((error) => error.startsWith('DestinationUnavailable: ')),
+      );
+    }, 'every run of an unavailable bucket says what it waits for');
+    const healthy = await stack.createExport();
+    await backfill(healthy, hours);
+    await waitFor(() => areAll(healthy, 'Completed'), 'the healthy export completes', isolatedMs);
+    expect((await verifyExport(stack, healthy)).findings).toEqual([]);
+    for (const id of unavailable) await stack.call('DELETE', `/batch_exports/${id}/`);
+    const active = async () => {
+      const { rows } = await stack.pool.query<{ runs: number }>(
+        `select count(*) as runs from exportd.batch_export_runs
+         where batch_export_id = any($1) and status in ('Starting', 'Running')`,
+        [unavailable],
+      );
+      return rows[0]?.runs;
+    };
+    await waitFor(async () => (await active()) === 0, 'the runs of the deleted exports end', isolatedMs);
   });
 
   it('with a huge backfill, the others complete', async () => {

@@ -1,0 +1,191 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Settings } from '../../src/config/settings.ts';
+import { createCircuitBreaker } from '../../src/destination/circuits/circuit_breaker.ts';
+import { createCircuitStore } from '../../src/destination/circuits/circuit_store.ts';
+import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { createLocationOpener } from '../../src/destination/open_location.ts';
+import { findRun, toRunResponse } from '../../src/http/read_models/runs.ts';
+import { s3Settings } from '../destination/s3/bucket_requests.ts';
+import { outageAfterFirstPart } from '../e2e/outage.ts';
+import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
+import { errorResponse } from './stores.ts';
+
+let harness: ExportHarness;
+let blackhole: BlackholeServer;
+const proxies: S3Proxy[] = [];
+beforeAll(async () => {
+  harness = await createExportHarness();
+  blackhole = await startBlackholeServer();
+  await harness.insertEvents(16_000);
+});
+afterAll(async () => {
+  await Promise.all(proxies.map((proxy) => proxy.close()));
+  await blackhole.close();
+  await harness.close();
+});
+
+/** The attempts of a worker with short waits. */
+function createWorker(more: Record<string, string> = {}) {
+  const { pool } = harness.database;
+  const settings: Settings = s3Settings({
+    EXPORTD_S3_PART_SIZE: '5MiB',
+    EXPORTD_SOURCE_PAGE_SIZE: '1000000B',
+    EXPORTD_S3_PROBE_TIMEOUT: '300ms',
+    EXPORTD_S3_PROBE_INITIAL: '50ms',
+    EXPORTD_S3_PROBE_MAX: '50ms',
+    EXPORTD_S3_RETRY_BUDGET: '200ms',
+    ...more,
+  });
+  const circuits = createCircuitBreaker(createCircuitStore(pool, settings), settings);
+  const openDestination = createDestinationOpener(pool, harness.keyRing, settings, circuits);
+  const openLocation = createLocationOpener(pool, harness.keyRing, settings, { circuits });
+  return { attempt: () => harness.attempt({ openDestination, openLocation, settings }) };
+}
+
+/** A bucket whose faults a test controls. */
+async function createDisturbedBucket(config: object = {}) {
+  const proxy = await createS3Proxy(harness.bucket.endpoint);
+  proxies.push(proxy);
+  const run = await harness.createRun({ config: { endpoint_url: proxy.endpoint, ...config } });
+  const operationsOf = () => proxy.requests.filter(({ key }) => !key.endsWith('_exportd_probe'));
+  return { ...run, proxy, operationsOf };
+}
+
+const positionOfJournal = async (): Promise<number> => {
+  const { rows } = await harness.database.pool.query<{ position: number }>(
+    'select coalesce(max(global_position), 0) as position from exportd.journal_events',
+  );
+  return rows[0]?.position ?? 0;
+};
+
+const failureOf = async (attempt: Promise<unknown>): Promise<ApplicationFailure> => {
+  const failure: unknown = await attempt.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (!(failure instanceof ApplicationFailure)) throw new Error('The attempt did not fail.');
+  return failure;
+};
+
+/** Repeats an attempt until its destination responds, as Temporal does. */
+const untilAvailable = <Result>(attempt: () => Promise<Result>): Promise<{ result: Result }> =>
+  waitFor(
+    () =>
+      attempt().then(
+        (result) => ({ result }),
+        (error: unknown) => {
+          if (error instanceof ApplicationFailure && error.type === 'DestinationUnavailable') return null;
+          throw error;
+        },
+      ),
+    'the destination responds',
+  );
+
+const responseOf = async (batchExportId: string, runId: string) => {
+  const run = await findRun(harness.database.pool, batchExportId, runId);
+  return run && toRunResponse(run, () => null);
+};
+
+describe('an attempt at a bucket that does not respond', () => {
+  it.each(['exportInterval', 'finishExport', 'publishManifest', 'checkReplacement'] as const)(
+    '%s waits in the back-off of its activity: it claims, reads and writes nothing',
+    async (step) => {
+      const { run_id, batchExportId } = await harness.createRun({
+        config: { endpoint_url: blackhole.endpoint },
+      });
+      const worker = createWorker({ EXPORTD_S3_PROBE_INITIAL: '60s', EXPORTD_S3_PROBE_MAX: '60s' });
+      await waitFor(
+        async () => (await failureOf(worker.attempt().exportInterval({ run_id }))).message.includes('since'),
+        'the circuit opens',
+      );
+      const [position, connections] = [await positionOfJournal(), blackhole.accepted()];
+      const failure = await failureOf(worker.attempt()[step]({ run_id }));
+      expect(failure).toMatchObject({ type: 'DestinationUnavailable', nonRetryable: false });
+      expect(Number(failure.nextRetryDelay)).toBeGreaterThan(10_000);
+      expect([await positionOfJournal(), blackhole.accepted()]).toEqual([position, connections]);
+      const { latest_error, status_detail, status } = (await responseOf(batchExportId, run_id)) ?? {};
+      expect(latest_error).toBe(`DestinationUnavailable: ${failure.message}`);
+      expect([status_detail, status]).toEqual([latest_error, 'Starting']);
+    },
+  );
+
+  it('leaves no claim of its manifest', async () => {
+    const { run_id, proxy } = await createDisturbedBucket();
+    const worker = createWorker({ EXPORTD_S3_PROBE_AFTER: '10ms' });
+    await untilAvailable(() => worker.attempt().exportInterval({ run_id }));
+    const stop = proxy.intercept({ before: () => 'broken' });
+    const failure = await failureOf(worker.attempt().publishManifest({ run_id }));
+    expect(failure.type).toBe('DestinationUnavailable');
+    expect(await harness.recorder.read(run_id)).toMatchObject({ publish_started_at: null });
+    stop();
+    await untilAvailable(() => worker.attempt().publishManifest({ run_id }));
+    expect(await harness.recorder.read(run_id)).toMatchObject({ status: 'Completed' });
+  });
+
+  it.each([
+    ['a bucket that denies everything', errorResponse(403, 'AccessDenied'), 'AccessDenied'],
+    ['a bucket that does not exist', errorResponse(404, 'NoSuchBucket'), 'NoSuchBucket'],
+  ])('%s responds', async (_, outcome, type) => {
+    const { run_id, proxy } = await createDisturbedBucket();
+    proxy.intercept({ before: () => outcome });
+    expect(await failureOf(createWorker().attempt().exportInterval({ run_id }))).toMatchObject({
+      type,
+      nonRetryable: true,
+    });
+  });
+
+  it('a server that fails at every request does not respond', async () => {
+    const { run_id, proxy, operationsOf } = await createDisturbedBucket();
+    proxy.intercept({ before: () => errorResponse(503, 'ServiceUnavailable') });
+    const failure = await failureOf(createWorker().attempt().exportInterval({ run_id }));
+    expect(failure.type).toBe('DestinationUnavailable');
+    expect(operationsOf()).toEqual([]);
+  });
+});
+
+describe('an outage in the middle of a file', () => {
+  it('ends the attempt soon, and the next one continues after the parts that arrived', async () => {
+    const { run_id, proxy, operationsOf } = await createDisturbedBucket({ compression: null });
+    const outage = outageAfterFirstPart(proxy);
+    const worker = createWorker();
+    const failure = await failureOf(worker.attempt().exportInterval({ run_id }));
+    expect(failure.type).toBe('DestinationUnavailable');
+    const arrived = operationsOf().filter(
+      ({ operation, status }) => operation === 'UploadPart' && status === 200,
+    );
+    expect(arrived.length).toBeGreaterThan(0);
+    outage.end();
+    const { result } = await untilAvailable(() => worker.attempt().exportInterval({ run_id }));
+    expect(result).toMatchObject({ finished: true, generation: 1, rows: 16_000 });
+    const again = operationsOf().filter(({ partNumber }) =>
+      arrived.some((part) => part.partNumber === partNumber),
+    );
+    expect(again).toEqual(arrived);
+  });
+
+  it.each([
+    ['Brotli has no state to resume from', { compression: 'brotli' }, false],
+    ['exportd may not list parts', { compression: null }, true],
+  ])('is waited out for longer if %s', async (_, config, unlistable) => {
+    const { run_id, batchExportId, proxy, operationsOf } = await createDisturbedBucket(config);
+    if (unlistable)
+      proxy.intercept({
+        before: ({ operation }) =>
+          operation === 'ListParts' ? errorResponse(403, 'AccessDenied') : undefined,
+      });
+    // The outage would waste the first part.
+    const outage = outageAfterFirstPart(proxy);
+    const exporting = createWorker().attempt().exportInterval({ run_id });
+    await waitFor(async () => {
+      const response = await responseOf(batchExportId, run_id);
+      return response?.status_detail?.startsWith('DestinationUnavailable');
+    }, 'the outage is known to all workers');
+    outage.end();
+    expect(await exporting).toMatchObject({ finished: true, generation: 1, rows: 16_000 });
+    expect(operationsOf().filter(({ operation }) => operation === 'CreateMultipartUpload')).toHaveLength(1);
+  });
+});
