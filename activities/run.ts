@@ -66,7 +66,8 @@ function journalActivities(dependencies: RunActivityDependencies) {
         latest_error: string;
       }): Promise<{ renewed: boolean }> => {
         const { run_id, execution_id, status } = input;
-        if (status === 'FailedRetryable' && (await renewTimeLimits(journal.pool, run_id, execution_id)))
+        const exceedsLimits = status === 'FailedRetryable' || status === 'TimedOut';
+        if (exceedsLimits && (await renewTimeLimits(journal.pool, run_id, execution_id)))
           return { renewed: true };
         await endRun(journal, policies, run_id, input);
         return { renewed: false };

@@ -12,7 +12,11 @@ function createTestPacing() {
     { EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval, EXPORTD_ACTIVITY_RETRY_INITIAL: 1_000 },
     { now: () => now, random: () => 0.999 },
   );
-  return { ...pacing, pass: (milliseconds: number) => (now += milliseconds) };
+  return {
+    ...pacing,
+    failed: (run: string, of: typeof fault, attempt = 1) => pacing.failed(run, of, attempt),
+    pass: (milliseconds: number) => (now += milliseconds),
+  };
 }
 
 describe('the pacing of runs that wait for an operator', () => {
@@ -73,6 +77,16 @@ describe('the pacing of runs that wait for an operator', () => {
     expect(pacing.leave('a')).toEqual(fault);
     expect(pacing.admit('a')).toBeUndefined();
     expect(pacing.admit('b')?.fault).toEqual(fault);
+  });
+
+  it('lets every run try again soon where another worker may have the key', () => {
+    const pacing = createTestPacing();
+    const noKey = { type: 'SecretUnreadable', message: 'The key "a" is missing.' };
+    for (let run = 0; run < 50; run += 1) pacing.failed(`run ${run}`, noKey);
+    expect(pacing.failed('a', noKey).wait_ms).toBeLessThanOrEqual(2_000);
+    expect(pacing.admit('a')).toBeUndefined();
+    expect(pacing.failed('a', noKey, 2).wait_ms).toBeGreaterThan(2_000);
+    expect(pacing.failed('a', noKey, 99).wait_ms).toBeLessThanOrEqual(2 * interval);
   });
 
   it('reports a fault as new once, until it is fixed', () => {

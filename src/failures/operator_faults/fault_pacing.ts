@@ -26,8 +26,8 @@ export interface RecordedFault extends FaultWait {
 export interface FaultPacing {
   /** The fault that a run has to wait for without trying; undefined when it may try. */
   admit(runId: string): FaultWait | undefined;
-  /** Records that a run tried and failed. */
-  failed(runId: string, fault: OperatorFault): RecordedFault;
+  /** Records that a run tried for the `attempt`th time, counted from 1, and failed. */
+  failed(runId: string, fault: OperatorFault, attempt: number): RecordedFault;
   /** Records that a waiting run tried and succeeded, which lets all others try. Returns the fault that it waited for. */
   succeeded(runId: string): OperatorFault | undefined;
   /** Records that a run tried and failed for another reason: its former fault may still be there. */
@@ -46,6 +46,12 @@ const maxWaitingRuns = 10_000;
 const maxFaults = 1_000;
 /** Waiting runs come back at different times: this many milliseconds apart, but at most one interval late. */
 const spreadMsPerRun = 5;
+
+/**
+ * Faults that another worker may not have, and that reach no server: each run tries again on its own, and soon, because
+ * Temporal may give it to another worker.
+ */
+const unpacedTypes: ReadonlySet<string> = new Set(['SecretUnreadable']);
 
 export const causeOf = ({ type, message }: OperatorFault): string => `${type}: ${message}`;
 
@@ -76,12 +82,13 @@ export function createFaultPacing(
         causes.delete(runId);
         return undefined;
       }
+      if (unpacedTypes.has(waiting.fault.type)) return undefined;
       if (now() < waiting.nextTryAt) return { fault: waiting.fault, wait_ms: waitOf(waiting) };
       // Others wait until this attempt has ended, or has hung for as long.
       waiting.nextTryAt = now() + intervalAfter(waiting.failures + 1);
       return undefined;
     },
-    failed: (runId, fault) => {
+    failed: (runId, fault, attempt) => {
       const cause = causeOf(fault);
       const known = faults.get(cause);
       const isDue = causes.get(runId) === cause || !known;
@@ -95,7 +102,10 @@ export function createFaultPacing(
       causes.set(runId, cause);
       dropOldest(causes, maxWaitingRuns);
       dropOldest(faults, maxFaults);
-      return { fault, wait_ms: waitOf(paced), isNew: known === undefined };
+      const wait_ms = unpacedTypes.has(fault.type)
+        ? Math.ceil(intervalAfter(attempt) * (1 + random()))
+        : waitOf(paced);
+      return { fault, wait_ms, isNew: known === undefined };
     },
     succeeded: (runId) => {
       const known = forget(runId);

@@ -9,7 +9,7 @@ export interface OperatorFaults {
   /** The fault that a run has to wait for without trying; undefined when it may try. */
   admit(runId: string): FaultWait | undefined;
   /** Records that a run tried and failed, and returns after how many milliseconds it tries again. Never rejects. */
-  failed(runId: string, fault: OperatorFault): Promise<number>;
+  failed(runId: string, fault: OperatorFault, attempt: number): Promise<number>;
   /**
    * Records that a step of a run succeeded (`isFixed`), or failed for another reason. `isRetry`: an earlier attempt may
    * have failed in another process. Never rejects.
@@ -31,8 +31,8 @@ export function createOperatorFaults(
   };
   return {
     admit: pacing.admit,
-    failed: async (runId, fault) => {
-      const { wait_ms, isNew } = pacing.failed(runId, fault);
+    failed: async (runId, fault, attempt) => {
+      const { wait_ms, isNew } = pacing.failed(runId, fault, attempt);
       if (isNew)
         logger.error(
           { operator_fault: fault.type },

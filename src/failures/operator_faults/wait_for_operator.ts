@@ -38,7 +38,7 @@ export function waitForOperator<Activities extends Record<string, Activity>>(
       } catch (error) {
         fault = operatorFaultOf(error);
         if (!fault) throw error;
-        throw failureOf(fault, await faults.failed(runId, fault), isLocal);
+        throw failureOf(fault, await faults.failed(runId, fault, attempt), isLocal);
       } finally {
         if (!fault) await faults.resumed(runId, { isFixed, isRetry: attempt > 1 });
       }
