@@ -46,7 +46,7 @@ const program = (
 
 /** Whether this server is ready, and not another one on the same port. */
 async function isServerReady(baseUrl: string, { pid }: Child): Promise<boolean> {
-  const response = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.timeout(5_000) });
+  const response = await fetch(`${baseUrl}/readyz?for=act`, { signal: AbortSignal.timeout(5_000) });
   return response.ok && ((await response.json()) as { pid?: number }).pid === pid;
 }
 

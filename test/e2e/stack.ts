@@ -172,7 +172,7 @@ export async function startStack(
   const startWorker: Stack['startWorker'] = async (overrides) => {
     const worker = workerProcess(start('worker', overrides));
     workers.push(worker);
-    await waitFor(() => isReady('/readyz'), `${name}: /readyz responds 200`);
+    await waitFor(() => isReady('/readyz?for=act'), `${name}: the worker polls`);
     return worker;
   };
 

@@ -40,8 +40,9 @@ describe('the service', () => {
     expect((await api.call('GET', '/healthz', undefined, open)).status).toBe(200);
     expect((await api.call('GET', '/readyz', undefined, open)).body).toEqual({
       status: 'ok',
-      database: 'ok',
-      temporal: 'ok',
+      read: 'ok',
+      queue: 'ok',
+      act: 'ok',
       operator_faults: [],
       pid: process.pid,
     });

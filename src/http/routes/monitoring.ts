@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { z } from 'zod';
 import { readOpenFaults } from '../../failures/operator_faults/fault_store.ts';
 import type { HttpApp } from '../route_context.ts';
 import type { Pool } from '../../journal/database.ts';
@@ -10,6 +11,9 @@ export interface HealthChecks {
   readonly countPollers: () => Promise<number>;
   readonly metrics: Registry;
 }
+
+/** What the server has to be ready for. A server without workers takes commands, which are applied later. */
+const readinessQuery = z.object({ for: z.enum(['read', 'queue', 'act']).default('queue') });
 
 /**
  * Liveness, readiness and metrics, without authentication. Readiness returns the process id, since another server may be
@@ -49,21 +53,14 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
 
   app.get('/healthz', { schema: { hide: true } }, () => ({ status: 'ok' }));
 
-  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const [database, temporal, operator_faults] = await Promise.all([
-      checkStatus(async () => {
-        await pool.query('select 1');
-      }),
-      checkStatus(async () => {
-        if ((await countPollers()) === 0) throw new Error('No worker polls the task queue.');
-      }),
+  app.get('/readyz', { schema: { hide: true, querystring: readinessQuery } }, async (request, reply) => {
+    const [abilities, operator_faults] = await Promise.all([
+      readAbilities(pool, countPollers),
       openFaults(pool),
     ]);
-    const ready = database === 'ok' && temporal === 'ok';
-    const status = ready ? 'ok' : 'unavailable';
-    return reply
-      .code(ready ? 200 : 503)
-      .send({ status, database, temporal, operator_faults, pid: process.pid });
+    const isReady = abilities[request.query.for] === 'ok';
+    const status = abilities.act === 'ok' ? 'ok' : abilities.queue === 'ok' ? 'degraded' : 'unavailable';
+    return reply.code(isReady ? 200 : 503).send({ status, ...abilities, operator_faults, pid: process.pid });
   });
 
   app.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
@@ -84,12 +81,20 @@ const openFaults = (pool: Pool) =>
     () => null,
   );
 
-/** Returns `ok` or the problem, without addresses or credentials. */
-async function checkStatus(check: () => Promise<void>): Promise<string> {
-  try {
-    await check();
-    return 'ok';
-  } catch (error) {
-    return error instanceof Error && error.message.startsWith('No worker') ? error.message : 'unreachable';
-  }
+/**
+ * What the server can do, in rising order: `read` and answer from the control database, `queue` commands, and have
+ * workers `act` on them. Each is `ok` or the problem, without addresses or credentials.
+ */
+async function readAbilities(pool: Pool, countPollers: HealthChecks['countPollers']) {
+  const [isReadable, pollers] = await Promise.all([
+    pool.query('select 1').then(
+      () => true,
+      () => false,
+    ),
+    countPollers().catch(() => null),
+  ]);
+  const read = isReadable ? 'ok' : 'The control database cannot be reached.';
+  const queue = read !== 'ok' ? read : pollers === null ? 'Temporal cannot be reached.' : 'ok';
+  const act = queue !== 'ok' ? queue : pollers === 0 ? 'No worker polls the task queue.' : 'ok';
+  return { read, queue, act };
 }
