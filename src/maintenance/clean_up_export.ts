@@ -6,6 +6,7 @@ import {
   type FailedDeletion,
   type ObsoleteObject,
 } from '../decisions/obsolete_objects.ts';
+import { isTransient } from '../journal/database_errors.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { deleteObsoleteObject, isLocationError, isStillReferenced } from './delete_obsolete_object.ts';
 import { logDeletions } from './deletion_log.ts';
@@ -58,10 +59,16 @@ export async function cleanUpExport(
     for (const ofInterval of groupByInterval(objects)) {
       if (performance.now() > turnEnd || cleanUp.signal.aborted) break;
       const done = await cleanUpInterval(cleanUp, ofInterval);
-      await recordDeletions(journal, done);
-      await recordFailedDeletions(journal, cleanUp.unrecordedFailures.splice(0));
-      deletions.push(...done);
       remaining -= ofInterval.length;
+      try {
+        await recordDeletions(journal, done);
+        await recordFailedDeletions(journal, cleanUp.unrecordedFailures.splice(0));
+        deletions.push(...done);
+      } catch (error) {
+        // A run whose state cannot be read keeps no other interval from its clean-up.
+        if (isTransient(error)) throw error;
+        cleanUp.errors.push(error);
+      }
     }
     await logDeletions(journal.pool, locations, deletions);
   } finally {

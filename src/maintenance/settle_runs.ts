@@ -5,6 +5,7 @@ import {
   type OpenedRun,
   type SettlingDecision,
 } from '../decisions/unsettled_runs.ts';
+import { isTransient } from '../journal/database_errors.ts';
 import { compareInterval } from './compare_intervals.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
@@ -23,39 +24,55 @@ const turnMs = 45_000;
 /**
  * Follows up the export's runs whose transactions have ended since. Events are compared with the source, and exported
  * again if they differ. Persons cannot be compared, and are exported again once.
+ * @throws the first error of a run that could not be followed up, after all others
  */
 export async function settleRuns(
   dependencies: MaintenanceDependencies,
   batchExportId: string,
   signal: AbortSignal,
 ): Promise<SettlingResult> {
-  const { journal, schedules, logger } = dependencies;
-  const opened = await readOpenedRuns(journal.pool, batchExportId, batchSize);
+  const opened = await readOpenedRuns(dependencies.journal.pool, batchExportId, batchSize);
   const turnEnd = performance.now() + turnMs;
   let done = 0;
   let settled = 0;
+  const errors: unknown[] = [];
   for (const run of opened) {
     if (performance.now() > turnEnd) break;
     done += 1;
-    const decision =
-      run.model === 'persons' || run.is_expired
-        ? decisionWithoutComparison(run)
-        : await compareEvents(dependencies, run, signal);
-    if (!decision) continue;
-    const { is_recorded, command_id } = await recordSettled(journal, run, decision);
-    if (is_recorded) settled += 1;
-    if (command_id === null) continue;
-    await schedules
-      .signal({ batch_export_id: batchExportId, name: 'retry', id: command_id })
-      .catch((error: unknown) => {
-        // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
-        logger.warn(
-          { err: error, batch_export_id: batchExportId },
-          'A schedule could not be signalled to export an interval again. The reconciler will signal it.',
-        );
-      });
+    try {
+      if (await settleRun(dependencies, run, signal)) settled += 1;
+    } catch (error) {
+      if (signal.aborted || isTransient(error)) throw error;
+      errors.push(error);
+    }
   }
+  if (errors.length > 0) throw errors[0];
   return { settled, has_more: settled > 0 && (done < opened.length || opened.length === batchSize) };
+}
+
+/** Follows up one run. Returns whether anything was recorded. */
+async function settleRun(
+  dependencies: MaintenanceDependencies,
+  run: OpenedRun,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { journal, schedules, logger } = dependencies;
+  const { batch_export_id } = run;
+  const decision =
+    run.model === 'persons' || run.is_expired
+      ? decisionWithoutComparison(run)
+      : await compareEvents(dependencies, run, signal);
+  if (!decision) return false;
+  const { is_recorded, command_id } = await recordSettled(journal, run, decision);
+  if (command_id !== null)
+    await schedules.signal({ batch_export_id, name: 'retry', id: command_id }).catch((error: unknown) => {
+      // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
+      logger.warn(
+        { err: error, batch_export_id },
+        'A schedule could not be signalled to export an interval again. The reconciler will signal it.',
+      );
+    });
+  return is_recorded;
 }
 
 const exportAgain: SettlingDecision = { outcome: 'exported_again', requests_retry: true };

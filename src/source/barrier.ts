@@ -54,7 +54,8 @@ export async function checkBarrier(
 }
 
 /**
- * Checks blocked barriers with one list of the open transactions, and one of the prepared ones.
+ * Checks blocked barriers with one list of the open transactions, and one of the prepared ones. A state that cannot be
+ * read, which a newer version may have stored, stays as it is.
  * @throws SourceIsStandby
  */
 export async function checkBarriers(
@@ -64,7 +65,13 @@ export async function checkBarriers(
 ): Promise<readonly BarrierCheck[]> {
   const lists = createTransactionLists(connection, options);
   const checks: BarrierCheck[] = [];
-  for (const state of states) checks.push(await advance(state, lists, options));
+  for (const state of states)
+    try {
+      checks.push(await advance(state, lists, options));
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      checks.push({ state, wait_ms: options.pollMs, blocked_by: [] });
+    }
   return checks;
 }
 
