@@ -165,13 +165,13 @@ export const newDeliveries = (pool: Pool, batchExportId: string): Promise<string
     [batchExportId],
   );
 
-/** Ids of up to 1,000 due deliveries, longest overdue first. Tests are left out: they are attempted only once. */
+/** Ids of up to 100,000 due deliveries, longest overdue first. Tests are left out: they are attempted only once. */
 export const dueDeliveries = (pool: Pool): Promise<string[]> =>
   ids(
     pool,
     `select id from exportd.webhook_deliveries where status = 'pending' and next_attempt_at <= clock_timestamp()
        and batch_export_id is not null
-     order by next_attempt_at limit 1000`,
+     order by next_attempt_at limit 100000`,
     [],
   );
 

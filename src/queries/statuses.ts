@@ -234,7 +234,7 @@ export const listUnfinished = async (
     await pool.query<Pick<QueryStatus, 'team_id' | 'id' | 'execution_id'>>(
       `select team_id, id, execution_id from exportd.queries
        where query_async and end_time is null and start_time < clock_timestamp() - $1 * interval '1 millisecond'
-       order by start_time limit 1000`,
+       order by start_time limit 100000`,
       [ageMs],
     )
   ).rows;

@@ -10,7 +10,7 @@ export async function reconcileBackfills(dependencies: ReconcilerDependencies, p
   const { journal, backfills, settings } = dependencies;
   await checkExecutions(dependencies, pass, {
     workflowType: workflowTypes.backfill,
-    expected: (await activeBackfills(journal.pool)).map((backfill) => ({
+    expected: (await activeBackfills(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL)).map((backfill) => ({
       ...backfill,
       workflow_id: workflowIds(settings).backfill(backfill.id),
     })),

@@ -12,6 +12,8 @@ export interface ExpectedExecution {
   readonly is_suspect?: boolean;
   /** Whether it is too new to be listed. */
   readonly is_new?: boolean;
+  /** Whether it has recorded something since the last pass, so that it is not stuck. */
+  readonly is_progressing?: boolean;
 }
 
 /** Executions of a workflow type, and what to do about one of them. */
@@ -32,8 +34,7 @@ const sampleGrowth = 4;
 /**
  * Finds executions that are missing or stuck. It lists the running ones, 1,000 with a request, and describes only
  * suspects: those that are not listed, that are overdue, or whose failing workflow task Temporal reports.
- * Where Temporal does not report those, a list does not show them, so a sample of the others is described too. A stuck
- * execution that nobody waits for can wait for its turn; any other is overdue.
+ * Where Temporal does not report those, a list does not show them, so a sample of the others is described too.
  */
 export async function checkExecutions<Item extends ExpectedExecution>(
   { client, executionLists }: Pick<ReconcilerDependencies, 'client' | 'executionLists'>,
@@ -62,7 +63,7 @@ export async function checkExecutions<Item extends ExpectedExecution>(
     isSuspect(item) ? 'suspects' : 'others',
   );
   await check(suspects);
-  let left = others;
+  let left = others.filter(({ is_progressing }) => is_progressing !== true);
   for (let size = sampleSize; left.length > 0 && !pass.isOver(); size *= sampleGrowth) {
     const stuckBefore = pass.counts.stuck;
     const sample = new Set(pass.sample(left, idOf, size));

@@ -33,12 +33,23 @@ export async function liveExports(pool: Pool): Promise<ExpectedItem[]> {
   return rows;
 }
 
+/** An item that records its progress. */
+interface ProgressingItem extends ExpectedItem {
+  /** Whether it has recorded something within the given time. */
+  readonly is_progressing: boolean;
+}
+
+/** SQL condition: something was recorded within $1 milliseconds. */
+const isProgressing =
+  'last_updated_at > clock_timestamp() - make_interval(secs => $1::double precision / 1000)';
+
 /** Runs without a terminal status. */
-export async function activeRuns(pool: Pool): Promise<(ExpectedItem & RunInterval)[]> {
-  const { rows } = await pool.query<ExpectedItem & RunInterval>(
-    `select id, batch_export_id, data_interval_start, data_interval_end, ${isNew} as is_new
-     from exportd.batch_export_runs where status = any($1)`,
-    [activeRunStatuses],
+export async function activeRuns(pool: Pool, progressMs: number): Promise<(ProgressingItem & RunInterval)[]> {
+  const { rows } = await pool.query<ProgressingItem & RunInterval>(
+    `select id, batch_export_id, data_interval_start, data_interval_end, ${isNew} as is_new,
+       ${isProgressing} as is_progressing
+     from exportd.batch_export_runs where status = any($2)`,
+    [progressMs, activeRunStatuses],
   );
   return rows;
 }
@@ -53,9 +64,11 @@ export const isActiveRun = async (pool: Pool, runId: string): Promise<boolean> =
   ).length > 0;
 
 /** Backfills that have not ended. */
-export async function activeBackfills(pool: Pool): Promise<ExpectedItem[]> {
-  const { rows } = await pool.query<ExpectedItem>(
-    `select id, ${isNew} as is_new from exportd.backfills where finished_at is null`,
+export async function activeBackfills(pool: Pool, progressMs: number): Promise<ProgressingItem[]> {
+  const { rows } = await pool.query<ProgressingItem>(
+    `select id, ${isNew} as is_new, ${isProgressing} as is_progressing
+     from exportd.backfills where finished_at is null`,
+    [progressMs],
   );
   return rows;
 }

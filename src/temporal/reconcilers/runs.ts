@@ -14,7 +14,7 @@ export async function reconcileRuns(dependencies: ReconcilerDependencies, pass: 
   const { journal, settings } = dependencies;
   await checkExecutions(dependencies, pass, {
     workflowType: workflowTypes.run,
-    expected: (await activeRuns(journal.pool)).map((run) => ({
+    expected: (await activeRuns(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL)).map((run) => ({
       ...run,
       workflow_id: workflowIds(settings).run(run),
     })),
