@@ -2,7 +2,7 @@ import pg from 'pg';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected, type ErrorOwner } from '../domain/errors.ts';
 import { connectionErrorCode, isConnectionLost } from '../journal/database_errors.ts';
-import { isTemporalUnavailable } from './grpc_errors.ts';
+import { isTemporalUnavailable, rejectionIn, rejectionMessages } from './grpc_errors.ts';
 import { classifyState } from './sqlstates.ts';
 
 /** What an error means. Its type and message become a run's `latest_error`, as `type: message`. */
@@ -41,6 +41,7 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   ProtocolError: 'nobody',
   SourceBusy: 'nobody',
   SourceIsStandby: 'operator',
+  DatabaseIsStandby: 'operator',
 };
 
 /** Classifies an error for a run's `latest_error` and for Temporal. */
@@ -65,6 +66,8 @@ export function classifyError(error: unknown): ErrorClassification {
     return { type: error.name, message: error.message, permanent: true, owner: 'nobody' };
   const owner = ownErrors[error.name];
   if (owner) return owned(owner, { type: error.name, message: error.message });
+  const rejection = rejectionIn(error);
+  if (rejection) return owned('operator', { type: rejection, message: rejectionMessages[rejection] });
   if (isTemporalUnavailable(error))
     return owned('nobody', {
       type: 'TemporalUnavailable',

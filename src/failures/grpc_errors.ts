@@ -1,4 +1,5 @@
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { NamespaceNotFoundError } from '@temporalio/common';
 
 /** gRPC status codes of a request that can never succeed. */
 const invalidRequestCodes: ReadonlySet<number> = new Set([3 /* INVALID_ARGUMENT */, 11 /* OUT_OF_RANGE */]);
@@ -17,11 +18,45 @@ export const isInvalidRequest = (error: unknown): boolean => hasCode(error, inva
 /** Whether Temporal could not serve a request that will succeed once Temporal is back. */
 export const isTemporalUnavailable = (error: unknown): boolean => hasCode(error, transientCodes);
 
+/** gRPC status codes of a method that the caller may not use, or that a managed service does not have. */
+const forbiddenCodes: ReadonlySet<number> = new Set([7 /* PERMISSION_DENIED */, 12 /* UNIMPLEMENTED */]);
+
+/** Whether Temporal does not permit a method. */
+export const isForbidden = (error: unknown): boolean => hasCode(error, forbiddenCodes);
+
+/** Why Temporal rejects every request of this process, until the operator changes something. */
+export type Rejection = 'TemporalPermissionDenied' | 'TemporalUnauthenticated' | 'TemporalNamespaceNotFound';
+
+/** The messages of a rejection, for users and for the operator. */
+export const rejectionMessages: Readonly<Record<Rejection, string>> = {
+  TemporalPermissionDenied:
+    "Temporal denies exportd access to its namespace. Check TEMPORAL_NAMESPACE, and the permissions of exportd's API key or certificate.",
+  TemporalUnauthenticated:
+    "Temporal rejects exportd's credentials. Check TEMPORAL_API_KEY, or TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH.",
+  TemporalNamespaceNotFound:
+    'Temporal does not have the namespace of exportd. Check TEMPORAL_NAMESPACE and TEMPORAL_ADDRESS, or create the namespace.',
+};
+
+/** Why Temporal rejects every request, if that is the error; undefined otherwise. */
+export function rejectionIn(error: unknown): Rejection | undefined {
+  if (error instanceof NamespaceNotFoundError) return 'TemporalNamespaceNotFound';
+  const cause = grpcCause(error);
+  if (!isGrpcServiceError(cause)) return undefined;
+  if (cause.code === 7) return 'TemporalPermissionDenied';
+  if (cause.code === 16) return 'TemporalUnauthenticated';
+  // A workflow that does not exist has the same code.
+  return cause.code === 5 && /^Namespace .* is not found/.test(cause.details)
+    ? 'TemporalNamespaceNotFound'
+    : undefined;
+}
+
 /** Whether an error came from Temporal's client, whatever its code. */
 export const isTemporalError = (error: unknown): boolean =>
-  error instanceof ServiceError || isGrpcServiceError(error);
+  error instanceof ServiceError || error instanceof NamespaceNotFoundError || isGrpcServiceError(error);
+
+const grpcCause = (error: unknown): unknown => (error instanceof ServiceError ? error.cause : error);
 
 function hasCode(error: unknown, codes: ReadonlySet<number>): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
+  const cause = grpcCause(error);
   return isGrpcServiceError(cause) && codes.has(cause.code);
 }

@@ -1,13 +1,13 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
 import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Settings } from '../config/settings.ts';
-import type { Logger } from '../telemetry/logger.ts';
+import { connectionOptions, type ConnectionSettings } from './connection_options.ts';
+import { loadPayloadCodecs } from './payload_codecs.ts';
 import { countRequests } from './request_count.ts';
 
-type TemporalSettings = Pick<Settings, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE'>;
-type ClientSettings = TemporalSettings & Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT'>;
+type ClientSettings = ConnectionSettings &
+  Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT' | 'EXPORTD_PAYLOAD_CODEC_MODULE'>;
 
 /** A client with its connection; `close` closes the connection. */
 export interface ClientConnection {
@@ -20,11 +20,13 @@ export interface ClientConnection {
  * Creates a client that connects on first use, so that a process can start while Temporal is down. Each request, with its
  * retries, has the timeout of the setting, unless `withDeadline` sets another. Without a timeout, a request to a Temporal
  * that does not respond would never end.
+ * @throws SettingsError when a certificate or the module of the payload codecs cannot be loaded
  */
-export function createClient(settings: ClientSettings): ClientConnection {
+export async function createClient(settings: ClientSettings): Promise<ClientConnection> {
   const timeoutMs = settings.EXPORTD_TEMPORAL_REQUEST_TIMEOUT;
+  const payloadCodecs = await loadPayloadCodecs(settings);
   const connection = Connection.lazy({
-    address: settings.TEMPORAL_ADDRESS,
+    ...connectionOptions(settings),
     connectTimeout: timeoutMs,
     interceptors: [
       countRequests,
@@ -33,7 +35,11 @@ export function createClient(settings: ClientSettings): ClientConnection {
     ],
   });
   return {
-    client: new Client({ connection, namespace: settings.TEMPORAL_NAMESPACE }),
+    client: new Client({
+      connection,
+      namespace: settings.TEMPORAL_NAMESPACE,
+      dataConverter: { payloadCodecs },
+    }),
     connection,
     close: () => connection.close(),
   };
@@ -45,26 +51,6 @@ const withTimeout =
   (options, nextCall) =>
     new InterceptingCall(nextCall({ ...options, deadline: options.deadline ?? Date.now() + timeoutMs }));
 
-const retryIntervalMs = 1_000;
-
-/** Retries `work`, which needs Temporal, until it succeeds. @throws the signal's reason when it is aborted */
-export async function retryUntilTemporalIsUp<Result>(
-  work: () => Promise<Result>,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<Result> {
-  for (;;) {
-    signal.throwIfAborted();
-    try {
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      logger.warn({ err: error }, 'Temporal does not respond. Trying again.');
-      await wait(retryIntervalMs, undefined, { signal });
-    }
-  }
-}
-
 /** Connects the workers of a process. */
-export const connectWorkers = (settings: TemporalSettings): Promise<NativeConnection> =>
-  NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS });
+export const connectWorkers = (settings: ConnectionSettings): Promise<NativeConnection> =>
+  NativeConnection.connect(connectionOptions(settings));

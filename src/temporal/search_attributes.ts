@@ -2,51 +2,104 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 // Node cannot see the names of this CommonJS module, so it is imported whole.
 import proto from '@temporalio/proto';
-import { isInvalidRequest } from '../failures/grpc_errors.ts';
+import type { Settings } from '../config/settings.ts';
+import { isForbidden, isInvalidRequest } from '../failures/grpc_errors.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import type { ClientConnection } from './connections.ts';
 
-const names = Object.values(searchAttributes).map(({ name }) => name);
+/** The names of exportd's search attributes. All have the type Keyword. */
+export const searchAttributeNames: readonly string[] = Object.values(searchAttributes).map(
+  ({ name }) => name,
+);
+
+const { INDEXED_VALUE_TYPE_KEYWORD: keyword } = proto.temporal.api.enums.v1.IndexedValueType;
 const pollMs = 100;
 /** A server makes new attributes usable within seconds; a longer rejection has another reason. */
 const timeoutMs = 60_000;
 
+/** A namespace that lacks search attributes, which exportd may not register. An operator has to. */
+export class SearchAttributesMissing extends Error {
+  override readonly name = 'SearchAttributesMissing';
+
+  constructor(namespace: string, reason: string) {
+    super(
+      `The Temporal namespace ${namespace} lacks search attributes of exportd, and ${reason}. Run "exportd temporal setup" as an operator, or register what "exportd temporal setup --print" shows.`,
+    );
+  }
+}
+
+type Connected = Pick<ClientConnection, 'client' | 'connection'>;
+
 /**
- * Registers exportd's missing search attributes in the namespace and waits until they are usable. The server needs a
- * moment for that, and rejects starts of workflows with an unknown attribute.
+ * Waits until exportd's search attributes are usable, since the server rejects starts of workflows with an unknown one.
+ * Registers those that are missing, unless that is left to the operator.
+ * @throws SearchAttributesMissing when they are missing and may not be registered
  * @throws ServiceError of @temporalio/client when Temporal does not respond, or rejects them for another reason or too long
  */
-export async function registerSearchAttributes(
-  { client, connection }: Pick<ClientConnection, 'client' | 'connection'>,
+export async function ensureSearchAttributes(
+  connected: Connected,
+  settings: Pick<Settings, 'EXPORTD_REGISTER_SEARCH_ATTRIBUTES'>,
   signal: AbortSignal,
 ): Promise<void> {
+  const { client } = connected;
+  const { namespace } = client.options;
+  // Needs no permission of an operator, unlike their list.
+  if (await areUsable(client)) return;
+  if (!settings.EXPORTD_REGISTER_SEARCH_ATTRIBUTES)
+    throw new SearchAttributesMissing(namespace, 'EXPORTD_REGISTER_SEARCH_ATTRIBUTES is false');
+  try {
+    await registerSearchAttributes(connected, signal);
+  } catch (error) {
+    if (isForbidden(error))
+      throw new SearchAttributesMissing(namespace, 'Temporal does not permit exportd to register them');
+    throw error;
+  }
+}
+
+/**
+ * Registers the missing search attributes and waits until they are usable. The server needs a moment for that.
+ * @returns The names that were missing.
+ * @throws ServiceError of @temporalio/client as above. It is PERMISSION_DENIED without the permissions of an operator.
+ */
+export async function registerSearchAttributes(
+  { client, connection }: Connected,
+  signal: AbortSignal,
+): Promise<string[]> {
   const { namespace } = client.options;
   const { operatorService } = connection;
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-  const missing = names.filter((name) => !(name in customAttributes));
+  const missing = searchAttributeNames.filter((name) => !(name in customAttributes));
   if (missing.length > 0)
     await operatorService.addSearchAttributes({
       namespace,
-      searchAttributes: Object.fromEntries(
-        missing.map((name) => [
-          name,
-          proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-        ]),
-      ),
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
     });
   await waitUntilUsable(client, performance.now() + timeoutMs, signal);
+  return missing;
+}
+
+/** Whether the server knows them all. It rejects a query with an unknown name as invalid. */
+async function areUsable(client: Client): Promise<boolean> {
+  try {
+    await countAny(client);
+    return true;
+  } catch (error) {
+    if (isInvalidRequest(error)) return false;
+    throw error;
+  }
 }
 
 async function waitUntilUsable(client: Client, deadline: number, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
-      const query = names.map((name) => `${name} = ''`).join(' OR ');
-      await client.workflow.count(query);
+      await countAny(client);
       return;
     } catch (error) {
-      // The server rejects the query as invalid while it does not know a name.
       if (!isInvalidRequest(error) || performance.now() > deadline) throw error;
     }
     await wait(pollMs, undefined, { signal });
   }
 }
+
+const countAny = (client: Client) =>
+  client.workflow.count(searchAttributeNames.map((name) => `${name} = ''`).join(' OR '));

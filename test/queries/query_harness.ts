@@ -80,7 +80,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
     // A separate pool, as in a separate process.
     const ownPool = createPool(settings.DATABASE_URL, { max: 10 });
     const source = connectQueriesToSource(settings);
-    const temporal = createClient(settings);
+    const temporal = await createClient(settings);
     const app = await createApp({
       settings,
       pool: ownPool,

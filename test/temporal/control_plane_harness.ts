@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import { NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
+import type { WorkflowBundleOption } from '@temporalio/worker';
 import { createBackfillActivities } from '../../activities/backfill.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import type { ExportActivities } from '../../activities/export.ts';
@@ -14,6 +14,7 @@ import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import type { RunStatus } from '../../src/domain/run.ts';
+import { createOperatorFaults } from '../../src/failures/operator_faults/operator_faults.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
@@ -26,7 +27,7 @@ import type { Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createBackfillClient } from '../../src/temporal/clients/backfill_client.ts';
 import { createExecutionLists } from '../../src/temporal/clients/execution_lists.ts';
-import { createClient } from '../../src/temporal/connections.ts';
+import { connectWorkers, createClient } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
@@ -37,7 +38,7 @@ import { createQueryActivityDependencies } from '../../src/temporal/worker/query
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { installRuntime } from '../../src/temporal/worker/runtime.ts';
 import { createScheduleClient, type ScheduleClient } from '../../src/temporal/clients/schedule_client.ts';
-import { registerSearchAttributes } from '../../src/temporal/search_attributes.ts';
+import { ensureSearchAttributes } from '../../src/temporal/search_attributes.ts';
 import { createMaintenanceClient } from '../../src/temporal/clients/maintenance_client.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
 import { definition } from '../decisions/commander.ts';
@@ -79,8 +80,10 @@ export interface ControlPlaneHarness {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly settings: Settings;
-  /** Sets the schedule-to-close timeout of the activities of runs that start from now on; undefined for the default. */
+  /** Sets the retry budget of the activities of runs that start from now on; undefined for the default. */
   setActivityTimeout(milliseconds: number | undefined): void;
+  /** Sets the timeout of runs that start from now on; undefined for the default. */
+  setRunTimeout(milliseconds: number | undefined): void;
   /** Seals the secrets of webhooks. */
   readonly keyRing: KeyRing;
   readonly client: Client;
@@ -137,10 +140,10 @@ export async function createControlPlaneHarness(
   });
   const logger = createLogger('test', settings);
   installRuntime(logger);
-  const temporal = createClient(settings);
+  const temporal = await createClient(settings);
   const { client } = temporal;
-  await registerSearchAttributes(temporal, AbortSignal.timeout(60_000));
-  const connection = await NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS });
+  await ensureSearchAttributes(temporal, settings, AbortSignal.timeout(60_000));
+  const connection = await connectWorkers(settings);
   const workflowBundle = sharedBundle();
   const { pool } = database;
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
@@ -151,6 +154,7 @@ export async function createControlPlaneHarness(
     source: fakeSource(behaviour),
     exportActivities: fakeExportActivities(recorder, behaviour, logger),
   };
+  const operatorFaults = createOperatorFaults(pool, settings, logger);
   // A run's input is created from these settings when it starts.
   const runSettings = { ...settings };
   const control = {
@@ -160,7 +164,7 @@ export async function createControlPlaneHarness(
     recorder,
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
-    publishEmpty: (runId: string) => behaviour.publishEmpty(runId),
+    publishEmpty: (runId: string, signal: AbortSignal) => behaviour.publishEmpty(runId, signal),
     runs: createRunStarter(client, runSettings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
@@ -175,7 +179,7 @@ export async function createControlPlaneHarness(
     ...control,
     executionLists,
     signalRecovery: createSignalRecovery(client, executionLists, journal),
-    registerSearchAttributes: (signal) => registerSearchAttributes(temporal, signal),
+    ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
   };
   const reconcileLoops = createReconcileLoops(reconcilerDependencies);
   const queries = createQueryActivityDependencies({
@@ -230,6 +234,9 @@ export async function createControlPlaneHarness(
     setActivityTimeout: (milliseconds) => {
       runSettings.EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT = milliseconds;
     },
+    setRunTimeout: (milliseconds) => {
+      runSettings.EXPORTD_RUN_TIMEOUT = milliseconds;
+    },
     keyRing,
     client,
     schedules: control.schedules,
@@ -245,7 +252,7 @@ export async function createControlPlaneHarness(
           control: {
             ...createScheduleActivities(control),
             ...createBackfillActivities(control),
-            ...createRunActivities(control),
+            ...createRunActivities({ ...control, operatorFaults }),
             ...createDestinationTestActivities({ testDestination: () => Promise.resolve([]), logger }),
             ...createMaintenancePlanner(control),
             ...createQueryOutcomeActivities(queries),

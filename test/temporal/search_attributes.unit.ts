@@ -1,43 +1,85 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { ServiceError } from '@temporalio/client';
-import { registerSearchAttributes } from '../../src/temporal/search_attributes.ts';
-import { searchAttributes } from '../../workflows/search_attributes.ts';
+import {
+  ensureSearchAttributes,
+  searchAttributeNames,
+  SearchAttributesMissing,
+} from '../../src/temporal/search_attributes.ts';
 
-/** A server that has every attribute and returns these responses, in turn, when asked whether they are usable. */
-function serverResponding(responses: ('rejected' | 'forbidden' | 'ok')[]) {
-  const codes = { rejected: 3, forbidden: 7 };
-  const count = () => {
-    const response = responses.shift() ?? 'ok';
-    if (response === 'ok') return Promise.resolve({ count: 0 });
-    const cause = Object.assign(new Error(response), {
-      code: codes[response],
-      details: response,
-      metadata: {},
-    });
-    return Promise.reject(new ServiceError(response, { cause }));
-  };
-  const customAttributes = Object.fromEntries(Object.values(searchAttributes).map(({ name }) => [name, 2]));
-  const withDeadline = <Result>(_: number, work: () => Promise<Result>): Promise<Result> => work();
-  // Only what is used of a connection: a real server cannot be made to forbid one request.
-  const connection = {
-    client: { options: { namespace: 'default' }, workflow: { count }, withDeadline },
+const codes = { unknown: 3, forbidden: 7, unimplemented: 12 };
+type Response = keyof typeof codes | 'ok';
+
+const errorOf = (response: keyof typeof codes) =>
+  new ServiceError(response, {
+    cause: Object.assign(new Error(response), { code: codes[response], details: response, metadata: {} }),
+  });
+
+/**
+ * A server that responds so, in turn, when asked whether the attributes are usable, and to an operator. Only what is used
+ * of a connection: a real server cannot be made to forbid one request.
+ */
+function serverResponding(counts: Response[], operator: Response = 'ok') {
+  const added: string[][] = [];
+  const connected = {
+    client: {
+      options: { namespace: 'default' },
+      workflow: {
+        count: () => {
+          const response = counts.shift() ?? 'ok';
+          return response === 'ok' ? Promise.resolve({ count: 0 }) : Promise.reject(errorOf(response));
+        },
+      },
+    },
     connection: {
-      withDeadline,
-      operatorService: { listSearchAttributes: () => Promise.resolve({ customAttributes }) },
+      operatorService: {
+        listSearchAttributes: () =>
+          operator === 'ok'
+            ? Promise.resolve({ customAttributes: { ExportdRun: 2 } })
+            : Promise.reject(errorOf(operator)),
+        addSearchAttributes: ({ searchAttributes }: { searchAttributes: object }) => {
+          added.push(Object.keys(searchAttributes));
+          return Promise.resolve({});
+        },
+      },
     },
   };
-  return connection as unknown as Parameters<typeof registerSearchAttributes>[0];
+  const ensure = (registers = true) =>
+    ensureSearchAttributes(
+      connected as unknown as Parameters<typeof ensureSearchAttributes>[0],
+      { EXPORTD_REGISTER_SEARCH_ATTRIBUTES: registers },
+      new AbortController().signal,
+    );
+  return { counts, added, ensure };
 }
-const { signal } = new AbortController();
 
-it('waits until the server knows the search attributes', async () => {
-  const responses: Parameters<typeof serverResponding>[0] = ['rejected', 'rejected'];
-  await registerSearchAttributes(serverResponding(responses), signal);
-  expect(responses).toEqual([]);
-});
+describe('search attributes', () => {
+  it('need no operator when the server knows them', async () => {
+    const server = serverResponding(['ok'], 'forbidden');
+    await expect(server.ensure()).resolves.toBeUndefined();
+  });
 
-it('throws when the server rejects them for another reason', async () => {
-  await expect(registerSearchAttributes(serverResponding(['forbidden']), signal)).rejects.toThrow(
-    'forbidden',
+  it('are registered when they are missing, and usable afterwards', async () => {
+    const server = serverResponding(['unknown', 'unknown', 'unknown']);
+    await server.ensure();
+    expect(server.added).toEqual([searchAttributeNames.filter((name) => name !== 'ExportdRun')]);
+    expect(server.counts).toEqual([]);
+  });
+
+  it('are left to the operator by a setting', async () => {
+    const server = serverResponding(['unknown']);
+    await expect(server.ensure(false)).rejects.toThrow(SearchAttributesMissing);
+    expect(server.added).toEqual([]);
+  });
+
+  it.each(['forbidden', 'unimplemented'] as const)(
+    'are left to the operator where registering is %s',
+    async (response) => {
+      const server = serverResponding(['unknown'], response);
+      await expect(server.ensure()).rejects.toThrow('Run "exportd temporal setup" as an operator');
+    },
   );
+
+  it('are not waited for when the server rejects the question for another reason', async () => {
+    await expect(serverResponding(['forbidden']).ensure()).rejects.toThrow('forbidden');
+  });
 });

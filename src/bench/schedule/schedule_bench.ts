@@ -64,7 +64,7 @@ export async function runScheduleBench(
   const pool = createPool(stack.databaseUrl, { max: 4 });
   const { baseUrl, environment } = await exportdEnvironment(stack, 'schedule');
   const settings = settingsOf(environment);
-  const temporal = createClient(settings);
+  const temporal = await createClient(settings);
   try {
     const countsStatements = await countStatements(pool);
     const bench: ScheduleBench = {

@@ -14,6 +14,8 @@ import type { Settings } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder/index.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';
+import { createCircuitBreaker } from '../../destination/circuits/circuit_breaker.ts';
+import { createCircuitStore } from '../../destination/circuits/circuit_store.ts';
 import { createMayShrink } from '../../destination/may_shrink.ts';
 import { createDestinationOpener } from '../../destination/open_destination.ts';
 import { createLocationOpener } from '../../destination/open_location.ts';
@@ -24,12 +26,14 @@ import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/open_journal.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
 import { builtInQueryKinds } from '../../queries/built_in_kinds.ts';
+import { createFaultAlarm } from '../../failures/operator_faults/fault_alarm.ts';
+import { createOperatorFaults } from '../../failures/operator_faults/operator_faults.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { createBackfillClient } from '../clients/backfill_client.ts';
 import { createExecutionLists } from '../clients/execution_lists.ts';
 import { loadWorkflowBundle } from './bundle.ts';
-import { connectWorkers, createClient, retryUntilTemporalIsUp } from '../connections.ts';
+import { connectWorkers, createClient } from '../connections.ts';
 import { createNotificationClient } from '../clients/notification_client.ts';
 import { createQueryClient } from '../clients/query_client.ts';
 import { createQueryActivityDependencies } from './query_activity_dependencies.ts';
@@ -39,9 +43,11 @@ import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import { createRunStarter } from '../clients/run_starter.ts';
 import { installRuntime } from './runtime.ts';
 import { createScheduleClient } from '../clients/schedule_client.ts';
-import { registerSearchAttributes } from '../search_attributes.ts';
+import { createProblemReporter } from '../problem_reporter.ts';
+import { ensureSearchAttributes } from '../search_attributes.ts';
 import { createMaintenanceClient } from '../clients/maintenance_client.ts';
 import { createWorkers } from './workers.ts';
+import { untilAborted } from '../until_aborted.ts';
 
 /** Connections to the control database. Appends are short, and more of them would only wait for the streams' locks. */
 const maxControlConnections = 20;
@@ -84,7 +90,7 @@ async function serve(
     connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
     statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
   });
-  const temporal = createClient(settings);
+  const temporal = await createClient(settings);
   const { client } = temporal;
   const source = createSource({
     sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
@@ -110,17 +116,25 @@ async function serve(
     logger,
     settings,
   };
+  const operatorFaults = createOperatorFaults(pool, settings, logger);
+  const faultAlarm = createFaultAlarm(pool, settings, logger);
+  const problems = createProblemReporter(pool, settings, logger);
   const exportSlots = createExportSlots(settings);
+  const circuits = createCircuitBreaker(createCircuitStore(pool, settings), settings);
   const exporting = {
     slots: exportSlots,
+    operatorFaults,
     perExportLimit: createPerExportLimit(settings.EXPORTD_SLOTS_PER_EXPORT ?? Infinity, exportSlots),
     recorder: control.recorder,
     source,
     encoders,
     memory: createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET),
     readSelection,
-    openDestination: createDestinationOpener(pool, keyRing, settings),
-    openLocation: createLocationOpener(pool, keyRing, settings, settings.EXPORTD_S3_RETRY_BUDGET),
+    openDestination: createDestinationOpener(pool, keyRing, settings, circuits),
+    openLocation: createLocationOpener(pool, keyRing, settings, {
+      retryBudgetMs: settings.EXPORTD_S3_RETRY_BUDGET,
+      circuits,
+    }),
     mayShrink: createMayShrink(pool),
     logger,
     settings,
@@ -136,20 +150,34 @@ async function serve(
     ...control,
     executionLists,
     signalRecovery: createSignalRecovery(client, executionLists, journal),
-    registerSearchAttributes: (aborted) => registerSearchAttributes(temporal, aborted),
+    ensureSearchAttributes: (aborted) =>
+      problems.watch(() => ensureSearchAttributes(temporal, settings, aborted)),
   });
   try {
-    const workflowBundle = await loadWorkflowBundle(settings);
-    const connection = await retryUntilTemporalIsUp(() => connectWorkers(settings), logger, signal);
-    await retryUntilTemporalIsUp(() => registerSearchAttributes(temporal, signal), logger, signal);
-    const workers = await createWorkers({
+    // Temporal may be what the operator has to fix.
+    faultAlarm.start();
+    const workflowBundle = await loadWorkflowBundle(settings, signal);
+    // Before the workers connect: their library reports all failures alike.
+    await untilAborted(
+      problems.retry(() => ensureSearchAttributes(temporal, settings, signal), signal),
+      signal,
+    );
+    const connection = await untilAborted(
+      problems.retry(() => connectWorkers(settings), signal),
+      signal,
+    );
+    const creatingWorkers = createWorkers({
       connection,
       workflowBundle,
       activities: {
         control: {
           ...createScheduleActivities(control),
           ...createBackfillActivities(control),
-          ...createRunActivities({ ...control, publishEmpty: createEmptyPublisher(exporting, settings) }),
+          ...createRunActivities({
+            ...control,
+            operatorFaults,
+            publishEmpty: createEmptyPublisher(exporting, settings),
+          }),
           ...createDestinationTestActivities({
             testDestination: createDestinationTester(pool, keyRing, settings),
             logger,
@@ -161,7 +189,7 @@ async function serve(
         maintenance: {
           ...createMaintenanceActivities({
             ...control,
-            openLocation: createLocationOpener(pool, keyRing, settings),
+            openLocation: createLocationOpener(pool, keyRing, settings, { circuits }),
           }),
           ...createNotificationActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
         },
@@ -170,13 +198,14 @@ async function serve(
       exportSlots,
       settings,
     });
+    const workers = await untilAborted(creatingWorkers, signal);
     signal.addEventListener('abort', () => workers.shutdown());
     reconcileLoops.start();
     logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker is running.');
     await workers.run();
     await connection.close();
   } finally {
-    await reconcileLoops.stop();
+    await Promise.all([reconcileLoops.stop(), faultAlarm.stop()]);
     await Promise.allSettled([encoders.close(), source.close(), queries.close(), temporal.close()]);
     await pool.end();
   }

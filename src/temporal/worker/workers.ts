@@ -10,6 +10,7 @@ import type { RunActivities } from '../../../activities/run.ts';
 import type { ScheduleActivities } from '../../../activities/schedule.ts';
 import { maxConcurrentDeliveries, maxConcurrentMaintenanceTasks } from '../../../workflows/limits.ts';
 import type { Settings } from '../../config/settings.ts';
+import { loadPayloadCodecs } from '../payload_codecs.ts';
 import { taskQueues } from '../task_queues.ts';
 import { maxCachedWorkflows } from './cached_workflows.ts';
 import type { ExportSlots } from './export_slots.ts';
@@ -36,6 +37,7 @@ export interface WorkerDependencies {
   readonly settings: Pick<
     Settings,
     | 'TEMPORAL_NAMESPACE'
+    | 'EXPORTD_PAYLOAD_CODEC_MODULE'
     | 'EXPORTD_TASK_QUEUE_PREFIX'
     | 'EXPORTD_HEARTBEAT_TIMEOUT'
     | 'EXPORTD_WORKFLOW_TASK_TIMEOUT'
@@ -82,6 +84,7 @@ export async function createWorkers({
   const shared = {
     connection,
     namespace: settings.TEMPORAL_NAMESPACE,
+    dataConverter: { payloadCodecs: await loadPayloadCodecs(settings) },
     shutdownGraceTime,
     shutdownForceTime,
   } as const;
@@ -98,8 +101,10 @@ export async function createWorkers({
     // The SDK allows no more concurrent tasks than cached workflows.
     maxConcurrentWorkflowTaskExecutions: Math.min(maxConcurrentWorkflowTasks, cacheSize),
     maxConcurrentLocalActivityExecutions: maxConcurrentWorkflowTasks,
-    // Nearly all its activities are local. Only a schedule with manual signals or very many commands uses remote ones.
+    // Nearly all its activities are local. Only a schedule with manual signals or very many commands uses remote ones, and
+    // a run that waits for the operator.
     maxConcurrentActivityTaskPolls: 1,
+    maxHeartbeatThrottleInterval,
     // A workflow that new code cannot replay would stay Running and lose its signals. Once failed, the reconciler starts
     // it again from the journal.
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
