@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-// Five projects, by the suffix of a test file. The global set-up starts the real servers that .int, .fault and .e2e
+// Six projects, by the suffix of a test file. The global set-up starts the real servers that .int, .fault and .e2e
 // tests run against, once for a run. .unit and .replay tests need none.
 
 // Absolute, because Jest resolves a relative root differently for the whole and for its projects.
@@ -80,6 +80,8 @@ export default {
     project('int', 'int', servers),
     project('fault', 'fault', servers),
     project('e2e', 'e2e', servers),
+    // An hour of faults. Only `npm run test:long` runs it.
+    project('long', 'long', servers),
   ],
   testSequencer: '<rootDir>/.config/longest_first.js',
   // Generous, because a busy machine is no failure. A wait that fails reports sooner: see test/setup/wait_for.ts.
