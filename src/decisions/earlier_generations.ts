@@ -1,22 +1,32 @@
 import { createMayShrink } from '../destination/may_shrink.ts';
 import { areInSameBucket } from '../destination/same_bucket.ts';
 import type { EarlierGenerations } from '../domain/earlier_generations.ts';
-import { earlierGenerationsOf, isCovered, type ReplacedRun } from '../domain/replaced_generation.ts';
+import { earlierGenerationsOf, isCoveredByRows, type ReplacedRun } from '../domain/replaced_generation.ts';
 import type { ExistingRun, RunSpec } from '../domain/run.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import { readFiles, readReplacedFiles } from './read_files.ts';
 
 /** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
 export async function readEarlierGenerations(
   connection: Connection,
+  runId: string,
   run: ExistingRun,
   replaced: ReplacedRun,
 ): Promise<EarlierGenerations> {
+  const isCovered = isCoveredByRows(run, replaced);
+  const files = isCovered
+    ? { own: [], replaced: [] }
+    : {
+        own: await readFiles(connection, runId, run),
+        replaced: await readReplacedFiles(connection, replaced),
+      };
   // Nothing can stay, so that the configs need not be read.
-  if (isCovered(run, replaced) && !leftFiles(replaced.run))
-    return earlierGenerationsOf(run, replaced, { mayShrink: false, isSameBucket: true });
+  if (isCovered && !leftFiles(replaced.run))
+    return earlierGenerationsOf(run, replaced, { mayShrink: false, isSameBucket: true, files });
   return earlierGenerationsOf(run, replaced, {
     mayShrink: await createMayShrink(connection)(run.spec),
     isSameBucket: await areInSameBucket(connection, run.spec, replaced.run.spec),
+    files,
   });
 }
 

@@ -23,6 +23,6 @@ export async function findReplacedRun(
   if (!found) return null;
   const run = await readState(journal, runDecider, found.id);
   if (run.status === 'Absent') return null;
-  if (run.status !== 'Completed' && run.adopted) return adoptedRun(run.adopted, run.spec);
-  return { run_id: found.id, run };
+  if (run.status !== 'Completed' && run.adopted) return adoptedRun(run.adopted, run.spec, found.id);
+  return { run_id: found.id, run, adopted_by: null };
 }

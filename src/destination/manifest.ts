@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { exportedFingerprint, filesOf, type CompletedFile, type ExistingRun } from '../domain/run.ts';
+import { exportedFingerprint, type CompletedFile, type ExistingRun } from '../domain/run.ts';
 import type { ExportedColumn } from '../source/source.ts';
 import { manifestSchema } from './manifest_schema.ts';
 
@@ -8,15 +8,19 @@ import { manifestSchema } from './manifest_schema.ts';
 export type Manifest = Readonly<z.infer<typeof manifestSchema>>;
 
 /**
- * Creates the manifest of a run whose publishing was claimed. It depends on journaled facts only, so repeating it
- * yields the same bytes.
+ * Creates the manifest of a run whose publishing was claimed, with its completed files in key order. It depends on
+ * journaled facts only, so repeating it yields the same bytes.
  * @throws RangeError when the run is not that far
  */
-export function manifestOf(runId: string, run: ExistingRun, columns: readonly ExportedColumn[]): Manifest {
+export function manifestOf(
+  runId: string,
+  run: ExistingRun,
+  files: readonly CompletedFile[],
+  columns: readonly ExportedColumn[],
+): Manifest {
   if (!run.finished || run.publish_started_at === null)
     throw new RangeError('A manifest requires a finished run whose publishing was claimed.');
   const { spec: spec, rejected_file } = run;
-  const files = filesOf(run);
   return {
     version: 1,
     batch_export_id: spec.batch_export_id,

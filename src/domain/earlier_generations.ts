@@ -1,5 +1,5 @@
 import type { Model } from './batch_export.ts';
-import type { ExportedFile } from './exported_files.ts';
+import type { CompletedFile, ExportedFile } from './exported_files.ts';
 import type { Fingerprint } from './fingerprint.ts';
 
 /** A published file of an earlier generation, which stays in the bucket. */
@@ -41,3 +41,7 @@ export interface AdoptedManifest extends Pick<EarlierGenerations, 'kept' | 'earl
   /** The generation that the run which found it goes on with, above this one; null if it had reserved none. */
   readonly raised_to: number | null;
 }
+
+/** The files of an adopted manifest, which does not say what was rejected or when a lifecycle rule deletes them. */
+export const adoptedFiles = ({ files }: Pick<AdoptedManifest, 'files'>): CompletedFile[] =>
+  files.map((file) => ({ ...file, rejected: 0, expires_at: null }));

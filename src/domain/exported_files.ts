@@ -1,4 +1,4 @@
-import type { Fingerprint } from './fingerprint.ts';
+import { addFingerprints, type Fingerprint } from './fingerprint.ts';
 import type { JsonValue } from './json_value.ts';
 
 /** The sort key of a row. `first` and `last` of a file and the cursor of a run consist of sort keys. */
@@ -68,6 +68,70 @@ export interface CompletedFile extends ExportedFile {
   readonly rejected: number;
 }
 
+/**
+ * The completed files of a range, added up. A run may have thousands, and its state is written with each of its steps, so
+ * it has only their totals. `readFiles` of src/decisions returns them one by one.
+ */
+export interface FileTotals {
+  readonly count: number;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly rejected: number;
+  /** The rows of the files; null without files. */
+  readonly fingerprint: Fingerprint | null;
+  /** The sort key of the last row; null without rows. */
+  readonly last: SortKey | null;
+  /** When a lifecycle rule of the bucket deletes the first of them; ISO 8601, null without a rule. */
+  readonly expires_at: string | null;
+}
+
+/** The totals of no files. */
+export const noFiles: FileTotals = {
+  count: 0,
+  rows: 0,
+  bytes: 0,
+  rejected: 0,
+  fingerprint: null,
+  last: null,
+  expires_at: null,
+};
+
+/** Adds the totals of files in key order. @throws RangeError when their fingerprints are not comparable */
+export const addFiles = (...totals: readonly FileTotals[]): FileTotals =>
+  totals.reduce(
+    (before, more) => ({
+      count: before.count + more.count,
+      rows: before.rows + more.rows,
+      bytes: before.bytes + more.bytes,
+      rejected: before.rejected + more.rejected,
+      fingerprint:
+        before.fingerprint && more.fingerprint
+          ? addFingerprints(before.fingerprint, more.fingerprint)
+          : (before.fingerprint ?? more.fingerprint),
+      last: more.last ?? before.last,
+      expires_at: earlierOf(before.expires_at, more.expires_at),
+    }),
+    noFiles,
+  );
+
+/** The totals of one file. */
+export const totalsOf = (
+  file: Pick<CompletedFile, 'rows' | 'bytes' | 'rejected' | 'fingerprint' | 'last' | 'expires_at'>,
+): FileTotals => ({
+  count: 1,
+  rows: file.rows,
+  bytes: file.bytes,
+  rejected: file.rejected,
+  fingerprint: file.fingerprint,
+  last: file.last,
+  expires_at: file.expires_at,
+});
+
+const earlierOf = (one: string | null, other: string | null): string | null => {
+  if (one === null || other === null) return one ?? other;
+  return Date.parse(other) < Date.parse(one) ? other : one;
+};
+
 /** A file that was started and not completed. */
 export interface OpenUpload {
   readonly key: string;
@@ -89,8 +153,8 @@ export interface ExportRange {
   /** The number of attempts started. Only the latest may record steps. */
   readonly attempt: number;
   readonly upload: OpenUpload | null;
-  /** Completed files of the generation, in order. */
-  readonly files: readonly CompletedFile[];
+  /** The completed files of the generation. */
+  readonly files: FileTotals;
   /** The number of the next file of this generation. Numbers are never reused. */
   readonly next_file: number;
   /** Whether the files contain every row of the range. */

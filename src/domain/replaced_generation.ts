@@ -1,56 +1,63 @@
-import {
-  nothingEarlier,
-  type AdoptedManifest,
-  type EarlierFile,
-  type EarlierGenerations,
-} from './earlier_generations.ts';
-import type { ExportedFile } from './exported_files.ts';
+import { nothingEarlier, type EarlierFile, type EarlierGenerations } from './earlier_generations.ts';
+import type { CompletedFile, ExportedFile } from './exported_files.ts';
 import { coversReplaced } from './replacement.ts';
-import { filesOf, type ExistingRun, type RunSpec } from './run_state.ts';
+import type { ExistingRun, RunSpec } from './run_state.ts';
 
 /** A published run whose manifest is replaced. */
 export interface ReplacedRun {
   readonly run_id: string;
   readonly run: ExistingRun;
+  /** The run that found its manifest in the bucket; null if the journal knew it. */
+  readonly adopted_by: string | null;
 }
 
-type CheckedRun = Pick<ExistingRun, 'spec' | 'replacement' | 'ranges'>;
+type CheckedRun = Pick<ExistingRun, 'spec' | 'replacement'>;
+
+/** The files of a run, and of the run that it replaces. */
+export interface ComparedFiles {
+  readonly own: readonly CompletedFile[];
+  readonly replaced: readonly CompletedFile[];
+}
+
+/** Whether only the rows decide if a run covers the generation that it replaces, and it has them all. */
+export const isCoveredByRows = (run: CheckedRun, replaced: Pick<ReplacedRun, 'run_id'>): boolean =>
+  hasEveryRow(run, replaced) && run.spec.model !== 'persons';
 
 /** Whether a run was found to have every row of the generation that it replaces. */
-export const isCovered = (run: CheckedRun, { run_id, run: replaced }: ReplacedRun): boolean =>
-  run.replacement?.replaced.run_id === run_id &&
-  coversReplaced(run.replacement) &&
-  (run.spec.model !== 'persons' || haveSameFiles(run, replaced));
+const hasEveryRow = ({ replacement }: CheckedRun, { run_id }: Pick<ReplacedRun, 'run_id'>): boolean =>
+  replacement?.replaced.run_id === run_id && coversReplaced(replacement);
 
 /**
  * Whether two runs wrote the same bytes. The fingerprint of persons tells which persons an interval has, and not their
  * state: the row of a person may have been deleted, which leaves an older and empty state of its distinct ids.
  */
-function haveSameFiles(one: Pick<ExistingRun, 'ranges'>, other: Pick<ExistingRun, 'ranges'>): boolean {
-  const bytesOf = (run: Pick<ExistingRun, 'ranges'>): string =>
-    JSON.stringify(filesOf(run).map(({ rows, bytes, crc32 }) => [rows, bytes, crc32]));
-  return bytesOf(one) === bytesOf(other);
+function haveSameBytes({ own, replaced }: ComparedFiles): boolean {
+  const bytesOf = (files: readonly CompletedFile[]): string =>
+    JSON.stringify(files.map(({ rows, bytes, crc32 }) => [rows, bytes, crc32]));
+  return bytesOf(own) === bytesOf(replaced);
 }
 
 /**
  * Decides what a run leaves of the generation that it replaces and of those before. Without proof that the run's files
  * have the rows of a file, and without permission to shrink, the file stays. Another model is the owner's choice: nothing
  * of the former one stays.
- * @param context whether the run may shrink its interval, and whether both runs write to the same bucket
+ * @param context whether the run may shrink its interval, whether both runs write to the same bucket, and the files of
+ *   both, which `isCoveredByRows` makes unnecessary
  */
 export function earlierGenerationsOf(
   run: CheckedRun,
   replacedRun: ReplacedRun,
-  context: { readonly mayShrink: boolean; readonly isSameBucket: boolean },
+  context: { readonly mayShrink: boolean; readonly isSameBucket: boolean; readonly files: ComparedFiles },
 ): EarlierGenerations {
   const { spec } = run;
   const { run: replaced } = replacedRun;
   const { generation } = replaced;
   if (context.mayShrink || replaced.spec.model !== spec.model)
     return { ...nothingEarlier, covers: generation };
-  const covered = isCovered(run, replacedRun);
+  const covered =
+    isCoveredByRows(run, replacedRun) || (hasEveryRow(run, replacedRun) && haveSameBytes(context.files));
   const before = replaced.earlier_generations;
-  const files = covered ? [] : filesOf(replaced);
+  const files = covered ? [] : context.files.replaced;
   const rejected = covered || !replaced.rejected_file ? [] : [replaced.rejected_file];
   const isPersons = spec.model === 'persons';
   const kept = [...before.kept, ...asEarlier(generation, isPersons ? rejected : [...files, ...rejected])];
@@ -69,8 +76,13 @@ const asEarlier = (
 ): EarlierFile[] => files.map(({ key, rows, bytes, crc32 }) => ({ key, rows, bytes, crc32, generation }));
 
 /** The run that wrote an adopted manifest, as far as the manifest tells; `spec` is that of the run which found it. */
-export const adoptedRun = (adopted: AdoptedManifest, spec: RunSpec): ReplacedRun => ({
+export const adoptedRun = (
+  adopted: NonNullable<ExistingRun['adopted']>,
+  spec: RunSpec,
+  adopted_by: string,
+): ReplacedRun => ({
   run_id: adopted.run_id,
+  adopted_by,
   run: {
     status: 'Completed',
     spec: { ...spec, model: adopted.model, config_version: adopted.config_version },
@@ -89,8 +101,8 @@ export const adoptedRun = (adopted: AdoptedManifest, spec: RunSpec): ReplacedRun
         until: null,
         attempt: 0,
         upload: null,
-        files: adopted.files.map((file) => ({ ...file, rejected: 0, expires_at: null })),
-        next_file: adopted.files.length,
+        files: adopted.files,
+        next_file: adopted.files.count,
         finished: true,
       },
     ],

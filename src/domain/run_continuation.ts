@@ -40,7 +40,7 @@ export function progressForRetry(
   definition: { readonly model: Model; readonly config_version: number },
 ): RunProgress | undefined {
   if (state.status === 'Absent' || state.publish_started_at !== null || !state.settled) return undefined;
-  if (state.ranges.every(({ upload, files }) => upload === null && files.length === 0)) return undefined;
+  if (state.ranges.every(({ upload, files }) => upload === null && files.count === 0)) return undefined;
   const { model, config_version } = state.spec;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;
   return { ...progressOf(state), records_total_count: null, source_fingerprint: null, replacement: null };

@@ -1,9 +1,16 @@
-import { nothingEarlier } from './earlier_generations.ts';
+import { adoptedFiles, nothingEarlier } from './earlier_generations.ts';
 import type { Recorded } from './event.ts';
 import { withFailure } from './failed_attempts.ts';
 import type { RunEvent } from './run_events.ts';
 import type { ExistingRun, InheritedProgress, RunState, RunSpec } from './run_state.ts';
-import type { ExportRange, OpenUpload, SortKey } from './exported_files.ts';
+import {
+  addFiles,
+  noFiles,
+  totalsOf,
+  type ExportRange,
+  type OpenUpload,
+  type SortKey,
+} from './exported_files.ts';
 
 /** Folds one event into a run's state. */
 export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
@@ -63,7 +70,7 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunFileCompleted':
       return withRange(state, event.data.range, ({ files }) => ({
         upload: null,
-        files: [...files, event.data.file],
+        files: addFiles(files, totalsOf(event.data.file)),
       }));
     case 'RunRangeFinished':
       return withRange(state, event.data.range, () => ({ upload: null, finished: true }));
@@ -82,7 +89,7 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return {
         ...state,
         generation: event.data.raised_to ?? state.generation,
-        adopted: event.data,
+        adopted: { ...event.data, files: addFiles(...adoptedFiles(event.data).map(totalsOf)) },
         replacement: null,
         publish_started_at: null,
       };
@@ -153,7 +160,7 @@ const openRange = (after: SortKey | null, until: SortKey | null): ExportRange =>
   until,
   attempt: 0,
   upload: null,
-  files: [],
+  files: noFiles,
   next_file: 0,
   finished: false,
 });

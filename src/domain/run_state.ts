@@ -1,7 +1,7 @@
 import type { OpenBarrier, UnsettledBarrier } from './barrier.ts';
 import type { Model } from './batch_export.ts';
 import type { AdoptedManifest, EarlierGenerations } from './earlier_generations.ts';
-import type { CompletedFile, ExportedFile, ExportRange } from './exported_files.ts';
+import { addFiles, type ExportedFile, type ExportRange, type FileTotals } from './exported_files.ts';
 import type { FailedAttempts } from './failed_attempts.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf, type Fingerprint } from './fingerprint.ts';
 import type { ReplacementCheck } from './replacement.ts';
@@ -122,7 +122,7 @@ export interface ExistingRun {
     readonly encoder: string;
   } | null;
   /** The newest manifest in the bucket that the run found and the journal did not know; null if there was none. */
-  readonly adopted: AdoptedManifest | null;
+  readonly adopted: (Omit<AdoptedManifest, 'files'> & { readonly files: FileTotals }) | null;
   /** What the run leaves of earlier generations, decided when publishing was claimed. */
   readonly earlier_generations: EarlierGenerations;
   /** The errors that its steps are retried after, by type. */
@@ -142,12 +142,10 @@ export const exportedFingerprint = (
   const { model, data_interval_start: start, data_interval_end: end } = run.spec;
   return addFingerprints(
     emptyFingerprint({ start, end }, fingerprintHashOf(model)),
-    ...[...filesOf(run), ...(run.rejected_file ? [run.rejected_file] : [])].map(
-      ({ fingerprint }) => fingerprint,
-    ),
+    ...[filesOf(run).fingerprint, run.rejected_file?.fingerprint].filter((rows) => rows != null),
   );
 };
 
-/** The completed files of the run's generation, in key order. */
-export const filesOf = ({ ranges }: Pick<ExistingRun, 'ranges'>): readonly CompletedFile[] =>
-  ranges.flatMap(({ files }) => files);
+/** The completed files of the run's generation, added up. */
+export const filesOf = ({ ranges }: Pick<ExistingRun, 'ranges'>): FileTotals =>
+  addFiles(...ranges.map(({ files }) => files));

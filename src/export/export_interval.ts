@@ -78,7 +78,7 @@ async function withContext<Result>(
 
 function outcomeOf(run: ExistingRun, finished: boolean): ExportOutcome {
   const total = (value: (part: { rows: number; bytes: number }) => number) =>
-    [...filesOf(run), ...run.ranges.flatMap(({ upload }) => upload?.parts ?? [])].reduce(
+    [filesOf(run), ...run.ranges.flatMap(({ upload }) => upload?.parts ?? [])].reduce(
       (sum, part) => sum + value(part),
       0,
     );

@@ -37,7 +37,7 @@ async function logStart(
   const { files } = rangeAt(attempt, run);
   // The mark of a new key is not known yet.
   const key = resumed?.upload.key ?? nextKey(attempt, run, destination.marksKeys ? '…' : null);
-  progress.rows = [...files, ...(resumed?.parts ?? [])].reduce((sum, { rows }) => sum + rows, 0);
+  progress.rows = [files, ...(resumed?.parts ?? [])].reduce((sum, { rows }) => sum + rows, 0);
   const range = run.ranges.length > 1 ? `range ${position + 1} of ${run.ranges.length} of ` : '';
   const message =
     progress.rows > 0

@@ -23,7 +23,7 @@ export async function exportRows(
   const { recorder, source, settings } = dependencies;
   const memory = dependencies.memory.openReservation();
   const { after, until, files } = rangeAt(attempt, initial);
-  const fileAfter = files.at(-1)?.last ?? after;
+  const fileAfter = files.last ?? after;
   const resumeAfter = resumed?.cutBlock?.last ?? lastKeyOf(resumed) ?? fileAfter;
   const failed = new AbortController();
   const sending = AbortSignal.any([signal, failed.signal]);
@@ -78,7 +78,7 @@ export async function exportRows(
       return { run: latest, done: false };
     }
     if (writer) await finishFile(writer);
-    if (resumed && rangeAt(attempt, current.run).files.length === files.length)
+    if (resumed && rangeAt(attempt, current.run).files.count === files.count)
       await tryAbortUpload(destination, resumed.upload);
     const done = await recorder.finishRange(runId, currentAttempt(attempt, current.run));
     return { run: done, done: true };
@@ -129,7 +129,7 @@ async function* startingWith(
 }
 
 const rejectedRowsOf = (run: ExistingRun): number =>
-  [...filesOf(run), ...run.ranges.flatMap(({ upload }) => upload?.parts ?? [])].reduce(
+  [filesOf(run), ...run.ranges.flatMap(({ upload }) => upload?.parts ?? [])].reduce(
     (sum, { rejected }) => sum + rejected,
     0,
   );

@@ -20,7 +20,7 @@ export async function finishExport(context: RangeContext, run: ExistingRun): Pro
   const { recorder, source } = dependencies;
   // Resuming one of them may have started a new generation.
   if (run.ranges.some(({ finished }) => !finished)) return run;
-  const rejected = filesOf(run).reduce((sum, file) => sum + file.rejected, 0);
+  const { rejected } = filesOf(run);
   const counted = rejected > 0 ? await writeRejectedFile(context, run) : run;
   if (counted.generation !== run.generation) return counted;
   const now = await source.fingerprint(rowRangeOf(run.spec, selection), signal);

@@ -58,7 +58,7 @@ async function publishOnce(
     if (run.status !== 'Completed') {
       const { verified, expires_at } = await destination.putManifest(
         manifest_key,
-        publicationOf(recorder, runId, run, { files: filesOf(run), columns }),
+        publicationOf(recorder, runId, run, { files: await recorder.readFiles(runId, run), columns }),
         {
           isKnown: (other) => isKnown(recorder, run, other),
           // An earlier attempt may have written this manifest.
@@ -75,11 +75,7 @@ async function publishOnce(
         );
       await recorder.complete(runId, run.generation, manifest_key, expires_at);
     }
-    return {
-      generation: run.generation,
-      rows: filesOf(run).reduce((sum, file) => sum + file.rows, 0),
-      manifest_key,
-    };
+    return { generation: run.generation, rows: filesOf(run).rows, manifest_key };
   });
 }
 
@@ -96,10 +92,10 @@ function publicationOf(
   let claimed = run;
   return {
     identity: { run_id: runId, generation: run.generation, files },
-    claimed: wasClaimed(run) ? manifestOf(runId, run, columns) : null,
+    claimed: wasClaimed(run) ? manifestOf(runId, run, files, columns) : null,
     claim: async () => {
       claimed = await recorder.startPublish(runId, run.generation);
-      return manifestOf(runId, claimed, columns);
+      return manifestOf(runId, claimed, files, columns);
     },
     withdraw: async () => {
       await recorder.withdrawPublish(runId, claimed);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
+import type { RangeFile } from '../decisions/read_files.ts';
 import type { ExistingRun, SortKey } from '../domain/run.ts';
 import type { EncodedBlock, RejectedRow } from '../encoding/encoder.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
@@ -23,7 +24,7 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
   const { recorder, settings } = dependencies;
   const lines: string[] = [];
   let fingerprint = emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model));
-  for (const keyRange of keyRangesWithRejects(run))
+  for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
     for await (const { rejected, rejected_fingerprint } of encodeAgain(context, run, keyRange)) {
       fingerprint = addFingerprints(fingerprint, rejected_fingerprint);
       lines.push(...rejected.map(jsonLine));
@@ -66,10 +67,11 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
 /** The key ranges whose files lack rows: after one key, up to and including another. */
 function* keyRangesWithRejects(
   run: ExistingRun,
+  files: readonly RangeFile[],
 ): Generator<{ after: SortKey | null; until: SortKey | null }> {
-  for (const { after, files } of run.ranges) {
+  for (const [position, { after }] of run.ranges.entries()) {
     let lastKey = after;
-    for (const { rejected, last } of files) {
+    for (const { rejected, last } of files.filter(({ range }) => range === position)) {
       if (rejected > 0) yield { after: lastKey, until: last };
       lastKey = last ?? lastKey;
     }

@@ -37,7 +37,7 @@ export async function resumeRange(attempt: ExportAttempt, started: ExistingRun):
   }
   if (upload) await tryAbortUpload(destination, upload);
   signal.throwIfAborted();
-  if (started.generation > 0 && hasSameEncoder && (isNumbered(attempt, started) || files.length > 0))
+  if (started.generation > 0 && hasSameEncoder && (isNumbered(attempt, started) || files.count > 0))
     return { run: started, resumed: null };
   const { recorder } = attempt.dependencies;
   return {

@@ -145,12 +145,10 @@ async function lockStream<State, Event extends DomainEvent>(
   };
   const write = async (): Promise<void> => {
     if (version === found.version) return;
-    await projector.writeState(connection, {
-      stream_type: decider.streamType,
-      stream_id: id,
-      version,
-      state,
-    });
+    const stream = { stream_type: decider.streamType, stream_id: id, version };
+    // Many events after the end of a run change nothing that decisions depend on, and its state may be large.
+    if (state === found.state) await projector.writeVersion(connection, stream);
+    else await projector.writeState(connection, { ...stream, state });
   };
   return { stream: { id, state: () => state, append }, write };
 }

@@ -7,12 +7,15 @@ export interface FoldedState {
   readonly state: unknown;
 }
 
-/** The state of a stream at one of its versions. */
-export interface StreamState extends FoldedState {
+/** A stream at one of its versions. */
+export interface StreamVersion {
   readonly stream_type: StreamType;
   readonly stream_id: string;
   readonly version: number;
 }
+
+/** The state of a stream at one of its versions. */
+export interface StreamState extends StreamVersion, FoldedState {}
 
 /** Updates the read models in the transaction of each append. Implemented by src/projections. */
 export interface Projector {
@@ -32,4 +35,6 @@ export interface Projector {
    */
   readState<State>(connection: Connection, streamType: StreamType, id: string): Promise<State>;
   writeState(connection: Connection, stream: StreamState): Promise<void>;
+  /** Writes the version of a stream whose state is unchanged. */
+  writeVersion(connection: Connection, stream: StreamVersion): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { mergeKeys } from '../export/replacement/compare_keys.ts';
 import { KeysUnreadable, readHeldKeys } from '../export/replacement/held_keys.ts';
 import { DestinationError } from '../destination/destination.ts';
+import { readFiles } from '../decisions/read_files.ts';
 import type { IntervalComparison } from '../decisions/due_comparisons.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { bucketInterval, differingBuckets, type Fingerprint } from '../domain/fingerprint.ts';
@@ -25,10 +26,11 @@ const maxRows = 5_000_000;
  */
 export async function findDifferingKeys(
   {
+    journal,
     source,
     readSelection,
     openLocation,
-  }: Pick<MaintenanceDependencies, 'source' | 'readSelection' | 'openLocation'>,
+  }: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
   { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
   { held, now }: { readonly held: Fingerprint; readonly now: Fingerprint },
   signal: AbortSignal,
@@ -53,7 +55,7 @@ export async function findDifferingKeys(
   try {
     const location = await openLocation(interval);
     try {
-      const files = readHeldKeys(run, {
+      const files = readHeldKeys(run, await readFiles(journal.pool, interval.run_id, run), {
         location,
         stretches: stretches.map(({ start, end }) => ({
           start: withMicroseconds(start),

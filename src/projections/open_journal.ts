@@ -1,7 +1,12 @@
 import type { Pool } from '../journal/database.ts';
 import { createJournal, type Journal } from '../journal/journal.ts';
 import { applyToProjections, projectionLock } from './registry.ts';
-import { findStreamState, readStreamState, writeStreamState } from './stream_states/index.ts';
+import {
+  findStreamState,
+  readStreamState,
+  writeStreamState,
+  writeStreamVersion,
+} from './stream_states/index.ts';
 
 /** Opens the journal of a control database. Its appends fold events into the read models of this folder. */
 export const openJournal = (pool: Pool): Journal =>
@@ -11,4 +16,5 @@ export const openJournal = (pool: Pool): Journal =>
     findState: findStreamState,
     readState: readStreamState,
     writeState: writeStreamState,
+    writeVersion: writeStreamVersion,
   });

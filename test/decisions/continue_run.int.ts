@@ -183,6 +183,6 @@ describe('an automatic retry', () => {
     await recorder.startPublish(id, run.generation);
     await endRun(journal, policies, id, failing);
     await step();
-    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, ranges: [{ files: [] }] });
+    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, ranges: [{ files: { count: 0 } }] });
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Manifest } from '../../src/destination/manifest.ts';
+import { adoptedRun } from '../../src/domain/replaced_generation.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { backUpControlDatabase } from '../setup/control_backup.ts';
@@ -117,8 +118,9 @@ describe('a control database that was restored from a backup', () => {
     );
     await restore();
     await expect(exportRun()).rejects.toMatchObject({ type: 'RowsMissingInSource' });
-    expect(await harness.recorder.read(run.run_id)).toMatchObject({
-      adopted: { run_id: run.run_id, generation: published.generation, files: published.files },
-    });
+    const { adopted, spec } = await harness.recorder.read(run.run_id);
+    expect(adopted).toMatchObject({ run_id: run.run_id, generation: published.generation });
+    const replaced = adopted && adoptedRun(adopted, spec, run.run_id);
+    expect(replaced && (await harness.recorder.readReplacedFiles(replaced))).toMatchObject(published.files);
   });
 });

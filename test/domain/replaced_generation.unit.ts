@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { EarlierFile, EarlierGenerations } from '../../src/domain/earlier_generations.ts';
 import { nothingEarlier } from '../../src/domain/earlier_generations.ts';
+import { totalsOf } from '../../src/domain/exported_files.ts';
 import { adoptedRun, earlierGenerationsOf, type ReplacedRun } from '../../src/domain/replaced_generation.ts';
 import type { ReplacementOutcome } from '../../src/domain/replacement.ts';
 import type { ExistingRun, RunSpec } from '../../src/domain/run.ts';
@@ -9,6 +10,15 @@ import { fingerprintOf } from './fingerprints.ts';
 
 const objectOf = (key: string) => ({ key, rows: 1, bytes: 10, crc32: '00000000' });
 const earlierOf = (key: string, generation: number): EarlierFile => ({ ...objectOf(key), generation });
+
+const file = {
+  ...objectOf('file'),
+  fingerprint: fingerprintOf(1),
+  first: null,
+  last: null,
+  rejected: 0,
+  expires_at: null,
+};
 
 const specOf = (model: Model): RunSpec => ({
   batch_export_id: 'export',
@@ -25,7 +35,6 @@ const specOf = (model: Model): RunSpec => ({
 
 /** Generation 3 with a file and a rejected one, which left a kept, an earlier and another bucket's generation. */
 const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): ReplacedRun => {
-  const object = { fingerprint: fingerprintOf(1), first: null, last: null };
   const replaced = adoptedRun(
     {
       run_id: 'replaced',
@@ -33,8 +42,8 @@ const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): Rep
       model,
       config_version: 1,
       settled: true,
-      files: [{ ...objectOf('file'), ...object }],
-      rejected_file: { ...objectOf('rejected'), ...object },
+      files: totalsOf(file),
+      rejected_file: { ...objectOf('rejected'), fingerprint: fingerprintOf(1) },
       source_rows: 2,
       fingerprint: fingerprintOf(2),
       encoder: 'test/1',
@@ -44,6 +53,7 @@ const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): Rep
       raised_to: null,
     },
     specOf(model),
+    'the run that found it',
   );
   return { ...replaced, run: { ...replaced.run, earlier_generations: { ...nothingEarlier, ...before } } };
 };
@@ -52,9 +62,8 @@ const runOf = (
   model: Model,
   outcome: ReplacementOutcome,
   run_id = 'replaced',
-): Pick<ExistingRun, 'spec' | 'replacement' | 'ranges'> => ({
+): Pick<ExistingRun, 'spec' | 'replacement'> => ({
   spec: specOf(model),
-  ranges: replacedOf(model).run.ranges,
   replacement: {
     replaced: { run_id, generation: 3 },
     outcome,
@@ -66,7 +75,7 @@ const runOf = (
   },
 });
 
-const here = { mayShrink: false, isSameBucket: true };
+const here = { mayShrink: false, isSameBucket: true, files: { own: [file], replaced: [file] } };
 const before = { kept: [earlierOf('old kept', 1)], earlier: [earlierOf('old', 2)], elsewhere: [0] };
 
 describe('what a run leaves of earlier generations', () => {
@@ -93,13 +102,14 @@ describe('what a run leaves of earlier generations', () => {
   });
 
   it('does not cover persons whose files differ: their fingerprint tells nothing of their state', () => {
-    const run = { ...runOf('persons', 'same_rows'), ranges: [] };
-    expect(earlierGenerationsOf(run, replacedOf('persons'), here)).toMatchObject({
+    const differing = { ...here, files: { own: [], replaced: [file] } };
+    const run = runOf('persons', 'same_rows');
+    expect(earlierGenerationsOf(run, replacedOf('persons'), differing)).toMatchObject({
       covers: null,
       earlier: [earlierOf('file', 3)],
     });
-    const events = { ...runOf('events', 'same_rows'), ranges: [] };
-    expect(earlierGenerationsOf(events, replacedOf('events'), here)).toMatchObject({ covers: 3 });
+    const events = runOf('events', 'same_rows');
+    expect(earlierGenerationsOf(events, replacedOf('events'), differing)).toMatchObject({ covers: 3 });
   });
 
   it('names files of persons as earlier, and their rejected rows as kept', () => {
@@ -133,7 +143,7 @@ describe('what a run leaves of earlier generations', () => {
   });
 
   it('stays in another bucket with the manifest that names it', () => {
-    const elsewhere = { mayShrink: false, isSameBucket: false };
+    const elsewhere = { ...here, isSameBucket: false };
     const leftBy = (outcome: ReplacementOutcome, left: Partial<EarlierGenerations>) =>
       earlierGenerationsOf(runOf('persons', outcome), replacedOf('persons', left), elsewhere);
     expect(leftBy('not_comparable', {})).toEqual({ ...nothingEarlier, elsewhere: [3] });

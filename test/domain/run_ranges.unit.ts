@@ -7,6 +7,7 @@ import {
   type ExistingRun,
   type RunEvent,
 } from '../../src/domain/run.ts';
+import { noFiles } from '../../src/domain/exported_files.ts';
 import { decideContinuation, progressForRetry } from '../../src/domain/run_continuation.ts';
 import { given } from './decider_specification.ts';
 import { fingerprintOf } from './fingerprints.ts';
@@ -40,7 +41,7 @@ const reserved = (generation: number): RunEvent => ({
   type: 'RunGenerationReserved',
   data: { generation },
 });
-const fileOf = (range: number, minute: number): RunEvent => ({
+const fileOf = (range: number, minute: number, expires_at: string | null = null): RunEvent => ({
   type: 'RunFileCompleted',
   data: {
     generation: 1,
@@ -49,7 +50,7 @@ const fileOf = (range: number, minute: number): RunEvent => ({
       key: `${range}.${minute}`,
       rows: 1,
       fingerprint: fingerprintOf(1),
-      expires_at: null,
+      expires_at,
       rejected: 0,
       bytes: 1,
       crc32: '0',
@@ -102,9 +103,23 @@ describe('a run of a split interval', () => {
     expect(() => requireAttempt(later, attemptOf(earlier, 0))).toThrow('Another attempt');
   });
 
-  it('returns its files in key order, whichever range finishes first', () => {
-    const run = runAfter([uploadOf(2, 0), uploadOf(0, 0), fileOf(2, 3), fileOf(0, 0), fileOf(1, 1)]);
-    expect(filesOf(run).map(({ key }) => key)).toEqual(['0.0', '1.1', '2.3']);
+  it('adds its files up in key order, whichever range finishes first', () => {
+    const run = runAfter([
+      uploadOf(2, 0),
+      uploadOf(0, 0),
+      fileOf(2, 3, '2026-12-02T00:00:00.000Z'),
+      fileOf(0, 0),
+      fileOf(1, 1, '2026-12-01T00:00:00.000Z'),
+    ]);
+    expect(filesOf(run)).toEqual({
+      count: 3,
+      rows: 3,
+      bytes: 3,
+      rejected: 0,
+      fingerprint: fingerprintOf(3),
+      last: keyAt(3),
+      expires_at: '2026-12-01T00:00:00.000Z',
+    });
   });
 
   it('never reuses the number of a file within a range', () => {
@@ -126,7 +141,7 @@ describe('a run of a split interval', () => {
       until: keyAt(2),
       attempt: 1,
       upload: null,
-      files: [],
+      files: noFiles,
       next_file: 0,
       finished: false,
     });

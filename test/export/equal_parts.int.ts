@@ -120,7 +120,7 @@ describe('a store that requires parts of one size', () => {
     expect(sizes.slice(0, -1)).toEqual(sizes.slice(0, -1).map(() => 5 * mebibyte));
     expect(sizes.at(-1)).toBeLessThanOrEqual(5 * mebibyte);
     const { generation, ranges } = await harness.recorder.read(run_id);
-    expect([generation, ranges[0]?.files[0]?.rows]).toEqual([1, rows]);
+    expect([generation, ranges[0]?.files.rows]).toEqual([1, rows]);
   });
 });
 

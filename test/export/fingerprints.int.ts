@@ -161,7 +161,7 @@ describe('a run', () => {
     const { manifest_key } = await harness.attempt().publishManifest({ run_id });
     const { fingerprint } = await harness.reader.manifestAt(manifest_key);
     const now = await sourceRows(of);
-    expect(fingerprint).toEqual(filesOf(run)[0]?.fingerprint);
+    expect(fingerprint).toEqual(filesOf(run).fingerprint);
     expect(run.finished?.fingerprint).toEqual(now);
     expect(haveSameRows(fingerprint, now)).toBe(false);
   });

@@ -8,6 +8,7 @@ import {
   requireGeneration,
   runDecider,
   RunEnded,
+  type CompletedFile,
   type ExistingRun,
   type RangeAttempt,
   type RunEvent,
@@ -15,6 +16,7 @@ import {
 import { readState, type Journal } from '../../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../../journal/log_lines.ts';
 import { recordFailedAttempt, type FailedAttempt } from '../record_failed_attempt.ts';
+import { readFiles, readReplacedFiles, type RangeFile } from '../read_files.ts';
 import { findReplacedRun } from '../replaced_run.ts';
 import { createFileRecorder, type FileRecorder } from './record_files.ts';
 import { createPublishRecorder, type PublishRecorder } from './record_publishing.ts';
@@ -41,6 +43,10 @@ export interface RunRecorder extends FileRecorder, PublishRecorder {
   ): Promise<ExistingRun>;
   /** Finds the run whose manifest the run would replace; null if there is none. */
   findReplaced(run: ExistingRun): Promise<ReplacedRun | null>;
+  /** Reads the completed files of the run's generation, in key order. */
+  readFiles(runId: string, run: ExistingRun): Promise<readonly RangeFile[]>;
+  /** Reads the files of the manifest that a run replaces, in key order. */
+  readReplacedFiles(replaced: ReplacedRun): Promise<readonly CompletedFile[]>;
   /** Records how the source compares with the manifest that the run replaces; once before the export and per generation. */
   recordReplacement(runId: string, check: ReplacementCheck): Promise<ExistingRun>;
   /** Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. */
@@ -90,7 +96,7 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         if (run.finished) return;
         // Inherited files and uploads are obsolete if the interval has no rows.
         const hasInheritedObjects = run.ranges.some(
-          ({ upload, files }) => upload !== null || files.length > 0,
+          ({ upload, files }) => upload !== null || files.count > 0,
         );
         if (run.generation === 0 || hasInheritedObjects)
           await reserveNextGeneration(stream, transaction, run);
@@ -103,6 +109,8 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         ]);
       }),
     findReplaced: ({ spec }) => findReplacedRun(journal, spec),
+    readFiles: (runId, run) => readFiles(journal.pool, runId, run),
+    readReplacedFiles: (replaced) => readReplacedFiles(journal.pool, replaced),
     recordReplacement: (runId, check) =>
       step(runId, async (stream) => {
         const run = requireActive(stream.state());

@@ -96,7 +96,7 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
         data_interval_start,
         data_interval_end,
       });
-      if (filesOf(run).length === 0) await reserveNextGeneration(stream, transaction, run);
+      if (filesOf(run).count === 0) await reserveNextGeneration(stream, transaction, run);
     }),
   resumeUpload: (runId, attempt, key, partNumbers) =>
     attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {

@@ -54,7 +54,9 @@ export const createPublishRecorder = (journal: Journal, { step }: RunSteps): Pub
     const replaced = await findReplacedRun(journal, spec);
     return step(runId, async (stream, { connection }) => {
       const run = requireGeneration(stream.state(), generation);
-      const earlier = replaced ? await readEarlierGenerations(connection, run, replaced) : nothingEarlier;
+      const earlier = replaced
+        ? await readEarlierGenerations(connection, runId, run, replaced)
+        : nothingEarlier;
       await stream.append(`generation:${generation}/publish/${run.publish_claims + 1}`, [
         decidePublish(run, generation, earlier),
       ]);
@@ -96,7 +98,7 @@ export const createPublishRecorder = (journal: Journal, { step }: RunSteps): Pub
           },
         },
       ]);
-      const rows = filesOf(run).reduce((sum, file) => sum + file.rows, 0);
+      const { rows } = filesOf(run);
       await startComparisons(connection, runId, run, rows + (run.rejected_file?.rows ?? 0));
       const { data_interval_start: start, data_interval_end: end } = run.spec;
       await writeLogLine(connection, {

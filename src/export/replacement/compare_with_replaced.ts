@@ -117,7 +117,7 @@ async function compareKeys(
       newest_config_version: run.spec.config_version,
     });
     try {
-      const held = readHeldKeys(replaced.run, {
+      const held = readHeldKeys(replaced.run, await recorder.readReplacedFiles(replaced), {
         location,
         stretches: stretches.map(({ start, end }) => ({
           start: withMicroseconds(start),

@@ -1,6 +1,6 @@
 import { DestinationError, type Destination } from '../../destination/destination.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
-import { filesOf, type ExistingRun, type SortKey } from '../../domain/run.ts';
+import type { CompletedFile, ExistingRun, SortKey } from '../../domain/run.ts';
 import { readRows } from '../../verify/files/read_rows.ts';
 import { FileUnreadable } from '../../verify/row.ts';
 import { compareSortKeys } from './compare_keys.ts';
@@ -27,8 +27,12 @@ export interface HeldKeysOptions {
  * touches a stretch are read, each once. Memory holds one row, or one block in formats with blocks.
  * @throws KeysUnreadable when they cannot be read for good; DestinationError when they may be read later
  */
-export async function* readHeldKeys(run: ExistingRun, options: HeldKeysOptions): AsyncGenerator<SortKey> {
-  const files = filesOf(run).filter(({ first, last }) =>
+export async function* readHeldKeys(
+  run: Pick<ExistingRun, 'rejected_file'>,
+  completed: readonly CompletedFile[],
+  options: HeldKeysOptions,
+): AsyncGenerator<SortKey> {
+  const files = completed.filter(({ first, last }) =>
     options.stretches.some(
       ({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end,
     ),

@@ -14,7 +14,7 @@ import { adoptObjects, publishObjects, insertObject, inheritObjects } from './in
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 7,
+  version: 8,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
@@ -30,12 +30,14 @@ export const destinationObjectsProjection: Projection = {
       data_interval_end timestamptz not null,
       generation integer not null,
       object_type text not null check (object_type in ('upload', 'file', 'manifest')),
-      -- The range of an upload.
+      -- The range of an upload or file.
       range integer,
       key text not null,
       upload_id text,
       -- Distinguishes the object completed from the upload from any other.
       upload_token text,
+      -- The facts of a completed file; null for every other object.
+      file jsonb,
       -- Whether a manifest may refer to it, because its run claimed publishing.
       publish_claimed boolean not null default false,
       obsolete_at timestamptz,
@@ -53,6 +55,8 @@ export const destinationObjectsProjection: Projection = {
     create index destination_objects_interval on exportd.destination_objects
       (batch_export_id, data_interval_start, data_interval_end);
     create index destination_objects_run on exportd.destination_objects (run_id);
+    -- A run may have thousands of files, and few uploads.
+    create index destination_objects_uploads on exportd.destination_objects (run_id) where object_type = 'upload';
     create index destination_objects_obsolete on exportd.destination_objects (obsolete_at)
       where obsolete_at is not null`,
   apply: async (connection, event, folded) => {
@@ -99,10 +103,11 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     }
     case 'RunFileCompleted':
       await change(
-        `update exportd.destination_objects set object_type = 'file', upload_id = null
+        `update exportd.destination_objects set object_type = 'file', upload_id = null, file = $4
          where run_id = $1 and generation = $2 and key = $3 and object_type = 'upload' and obsolete_at is null`,
         event.data.generation,
         event.data.file.key,
+        JSON.stringify(event.data.file),
       );
       return;
     case 'RunRejectedFilePlanned': {

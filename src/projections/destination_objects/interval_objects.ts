@@ -47,14 +47,12 @@ export async function inheritObjects(
   { inherited, ...spec }: Extract<RunEvent, { type: 'RunCreated' }>['data'],
 ): Promise<void> {
   const { ranges = [], rejected_file = null } = inherited?.progress ?? {};
-  const keys = [
-    ...ranges.flatMap(({ upload, files }) => [...(upload ? [upload] : []), ...files]),
-    ...(rejected_file ? [rejected_file] : []),
-  ].map(({ key }) => key);
+  const keys = [...ranges.map(({ upload }) => upload), rejected_file].flatMap((object) => object?.key ?? []);
+  const isInherited = 'run_id = $6 and (generation = $8 and file is not null or key = any($7))';
   await connection.query(
     `update exportd.destination_objects set
-       run_id = case when run_id = $6 and key = any($7) then $1 else run_id end,
-       obsolete_at = case when run_id = $6 and key = any($7) then null else $2::timestamptz end
+       run_id = case when ${isInherited} then $1 else run_id end,
+       obsolete_at = case when ${isInherited} then null else $2::timestamptz end
      where batch_export_id = $3 and data_interval_start = $4 and data_interval_end = $5
        and not publish_claimed and obsolete_at is null`,
     [
@@ -65,6 +63,7 @@ export async function inheritObjects(
       spec.data_interval_end,
       inherited?.run_id ?? null,
       keys,
+      inherited?.progress.generation ?? null,
     ],
   );
 }

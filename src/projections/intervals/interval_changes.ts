@@ -87,7 +87,7 @@ const recordManifest =
   ({ expires_at }: RunEventData<'RunCompleted'>): IntervalChange =>
   async (connection, run, stored) => {
     const files = filesOf(run);
-    const exported = [...files, ...(run.rejected_file ? [run.rejected_file] : [])];
+    const exported = [files.fingerprint, run.rejected_file?.fingerprint].filter((rows) => rows != null);
     const hash = fingerprintHashOf(run.spec.model);
     const { kept, earlier } = run.earlier_generations;
     await connection.query({
@@ -101,20 +101,15 @@ const recordManifest =
         ...intervalKey(run),
         stored.stream_id,
         run.generation,
-        sum(files.map(({ rows }) => rows)),
+        files.rows,
         run.rejected_file?.rows ?? 0,
-        sum(files.map(({ bytes }) => bytes)),
-        files.length,
+        files.bytes,
+        files.count,
         run.settled,
         stored.recorded_at,
-        earliest([expires_at, ...files.map((file) => file.expires_at)]),
+        earliest([expires_at, files.expires_at]),
         run.finished && JSON.stringify(totalOf(hash, [run.finished.fingerprint])),
-        JSON.stringify(
-          totalOf(
-            hash,
-            exported.map(({ fingerprint }) => fingerprint),
-          ),
-        ),
+        JSON.stringify(totalOf(hash, exported)),
         kept.length,
         earlier.length,
       ],
@@ -140,8 +135,6 @@ const recordTakenKey: IntervalChange = async (connection, run) => {
     intervalKey(run),
   );
 };
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** The earliest of these times (ISO 8601); null if all are null. */
 const earliest = (times: readonly (string | null)[]): string | null =>

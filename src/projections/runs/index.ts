@@ -3,6 +3,7 @@ import { activeRunStatuses, filesOf, type RunEvent, type InheritedProgress } fro
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
+import { isFailedRun } from './failed_run.ts';
 import { startParts, cursorOf, finishParts, inheritedParts, planPart, resumeParts } from './open_parts.ts';
 
 const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
@@ -10,7 +11,7 @@ const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 11,
+  version: 12,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -65,6 +66,9 @@ export const runsProjection: Projection = {
     create index batch_export_runs_backfill_ends on exportd.batch_export_runs
       (backfill_id, finished_at desc, position desc)
       where backfill_id is not null and status in ('Completed', 'Failed') and not held;
+    -- What people retry after an outage.
+    create index batch_export_runs_failed on exportd.batch_export_runs (batch_export_id, data_interval_start)
+      where ${isFailedRun()};
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   apply: async (connection, event) => {
@@ -242,13 +246,11 @@ async function inherit(
       run_id,
       records_total_count,
       generation,
-      files.length,
-      sum(files.map(({ rows }) => rows)),
-      sum(files.map(({ bytes }) => bytes)),
+      files.count,
+      files.rows,
+      files.bytes,
       JSON.stringify(open_parts),
       cursorOf(generation, open_parts),
     ],
   );
 }
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

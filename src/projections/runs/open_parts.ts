@@ -65,7 +65,7 @@ export const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
         {
           rows: parts.reduce((sum, part) => sum + part.rows, 0),
           bytes: parts.reduce((sum, part) => sum + part.bytes, 0),
-          last: parts.at(-1)?.last ?? files.at(-1)?.last ?? null,
+          last: parts.at(-1)?.last ?? files.last,
         },
       ] as const;
     }),

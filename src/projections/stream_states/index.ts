@@ -3,6 +3,7 @@ import { batchExportDecider } from '../../domain/batch_export.ts';
 import type { Decider, DomainEvent, Recorded, StreamType } from '../../domain/event.ts';
 import { runDecider } from '../../domain/run.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
+import type { StreamState, StreamVersion } from '../../journal/projector.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 
@@ -21,7 +22,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 6,
+  version: 7,
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (
@@ -45,20 +46,24 @@ export const streamStatesProjection: Projection = {
 };
 
 /** Writes the state of a stream at one of its versions. */
-export async function writeStreamState(
-  connection: Connection,
-  stream: {
-    readonly stream_type: StreamType;
-    readonly stream_id: string;
-    readonly version: number;
-    readonly state: unknown;
-  },
-): Promise<void> {
+export async function writeStreamState(connection: Connection, stream: StreamState): Promise<void> {
   await connection.query({
     name: 'stream-state',
     text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
      on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
     values: [stream.stream_type, stream.stream_id, stream.version, JSON.stringify(stream.state)],
+  });
+}
+
+/** Writes the version of a stream whose state is unchanged, which PostgreSQL then does not write again. */
+export async function writeStreamVersion(
+  connection: Connection,
+  { stream_type, stream_id, version }: StreamVersion,
+): Promise<void> {
+  await connection.query({
+    name: 'stream-version',
+    text: 'update exportd.stream_states set version = $3 where stream_type = $1 and stream_id = $2',
+    values: [stream_type, stream_id, version],
   });
 }
 
