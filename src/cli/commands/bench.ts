@@ -4,6 +4,7 @@ import { parseId } from '../arguments.ts';
 import { printer, table } from '../output.ts';
 import { addFingerprintBenchCommand } from './bench_fingerprint.ts';
 import { addQueryBenchCommand } from './bench_query.ts';
+import { addReconcilersBenchCommand } from './bench_reconcilers.ts';
 import { addScheduleBenchCommand } from './bench_schedule.ts';
 import { addScratchOptions, runOnScratch, type ScratchOptions } from './scratch_bench.ts';
 
@@ -53,4 +54,5 @@ export function addBenchCommand(program: Command): void {
   addScheduleBenchCommand(bench);
   addQueryBenchCommand(bench);
   addFingerprintBenchCommand(bench);
+  addReconcilersBenchCommand(bench);
 }

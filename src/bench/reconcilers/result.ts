@@ -1,0 +1,23 @@
+import type { PassCounts } from '../../temporal/reconcilers/pass.ts';
+import type { Measurement } from '../result.ts';
+
+/** One pass of every reconciler, one after another. */
+export interface MeasuredPass {
+  readonly seconds: number;
+  readonly requests: number;
+  readonly reconcilers: Readonly<Record<string, PassCounts & { readonly seconds: number }>>;
+}
+
+/** The result of `exportd bench reconcilers`. */
+export interface ReconcilersBenchResult {
+  readonly started_at: string;
+  readonly seconds: number;
+  readonly machine: Measurement['machine'];
+  readonly load: { readonly before: number; readonly after: number };
+  readonly exports: number;
+  readonly runs: number;
+  /** From an empty namespace until every execution was started: what a lost namespace costs. */
+  readonly recovery: { readonly seconds: number; readonly requests: number; readonly passes: number };
+  /** Passes that found nothing to repair. */
+  readonly steady: readonly MeasuredPass[];
+}
