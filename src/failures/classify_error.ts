@@ -60,7 +60,7 @@ export function classifyError(error: unknown): ErrorClassification {
     const { owner, ...described } = classifyState(error);
     return owned(owner, described);
   }
-  if (!(error instanceof Error)) return unexpected(typeof error);
+  if (!Error.isError(error)) return unexpected(typeof error);
   // Nobody has to fix anything, and nobody is told: the run has its outcome.
   if (error.name === 'RunEnded')
     return { type: error.name, message: error.message, permanent: true, owner: 'nobody' };

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { isConnectionLost } from './database_errors.ts';
+import { DatabaseIsStandby, isConnectionLost, isReadOnly } from './database_errors.ts';
 
 /** A pool of connections to the control database. */
 export type Pool = pg.Pool;
@@ -28,6 +28,8 @@ export interface PoolOptions {
    * waits without a timeout, because migrations and rebuilds raise the limit for their long statements.
    */
   readonly statementTimeoutMs?: number;
+  /** Whether the server may be a standby; by default it must accept writes. */
+  readonly allowsStandby?: boolean;
 }
 
 /** Lets the server detect a lost client within a minute: the client may hold the reconciler's lock. */
@@ -39,6 +41,8 @@ const sessionSettings = [
   'tcp_keepalives_count=3',
 ];
 
+/** A connection is replaced after this time, even if it is never idle: after a failover the address may lead elsewhere. */
+const maxConnectionSeconds = 600;
 const defaultConnectTimeoutMs = 5_000;
 const defaultStatementTimeoutMs = 60_000;
 /** The client's timeout for a statement, as a multiple of the server's. */
@@ -47,7 +51,7 @@ const queryTimeoutFactor = 1.25;
 /** Opens a pool. The source's barrier ignores its sessions, which it recognizes by the application name. */
 export function createPool(
   databaseUrl: string,
-  { max, connectTimeoutMs, statementTimeoutMs }: PoolOptions,
+  { max, connectTimeoutMs, statementTimeoutMs, allowsStandby = false }: PoolOptions,
 ): Pool {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
@@ -59,13 +63,31 @@ export function createPool(
     connectionTimeoutMillis: connectTimeoutMs ?? defaultConnectTimeoutMs,
     statement_timeout: statementTimeoutMs ?? defaultStatementTimeoutMs,
     ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * queryTimeoutFactor }),
+    maxLifetimeSeconds: maxConnectionSeconds,
     options: sessionSettings.map((setting) => `-c ${setting}`).join(' '),
+    ...(!allowsStandby && { verify: rejectStandby }),
   });
   // The pool replaces a broken idle connection, and a broken connection in use fails its statement. Without these
   // listeners the error would also end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
+}
+
+/**
+ * Rejects a new connection to a standby, which an address may lead to during a failover: it would read old states, and
+ * reject each append as long as it is open.
+ */
+function rejectStandby(client: pg.PoolClient, done: (error?: Error) => void): void {
+  client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby').then(
+    ({ rows }) => done(rows[0]?.standby === true ? new DatabaseIsStandby() : undefined),
+    (error: unknown) => done(asError(error)),
+  );
+}
+
+/** Closes the connections that are idle now. */
+async function closeIdleConnections(pool: Pool): Promise<void> {
+  for (let left = pool.idleCount; left > 0; left -= 1) (await pool.connect()).release(true);
 }
 
 /**
@@ -88,7 +110,11 @@ export async function inTransaction<Result>(
   } catch (error) {
     // On a lost connection a rollback would only wait too. PostgreSQL rolls back when it detects the loss.
     if (isConnectionLost(error)) broken = asError(error);
-    else await connection.query('rollback').catch((failure: unknown) => (broken = asError(failure)));
+    else if (isReadOnly(error)) {
+      // The server has become a standby, or the pooler before it leads to one: so may the other connections.
+      broken = asError(error);
+      closeIdleConnections(pool).catch(() => undefined);
+    } else await connection.query('rollback').catch((failure: unknown) => (broken = asError(failure)));
     throw error;
   } finally {
     connection.release(broken);

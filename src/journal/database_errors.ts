@@ -1,5 +1,14 @@
 import pg from 'pg';
 
+/** The control database is a standby, to which nothing can be written. */
+export class DatabaseIsStandby extends Error {
+  override readonly name = 'DatabaseIsStandby';
+
+  constructor() {
+    super('The control database is a standby. Check that DATABASE_URL leads to the primary.');
+  }
+}
+
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -34,6 +43,12 @@ export const isConnectionLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) &&
   (networkCodes.has(connectionErrorCode(error)) || brokenConnection.test(error.message));
 
+const readOnlyTransaction = '25006';
+
+/** Whether a database rejected a write because it is a standby or read-only. */
+export const isReadOnly = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === readOnlyTransaction;
+
 /** Other transient SQLSTATE classes: a conflict with another transaction, a failover, a lock that is not available. */
 const transientClasses = new Set(['25', '40', '55']);
 
@@ -50,6 +65,7 @@ export function isTransient(error: unknown): boolean {
  * may succeed.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseIsStandby || isReadOnly(error)) return true;
   if (!(error instanceof pg.DatabaseError)) return isConnectionLost(error);
   const state = error.code ?? '';
   return outageClasses.has(state.slice(0, 2)) && state !== statementCancelled;

@@ -161,7 +161,7 @@ export function createSource({
       }
     },
     close: async () => {
-      await Promise.all([pages, counts, checks, primary].map((pool) => pool?.close()));
+      await Promise.all([pages.close(), counts.close(), checks.close(), primary?.close()]);
     },
   };
 }

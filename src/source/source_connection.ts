@@ -10,6 +10,11 @@ const cancelIntervalMs = 200;
 const responseGraceMs = 15_000;
 /** How long a read waits for a connection of the pool, or for a new one to be established. */
 const connectTimeoutMs = 10_000;
+/**
+ * A connection is replaced after this time, even if it is never idle. After a failover it may lead to a standby that no
+ * longer follows its primary, which no statement shows.
+ */
+const maxConnectionSeconds = 300;
 /** How long a statement waits for a lock, in milliseconds. A locked relation must not occupy the connections of others. */
 const lockTimeoutMs = 2_000;
 
@@ -75,9 +80,8 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     max: options.maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
   });
-  /** Connections that no transaction has used. */
-  const unused = new WeakSet<pg.PoolClient>();
-  readPool.on('connect', (connection) => unused.add(connection));
+  /** Whether the server was a standby in the first transaction of a connection. */
+  const wasStandby = new WeakMap<pg.PoolClient, boolean>();
   const cancelPool = openPool(options, { max: 1, connectionTimeoutMillis: 5_000 });
   const sessionSettings = {
     TimeZone: 'UTC',
@@ -93,30 +97,34 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   // One message for both: a run has several transactions, and round trips dominate the cost of a short one.
   const beginStatement = `begin transaction read only; select pg_backend_pid() as pid, pg_is_in_recovery() as standby, ${setSession.join(', ')}`;
 
-  /** Starts a transaction. @throws SourceIsStandby */
-  async function beginTransaction(connection: pg.PoolClient): Promise<number | undefined> {
+  async function beginTransaction(
+    connection: pg.PoolClient,
+  ): Promise<{ readonly pid: number | undefined; readonly standby: boolean }> {
     // Several statements return several results, which the types of the driver do not express.
     const results: unknown = await connection.query(beginStatement);
     const [, session] = results as readonly (pg.QueryResult<{ pid: number; standby: boolean }> | undefined)[];
     const { pid, standby = false } = session?.rows[0] ?? {};
     if (standby && options.allowsStandby === false) throw new SourceIsStandby();
-    return pid;
+    return { pid, standby };
   }
 
   /**
-   * Acquires a connection and starts a transaction. A connection that was opened before a failover may lead to a server
-   * that is a standby now: it is closed, and the next one is tried. A new connection shows where the address leads now.
+   * Acquires a connection and starts a transaction. If the server has become a standby or a primary since the connection
+   * was opened, the connection is closed and the next one is tried: after a failover the address leads to another server.
    */
   async function openTransaction(signal: AbortSignal | undefined) {
     for (;;) {
       const connection = await acquire(readPool, signal);
-      const isNew = unused.delete(connection);
       try {
-        return { connection, pid: await beginTransaction(connection) };
+        const { pid, standby } = await beginTransaction(connection);
+        const isSameServer = (wasStandby.get(connection) ?? standby) === standby;
+        wasStandby.set(connection, standby);
+        if (isSameServer) return { connection, pid };
       } catch (error) {
         connection.release(asError(error));
-        if (isNew || !(error instanceof SourceIsStandby)) throw signal?.aborted ? signal.reason : error;
+        throw signal?.aborted ? signal.reason : error;
       }
+      connection.release(true);
     }
   }
 
@@ -194,6 +202,7 @@ function openPool(
     stream: openReusingSocket,
     ...size,
     idleTimeoutMillis: 30_000,
+    maxLifetimeSeconds: maxConnectionSeconds,
     // A peer that disappears is detected by TCP keepalive while idle, and by the query timeout during a statement.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -2,12 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
+import { createPool } from '../../src/journal/database.ts';
+import { DatabaseIsStandby, isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
+import { connectToSource, SourceIsStandby } from '../../src/source/source_connection.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import { isUnsettled } from '../../src/domain/barrier.ts';
 import type { BarrierState, RowRange, Source } from '../../src/source/source.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 import { startStandbyServers, type StandbyServers } from './standby_servers.ts';
+import { openSwitchingProxy } from './switching_proxy.ts';
 
 const settling: BarrierState = { phase: 'settling' };
 const open = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
@@ -126,5 +130,69 @@ describe('a restart of the primary', () => {
       return checks.every(({ state }) => state.phase === 'open');
     }, 'the standby has replayed the prepared transaction');
     expect(await source.countRows(rangeTo(cutoff))).toBeGreaterThan(0);
+  });
+});
+
+describe('an address that leads to a standby during a failover', () => {
+  it('is not read as a primary, and is read once it leads to the primary', async () => {
+    const cutoff = new Date().toISOString();
+    const proxy = await openSwitchingProxy(servers.standbyUrl);
+    const throughProxy = sourceOf(proxy.url);
+    try {
+      const reads = [
+        throughProxy.countRows(rangeTo(cutoff)),
+        blocksOf(throughProxy, rangeTo(cutoff)),
+        throughProxy.checkBarrier(cutoff, settling),
+      ];
+      await Promise.all(reads.map((read) => expect(read).rejects.toThrow(SourceIsStandby)));
+      proxy.leadTo(servers.primaryUrl);
+      expect(await throughProxy.countRows(rangeTo(cutoff))).toBeGreaterThan(0);
+      expect((await blocksOf(throughProxy, rangeTo(cutoff))).length).toBeGreaterThan(0);
+      expect(await throughProxy.checkBarrier(cutoff, settling)).toEqual(open);
+    } finally {
+      await throughProxy.close();
+      await proxy.close();
+    }
+  });
+
+  it('is not used as the control database', async () => {
+    const proxy = await openSwitchingProxy(servers.standbyUrl);
+    const pool = createPool(proxy.url, { max: 1 });
+    try {
+      const error: unknown = await pool.query('select 1').catch((thrown: unknown) => thrown);
+      expect([error, isDatabaseUnavailable(error)]).toEqual([expect.any(DatabaseIsStandby), true]);
+      proxy.leadTo(servers.primaryUrl);
+      expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    } finally {
+      await pool.end();
+      await proxy.close();
+    }
+  });
+
+  // Last, because the standby does not become one again.
+  it('is connected to again when the standby behind it was promoted', async () => {
+    const proxy = await openSwitchingProxy(servers.standbyUrl);
+    const reader = connectToSource({
+      sourceUrl: proxy.url,
+      applicationName: 'a test',
+      maxConnections: 1,
+      statementTimeoutMs: 60_000,
+    });
+    const readPid = () =>
+      reader.read({}, undefined, async ({ connection }) => {
+        const { rows } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid');
+        return rows[0]?.pid;
+      });
+    try {
+      const first = await readPid();
+      expect(await readPid()).toBe(first);
+      await servers.promoteStandby();
+      const second = await readPid();
+      expect([second === first, proxy.opened]).toEqual([false, 2]);
+      expect(await readPid()).toBe(second);
+    } finally {
+      await reader.close();
+      await proxy.close();
+    }
   });
 });

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import pg from 'pg';
 import { createChildProcesses } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
@@ -21,6 +22,8 @@ export interface StandbyServers {
   readonly standbyUrl: string;
   /** Restarts the primary, which terminates all connections. */
   restartPrimary(): Promise<void>;
+  /** Makes the standby a primary. Its connections stay open. */
+  promoteStandby(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -65,6 +68,12 @@ export async function startStandbyServers(): Promise<StandbyServers> {
     async restartPrimary() {
       await primary.stopAll();
       primary = await startPrimary();
+    },
+    async promoteStandby() {
+      const client = new pg.Client({ connectionString: postgresqlUrl(ports.standby, password) });
+      await client.connect();
+      await client.query('select pg_promote()');
+      await client.end();
     },
     async stop() {
       await standby.stopAll();

@@ -79,7 +79,10 @@ export function addWarehouseCommands(program: Command): void {
 
 async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {
   const settings = commandSettings(process.env);
-  const source: Pool = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, { max: 1 });
+  const source: Pool = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, {
+    max: 1,
+    allowsStandby: true,
+  });
   try {
     return await findRegistrableRelation(source, relationsOf(settings), request);
   } finally {

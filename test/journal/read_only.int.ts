@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { createPool, inTransaction } from '../../src/journal/database.ts';
+import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
+import { waitFor } from '../setup/wait_for.ts';
+
+const database = useTestDatabase();
+
+describe('connections that only allow reads, as after a failover', () => {
+  it('are replaced when a write is rejected, the idle ones too', async () => {
+    const pool = createPool(database.url, { max: 3 });
+    try {
+      const connections = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+      for (const connection of connections)
+        await connection.query('set session characteristics as transaction read only');
+      for (const connection of connections) connection.release();
+      const write = () =>
+        inTransaction(pool, (connection) => connection.query('create table public.written as select 1'));
+      const error: unknown = await write().catch((thrown: unknown) => thrown);
+      expect([error, isDatabaseUnavailable(error)]).toEqual([
+        expect.objectContaining({ code: '25006' }),
+        true,
+      ]);
+      await waitFor(() => pool.totalCount === 0, 'the pool has closed its connections');
+      await write();
+    } finally {
+      await pool.end();
+    }
+  });
+});
