@@ -3,16 +3,14 @@ import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { parseJsonObject } from '../arguments.ts';
 import { intervalTable } from '../interval_table.ts';
 import { lagLines, type Lag } from '../lag_lines.ts';
-import { CliError } from '../cli_error.ts';
-import { counted, printer, table } from '../output.ts';
+import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
+import { allowShrinkOption, allowsShrink, type ShrinkOptions } from './allow_shrink.ts';
+import { addRetryCommand } from './retry.ts';
+import { sendAction } from './send_action.ts';
 import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
 
 type Options = ServiceCommandOptions;
-
-type ShrinkOptions = Options & { readonly allowShrink?: boolean };
-
-type RetryOptions = ShrinkOptions & { readonly failed?: boolean; readonly since?: string };
 
 interface RangeOptions {
   readonly startAt: string;
@@ -20,23 +18,12 @@ interface RangeOptions {
   readonly dryRun?: boolean;
 }
 
-const allowShrinkOption = [
-  '--allow-shrink',
-  'also remove rows from the bucket that are no longer in the source',
-] as const;
-
-const allowsShrink = ({ allowShrink }: ShrinkOptions): JsonObject =>
-  allowShrink === true ? { allow_shrink: true } : {};
-
 interface IntervalFilters {
   readonly status?: string;
   readonly after?: string;
   readonly before?: string;
   readonly limit: string;
 }
-
-/** The id at the end of a URL. */
-const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);
 
 const exportTable = (exports: readonly JsonObject[]): string[] =>
   table(
@@ -84,8 +71,10 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'create', 'create a batch export')
     .argument('<JSON>', 'its fields, as in POST …/batch_exports/', parseJsonObject)
     .action(async (fields: JsonObject, options: Options) => {
-      const { body } = await openService(options).call('POST', 'batch_exports/', fields);
-      printer(options)(body, () => exportTable([body]));
+      const { status, body } = await openService(options).call('POST', 'batch_exports/', fields);
+      printer(options)(body, () =>
+        status === 202 ? [`${String(body.id)}: ${String(body.detail)}`] : exportTable([body]),
+      );
     });
 
   serviceCommand(exports, 'update', 'change a batch export; omitted fields stay unchanged')
@@ -133,23 +122,7 @@ export function addExportCommands(program: Command): void {
       ]);
     });
 
-  serviceCommand(exports, 'retry', 'export the interval of a run, or of all failed runs, again')
-    .argument('[export id]')
-    .argument('[run id]')
-    .option(...allowShrinkOption)
-    .option('--failed', 'retry the failed runs of all batch exports of the project')
-    .option(
-      '--since <time>',
-      'with --failed: only runs that failed since then, as an ISO 8601 time or like -2h',
-    )
-    .action((id: string | undefined, run: string | undefined, options: RetryOptions) => {
-      if (options.failed) return retryFailed(options, [id, run]);
-      if (id === undefined || run === undefined)
-        throw new CliError('Name the batch export and the run, or pass --failed to retry all failed runs.');
-      if (options.since !== undefined) throw new CliError('--since needs --failed.');
-      const path = `runs/${encodeURIComponent(run)}/retry`;
-      return sendAction(options, 'POST', id, path, allowsShrink(options), 'Started run');
-    });
+  addRetryCommand(exports);
 
   serviceCommand(exports, 'runs', 'list the newest runs of a batch export')
     .argument('<id>')
@@ -191,42 +164,4 @@ export function addExportCommands(program: Command): void {
           ),
       );
     });
-}
-
-/** Retries the failed runs of the project. */
-async function retryFailed(options: RetryOptions, ids: readonly (string | undefined)[]): Promise<void> {
-  if (ids.some((id) => id !== undefined))
-    throw new CliError('--failed retries the runs of all batch exports: pass no ids.');
-  if (options.allowShrink)
-    throw new CliError('--failed never removes rows: retry single runs with --allow-shrink.');
-  const request = options.since === undefined ? {} : { since: options.since };
-  const { body } = await openService(options).call('POST', 'batch_exports/retry_failed/', request);
-  printer(options)(body, () => [
-    ...table(
-      ['batch export', 'runs', 'backfill', 'detail'],
-      results(body).map((one) => [one.batch_export, one.runs, one.backfill_id, one.detail]),
-    ),
-    `Retrying ${counted(Number(body.runs), 'run')}.`,
-  ]);
-}
-
-async function sendAction(
-  options: Options,
-  method: 'POST' | 'DELETE',
-  id: string,
-  action: string,
-  body: JsonObject | undefined,
-  message: string,
-): Promise<void> {
-  const path = `batch_exports/${encodeURIComponent(id)}/${action}`;
-  const { status, location } = await openService(options).call(method, path, body);
-  const createdId = idIn(location);
-  const accepted = status === 202;
-  printer(options)({ accepted, location }, () => [
-    accepted
-      ? 'Accepted. The command is still being processed.'
-      : createdId === undefined
-        ? message
-        : `${message}: ${createdId}`,
-  ]);
 }
