@@ -139,10 +139,7 @@ async function measurePass(loops: ReconcileLoops): Promise<MeasuredPass> {
     seconds: rounded(results.reduce((sum, { last_pass }) => sum + last_pass.seconds, 0)),
     requests: results.reduce((sum, { last_pass }) => sum + last_pass.requests, 0),
     reconcilers: Object.fromEntries(
-      results.map(({ name, last_pass: { started_at: _started, outcome: _outcome, ...counts } }) => [
-        name,
-        { ...counts, seconds: rounded(counts.seconds) },
-      ]),
+      results.map(({ name, last_pass }) => [name, { ...last_pass, seconds: rounded(last_pass.seconds) }]),
     ),
   };
 }

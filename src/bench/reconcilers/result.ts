@@ -1,11 +1,11 @@
-import type { PassCounts } from '../../temporal/reconcilers/pass.ts';
+import type { PassResult } from '../../temporal/reconcilers/statistics.ts';
 import type { Measurement } from '../result.ts';
 
 /** One pass of every reconciler, one after another. */
 export interface MeasuredPass {
   readonly seconds: number;
   readonly requests: number;
-  readonly reconcilers: Readonly<Record<string, PassCounts & { readonly seconds: number }>>;
+  readonly reconcilers: Readonly<Record<string, PassResult>>;
 }
 
 /** The result of `exportd bench reconcilers`. */

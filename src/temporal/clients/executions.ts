@@ -29,7 +29,7 @@ export async function describeExecution(client: Client, workflowId: string): Pro
       temporal_run_id: found.runId,
       status: found.status.name,
       task_attempt: pendingWorkflowTask?.attempt ?? 0,
-      is_busy: pendingWorkflowTask != null || (pendingActivities?.length ?? 0) > 0,
+      is_busy: Boolean(pendingWorkflowTask) || (pendingActivities?.length ?? 0) > 0,
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;

@@ -148,7 +148,7 @@ function createLoop(
       clearTimeout(timer);
       await running;
     },
-    statistics: collector.read,
+    statistics: () => collector.read(),
   };
 }
 
