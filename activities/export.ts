@@ -1,4 +1,5 @@
 import type { Settings } from '../src/config/settings.ts';
+import type { CircuitBreaker } from '../src/destination/circuits/circuit_breaker.ts';
 import type { ExportDependencies } from '../src/export/export_dependencies.ts';
 import {
   exportInterval,
@@ -14,6 +15,8 @@ import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import type { OperatorFaults } from '../src/failures/operator_faults/operator_faults.ts';
 import { waitForOperator } from '../src/failures/operator_faults/wait_for_operator.ts';
+import { waitForDestination } from '../src/failures/wait_for_destination.ts';
+import { heartbeatDetails, withoutSpending, withRetryBudget } from '../src/failures/retry_budget.ts';
 import { reportFailedAttempts, reportingDestinations, type ReportedStep } from './failed_attempts.ts';
 import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
 
@@ -27,6 +30,8 @@ export interface ExportActivityDependencies extends ExportDependencies {
   /** Slots of the worker that runs them. */
   readonly slots: YieldableSlots;
   readonly operatorFaults: OperatorFaults;
+  /** Where `openDestination` asks; none in most tests. */
+  readonly circuits?: Pick<CircuitBreaker, 'waitOf'>;
   readonly settings: ExportDependencies['settings'] &
     Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SLOT_YIELD_AFTER'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
@@ -48,7 +53,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
     withHeartbeats(
       context(),
       settings.EXPORTD_HEARTBEAT_TIMEOUT,
-      () => progress,
+      () => heartbeatDetails(progress),
       (signal) =>
         yieldSlotWhileStalled(
           slots,
@@ -70,6 +75,10 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
     const open = reportingDestinations(dependencies, context(), runId, step);
     return {
       ...dependencies,
+      // Other attempts of the export delay this one, which is no failure of it.
+      perExportLimit: {
+        acquire: (id, waiting) => withoutSpending(() => dependencies.perExportLimit.acquire(id, waiting)),
+      },
       openDestination: (spec, onError) =>
         open(
           spec,
@@ -77,7 +86,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
             if (failure.transient) onStall();
             onError(failure);
           },
-          { signal, yieldSlot: () => slots.yieldSlot() },
+          { signal, runId, yieldSlot: () => slots.yieldSlot() },
         ),
     };
   };
@@ -88,7 +97,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
   ): Promise<ExportOutcome> => {
     const progress = { rows: 0 };
     // The response reports a cancellation that came while the activity waited for its slot.
-    context().heartbeat(progress);
+    context().heartbeat(heartbeatDetails(progress));
     return withSlot(progress, (signal, onStall) =>
       work({ dependencies: dependenciesOf(runId, step, signal, onStall), runId, progress, signal }),
     );
@@ -102,7 +111,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
        */
       checkReplacement: async ({ run_id }: ExportInput): Promise<ReplacementOutcome | null> => {
         const progress = { rows: 0 };
-        context().heartbeat(progress);
+        context().heartbeat(heartbeatDetails(progress));
         return withSlot(progress, (signal, onStall) =>
           checkRun({
             dependencies: dependenciesOf(run_id, 'checkReplacement', signal, onStall),
@@ -133,9 +142,15 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
     },
     logger,
   );
-  return reportFailedAttempts(
-    dependencies,
+  return withRetryBudget(
     context,
-    waitForOperator(dependencies.operatorFaults, context, activities),
+    reportFailedAttempts(
+      dependencies,
+      context,
+      waitForDestination(
+        dependencies.circuits,
+        waitForOperator(dependencies.operatorFaults, context, activities),
+      ),
+    ),
   );
 }

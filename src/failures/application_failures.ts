@@ -1,4 +1,4 @@
-import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
 import { isOperatorFault, operatorFaultDetails } from '../contract/operator_fault.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { classifyError } from './classify_error.ts';
@@ -15,7 +15,10 @@ export function toApplicationFailure(error: unknown): ApplicationFailure {
     message,
     nonRetryable: permanent,
     ...(owner === 'operator' && { details: [operatorFaultDetails] }),
-    ...(retry_delay_ms === undefined ? {} : { nextRetryDelay: retry_delay_ms }),
+    // An error that knows its end is expected: the SDK would log each attempt of each run.
+    ...(retry_delay_ms === undefined
+      ? {}
+      : { nextRetryDelay: retry_delay_ms, category: ApplicationFailureCategory.BENIGN }),
   });
 }
 

@@ -32,7 +32,12 @@ export const settingsOf = (environment: StackEnvironment): Settings => readSetti
  * @throws LaunchError when the worker exits
  */
 export async function withExportd<Result>(
-  { stack, baseUrl, environment, profileFolder }: ScheduleBench,
+  {
+    stack,
+    baseUrl,
+    environment,
+    profileFolder,
+  }: Pick<ScheduleBench, 'stack' | 'baseUrl' | 'environment' | 'profileFolder'>,
   settings: StackEnvironment,
   work: () => Promise<Result>,
 ): Promise<Result> {

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { parseId } from '../arguments.ts';
 import { printer, table } from '../output.ts';
 import { addFingerprintBenchCommand } from './bench_fingerprint.ts';
+import { addIsolationBenchCommand } from './bench_isolation.ts';
 import { addQueryBenchCommand } from './bench_query.ts';
 import { addReconcilersBenchCommand } from './bench_reconcilers.ts';
 import { addScheduleBenchCommand } from './bench_schedule.ts';
@@ -54,5 +55,6 @@ export function addBenchCommand(program: Command): void {
   addScheduleBenchCommand(bench);
   addQueryBenchCommand(bench);
   addFingerprintBenchCommand(bench);
+  addIsolationBenchCommand(bench);
   addReconcilersBenchCommand(bench);
 }

@@ -15,6 +15,8 @@ export interface ProbeWait {
    */
   readonly yieldSlot?: () => (() => void) | undefined;
   readonly signal: AbortSignal;
+  /** The run of the attempt, which `waitOf` then knows. */
+  readonly runId?: string;
 }
 
 /** Reports the outcomes of requests to one destination. */
@@ -35,6 +37,11 @@ export interface CircuitBreaker {
    */
   admit(destination: string, probe: Probe, waiting: ProbeWait): Promise<void>;
   reporter(destination: string): CircuitReporter;
+  /**
+   * The error of a run whose destination this process knows to be unavailable until its next probe, without a statement.
+   * Undefined when nothing is known: then `admit` decides.
+   */
+  waitOf(runId: string): DestinationError | undefined;
 }
 
 /** How long an attempt waits for the probe of another one, counted from the start of the probe. */
@@ -48,6 +55,8 @@ const returnAfterMs = 1_000;
 const maxProbes = 100;
 /** Responses are recorded at most this often, so that a busy destination costs no statement per request. */
 const recordIntervalMs = 5_000;
+/** Runs whose destination is remembered. The others ask the control database. */
+const maxRememberedRuns = 10_000;
 
 /** Creates the circuit breaker of a process. */
 export function createCircuitBreaker(
@@ -57,16 +66,39 @@ export function createCircuitBreaker(
   /** The probes of this process. They need no slot of an activity, and outlast the attempts that started them. */
   const probes = new Map<string, Promise<void>>();
   const recorded = new Map<string, number>();
-  const knownOpen = new Set<string>();
+  /** Open circuits as they were read, and when. None closes before its next probe is due. */
+  const knownOpen = new Map<string, { readonly circuit: StoredCircuit; readonly readAt: number }>();
+  const waitingRuns = new Map<string, string>();
 
   const admits = ({ open, responded_ms_ago }: StoredCircuit): boolean =>
     open === null && responded_ms_ago !== null && responded_ms_ago < probeAfterMs;
 
   const read = async (destination: string): Promise<StoredCircuit> => {
     const circuit = await store.read(destination);
-    if (circuit.open) knownOpen.add(destination);
+    if (circuit.open) knownOpen.set(destination, { circuit, readAt: performance.now() });
     else knownOpen.delete(destination);
     return circuit;
+  };
+
+  /** The open circuit of a destination, as of now; undefined when a probe may have closed it. */
+  const waitingCircuit = (destination: string): StoredCircuit | undefined => {
+    const known = knownOpen.get(destination);
+    if (!known) return undefined;
+    const elapsed = performance.now() - known.readAt;
+    const { circuit } = known;
+    if (circuit.next_probe_in_ms <= elapsed) return undefined;
+    return {
+      ...circuit,
+      next_probe_in_ms: circuit.next_probe_in_ms - elapsed,
+      open_for_ms: circuit.open_for_ms + elapsed,
+    };
+  };
+
+  const rememberRun = (runId: string, destination: string): void => {
+    waitingRuns.delete(runId);
+    waitingRuns.set(runId, destination);
+    const [oldest] = waitingRuns.keys();
+    if (oldest !== undefined && waitingRuns.size > maxRememberedRuns) waitingRuns.delete(oldest);
   };
 
   const runProbe = async (destination: string, probe: Probe): Promise<void> => {
@@ -76,8 +108,10 @@ export function createCircuitBreaker(
       knownOpen.delete(destination);
     } catch (error) {
       if (!(error instanceof DestinationError)) return;
-      knownOpen.add(destination);
-      await store.open(destination, error.message).catch(() => undefined);
+      await store
+        .open(destination, error.message)
+        .then(() => read(destination))
+        .catch(() => undefined);
     } finally {
       probes.delete(destination);
     }
@@ -120,8 +154,8 @@ export function createCircuitBreaker(
     );
 
   return {
-    admit: async (destination, probe, { yieldSlot, signal }) => {
-      const circuit = await read(destination);
+    admit: async (destination, probe, { yieldSlot, signal, runId }) => {
+      const circuit = waitingCircuit(destination) ?? (await read(destination));
       if (admits(circuit)) return;
       const isDue = circuit.open === null || circuit.next_probe_in_ms <= 0;
       const isOwn = isDue && (await startProbe(destination, probe));
@@ -131,7 +165,9 @@ export function createCircuitBreaker(
       if (isDue && limitMs > 0 && (reclaim || !yieldSlot))
         await waitForProbe(destination, limitMs, signal).finally(() => reclaim?.());
       const latest = isDue ? await read(destination) : circuit;
-      if (!admits(latest)) throw unavailable(latest);
+      if (admits(latest)) return;
+      if (runId !== undefined) rememberRun(runId, destination);
+      throw unavailable(latest);
     },
     reporter: (destination) => ({
       responded: () => {
@@ -142,7 +178,6 @@ export function createCircuitBreaker(
       },
       unavailable: async (error) => {
         try {
-          knownOpen.add(destination);
           await store.open(destination, error.message);
           const circuit = await read(destination);
           return circuit.open ? unavailable(circuit) : error;
@@ -150,7 +185,12 @@ export function createCircuitBreaker(
           return error;
         }
       },
-      isOpen: () => knownOpen.has(destination),
+      isOpen: () => waitingCircuit(destination) !== undefined,
     }),
+    waitOf: (runId) => {
+      const destination = waitingRuns.get(runId);
+      const circuit = destination === undefined ? undefined : waitingCircuit(destination);
+      return circuit && unavailable(circuit);
+    },
   };
 }

@@ -130,6 +130,7 @@ async function serve(
     encoders,
     memory: createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET),
     readSelection,
+    circuits,
     openDestination: createDestinationOpener(pool, keyRing, settings, circuits),
     openLocation: createLocationOpener(pool, keyRing, settings, {
       retryBudgetMs: settings.EXPORTD_S3_RETRY_BUDGET,

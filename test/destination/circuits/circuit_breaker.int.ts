@@ -42,13 +42,14 @@ function createOutage(settings: Record<string, string> = {}) {
       reporter: breaker.reporter(destination),
       yielded: () => yielded,
       /** The type and delay of the error that an attempt gets; null if it is admitted. */
+      waitOf: (runId: string) => breaker.waitOf(runId)?.type,
       attempt: async (mayYield = true): Promise<{ type: string; delayMs: number } | null> => {
         const yieldSlot = () => {
           yielded += 1;
           return mayYield ? () => undefined : undefined;
         };
         try {
-          await breaker.admit(destination, probe, { signal, yieldSlot });
+          await breaker.admit(destination, probe, { signal, yieldSlot, runId: 'run' });
           return null;
         } catch (error) {
           if (!(error instanceof DestinationError)) throw error;
@@ -139,6 +140,7 @@ describe('the circuit of an unavailable destination', () => {
     const delays = await Promise.all([one.attempt(), other.attempt()]);
     for (const delay of delays) expect(delay?.delayMs).toBeGreaterThan(10_000);
     expect([state.probes, other.yielded()]).toEqual([1, 0]);
+    expect([other.waitOf('run'), other.waitOf('another run')]).toEqual(['DestinationUnavailable', undefined]);
   });
 
   it('is probed by one attempt at a time, less and less often, and closes with a response', async () => {
@@ -162,6 +164,7 @@ describe('the circuit of an unavailable destination', () => {
     expect(state.mostProbing).toBe(1);
     state.responds = true;
     await nextProbeIsDue();
+    for (const worker of workers) expect(worker.waitOf('run')).toBeUndefined();
     await waitFor(async () => (await attempts()).every((found) => found === null), 'all are admitted');
     expect((await store.read(destination)).open).toBeNull();
   });
