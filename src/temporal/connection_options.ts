@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { toClientOptions } from '@temporalio/envconfig';
 import { SettingsError, type Settings } from '../config/settings.ts';
@@ -38,10 +39,8 @@ type Tls = Exclude<
 
 /** The libraries report a certificate that is not PEM, or a key of another one, as a failed connection. */
 function checkCertificates({ serverRootCACertificate: ca, clientCertPair: pair }: Tls): void {
-  createSecureContext({
-    ...(ca && { ca: Buffer.from(ca) }),
-    ...(pair && { cert: Buffer.from(pair.crt), key: Buffer.from(pair.key) }),
-  });
+  if (ca) new X509Certificate(ca);
+  if (pair) createSecureContext({ cert: Buffer.from(pair.crt), key: Buffer.from(pair.key) });
 }
 
 /** How a process reaches Temporal, for people: the address, the namespace and how it authenticates. */

@@ -44,7 +44,10 @@ export function addDoctorCommand(program: Command): void {
 
 async function runChecks(settings: Settings): Promise<CheckResult[]> {
   const pool = createPool(settings.DATABASE_URL, { max: 2 });
-  const source = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, { max: 1 });
+  const source = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, {
+    max: 1,
+    allowsStandby: true,
+  });
   try {
     return [
       await check('installation', () => {
@@ -134,17 +137,22 @@ async function describeRelations(source: Pool, settings: Settings): Promise<stri
 }
 
 async function describeWorkers(settings: Settings): Promise<string> {
-  const [{ createClient }, { countPollers }] = await Promise.all([
-    import('../../temporal/connections.ts'),
-    import('../../temporal/clients/pollers.ts'),
-  ]);
+  const [{ createClient }, { countPollers }, { describeConnection }, { describeProblem }] = await Promise.all(
+    [
+      import('../../temporal/connections.ts'),
+      import('../../temporal/clients/pollers.ts'),
+      import('../../temporal/connection_options.ts'),
+      import('../../temporal/problems.ts'),
+    ],
+  );
+  const connection = describeConnection(settings);
   const temporal = await createClient(settings);
   try {
-    const pollers = await countPollers(temporal.client, settings).catch(() => {
-      throw new Error(`cannot connect to ${settings.TEMPORAL_ADDRESS}`);
+    const pollers = await countPollers(temporal.client, settings).catch(async (error: unknown) => {
+      throw new Error(`${connection}: ${(await describeProblem(error, settings)).message}`);
     });
-    if (pollers === 0) throw new Error('no worker is polling: run "exportd worker"');
-    return `${settings.TEMPORAL_ADDRESS}, ${counted(pollers, 'poller')}`;
+    if (pollers === 0) throw new Error(`${connection}: no worker is polling: run "exportd worker"`);
+    return `${connection}, ${counted(pollers, 'poller')}`;
   } finally {
     await temporal.close();
   }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { z } from 'zod';
 import { readOpenFaults } from '../../failures/operator_faults/fault_store.ts';
+import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
 import type { HttpApp } from '../route_context.ts';
 import type { Pool } from '../../journal/database.ts';
 
@@ -91,10 +92,13 @@ async function readAbilities(pool: Pool, countPollers: HealthChecks['countPoller
       () => true,
       () => false,
     ),
-    countPollers().catch(() => null),
+    countPollers().catch((error: unknown) => {
+      const rejection = rejectionIn(error);
+      return rejection ? rejectionMessages[rejection] : 'Temporal cannot be reached.';
+    }),
   ]);
   const read = isReadable ? 'ok' : 'The control database cannot be reached.';
-  const queue = read !== 'ok' ? read : pollers === null ? 'Temporal cannot be reached.' : 'ok';
+  const queue = read !== 'ok' ? read : typeof pollers === 'string' ? pollers : 'ok';
   const act = queue !== 'ok' ? queue : pollers === 0 ? 'No worker polls the task queue.' : 'ok';
   return { read, queue, act };
 }
