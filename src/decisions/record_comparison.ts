@@ -46,7 +46,10 @@ function isUnchanged({ interval, comparison, source }: DoneComparison): boolean 
   return isExamined && last !== null && areEqualComparisons(last, comparison);
 }
 
-/** Records comparisons without changes, which are not appended to the journal. */
+/**
+ * Records comparisons without changes, which are not appended to the journal. Where rows were not comparable, the last
+ * comparison stays the last one.
+ */
 export async function recordUnchanged(
   pool: Pool,
   schedule: ComparisonSchedule,
@@ -56,7 +59,7 @@ export async function recordUnchanged(
   const next = done.map((one) => nextTimes(schedule, one));
   await pool.query(
     `update exportd.interval_comparisons comparison set comparisons = comparison.comparisons + 1,
-       last_compared_at = done.at, outcome = coalesce(done.outcome, comparison.outcome),
+       last_compared_at = case when done.outcome is null then comparison.last_compared_at else done.at end, outcome = coalesce(done.outcome, comparison.outcome),
        source_rows = coalesce(done.source_rows, comparison.source_rows),
        added_rows = coalesce(done.added_rows, comparison.added_rows),
        missing_rows = coalesce(done.missing_rows, comparison.missing_rows), next_due_at = done.due, early_at = done.early,

@@ -150,13 +150,15 @@ export async function recordSettled(
       (mayRetry && (await findActiveRun(connection, batch_export_id, { start, end })) === null);
     if (!isOpened || !isPossible) return { is_recorded: false, command_id: null };
     await run.append('settled', [{ type: 'RunSettled', data: { outcome } }]);
-    await writeLogLine(connection, {
-      team_id: opened.team_id,
-      batch_export_id,
-      run_id,
-      level: outcome === 'same_rows' ? 'INFO' : 'WARNING',
-      message: `The transactions that were open when ${start} to ${end} was exported have ended. ${consequenceOf(opened, outcome)}`,
-    });
+    // The comparison that requested the retry has logged why.
+    if (outcome !== 'exported_again' || requests_retry)
+      await writeLogLine(connection, {
+        team_id: opened.team_id,
+        batch_export_id,
+        run_id,
+        level: outcome === 'same_rows' ? 'INFO' : 'WARNING',
+        message: `The transactions that were open when ${start} to ${end} was exported have ended. ${consequenceOf(opened, outcome)}`,
+      });
     if (!requests_retry) return { is_recorded: true, command_id: null };
     await storeLateRowsRetry(connection, opened, retryIdOf(run_id));
     return { is_recorded: true, command_id: retryIdOf(run_id) };
@@ -169,6 +171,8 @@ function consequenceOf({ model, is_expired }: OpenedRun, outcome: SettlingOutcom
       return 'The source has the rows that were exported.';
     case 'exported_again':
       return 'Exporting the interval again.';
+    case 'no_late_rows':
+      return 'Rows were deleted from the source. None arrived late, so the exported files are unchanged.';
     case 'source_expired':
       return 'The source has no rows left for it. The exported files are unchanged.';
     case 'not_exported_again':

@@ -75,25 +75,36 @@ export async function compareIntervals(
   }
 }
 
+/** A comparison that was made and recorded now. */
+export interface IntervalCompared {
+  readonly result: ComparisonResult['result'];
+  /** Null if the rows are not comparable. */
+  readonly comparison: Comparison | null;
+  /** Whether late rows among more deleted ones would have been found. */
+  readonly keys_compared: boolean;
+}
+
 /**
  * Compares the interval of a run's manifest now, whether it is due or not, and requests a retry if rows arrived late.
+ * Keys are compared even if an earlier comparison has examined the same rows, because it may have failed to read them.
  * @returns undefined if the run's manifest is not current or not of events
  */
 export async function compareInterval(
   dependencies: MaintenanceDependencies,
   runId: string,
   signal: AbortSignal,
-): Promise<ComparisonResult['result'] | undefined> {
+): Promise<IntervalCompared | undefined> {
   const { journal, policies } = dependencies;
   const interval = await findComparison(journal.pool, runId);
   if (!interval) return undefined;
   const [source] = await readSource(dependencies, [interval], signal);
   if (!source) return undefined;
   await chargeComparisonBudget(journal.pool, policies.maintenance, costOf([source]));
-  const done = await compare(dependencies, { interval, source, at: interval.at }, signal);
-  if (isChanged(done)) return recordChange(dependencies, done);
+  const { comparison, keys_compared } = await compareRows(dependencies, { interval, source }, signal);
+  const done = { interval, comparison, source, at: interval.at };
+  if (isChanged(done)) return { result: await recordChange(dependencies, done), comparison, keys_compared };
   await recordUnchanged(journal.pool, policies.maintenance.comparisons, [done]);
-  return 'unchanged';
+  return { result: 'unchanged', comparison, keys_compared };
 }
 
 async function compareBatch(
@@ -111,7 +122,12 @@ async function compareBatch(
   let compared = 0;
   let differing = 0;
   const compareOne = async (interval: IntervalComparison, source: Fingerprint): Promise<void> => {
-    const done = await compare(dependencies, { interval, source, at }, signal);
+    // The manifest and the source are those of the last comparison.
+    const isExamined = interval.examined !== null && haveSameRows(interval.examined, source);
+    const comparison = isExamined
+      ? lastComparison(interval)
+      : (await compareRows(dependencies, { interval, source }, signal)).comparison;
+    const done = { interval, comparison, source, at };
     compared += 1;
     if (!isChanged(done)) unchanged.push(done);
     else if ((await recordChange(dependencies, done)) === 'exported again') differing += 1;
@@ -167,24 +183,23 @@ async function readSource(
   );
 }
 
-/** Compares the manifest of an interval with what the source has. */
-async function compare(
+/** Compares the manifest of an interval with what the source has: by fingerprint, and by key where rows are missing. */
+async function compareRows(
   dependencies: MaintenanceDependencies,
-  { interval, source, at }: Omit<DoneComparison, 'comparison'>,
+  { interval, source }: Pick<DoneComparison, 'interval' | 'source'>,
   signal: AbortSignal,
-): Promise<DoneComparison> {
-  const found = (comparison: Comparison | null): DoneComparison => ({ interval, comparison, source, at });
+): Promise<Omit<IntervalCompared, 'result'>> {
   const run = await readState(dependencies.journal, runDecider, interval.run_id);
   const held = run.status === 'Absent' ? null : rowsToCompare(run, source);
-  if (run.status === 'Absent' || !held) return found(null);
-  // The manifest and the source are those of the last comparison.
-  if (interval.examined && haveSameRows(interval.examined, source)) return found(lastComparison(interval));
+  if (run.status === 'Absent' || !held) return { comparison: null, keys_compared: false };
   const comparison = compareFingerprints(held, source);
-  if (comparison.outcome !== 'rows_missing') return found(comparison);
-  const keys = await findDifferingKeys(dependencies, { run, interval }, { held, now: source }, signal);
-  return found(
-    keys ? { ...comparison, ...keys, outcome: keys.added_rows > 0 ? 'both' : 'rows_missing' } : comparison,
-  );
+  const keys =
+    comparison.outcome === 'rows_missing'
+      ? await findDifferingKeys(dependencies, { run, interval }, { held, now: source }, signal)
+      : null;
+  if (!keys) return { comparison, keys_compared: false };
+  const outcome = keys.added_rows > 0 ? 'both' : 'rows_missing';
+  return { comparison: { ...comparison, ...keys, outcome }, keys_compared: true };
 }
 
 /** Records a new outcome and signals the schedule if the interval is exported again. */

@@ -1,4 +1,3 @@
-import { findComparison } from '../decisions/due_comparisons.ts';
 import {
   readOpenedRuns,
   recordSettled,
@@ -94,22 +93,21 @@ async function compareEvents(
   { run_id }: OpenedRun,
   signal: AbortSignal,
 ): Promise<SettlingDecision | undefined> {
-  const result = await compareInterval(dependencies, run_id, signal);
-  if (result === 'not recorded') return undefined;
-  if (result === 'exported again') return withoutRetry('exported_again');
-  const comparison = await findComparison(dependencies.journal.pool, run_id);
-  switch (comparison?.outcome) {
+  const compared = await compareInterval(dependencies, run_id, signal);
+  if (compared?.result === 'not recorded') return undefined;
+  if (compared?.result === 'exported again') return withoutRetry('exported_again');
+  // What an earlier comparison found does not count: its rows may no longer be comparable.
+  switch (compared?.comparison?.outcome) {
     case 'equal':
       return withoutRetry('same_rows');
     case 'source_expired':
       return withoutRetry('source_expired');
     case 'rows_missing':
       // Late rows may be hidden by more deleted ones. The run compares keys and is held if any is missing.
-      return result === 'changed' ? exportAgain : withoutRetry('not_exported_again');
+      return compared?.keys_compared ? withoutRetry('no_late_rows') : exportAgain;
     case 'rows_added':
     case 'both':
       return withoutRetry('not_exported_again');
-    case null:
     case undefined:
       return exportAgain;
   }

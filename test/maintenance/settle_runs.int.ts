@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import type { ComparisonGroup } from '../../src/decisions/due_comparisons.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { batchExportDecider, type BatchExportEvent, type Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier } from '../../src/export/check_barrier.ts';
@@ -51,8 +52,8 @@ async function openTransaction(applicationName = 'writer'): Promise<pg.Client> {
 }
 
 /** Exports and publishes the interval as the workflow does when the wait for open transactions times out at once. */
-async function publish(batchExportId: string, model: Model = 'events') {
-  const run = await harness.createRun({ batchExportId, model });
+async function publish(batchExportId: string, model: Model = 'events', config: object = {}) {
+  const run = await harness.createRun({ batchExportId, model, config });
   const { signal } = new AbortController();
   const { run_id } = run;
   const check = await checkRunBarrier(harness, { run_id, state: { phase: 'settling' } }, signal);
@@ -67,10 +68,10 @@ async function publish(batchExportId: string, model: Model = 'events') {
 }
 
 /** An export whose only run was published while transactions were open. */
-async function publishUnsettled(model: Model = 'events') {
+async function publishUnsettled(model: Model = 'events', config: object = {}) {
   const batchExportId = randomUUID();
   await maintenance.createExport(batchExportId, 1, model);
-  const { run_id, phase } = await publish(batchExportId, model);
+  const { run_id, phase } = await publish(batchExportId, model, config);
   if (phase === 'open') throw new Error('No transaction is open.');
   return { batchExportId, run_id };
 }
@@ -85,6 +86,17 @@ const change = (batchExportId: string, event: BatchExportEvent) =>
 const checkBarriers = () => maintenance.activities().checkBarriers();
 const settle = (batchExportId: string, settings: Record<string, string> = {}) =>
   maintenance.activities(settings).settleRuns({ batch_export_id: batchExportId });
+
+/** Compares the export's interval with the source before its barrier opens. */
+async function compareBefore(batchExportId: string): Promise<void> {
+  const [group] = await query<ComparisonGroup>(
+    `update exportd.interval_comparisons set next_due_at = next_due_at - interval '1 hour'
+     where batch_export_id = $1 returning team_id, selection_hash`,
+    batchExportId,
+  );
+  if (!group) throw new Error('The export has no comparisons.');
+  expect(await maintenance.activities().compareIntervals(group)).toMatchObject({ compared: 1 });
+}
 
 /** The kinds of maintenance that are due because of unsettled runs. */
 const dueKinds = async (): Promise<string[]> => {
@@ -120,6 +132,39 @@ const logOf = async (runId: string): Promise<string> =>
 
 const unsettledRuns = () => query<{ run_id: string }>('select run_id from exportd.unsettled_runs');
 
+describe('a run whose state this version cannot read', () => {
+  it('keeps no other barrier from being checked', async () => {
+    const writer = await openTransaction();
+    const broken = await publishUnsettled();
+    const { run_id } = await publishUnsettled();
+    await query(
+      `update exportd.unsettled_runs set barrier = barrier - 'blockers' where run_id = $1`,
+      broken.run_id,
+    );
+    await writer.query('commit');
+    expect(await checkBarriers()).toEqual({ checked: 2, opened: 1, has_more: false });
+    expect(await eventsOf(run_id)).toContainEqual(['RunBarrierAdvanced', 'open']);
+  });
+
+  it('keeps no other run of its export from being followed up', async () => {
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled();
+    const broken = await publishUnsettled();
+    await writer.query('commit');
+    expect(await checkBarriers()).toMatchObject({ opened: 2 });
+    // The read model says that it belongs to the same export, and comes first.
+    await query(
+      `update exportd.unsettled_runs set batch_export_id = $1, data_interval_start = data_interval_start - interval '1 hour'
+       where run_id = $2`,
+      batchExportId,
+      broken.run_id,
+    );
+    await query(`update exportd.stream_states set state = '{}' where stream_id = $1`, broken.run_id);
+    await expect(settle(batchExportId)).rejects.toThrow('Unexpected TypeError');
+    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
+  });
+});
+
 describe('a run that was exported while a transaction was open', () => {
   it('is exported again when the transaction has committed rows', async () => {
     const writer = await openTransaction('etl');
@@ -141,7 +186,8 @@ describe('a run that was exported while a transaction was open', () => {
       ['RunBarrierAdvanced', 'open'],
       ['RunSettled', 'exported_again'],
     ]);
-    expect(await logOf(run_id)).toMatch(/have ended\. Exporting the interval again\./);
+    expect((await logOf(run_id)).match(/Exporting the interval again/g)).toHaveLength(1);
+    expect(await logOf(run_id)).toMatch(/1 late rows: source has 11 rows .*Exporting the interval again\./);
     expect(await dueKinds()).toEqual([]);
     expect(await settle(batchExportId)).toEqual({ settled: 0, has_more: false });
     // Whatever the run of the retry finds, it ends the watch for the former run.
@@ -190,6 +236,60 @@ describe('a run that was exported while a transaction was open', () => {
     await settle(batchExportId);
     expect(await retriesOf(batchExportId)).toEqual([]);
     expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
+  });
+
+  it('is exported again when its rows have become incomparable since they were equal', async () => {
+    const writer = await openTransaction();
+    const filters = [{ type: 'person', key: 'plan', operator: 'is_not_set' }];
+    const { batchExportId, run_id } = await publishUnsettled('events', { filters });
+    await compareBefore(batchExportId);
+    const lastComparison = () =>
+      query<object>(
+        'select outcome, last_compared_at from exportd.interval_comparisons where run_id = $1',
+        run_id,
+      );
+    const equal = await lastComparison();
+    await writer.query('commit');
+    await checkBarriers();
+    await query('alter table events rename column person_properties to hidden');
+    try {
+      await settle(batchExportId);
+    } finally {
+      await query('alter table events rename column hidden to person_properties');
+    }
+    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'exported_again']);
+    expect(await logOf(run_id)).toMatch(/have ended\. Exporting the interval again\./);
+    expect(await lastComparison()).toEqual(equal);
+  });
+
+  it.each([{ isCompared: false }, { isCompared: true }])(
+    'is not exported again when rows were only deleted, compared before: $isCompared',
+    async ({ isCompared }) => {
+      const writer = await openTransaction();
+      const { batchExportId, run_id } = await publishUnsettled();
+      await query('delete from events where ctid in (select ctid from events order by inserted_at limit 2)');
+      if (isCompared) await compareBefore(batchExportId);
+      await writer.query('rollback');
+      await checkBarriers();
+      expect(await settle(batchExportId)).toEqual({ settled: 1, has_more: false });
+      expect(await retriesOf(batchExportId)).toEqual([]);
+      expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'no_late_rows']);
+      expect(await logOf(run_id)).toContain('None arrived late');
+    },
+  );
+
+  it('is exported again when rows were deleted and its files cannot be read', async () => {
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled();
+    await query('delete from events where ctid in (select ctid from events order by inserted_at limit 2)');
+    for (const key of await maintenance.keysOf(batchExportId)) await maintenance.deleteObject(key);
+    await compareBefore(batchExportId);
+    await writer.query('rollback');
+    await checkBarriers();
+    await settle(batchExportId);
+    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'exported_again']);
   });
 
   it('waits for a transaction that was prepared after the wait timed out, and not for later ones', async () => {

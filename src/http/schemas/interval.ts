@@ -41,6 +41,7 @@ const fingerprint = z
 const settlingOutcomes = [
   'same_rows',
   'exported_again',
+  'no_late_rows',
   'source_expired',
   'not_exported_again',
 ] as const satisfies readonly SettlingOutcome[];
