@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { caBundle } from './ca_bundle.ts';
 import { count, duration, fraction, optionalCount, optionalDuration, size, text } from './value_types.ts';
 
 /** Where and how rows are read. */
@@ -63,10 +64,10 @@ export const schedules = {
 /** Workflows and activities on Temporal. */
 export const workflows = {
   EXPORTD_RUN_TIMEOUT: optionalDuration({ min: '1s' }).describe(
-    'Execution timeout of a run. Default: depends on the interval.',
+    'Maximum time of a run, without the time that its tasks wait for a free slot. Default: depends on the interval.',
   ),
   EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: optionalDuration({ min: '1s' }).describe(
-    'How long an activity retries transient errors, at most half the execution timeout. Default: that half.',
+    'How long an activity retries transient errors, without the time that it waits for a free slot. At most half of `EXPORTD_RUN_TIMEOUT`, which is the default.',
   ),
   EXPORTD_ACTIVITY_RETRY_INITIAL: duration('1s', { min: '10ms' }).describe(
     'Delay before an activity or a request to S3 is retried. It doubles with each retry.',
@@ -130,6 +131,9 @@ export const exports = {
   ),
   EXPORTD_S3_PART_SIZE: size('5MiB', { min: '5MiB', max: '5GiB' }).describe(
     'Size of the first part of a multipart upload.',
+  ),
+  EXPORTD_S3_CA_BUNDLE: caBundle().describe(
+    'PEM file with the CAs of S3 servers that have no public certificate. They are trusted besides the public ones.',
   ),
   EXPORTD_S3_REQUEST_TIMEOUT: duration('10s', { min: '100ms' }).describe(
     'A request to S3 fails when its connection is silent for this long.',

@@ -1,15 +1,15 @@
-import { z } from 'zod';
+import { databaseUrl } from './database_url.ts';
 import { count, duration, flag, oneOf, secret, size, text, url } from './value_types.ts';
 
 /** Where the servers are. */
 export const servers = {
-  DATABASE_URL: z
-    .string({ error: 'missing' })
-    .describe('Control database: journal, commands and read models. Required.'),
-  SOURCE_DATABASE_URL: secret()
+  DATABASE_URL: databaseUrl({ error: 'missing' }).describe(
+    'Control database: journal, commands and read models. Required.',
+  ),
+  SOURCE_DATABASE_URL: databaseUrl()
     .optional()
     .describe('Database that events and persons are read from. Default: `DATABASE_URL`.'),
-  SOURCE_PRIMARY_DATABASE_URL: secret()
+  SOURCE_PRIMARY_DATABASE_URL: databaseUrl()
     .optional()
     .describe(
       'Primary of the source, if the source is a standby: only a primary knows its open transactions.',

@@ -7,6 +7,7 @@ import { DestinationError } from '../destination.ts';
 import type { S3Config } from './config.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointProblem, endpointLookup } from './endpoint.ts';
+import { secureContextOf } from './trusted_authorities.ts';
 
 /** Attempts of the client before it reports an error. */
 const maxAttempts = 2;
@@ -53,7 +54,11 @@ class S3RequestHandler extends NodeHttpHandler {
 }
 
 function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
-  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_S3_REQUEST_TIMEOUT: timeout } = settings;
+  const {
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate,
+    EXPORTD_S3_REQUEST_TIMEOUT: timeout,
+    EXPORTD_S3_CA_BUNDLE: bundle,
+  } = settings;
   const problem = config.endpoint_url === null ? null : endpointProblem(config.endpoint_url, allowPrivate);
   if (problem !== null)
     throw new DestinationError('EndpointNotAllowed', `The endpoint_url is not allowed: ${problem}.`, {
@@ -66,7 +71,10 @@ function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
   };
   return new S3RequestHandler({
     httpAgent: new HttpAgent(agent),
-    httpsAgent: new HttpsAgent(agent),
+    httpsAgent: new HttpsAgent({
+      ...agent,
+      ...(bundle !== undefined && { secureContext: secureContextOf(bundle) }),
+    }),
     connectionTimeout: timeout,
     // Limits the time without data, not the duration of a request: a part may take long on a slow connection.
     socketTimeout: timeout,

@@ -85,7 +85,7 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
   if (code !== undefined && tlsCodes.test(code))
     return new DestinationError(
       'TlsError',
-      `The TLS connection to the S3 server failed (${code}); check endpoint_url of the destination and the certificate of the server.`,
+      `The TLS connection to the S3 server failed (${code}); check endpoint_url of the destination and the certificate of the server. The operator can trust its CA with EXPORTD_S3_CA_BUNDLE.`,
       { transient: false },
     );
   if (status === undefined)
