@@ -4,6 +4,7 @@ import type { RunRecorder } from '../src/decisions/run_recorder/index.ts';
 import type { OpenDestination } from '../src/destination/open_destination.ts';
 import { destinationUnavailable } from '../src/domain/circuit.ts';
 import { operatorFaultOf, type Activity } from '../src/failures/application_failures.ts';
+import { remainingBudgetMs } from '../src/failures/retry_budget.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import type { ActivityContext } from './heartbeats.ts';
 
@@ -50,12 +51,19 @@ async function report(
   { type, message }: StepError,
 ): Promise<void> {
   if (unreported.has(type)) return;
-  const retriedUntil = info?.scheduleToCloseTimeoutMs
-    ? new Date(info.scheduledTimestampMs + info.scheduleToCloseTimeoutMs)
-    : null;
+  const retriedUntil = endOfRetries(info);
   await recorder
     .recordFailedAttempt(runId, { type, message, step: steps[step], retriedUntil })
     .catch(() => logger.warn({ run_id: runId, type }, 'A failed attempt of a run could not be recorded.'));
+}
+
+/** When an activity is no longer retried, if it does not wait for a slot until then; null if nobody knows. */
+function endOfRetries(info: ActivityContext['info']): Date | null {
+  if (info?.scheduleToCloseTimeoutMs)
+    return new Date(info.scheduledTimestampMs + info.scheduleToCloseTimeoutMs);
+  const remainingMs = remainingBudgetMs();
+  // By the clock of the worker, for people only.
+  return remainingMs === undefined ? null : new Date(Date.now() + remainingMs);
 }
 
 /**

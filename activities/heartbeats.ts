@@ -6,7 +6,7 @@ export interface ActivityContext {
   readonly cancellationSignal: AbortSignal;
   /** The attempt, and when Temporal stops retrying the activity. Tests may leave it out. */
   readonly info?: Pick<Info, 'attempt' | 'scheduledTimestampMs' | 'scheduleToCloseTimeoutMs'> &
-    Partial<Pick<Info, 'isLocal'>>;
+    Partial<Pick<Info, 'isLocal' | 'startToCloseTimeoutMs' | 'heartbeatDetails' | 'retryPolicy'>>;
 }
 
 /** The context of the running activity. */

@@ -38,7 +38,7 @@ export const remoteJournalOptions: ActivityOptions = {
 export const sourceOptions = (limits: RunLimits): LocalActivityOptions => ({
   // No limit for a single attempt: a fingerprint takes one statement, or many, depending on the number of rows.
   // PostgreSQL and the connection limit each of them. Temporal runs the activity again when its worker dies.
-  scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
+  scheduleToCloseTimeout: limits.retry_budget_ms,
   localRetryThreshold: '5s',
   retry: runRetryPolicy(limits),
 });
@@ -48,7 +48,7 @@ export const sourceOptions = (limits: RunLimits): LocalActivityOptions => ({
  * waits: Temporal keeps the next attempt.
  */
 export const remoteSourceOptions = ({ limits }: RunInput): ActivityOptions => ({
-  scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
+  scheduleToCloseTimeout: limits.retry_budget_ms,
   heartbeatTimeout: limits.heartbeat_timeout_ms,
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: runRetryPolicy(limits),
@@ -57,8 +57,9 @@ export const remoteSourceOptions = ({ limits }: RunInput): ActivityOptions => ({
 /** Options of the activities that export and publish rows, on the task queue of the export workers. */
 export const exportOptions = ({ limits, export_task_queue }: RunInput): ActivityOptions => ({
   taskQueue: export_task_queue,
-  // No limit for a single attempt: its duration depends on the number of rows. Heartbeats detect a stalled attempt.
-  scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
+  // Never schedule-to-close: its tasks may wait for a free slot for hours. `withRetryBudget` of src/failures adds up the
+  // time of all attempts. Heartbeats detect a stalled one.
+  startToCloseTimeout: limits.retry_budget_ms,
   heartbeatTimeout: limits.heartbeat_timeout_ms,
   // The run ends only after the activity has stopped, so it never overlaps with the interval's next run.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',

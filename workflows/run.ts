@@ -19,7 +19,7 @@ import { exportRanges, type ExportActivities } from './export_ranges.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
 import { exportOptions, journalOptions, remoteSourceOptions, sourceOptions } from './activity_options.ts';
 import { barrierPollMs } from './limits.ts';
-import { cancelledInTemporal, outcomeOf, type FailedOutcome } from './run_outcome.ts';
+import { cancelledInTemporal, outcomeOf, runTimedOut, type FailedOutcome } from './run_outcome.ts';
 import { searchAttributes } from './search_attributes.ts';
 import { callUntilFixed } from './wait_for_operator.ts';
 
@@ -183,8 +183,10 @@ async function waitForTransactions(
     const waitedMs = waitingSince === undefined ? 0 : Date.now() - waitingSince;
     if (check.state.phase !== 'settling' && waitedMs >= limits.settle_timeout_ms)
       return { settled: false, blocked_by: check.blocked_by, barrier: check.state };
+    const remainingMs = workflowInfo().runStartTime.getTime() + limits.timeout_ms - Date.now();
+    if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The run exceeded its timeout.', runTimedOut);
     if (check.blocked_by.length > 0) setCurrentDetails(`Waiting for ${check.blocked_by.join(', ')}`);
-    await sleep(Math.max(1, barrierPollMs(check.wait_ms, waitedMs)));
+    await sleep(Math.max(1, Math.min(remainingMs, barrierPollMs(check.wait_ms, waitedMs))));
   }
 }
 

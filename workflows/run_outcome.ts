@@ -6,6 +6,7 @@ import {
   isCancellation,
 } from '@temporalio/workflow';
 import { isOperatorFault } from '../src/contract/operator_fault.ts';
+import { isBudgetExceeded } from '../src/contract/retry_budget.ts';
 import type { RunOutcome } from '../src/decisions/run_outcomes.ts';
 
 /** How an incomplete run ends, with an error message for the owner of the export. */
@@ -13,6 +14,9 @@ export interface FailedOutcome {
   readonly status: RunOutcome;
   readonly latest_error: string;
 }
+
+/** The type of the failure of a run that waited for its source for too long. */
+export const runTimedOut = 'TimedOut';
 
 /** The error of a run whose execution was cancelled, and not its run. */
 export const cancelledInTemporal = 'Cancelled in Temporal.';
@@ -29,9 +33,11 @@ export function outcomeOf(error: unknown): FailedOutcome | 'already_ended' | und
   const { cause = error } = error;
   if (cause instanceof ApplicationFailure) {
     if (cause.type === 'RunEnded') return 'already_ended';
+    if (cause.type === runTimedOut) return { status: 'TimedOut', latest_error: cause.message };
+    const isRetried = isOperatorFault(cause.details) || isBudgetExceeded(cause.details);
     return {
       // A local activity cannot wait for the operator, so its failure is not retried. Never a reason to fail the run.
-      status: cause.nonRetryable === true && !isOperatorFault(cause.details) ? 'Failed' : 'FailedRetryable',
+      status: cause.nonRetryable === true && !isRetried ? 'Failed' : 'FailedRetryable',
       latest_error: `${cause.type ?? 'Error'}: ${cause.message}`,
     };
   }

@@ -35,9 +35,9 @@ function loadProfile(overrideEnvVars: Record<string, string>): ClientConfigProfi
     return loadClientConfigProfile({ overrideEnvVars });
   } catch (error) {
     // The library fails so on a file without any profile.
-    if (error instanceof TypeError && overrideEnvVars.TEMPORAL_PROFILE === undefined)
+    if (Error.isError(error) && error.name === 'TypeError' && overrideEnvVars.TEMPORAL_PROFILE === undefined)
       return loadClientConfigProfile({ overrideEnvVars, disableFile: true });
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = Error.isError(error) ? error.message : String(error);
     throw new SettingsError(
       `Temporal's settings cannot be read: ${reason}. Check TEMPORAL_CONFIG_FILE, TEMPORAL_PROFILE and TEMPORAL_TLS_….`,
     );

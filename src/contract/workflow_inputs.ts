@@ -17,8 +17,10 @@ export interface ScheduleInput {
 export interface RunLimits {
   /** Limit of the wait for open transactions of the source. */
   readonly settle_timeout_ms: number;
-  /** Limit of one activity, including all its attempts and the waits between them. */
-  readonly schedule_to_close_timeout_ms: number;
+  /** How long the run may wait for its source. The time that its tasks wait for a free slot is not limited. */
+  readonly timeout_ms: number;
+  /** Limit of one activity, including all its attempts and the delays between them, but not the wait for a free slot. */
+  readonly retry_budget_ms: number;
   readonly retry_initial_ms: number;
   readonly retry_max_ms: number;
   readonly heartbeat_timeout_ms: number;

@@ -10,8 +10,10 @@ import {
   type CommandName,
   type CommandOutcome,
 } from '../journal/commands.ts';
+import { isInvalidRequest } from '../failures/grpc_errors.ts';
 import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { SearchAttributesMissing } from '../temporal/search_attributes.ts';
 import { ApiError, invalid } from './api_error.ts';
 import type { Caller } from './authentication.ts';
 import { waitForCancelledRuns, type RunExecutions } from './cancelled_runs.ts';
@@ -48,7 +50,13 @@ export interface CommandSubmission {
 }
 
 /** The result of a submission: decided, or stored and still pending. */
-export type SubmissionResult = DecidedSubmission | { readonly decided: false };
+export type SubmissionResult = DecidedSubmission | PendingSubmission;
+
+/** A command that is stored and will be decided later. */
+export interface PendingSubmission {
+  readonly decided: false;
+  readonly batch_export_id: string;
+}
 
 /** The outcome of a decided command. */
 export interface DecidedSubmission {
@@ -85,7 +93,7 @@ export function createCommandService(dependencies: {
     const stored = await storeOnce(dependencies.pool, submission);
     const command = stored.status === 'withdrawn' ? await renewWithdrawn(dependencies.pool, stored) : stored;
     const decided = command.status === 'pending' ? await signalAndWait(command, timeoutMs) : command;
-    if (!decided) return { decided: false };
+    if (!decided) return { decided: false, batch_export_id: command.batch_export_id };
     const decidedOutcome = outcomeOf(decided);
     const timeLeft = Math.max(0, deadline - performance.now());
     const executionsClosed =
@@ -106,7 +114,8 @@ export function createCommandService(dependencies: {
           { err: error, command_id: id },
           'Could not signal the schedule of a command.',
         );
-        return false;
+        // Temporal responded, but has to be set up. The reconciler signals the command again once a worker runs.
+        return error instanceof SearchAttributesMissing || isInvalidRequest(error);
       },
     );
     const failed = signalled.then((sent) => (sent ? new Promise<never>(() => undefined) : undefined));

@@ -14,7 +14,7 @@ import { createWebhookTestClient } from '../temporal/clients/webhook_test_client
 import { countPollers } from '../temporal/clients/pollers.ts';
 import { createQueryClient } from '../temporal/clients/query_client.ts';
 import { createRunExecutionWatch } from '../temporal/clients/run_executions.ts';
-import { createScheduleSignaller } from '../temporal/clients/schedule_client.ts';
+import { createCommandSignaller } from '../temporal/clients/command_signaller.ts';
 import { createApp } from './app.ts';
 import { createPendingCalls } from './pending_calls.ts';
 
@@ -50,7 +50,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   });
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
-  const signaller = createScheduleSignaller(temporal.client, settings);
+  const signaller = createCommandSignaller(temporal, settings);
   const executions = createRunExecutionWatch(temporal.client, settings);
   const destinationTests = createDestinationTestClient(temporal.client, settings);
   const webhookTests = createWebhookTestClient(temporal.client, settings);
@@ -104,18 +104,20 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   }
 }
 
-/** Runs the server until SIGTERM or SIGINT. Logs to standard error. */
+/** Runs the server until SIGTERM or SIGINT, also while it starts. Logs to standard error. */
 export async function runServer(settings: Settings): Promise<void> {
   const logger = createLogger('server', settings);
-  const server = await startServer(settings, logger);
-  logger.info({ url: server.url }, 'Server is listening.');
+  const started = Promise.withResolvers<RunningServer>();
   const ended = Promise.withResolvers<undefined>();
   closeWithGrace({ delay: shutdownTimeoutMs, logger: false }, async ({ err, signal }) => {
     if (err) logger.fatal({ err }, 'Uncaught error. Server is shutting down.');
     else logger.info({ signal }, 'Server is shutting down.');
-    await server.close();
+    await (await started.promise).close();
     ended.resolve(undefined);
   });
+  startServer(settings, logger).then(started.resolve, started.reject);
+  const server = await started.promise;
+  logger.info({ url: server.url }, 'Server is listening.');
   await ended.promise;
 }
 

@@ -31,6 +31,8 @@ function start(part: 'server' | 'worker') {
       EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
       EXPORTD_PORT: '0',
       EXPORTD_CONTROL_CONNECT_TIMEOUT: '1s',
+      // Longer than the process may take to end.
+      EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '60s',
       DATABASE_URL: `postgres://exportd@${host}/exportd`,
       TEMPORAL_ADDRESS: host,
     },

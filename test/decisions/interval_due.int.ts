@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { isIntervalDue } from '../../src/decisions/interval_due.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
-import { withinOneMinute } from '../setup/minutes.ts';
-import { createLaggingExport } from './lagging_export.ts';
-import { createCommander, quickPolicies } from './commander.ts';
+import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
+import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';
+import { createCommander, definition, quickPolicies } from './commander.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
@@ -27,6 +28,14 @@ describe('an interval that waits for a free slot', () => {
 
   it('is not due when all due intervals have a run', async () => {
     expect(await isDueWithSlots(10)).toBe(false);
+  });
+
+  it('is not due after end_at, where the schedule sleeps', async () => {
+    const id = randomUUID();
+    const scheduled_until = minuteAgo(5).toISOString();
+    const data = { definition: { ...definition, end_at: scheduled_until }, scheduled_until };
+    await appendLaggingExport(journal, id, { team_id: 1, paused: false, ...data });
+    expect(await isIntervalDue(journal, id)).toBe(false);
   });
 
   it('is not due for an export that does not exist', async () => {

@@ -288,10 +288,7 @@ describe('they agree with short timeouts on a run that is', () => {
     await writer.end();
     await nextRunOf(started, id, 'Completed');
     expect(await finalViewsOf(started, id)).toEqual(
-      agreeingViews('TimedOut', 'TIMED_OUT', ['RunCreated', 'RunTimedOut'], {
-        attribute: 'Starting',
-        manifests: 1,
-      }),
+      agreeingViews('TimedOut', 'FAILED', ['RunCreated', 'RunTimedOut'], { manifests: 1 }),
     );
   });
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { withoutInvalidText } from '../../src/encoding/invalid_text.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
-import { columnsOf, copyBlock, keyedBlock } from './copy_block.ts';
+import { columnsOf, copyBlock, int64, keyedBlock, planOf } from './copy_block.ts';
 
 describe('rows with text that is not UTF-8', () => {
   it('are removed, and no others', () => {
@@ -73,4 +73,43 @@ describe('rows with text that is not UTF-8', () => {
       'Row bob cannot be exported: column event contains bytes that are not UTF-8.',
     );
   });
+
+  it.each(['JSONLines', 'CSV', 'Parquet'] as const)(
+    'are rejected in the order of their keys, together with other rows that %s cannot represent',
+    async (file_format) => {
+      const good = Buffer.from('good');
+      const [finite, infinity] = [int64(0n), int64(0x7fff_ffff_ffff_ffffn)];
+      const rows = [
+        [infinity, good, int64(1n), Buffer.from('z')],
+        [finite, good, int64(2n), Buffer.from('y')],
+        [finite, broken, int64(2n), Buffer.from('z')],
+        [infinity, good, int64(3n), Buffer.from('a')],
+        [finite, broken, int64(3n), Buffer.from('b')],
+        [infinity, good, int64(3n), Buffer.from('c')],
+      ];
+      const keyed: ExportedColumn[] = [
+        { name: 'timestamp', type: 'timestamp' },
+        { name: 'event', type: 'text' },
+        { name: '_inserted_at', type: 'timestamp' },
+        { name: 'distinct_id', type: 'text' },
+      ];
+      const { rejected } = await pool
+        .fileEncoder({ file_format, compression: null, on_bad_row: 'reject' }, keyed)
+        .encode({
+          columns: keyed,
+          block: copyBlock(rows),
+          rows: rows.length,
+          fingerprint: planOf(2, 3),
+          first: { inserted_at: 'a', id: 'z' },
+          last: { inserted_at: 'c', id: 'c' },
+        });
+      expect(rejected.map(({ id, column }) => [id, column])).toEqual([
+        ['z', 'timestamp'],
+        ['z', 'event'],
+        ['a', 'timestamp'],
+        ['b', 'event'],
+        ['c', 'timestamp'],
+      ]);
+    },
+  );
 });

@@ -18,11 +18,13 @@ afterAll(async () => {
   await blackhole.close();
 });
 
-const publisher = (timeoutMs: number) =>
-  createEmptyPublisher(
+const publisher = (timeoutMs: number, signal = new AbortController().signal) => {
+  const publish = createEmptyPublisher(
     { ...harness, logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }) },
     { EXPORTD_EMPTY_PUBLISH_SLOTS: 1, EXPORTD_EMPTY_PUBLISH_TIMEOUT: timeoutMs },
   );
+  return (runId: string) => publish(runId, signal);
+};
 const createEmptyRun = async (config: object = {}) => {
   const { run_id } = await harness.createRun({ config });
   await harness.recorder.recordEmpty(run_id, {

@@ -2,6 +2,7 @@ import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { storeTraits } from '../../src/destination/store_traits.ts';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
+import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
 
 let harness: ExportHarness;
@@ -97,18 +98,40 @@ describe('rows that the file format cannot represent', () => {
     });
   });
 
-  it('are in the next generation when another object has the key of their file', async () => {
-    const { run_id, batchExportId } = await harness.createRun({ config });
-    const key = `${batchExportId}/2026/20260101T100000Z-20260101T110000Z-rejected.jsonl`;
-    const foreign = { Bucket: harness.bucket.bucket, Key: key, Body: 'foreign' };
-    await harness.bucket.client.send(new PutObjectCommand(foreign));
-    expect(await harness.attempt().exportInterval({ run_id })).toMatchObject({
-      finished: true,
-      generation: 2,
-    });
-    await expectRejected(run_id, 2);
-    expect(await harness.reader.textOf(key)).toBe('foreign');
-  });
+  it.each([
+    ['before it is planned', undefined],
+    [
+      'after that',
+      async (...input: Parameters<OpenDestination>) => ({
+        ...(await harness.openDestination(...input)),
+        isTaken: () => Promise.resolve(false),
+      }),
+    ],
+  ])(
+    'are in the next generation when another object has the key of their file (%s)',
+    async (_, openDestination) => {
+      const { run_id, batchExportId } = await harness.createRun({ config });
+      const key = `${batchExportId}/2026/20260101T100000Z-20260101T110000Z-rejected.jsonl`;
+      const foreign = { Bucket: harness.bucket.bucket, Key: key, Body: 'foreign' };
+      await harness.bucket.client.send(new PutObjectCommand(foreign));
+      expect(
+        await harness.attempt(openDestination && { openDestination }).exportInterval({ run_id }),
+      ).toMatchObject({
+        finished: true,
+        generation: 2,
+      });
+      await expectRejected(run_id, 2);
+      const { rows } = await harness.database.pool.query(
+        `select taken_keys::int, (select count(*)::int from exportd.notifications where batch_export_id = $1
+         and type = 'run.key_taken') as notifications
+       from exportd.intervals where batch_export_id = $1`,
+        [batchExportId],
+      );
+      expect(rows).toEqual([{ taken_keys: 1, notifications: 1 }]);
+      await createMaintenanceHarness(harness).activities().cleanUpExport({ batch_export_id: batchExportId });
+      expect(await harness.reader.textOf(key)).toBe('foreign');
+    },
+  );
 
   it('are in a file whose key has a mark where the store has no conditional writes', async () => {
     await storeTraits(

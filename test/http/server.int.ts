@@ -54,19 +54,35 @@ async function post(server: RunningServer, path: string, body: unknown): Promise
 }
 
 describe('the server', () => {
-  it('is live, and not ready while no worker polls', async () => {
-    const server = await start();
+  it('is live and takes commands while no worker polls, and says that none acts on them', async () => {
+    const server = await start({ EXPORTD_COMMAND_TIMEOUT: '8s' });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    for (const [use, status] of [
+      ['read', 200],
+      ['queue', 200],
+      ['act', 503],
+    ] as const)
+      expect([use, (await fetch(`${server.url}/readyz?for=${use}`)).status]).toEqual([use, status]);
     const ready = await fetch(`${server.url}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([
-      503,
+      200,
       {
-        status: 'unavailable',
-        database: 'ok',
-        temporal: 'No worker polls the task queue.',
+        status: 'degraded',
+        read: 'ok',
+        queue: 'ok',
+        act: 'No worker polls the task queue.',
+        operator_faults: [],
         pid: process.pid,
       },
     ]);
+    const response = await post(server, 'batch_exports/', exportBody());
+    const { id, detail } = (await response.json()) as { id: string; detail: string };
+    expect([response.status, detail]).toEqual([202, expect.stringContaining('accepted')]);
+    expect(response.headers.get('location')).toMatch(new RegExp(`^http.*/batch_exports/${id}/$`));
+    const { rows } = await database.pool.query(
+      'select batch_export_id, status from exportd.commands order by position desc limit 1',
+    );
+    expect(rows).toEqual([{ batch_export_id: id, status: 'pending' }]);
   });
 
   it('starts without Temporal and withdraws commands that it cannot signal', async () => {
@@ -75,6 +91,12 @@ describe('the server', () => {
       EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '1s',
     });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    const ready = await fetch(`${server.url}/readyz`);
+    expect([ready.status, await ready.json()]).toMatchObject([
+      503,
+      { status: 'unavailable', read: 'ok', queue: 'Temporal cannot be reached.' },
+    ]);
+    expect((await fetch(`${server.url}/readyz?for=read`)).status).toBe(200);
     expect((await post(server, 'batch_exports/', exportBody())).status).toBe(503);
     const { rows } = await database.pool.query(
       'select status from exportd.commands order by position desc limit 1',

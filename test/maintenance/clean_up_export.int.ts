@@ -4,6 +4,7 @@ import { createS3Proxy } from '../e2e/s3_proxy.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
 import { withCrash } from '../export/crash_injection.ts';
+import { forgetTraits, knowTraits } from '../export/stores.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
 
 let harness: ExportHarness;
@@ -290,6 +291,31 @@ describe('the clean-up', () => {
         expect.stringContaining('lack the permission s3:GetObject'),
       );
     } finally {
+      await proxy.close();
+    }
+  });
+
+  it('logs that a file of one request may stay when it must not check for the file', async () => {
+    const proxy = await createS3Proxy(harness.bucket.endpoint);
+    try {
+      await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true });
+      const { batchExportId } = await createFailedRun('written', { endpoint_url: proxy.endpoint });
+      const stopDenying = proxy.intercept({
+        before: ({ operation }) => (operation === 'HeadObject' ? denied : undefined),
+      });
+      const input = { batch_export_id: batchExportId };
+      expect(await maintenance.activities().cleanUpExport(input)).toMatchObject({ deleted: 0, kept: 1 });
+      expect(await maintenance.keysOf(batchExportId)).toHaveLength(1);
+      expect(await maintenance.logLines(batchExportId)).toContainEqual(
+        expect.stringContaining('lack the permission s3:GetObject'),
+      );
+      stopDenying();
+      const second = await createFailedRun('written', { endpoint_url: proxy.endpoint });
+      const other = { batch_export_id: second.batchExportId };
+      expect(await maintenance.activities().cleanUpExport(other)).toMatchObject({ deleted: 1, kept: 0 });
+      expect(await maintenance.keysOf(second.batchExportId)).toEqual([]);
+    } finally {
+      await forgetTraits(harness);
       await proxy.close();
     }
   });

@@ -1,4 +1,6 @@
 import type { ExportActivities } from '../../activities/export.ts';
+import { currentActivity } from '../../activities/heartbeats.ts';
+import { withRetryBudget } from '../../src/failures/retry_budget.ts';
 import { withApplicationFailures } from '../../src/failures/application_failures.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
@@ -21,7 +23,10 @@ export interface Behaviour {
   /** The clean-up of an export's bucket; returns whether it has more to do. */
   cleanUp: (batchExportId: string) => Promise<boolean>;
   /** Publishes a run without rows in the control worker; false leaves that to the export worker. */
-  publishEmpty: (runId: string) => Promise<boolean>;
+  publishEmpty: (runId: string, signal: AbortSignal) => Promise<boolean>;
+  /** Called by `publishManifest` before it claims publishing, and after that. */
+  beforeClaim: () => Promise<void>;
+  afterClaim: () => Promise<void>;
   /** Called by `exportInterval`: whether it is the last execution of the run, or rows are left. */
   isLastExecution: () => boolean;
   /** Called by `checkReplacement`; it may reject to hold the run. */
@@ -34,6 +39,8 @@ export interface Behaviour {
 export const createBehaviour = (): Behaviour => ({
   countRows: () => Promise.resolve(7),
   publishEmpty: () => Promise.resolve(false),
+  beforeClaim: () => Promise.resolve(),
+  afterClaim: () => Promise.resolve(),
   isLastExecution: () => true,
   checkReplacement: () => Promise.resolve(),
   splitKeys: () => Promise.resolve([]),
@@ -93,58 +100,78 @@ export const fakeExportActivities = (
   behaviour: Behaviour,
   logger: Logger,
 ): ExportActivities =>
-  withApplicationFailures(
-    {
-      checkReplacement: async ({ run_id }: { run_id: string }) => {
-        await behaviour.checkReplacement(run_id);
-        const replaced = await recorder.findReplaced(await recorder.readActive(run_id));
-        if (!replaced) return null;
-        await recorder.recordReplacement(run_id, {
-          replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
-          outcome: 'every_row_present',
-          missing_rows: 0,
-          bucket_rows: 7,
-          source_rows: 7,
-          source: fingerprintOf(7),
-          generation: null,
-        });
-        return 'every_row_present';
-      },
-      exportInterval: async ({ run_id }: { run_id: string }) => {
-        await recorder.startExport(run_id, 0);
-        const { generation } = await recorder.reserveGeneration(run_id);
-        await behaviour.duringExport(run_id, 0);
-        const finished = behaviour.isLastExecution();
-        if (finished)
+  withRetryBudget(
+    currentActivity,
+    withApplicationFailures(
+      {
+        checkReplacement: async ({ run_id }: { run_id: string }) => {
+          await behaviour.checkReplacement(run_id);
+          const replaced = await recorder.findReplaced(await recorder.readActive(run_id));
+          if (!replaced) return null;
+          await recorder.recordReplacement(run_id, {
+            replaced: {
+              run_id: replaced.run_id,
+              generation: replaced.run.generation,
+            },
+            outcome: 'every_row_present',
+            missing_rows: 0,
+            bucket_rows: 7,
+            source_rows: 7,
+            source: fingerprintOf(7),
+            generation: null,
+          });
+          return 'every_row_present';
+        },
+        exportInterval: async ({ run_id }: { run_id: string }) => {
+          await recorder.startExport(run_id, 0);
+          const { generation } = await recorder.reserveGeneration(run_id);
+          await behaviour.duringExport(run_id, 0);
+          const finished = behaviour.isLastExecution();
+          if (finished)
+            await recorder.finishExport(run_id, generation, {
+              source_rows: 7,
+              fingerprint: fingerprintOf(7),
+              encoder: 'fake',
+            });
+          return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
+        },
+        exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
+          const attempt = attemptOf(await recorder.startExport(run_id, range), range);
+          await behaviour.duringExport(run_id, range);
+          const { generation } = await recorder.finishRange(run_id, attempt);
+          return {
+            finished: true,
+            generation,
+            rows: 1,
+            bytes: 1,
+            source_rows: 0,
+          };
+        },
+        finishExport: async ({ run_id }: { run_id: string }) => {
+          const { generation } = await recorder.readActive(run_id);
           await recorder.finishExport(run_id, generation, {
             source_rows: 7,
             fingerprint: fingerprintOf(7),
             encoder: 'fake',
           });
-        return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
+          return {
+            finished: true,
+            generation,
+            rows: 7,
+            bytes: 7,
+            source_rows: 7,
+          };
+        },
+        publishManifest: async ({ run_id }: { run_id: string }) => {
+          const { generation } = await recorder.readActive(run_id);
+          await recordSameRows(recorder, run_id);
+          await behaviour.beforeClaim();
+          await recorder.startPublish(run_id, generation);
+          await behaviour.afterClaim();
+          await recorder.complete(run_id, generation, 'manifest.json');
+          return { generation, rows: 7, manifest_key: 'manifest.json' };
+        },
       },
-      exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
-        const attempt = attemptOf(await recorder.startExport(run_id, range), range);
-        await behaviour.duringExport(run_id, range);
-        const { generation } = await recorder.finishRange(run_id, attempt);
-        return { finished: true, generation, rows: 1, bytes: 1, source_rows: 0 };
-      },
-      finishExport: async ({ run_id }: { run_id: string }) => {
-        const { generation } = await recorder.readActive(run_id);
-        await recorder.finishExport(run_id, generation, {
-          source_rows: 7,
-          fingerprint: fingerprintOf(7),
-          encoder: 'fake',
-        });
-        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
-      },
-      publishManifest: async ({ run_id }: { run_id: string }) => {
-        const { generation } = await recorder.readActive(run_id);
-        await recordSameRows(recorder, run_id);
-        await recorder.startPublish(run_id, generation);
-        await recorder.complete(run_id, generation, 'manifest.json');
-        return { generation, rows: 7, manifest_key: 'manifest.json' };
-      },
-    },
-    logger,
+      logger,
+    ),
   );

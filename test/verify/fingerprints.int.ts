@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Manifest } from '../../src/destination/manifest.ts';
 import type { Fingerprint } from '../../src/domain/fingerprint.ts';
+import { connectToSource } from '../../src/source/source_connection.ts';
+import { relationsOf } from '../../src/source/relations.ts';
+import { allRows } from '../../src/source/row_selection.ts';
+import { sumsOf } from '../../src/verify/bucket_sums.ts';
+import { createSourceRows } from '../../src/verify/source_rows.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
+import { interval } from '../export/export_harness.ts';
 import { createVerifyHarness, hours, remarksOf, teamId, type VerifyHarness } from './verify_harness.ts';
 
 const eventsPerHour = 100;
@@ -73,6 +79,36 @@ describe('with fast', () => {
         ok: true,
         totals: { rows: 3 * eventsPerHour + 1 },
       });
+  });
+
+  it('an interval with too many rows for one statement is read in subintervals', async () => {
+    await harness.database.pool.query(`
+      create or replace function public.slowly(team int) returns boolean language plpgsql cost 1000000
+        as 'begin perform pg_sleep(0.02); return true; end';
+      create or replace view public.slow_events as select * from public.events where public.slowly(team_id)`);
+    const exported = await harness.exportHours();
+    const { settings, database } = harness;
+    const relations = relationsOf({ ...settings, EXPORTD_EVENTS_RELATION: 'public.slow_events' });
+    const connections = connectToSource({
+      sourceUrl: database.url,
+      applicationName: 'test',
+      maxConnections: 1,
+      statementTimeoutMs: 1_000,
+    });
+    try {
+      const source = createSourceRows(connections, relations, new AbortController().signal);
+      const manifest = await exported.manifest(1);
+      const range = {
+        model: 'events',
+        team_id: teamId,
+        interval: hours[1] ?? interval,
+        selection: allRows,
+      } as const;
+      await expect(source.count(range)).rejects.toThrow(/statement timeout/);
+      expect(await source.fingerprint(range, manifest.fingerprint)).toEqual(sumsOf(manifest.fingerprint));
+    } finally {
+      await connections.close();
+    }
   });
 
   it('persons are not compared', async () => {

@@ -139,6 +139,10 @@ const waitForCompleted = (ids: readonly string[]) =>
 const waitForNoFault = () =>
   waitFor(async () => (await readOpenFaults(stack.pool)).length === 0, 'the fault to be resolved');
 
+/** Events of the journal, which a wait for the operator must not need. */
+const failedAttempts = async () =>
+  (await stack.pool.query(`select from exportd.journal_events where event_type = 'RunAttemptFailed'`)).rows;
+
 const waitingRuns = async (): Promise<number> => (await readOpenFaults(stack.pool))[0]?.waiting_runs ?? 0;
 
 describe("runs wait for the operator and resume by themselves after an operator's fault", () => {
@@ -176,6 +180,11 @@ describe("runs wait for the operator and resume by themselves after an operator'
     const [waiting] = await runsOfAll(ids);
     const shown = await findRun(stack.pool, waiting?.batch_export_id ?? '', waiting?.id ?? '');
     expect(shown).toMatchObject({ status: 'Starting', operator_fault: { type } });
+    // Each waits in one execution.
+    const { rows: renewed } = await stack.pool.query(
+      'select from exportd.operator_fault_runs where renewed_execution is not null',
+    );
+    expect(renewed).toEqual([]);
 
     await fix();
     await waitForCompleted(ids);
@@ -185,6 +194,7 @@ describe("runs wait for the operator and resume by themselves after an operator'
     expect(runs.map(({ retry_number }) => retry_number)).toEqual(runs.map(() => 0));
     const { rows: paused } = await stack.pool.query('select from exportd.batch_exports where paused');
     expect(paused).toEqual([]);
+    expect(await failedAttempts()).toEqual([]);
     expect(operator.messages.slice(notified)).toMatchObject([{ type: 'operator_fault', signed: true }]);
   });
 
@@ -195,6 +205,7 @@ describe("runs wait for the operator and resume by themselves after an operator'
     await waitForCompleted(ids);
     expect(await runsOfAll(ids)).toHaveLength(hours * ids.length);
     expect(opened).toBeGreaterThan(hours * ids.length);
+    expect(await failedAttempts()).toEqual([]);
     await waitForNoFault();
   });
 
@@ -215,6 +226,7 @@ describe("runs wait for the operator and resume by themselves after an operator'
     keyRings = () => keyRing;
     await stack.waitForRun(id, 'Completed');
     expect(await stack.runsOf(id)).toHaveLength(1);
+    expect(await failedAttempts()).toEqual([]);
     await waitForNoFault();
   });
 });

@@ -3,7 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { waitFor } from '../setup/wait_for.ts';
-import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import {
+  createControlPlaneHarness,
+  type ControlPlaneHarness,
+  type RunRow,
+} from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/source/source.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
@@ -173,6 +177,45 @@ describe('the run workflow', () => {
     expect(completed.generation).toBeGreaterThan(failed.generation);
   });
 
+  it('does not use up its limits while all slots are taken', async () => {
+    const slots = Promise.withResolvers<undefined>();
+    stack.behaviour.duringExport = () => slots.promise;
+    const taken = await Promise.all(
+      Array.from({ length: stack.settings.EXPORTD_EXPORT_SLOTS }, () => stack.createExportWithRun()),
+    );
+    for (const id of taken) await stack.waitForRun(id, 'Running');
+    const limitMs = 1_000;
+    stack.setRunTimeout(limitMs);
+    const id = await stack.createExportWithRun();
+    stack.setRunTimeout(undefined);
+    const run = await stack.waitForRun(id, 'Starting');
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+    await waitFor(async () => {
+      // The execution starts after the row.
+      const execution = await handle.describe().catch(() => undefined);
+      if (!execution) return false;
+      expect(execution.status.name).toBe('RUNNING');
+      const [waiting] = execution.raw.pendingActivities ?? [];
+      const scheduledAt = Number(waiting?.scheduledTime?.seconds ?? Infinity) * 1_000;
+      return Date.now() > scheduledAt + 1_000 + 2 * limitMs;
+    }, 'the export has waited for longer than its run may take');
+    slots.resolve(undefined);
+    for (const each of [...taken, id]) await stack.waitForRun(each, 'Completed');
+    expect(await stack.runsOf(id)).toHaveLength(1);
+  });
+
+  it('times out if it waits for its source for too long, and is retried', async () => {
+    stack.behaviour.checkBarrier = () =>
+      Promise.resolve({ state: { phase: 'settling' }, wait_ms: 100, blocked_by: [] });
+    stack.setRunTimeout(500);
+    const id = await stack.createExportWithRun();
+    const timedOut = await stack.waitForRun(id, 'TimedOut');
+    expect(timedOut.latest_error).toBe('The run exceeded its timeout.');
+    stack.setRunTimeout(undefined);
+    stack.resetBehaviour();
+    await stack.waitForRun(id, 'Completed');
+  });
+
   it('shows what it is retried after while it waits for its source', async () => {
     let failing = true;
     stack.behaviour.checkBarrier = () =>
@@ -238,6 +281,91 @@ describe('the run workflow', () => {
     const run = await stack.waitForRun(id, 'Running');
     await stack.client.workflow.getHandle(workflowIds(stack.settings).run(run)).cancel();
     expect((await stack.waitForRun(id, 'Cancelled')).latest_error).toBe('Cancelled in Temporal.');
+  });
+
+  describe('while it publishes', () => {
+    /** Whether the journal has decided on the cancellation of an execution. */
+    const hasAskedJournal = async (run: RunRow): Promise<boolean> => {
+      const { events } = await stack.client.workflow
+        .getHandle(workflowIds(stack.settings).run(run))
+        .fetchHistory();
+      const requested = (events ?? []).findIndex(
+        ({ workflowExecutionCancelRequestedEventAttributes: attributes }) => attributes,
+      );
+      return (
+        requested >= 0 &&
+        (events ?? []).slice(requested).some(({ markerRecordedEventAttributes: attributes }) => attributes)
+      );
+    };
+
+    it('is cancelled before its claim, while a request is pending or its next attempt waits', async () => {
+      const failures = [
+        exportUntilCancelled,
+        () =>
+          Promise.reject(
+            ApplicationFailure.create({ message: 'a test', type: 'Unavailable', nextRetryDelay: '1h' }),
+          ),
+      ];
+      for (const beforeClaim of failures) {
+        const started = Promise.withResolvers<undefined>();
+        stack.behaviour.beforeClaim = () => {
+          started.resolve(undefined);
+          return beforeClaim();
+        };
+        const id = await stack.createExportWithRun();
+        await started.promise;
+        const run = await stack.waitForRun(id, 'Running');
+        expect(await stack.command(id, 'delete')).toMatchObject({ status: 'applied' });
+        await expect(
+          stack.client.workflow.getHandle(workflowIds(stack.settings).run(run)).result(),
+        ).rejects.toThrow('cancelled');
+        expect((await stack.runsOf(id)).map(({ status }) => status)).toEqual(['Cancelled']);
+      }
+    });
+
+    it('is cancelled in Temporal before its claim, also without rows', async () => {
+      for (const rows of [7, 0]) {
+        stack.behaviour.countRows = () => Promise.resolve(rows);
+        const started = Promise.withResolvers<undefined>();
+        stack.behaviour.beforeClaim = () => {
+          started.resolve(undefined);
+          return exportUntilCancelled();
+        };
+        const id = await stack.createExportWithRun();
+        await started.promise;
+        const [run] = await stack.runsOf(id);
+        if (!run) throw new Error('The run is gone.');
+        const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+        await handle.cancel();
+        await expect(handle.result()).rejects.toThrow('cancelled');
+        expect(await stack.waitForRun(id, 'Cancelled')).toMatchObject({
+          latest_error: 'Cancelled in Temporal.',
+        });
+      }
+    });
+
+    it('completes if it is cancelled in Temporal after its claim', async () => {
+      const started = Promise.withResolvers<undefined>();
+      const continued = Promise.withResolvers<undefined>();
+      let wasCancelled: boolean | undefined;
+      stack.behaviour.afterClaim = async () => {
+        const context = Context.current();
+        const timer = setInterval(() => context.heartbeat(), 100);
+        started.resolve(undefined);
+        await continued.promise.finally(() => clearInterval(timer));
+        wasCancelled = context.cancellationSignal.aborted;
+      };
+      const id = await stack.createExportWithRun();
+      await started.promise;
+      const run = await stack.waitForRun(id, 'Running');
+      const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+      await handle.cancel();
+      await waitFor(() => hasAskedJournal(run), 'the journal decides on the cancellation');
+      continued.resolve(undefined);
+      await handle.result();
+      expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ id: run.id });
+      expect(wasCancelled).toBe(false);
+    });
   });
 
   it('completes without an error when its row does not exist', async () => {

@@ -25,7 +25,14 @@ import {
   updateBody,
   type BatchExportResponse,
 } from '../schemas/batch_export.ts';
-import { commandResponses, errorResponses, listQuery, noContent, pageOf } from '../schemas/common.ts';
+import {
+  acceptedCreation,
+  commandResponses,
+  errorResponses,
+  listQuery,
+  noContent,
+  pageOf,
+} from '../schemas/common.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
@@ -68,7 +75,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Create batch export',
         body: createBody,
-        response: { 201: batchExportSchema, ...commandResponses },
+        response: { 201: batchExportSchema, ...commandResponses, 202: acceptedCreation },
       },
     },
     async (request, reply) => {
@@ -91,12 +98,10 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
           },
         };
       });
-      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
       const id = submitted.batch_export_id;
-      return reply
-        .code(201)
-        .header('location', projectUrl(request, settings, `/batch_exports/${id}/`))
-        .send(await readResponse(context, teamOf(request), id));
+      reply.header('location', projectUrl(request, settings, `/batch_exports/${id}/`));
+      if (!submitted.decided) return reply.code(202).send({ id, ...acceptedDetail });
+      return reply.code(201).send(await readResponse(context, teamOf(request), id));
     },
   );
 

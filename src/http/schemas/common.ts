@@ -16,6 +16,11 @@ const errorBody = z
 /** The response to a command that was accepted and is still pending. */
 const acceptedBody = z.object({ detail: z.string() }).meta({ id: 'Accepted' });
 
+/** The same for a command that creates an object, which has its id from the start. */
+export const acceptedCreation = z
+  .object({ id: z.string(), detail: z.string() })
+  .meta({ id: 'AcceptedCreation' });
+
 /** The responses that every operation can return. */
 export const errorResponses = { '4xx': errorBody, '5xx': errorBody };
 

@@ -23,10 +23,11 @@ const day = 24 * hour;
 const clockChange = 2 * hour;
 
 /**
- * Maximum duration of a run's execution in milliseconds: long enough for many attempts. It also depends on the length of
- * the run's interval, which may differ from the export's current interval or bridge two of them.
+ * Maximum duration of a run in milliseconds, without the time that its tasks wait for a free slot: long enough for many
+ * attempts. It also depends on the length of the run's interval, which may differ from the export's current interval or
+ * bridge two of them.
  */
-export function executionTimeoutMs(
+export function runTimeoutMs(
   run: Pick<StartableRun, 'interval' | 'data_interval_start' | 'data_interval_end'>,
   settings: RunSettings,
 ): number {
@@ -48,7 +49,7 @@ export function runInput(
   run: StartableRun,
   settings: RunSettings & Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
 ): RunInput {
-  const half = executionTimeoutMs(run, settings) / 2;
+  const timeout = runTimeoutMs(run, settings);
   return {
     run_id: run.run_id,
     batch_export_id: run.batch_export_id,
@@ -57,10 +58,10 @@ export function runInput(
     export_task_queue: taskQueues(settings).export,
     limits: {
       settle_timeout_ms: Math.min(settings.EXPORTD_SETTLE_TIMEOUT, lengthMs(run)),
-      // At most half, so that exportd records the failure before Temporal ends the execution.
-      schedule_to_close_timeout_ms: Math.min(
-        settings.EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT ?? half,
-        half,
+      timeout_ms: timeout,
+      retry_budget_ms: Math.min(
+        settings.EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT ?? timeout / 2,
+        timeout / 2,
       ),
       retry_initial_ms: settings.EXPORTD_ACTIVITY_RETRY_INITIAL,
       retry_max_ms: Math.max(settings.EXPORTD_ACTIVITY_RETRY_MAX, settings.EXPORTD_ACTIVITY_RETRY_INITIAL),

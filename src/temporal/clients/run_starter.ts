@@ -8,7 +8,7 @@ import { describeExecution, isExecutionOf } from './executions.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { createRecentIds } from './recent_ids.ts';
 import { runSummary } from './summaries.ts';
-import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
+import { runInput, type RunSettings } from './run_limits.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
@@ -58,8 +58,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       ...policies,
       taskQueue: taskQueues(settings).control,
       args: [runInput(run, settings)],
-      // For one execution, not for a chain of them: a run that waited for the operator continues as new.
-      workflowRunTimeout: executionTimeoutMs(run, settings),
+      // No timeout of the execution: it would include the time that tasks wait for a free slot.
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
       // Its activities inherit this.
       priority: {

@@ -66,10 +66,6 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
   };
 }
 
-/** Creates the part of the client that the HTTP API needs. */
-export const createScheduleSignaller: (client: Client, settings: ExecutionSettings) => ScheduleSignaller =
-  createScheduleClient;
-
 /** Error handler for signals and cancellations, which closed executions do not need. */
 export function ignoreNotFound(error: unknown): void {
   if (!(error instanceof WorkflowNotFoundError)) throw error;

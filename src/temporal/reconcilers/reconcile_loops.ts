@@ -51,12 +51,19 @@ export function createReconcileLoops(
   const lock = createAdvisoryLock(dependencies.journal.pool, reconcilerLock);
   const stopping = new AbortController();
   let acquiring: Promise<boolean> | undefined;
-  /** The loops share the lock's session, so they must not acquire it at the same time. */
-  const tryAcquire = (): Promise<boolean> => {
+  let refusedUntil = 0;
+  /**
+   * The loops share the lock's session, so they must not acquire it at the same time. An attempt costs a connection, so
+   * while another process holds the lock, they share its result too.
+   */
+  const tryAcquire = async (): Promise<boolean> => {
+    if (performance.now() < refusedUntil) return false;
     acquiring ??= lock.tryAcquire().finally(() => {
       acquiring = undefined;
     });
-    return acquiring;
+    const isHeld = await acquiring;
+    if (!isHeld) refusedUntil = performance.now() + dependencies.settings.EXPORTD_RECONCILE_INTERVAL / 2;
+    return isHeld;
   };
   const loops = Object.entries(reconcilers).map(([name, reconciler]) =>
     createLoop(name, reconciler, { dependencies, tryAcquire, signal: stopping.signal }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
-import { executionTimeoutMs, runInput } from '../../../src/temporal/clients/run_limits.ts';
+import { runTimeoutMs, runInput } from '../../../src/temporal/clients/run_limits.ts';
 import { backfillSummary, runSummary } from '../../../src/temporal/clients/summaries.ts';
 import { startableRun } from '../startable_run.ts';
 
@@ -16,12 +16,12 @@ describe('the limits of a run', () => {
     ['day', 24 * hour],
     ['week', 72 * hour],
     ['month', 72 * hour],
-  ])('give an execution of %s %d ms', (interval, expected) => {
+  ])('give a run of %s %d ms', (interval, expected) => {
     const sameTime = {
       data_interval_start: run.data_interval_start,
       data_interval_end: run.data_interval_start,
     };
-    expect(executionTimeoutMs({ ...sameTime, interval }, settingsWith())).toBe(expected);
+    expect(runTimeoutMs({ ...sameTime, interval }, settingsWith())).toBe(expected);
   });
 
   it.each([
@@ -30,16 +30,16 @@ describe('the limits of a run', () => {
     ['a month', '2026-10-01T00:00:00.000Z', '2026-11-01T00:00:00.000Z', 72 * hour],
   ])('fit %s from before the interval of the export was shortened', (_, start, end, expected) => {
     const earlier = { interval: 'every 5 minutes', data_interval_start: start, data_interval_end: end };
-    expect(executionTimeoutMs(earlier, settingsWith())).toBe(expected);
+    expect(runTimeoutMs(earlier, settingsWith())).toBe(expected);
   });
 
-  it('give activities at most half of the execution', () => {
-    expect(runInput(run, settingsWith()).limits.schedule_to_close_timeout_ms).toBe(3 * hour);
+  it('give activities at most half of the run', () => {
+    expect(runInput(run, settingsWith()).limits.retry_budget_ms).toBe(3 * hour);
     const settings = settingsWith({
       EXPORTD_RUN_TIMEOUT: '4s',
       EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: '3s',
     });
-    expect(runInput(run, settings).limits.schedule_to_close_timeout_ms).toBe(2_000);
+    expect(runInput(run, settings).limits.retry_budget_ms).toBe(2_000);
   });
 
   it('wait for open transactions at most for the length of the interval', () => {
