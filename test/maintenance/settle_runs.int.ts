@@ -165,39 +165,6 @@ describe('a run whose state this version cannot read', () => {
   });
 });
 
-describe('a run whose state this version cannot read', () => {
-  it('keeps no other barrier from being checked', async () => {
-    const writer = await openTransaction();
-    const broken = await publishUnsettled();
-    const { run_id } = await publishUnsettled();
-    await query(
-      `update exportd.unsettled_runs set barrier = barrier - 'blockers' where run_id = $1`,
-      broken.run_id,
-    );
-    await writer.query('commit');
-    expect(await checkBarriers()).toEqual({ checked: 2, opened: 1, has_more: false });
-    expect(await eventsOf(run_id)).toContainEqual(['RunBarrierAdvanced', 'open']);
-  });
-
-  it('keeps no other run of its export from being followed up', async () => {
-    const writer = await openTransaction();
-    const { batchExportId, run_id } = await publishUnsettled();
-    const broken = await publishUnsettled();
-    await writer.query('commit');
-    expect(await checkBarriers()).toMatchObject({ opened: 2 });
-    // The read model says that it belongs to the same export, and comes first.
-    await query(
-      `update exportd.unsettled_runs set batch_export_id = $1, data_interval_start = data_interval_start - interval '1 hour'
-       where run_id = $2`,
-      batchExportId,
-      broken.run_id,
-    );
-    await query(`update exportd.stream_states set state = '{}' where stream_id = $1`, broken.run_id);
-    await expect(settle(batchExportId)).rejects.toThrow('Unexpected TypeError');
-    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
-  });
-});
-
 describe('a run that was exported while a transaction was open', () => {
   it('is exported again when the transaction has committed rows', async () => {
     const writer = await openTransaction('etl');
