@@ -140,8 +140,12 @@ const waitForNoFault = () =>
   waitFor(async () => (await readOpenFaults(stack.pool)).length === 0, 'the fault to be resolved');
 
 /** Events of the journal, which a wait for the operator must not need. */
-const failedAttempts = async () =>
-  (await stack.pool.query(`select from exportd.journal_events where event_type = 'RunAttemptFailed'`)).rows;
+const failedAttempts = async (): Promise<readonly unknown[]> => {
+  const { rows } = await stack.pool.query<object>(
+    `select from exportd.journal_events where event_type = 'RunAttemptFailed'`,
+  );
+  return rows;
+};
 
 const waitingRuns = async (): Promise<number> => (await readOpenFaults(stack.pool))[0]?.waiting_runs ?? 0;
 

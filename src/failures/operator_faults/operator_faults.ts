@@ -30,7 +30,7 @@ export function createOperatorFaults(
     );
   };
   return {
-    admit: pacing.admit,
+    admit: (runId) => pacing.admit(runId),
     failed: async (runId, fault, attempt) => {
       const { wait_ms, isNew } = pacing.failed(runId, fault, attempt);
       if (isNew)
