@@ -15,7 +15,9 @@ export function commandSettings(environment: Environment): Settings {
   if (environment.DATABASE_URL) return readSettings(environment);
   const stack = readStack();
   if (!stack) throw new CliError('No database: set DATABASE_URL, or start the local stack with "npm start".');
-  return readSettings({ ...stack, ...environment, DATABASE_URL: stack.DATABASE_URL });
+  // Its processes use this Temporal, whatever else the user of the command has one for.
+  const servers = Object.entries(stack).filter(([name]) => /^(DATABASE_URL$|TEMPORAL_)/.test(name));
+  return readSettings({ ...stack, ...environment, ...Object.fromEntries(servers) });
 }
 
 /** What the demo says of itself, as far as commands need it. */

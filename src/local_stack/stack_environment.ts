@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import { temporal as temporalSettings } from '../config/temporal_settings.ts';
 import type { TemporalServer } from './servers/start_servers.ts';
 import type { StackEnvironment } from './stack_file.ts';
 
@@ -26,7 +27,7 @@ export function stackEnvironment(
 ): StackEnvironment {
   const userSettings = Object.entries(process.env).filter(
     (entry): entry is [string, string] =>
-      entry[1] !== undefined && /^(EXPORTD_|SOURCE_(PRIMARY_)?DATABASE_URL$)/.test(entry[0]),
+      entry[1] !== undefined && /^(EXPORTD_|TEMPORAL_|SOURCE_(PRIMARY_)?DATABASE_URL$)/.test(entry[0]),
   );
   return {
     ...(demo && demoSettings),
@@ -35,10 +36,25 @@ export function stackEnvironment(
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'loopback',
     ...Object.fromEntries(userSettings.filter(([, value]) => value !== '')),
     DATABASE_URL: databaseUrl,
-    TEMPORAL_ADDRESS: temporal.address,
-    TEMPORAL_NAMESPACE: temporal.namespace,
-    ...(temporal.ui !== undefined && { TEMPORAL_UI_URL: temporal.ui }),
+    ...temporalEnvironment(temporal),
     EXPORTD_PORT: String(httpPort),
+  };
+}
+
+/**
+ * The settings of a Temporal server. Credentials of the user are for another server than one that the stack started, so
+ * they are emptied, and the user's profiles are not read.
+ */
+function temporalEnvironment({ address, namespace, ui, configFile }: TemporalServer): StackEnvironment {
+  const names = Object.keys(temporalSettings).filter((name) => name.startsWith('TEMPORAL_'));
+  return {
+    ...(configFile !== undefined && {
+      ...Object.fromEntries(names.map((name) => [name, ''])),
+      TEMPORAL_CONFIG_FILE: configFile,
+    }),
+    TEMPORAL_ADDRESS: address,
+    TEMPORAL_NAMESPACE: namespace,
+    ...(ui !== undefined && { TEMPORAL_UI_URL: ui }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child, ChildProcesses, ProgramSpec } from '../child_processes.ts';
-import type { DataFolder } from '../data_folder.ts';
+import { writeFileAtomically, type DataFolder } from '../data_folder.ts';
 import { assignPorts } from '../ports.ts';
 import { waitUntilReady } from '../wait_until_ready.ts';
 import type { Report } from '../report.ts';
@@ -29,6 +29,8 @@ export interface TemporalServer {
   readonly namespace: string;
   /** URL of its UI, if known. */
   readonly ui?: string;
+  /** A `temporal.toml` with its address, if the stack started it. */
+  readonly configFile?: string;
 }
 
 /** The three servers. Each starts independently and is ready when its promise resolves. */
@@ -88,7 +90,10 @@ export async function startServers(
     await startProgram(temporalProgram(command, folder, ports, durable), () => isTemporalReady(ports));
     report(`Temporal listens on 127.0.0.1:${ports.temporal}`);
     const ui = `http://127.0.0.1:${String(ports.temporalUi)}`;
-    return { address: `127.0.0.1:${ports.temporal}`, namespace: 'default', ...(durable && { ui }) };
+    const address = `127.0.0.1:${ports.temporal}`;
+    const configFile = folder.inside('temporal.toml');
+    writeFileAtomically(configFile, `[profile.default]\naddress = "${address}"\nnamespace = "default"\n`);
+    return { address, namespace: 'default', configFile, ...(durable && { ui }) };
   };
 
   const startObjectStore = async (command: string | undefined): Promise<ObjectStore> => {
