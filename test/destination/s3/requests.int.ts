@@ -1,6 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { HeadBucketCommand } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { DestinationError } from '../../../src/destination/destination.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
@@ -15,11 +15,20 @@ afterEach(() => {
 /**
  * Sends a request to a server that is busy for `busyRequests` requests; returns the reported errors and the outcome.
  */
-async function requestFromBusyServer(busyRequests: number, retryBudgetMs: number) {
+const requestFromBusyServer = (busyRequests: number, retryBudgetMs: number) =>
+  requestFrom((requestCount, response) => {
+    response.writeHead(requestCount > busyRequests ? 200 : 503).end(emptyList);
+  }, retryBudgetMs);
+
+/** Sends a request to a server whose responses depend on the number of requests. */
+async function requestFrom(
+  respond: (requestCount: number, response: ServerResponse) => void,
+  retryBudgetMs: number,
+) {
   let requestCount = 0;
   const listening = createServer((_, response) => {
     requestCount += 1;
-    response.writeHead(requestCount > busyRequests ? 200 : 503).end();
+    respond(requestCount, response);
   });
   server = listening;
   await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
@@ -35,8 +44,8 @@ async function requestFromBusyServer(busyRequests: number, retryBudgetMs: number
   };
   const requests = createS3Requests(s3Config(config), { settings, onError: (fault) => waits.push(fault) });
   const error = await requests
-    .send('HeadBucket', new AbortController().signal, (client, call) =>
-      client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
+    .send('ListObjectsV2', new AbortController().signal, (client, call) =>
+      client.send(new ListObjectsV2Command({ Bucket: 'bucket' }), call),
     )
     .then(
       () => 'responded',
@@ -46,7 +55,20 @@ async function requestFromBusyServer(busyRequests: number, retryBudgetMs: number
   return { outcome: error, waits };
 }
 
+const emptyList = '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult></ListBucketResult>';
+
 const s3Config = (config: object) => s3.parseConfig(config, s3Settings());
+
+describe('requests of a machine whose clock is wrong', () => {
+  it("fail at once with an operator's fault", async () => {
+    const { outcome, waits } = await requestFrom((_, response) => {
+      const body = '<Error><Code>RequestTimeTooSkewed</Code><Message>Too far.</Message></Error>';
+      response.writeHead(403, { 'content-type': 'application/xml' }).end(body);
+    }, 60_000);
+    expect(outcome).toMatchObject({ type: 'RequestTimeTooSkewed', owner: 'operator', transient: false });
+    expect(waits).toEqual([]);
+  });
+});
 
 describe('requests during an outage', () => {
   it('are retried until the server is back, and reported', async () => {
