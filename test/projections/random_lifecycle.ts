@@ -305,6 +305,7 @@ const command = fc.oneof(
     fc.tuple(fc.constantFrom('cancelBackfill', 'pauseBackfill', 'unpauseBackfill'), choice),
     (lifecycle, [name, value]) => lifecycle.onBackfill(name, value),
   ),
+  labelled('retry of failed runs', fc.constant(null), (lifecycle) => lifecycle.command('retryFailed')),
   labelled('schedule', fc.constant(null), (lifecycle) => lifecycle.schedule()),
   labelled('step backfills', fc.constant(null), (lifecycle) => lifecycle.stepBackfills()),
 );

@@ -152,7 +152,7 @@ function causeOf(error: unknown): DestinationError | undefined {
 }
 
 function describe(error: unknown): { name: string; code: string | undefined; status: number | undefined } {
-  if (!(error instanceof Error)) return { name: 'UnknownError', code: undefined, status: undefined };
+  if (!Error.isError(error)) return { name: 'UnknownError', code: undefined, status: undefined };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   const metadata =
     '$metadata' in error ? (error.$metadata as { httpStatusCode?: number } | undefined) : undefined;
