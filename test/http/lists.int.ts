@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createCircuitStore } from '../../src/destination/circuits/circuit_store.ts';
 import { writeLogLine } from '../../src/journal/log_lines.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { minutesAgo } from '../decisions/commander.ts';
+import { s3Settings } from '../destination/s3/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 interface Page<Item> {
@@ -15,6 +17,12 @@ interface Run {
   readonly status: string;
   readonly data_interval_start: string;
   readonly created_at: string;
+}
+
+interface Waiting {
+  readonly id?: string;
+  readonly status_detail?: string | null;
+  readonly latest_error?: string | null;
 }
 
 let api: ApiHarness;
@@ -147,6 +155,44 @@ describe('the log of an export', () => {
     expect(await messages(`run_id=${run ?? ''}&level=info`)).toEqual(['Exported 100% of it']);
     expect(await messages(`after=${minutesAgo(-60)}`)).toEqual([]);
     expect(await messages(`before=${minutesAgo(5)}`)).toEqual([]);
+  });
+});
+
+describe('a run whose bucket does not respond', () => {
+  it('says so wherever it is shown, and nothing once the bucket responds', async () => {
+    const { pool } = api.database;
+    const waiting = await api.createExport();
+    await api.call('POST', `batch_exports/${waiting}/backfill`, {
+      start_at: minutesAgo(3),
+      end_at: minutesAgo(2),
+    });
+    const details = async () => {
+      const { results: runs } = await page<Waiting>(`batch_exports/${waiting}/runs/?limit=1`);
+      const { results: intervals } = await page<Waiting>(
+        `batch_exports/${waiting}/intervals/?status=running&limit=1`,
+      );
+      const { body: run } = await api.call('GET', `batch_exports/${waiting}/runs/${runs[0]?.id}`);
+      const { body: batchExport } = await api.call('GET', `batch_exports/${waiting}`);
+      const [latest] = batchExport.latest_runs as Waiting[];
+      return [runs[0], intervals[0], run, latest].map((shown) => [shown?.status_detail, shown?.latest_error]);
+    };
+    const { rows } = await pool.query<{ circuit: string }>(
+      'select circuit from exportd.destination_configs where batch_export_id = $1',
+      [waiting],
+    );
+    const circuits = createCircuitStore(pool, s3Settings({ EXPORTD_S3_PROBE_INITIAL: '60s' }));
+    await circuits.open(rows[0]?.circuit ?? '', 'The S3 server did not respond.');
+    const open = (await circuits.read(rows[0]?.circuit ?? '')).open;
+    const reason = `DestinationUnavailable: The S3 server did not respond, since ${open?.opened_at}, next probe ${open?.next_probe_at}.`;
+    const shown = [reason, reason];
+    expect(await details()).toEqual([shown, [undefined, reason], shown, shown]);
+    await circuits.close(rows[0]?.circuit ?? '');
+    expect(await details()).toEqual([
+      [null, null],
+      [undefined, null],
+      [null, null],
+      [null, null],
+    ]);
   });
 });
 
