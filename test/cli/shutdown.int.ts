@@ -41,7 +41,11 @@ function start(part: 'server' | 'worker') {
   children.push(child);
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-  return { child, log: () => log, exited: once(child, 'exit') };
+  return {
+    child,
+    log: () => log,
+    exited: once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>,
+  };
 }
 
 describe.each(['server', 'worker'] as const)('SIGTERM ends the %s', (part) => {

@@ -75,7 +75,10 @@ const read = async (key: string): Promise<Manifest | null> => {
 /** A server that responds once, that there is no manifest, and then does what `onPut` says with the next request. */
 async function startEmptyStore(onPut: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer((request, response) => {
-    if (request.method !== 'GET') return void onPut(request, response);
+    if (request.method !== 'GET') {
+      onPut(request, response);
+      return;
+    }
     response.writeHead(404, { connection: 'close', 'content-type': 'application/xml' });
     response.end('<Error><Code>NoSuchKey</Code></Error>');
   });
