@@ -187,10 +187,9 @@ describe('the run workflow', () => {
     const limitMs = 1_000;
     stack.setRunTimeout(limitMs);
     const id = await stack.createExportWithRun();
-    stack.setRunTimeout(undefined);
     const run = await stack.waitForRun(id, 'Starting');
     const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
-    await waitFor(async () => {
+    const hasWaited = waitFor(async () => {
       // The execution starts after the row.
       const execution = await handle.describe().catch(() => undefined);
       if (!execution) return false;
@@ -199,7 +198,10 @@ describe('the run workflow', () => {
       const scheduledAt = Number(waiting?.scheduledTime?.seconds ?? Infinity) * 1_000;
       return Date.now() > scheduledAt + 1_000 + 2 * limitMs;
     }, 'the export has waited for longer than its run may take');
-    slots.resolve(undefined);
+    await hasWaited.finally(() => {
+      stack.setRunTimeout(undefined);
+      slots.resolve(undefined);
+    });
     for (const each of [...taken, id]) await stack.waitForRun(each, 'Completed');
     expect(await stack.runsOf(id)).toHaveLength(1);
   });
