@@ -60,15 +60,16 @@ export async function cleanUpExport(
       if (performance.now() > turnEnd || cleanUp.signal.aborted) break;
       const done = await cleanUpInterval(cleanUp, ofInterval);
       remaining -= ofInterval.length;
-      try {
-        await recordDeletions(journal, done);
-        await recordFailedDeletions(journal, cleanUp.unrecordedFailures.splice(0));
-        deletions.push(...done);
-      } catch (error) {
-        // A run whose state cannot be read keeps no other interval from its clean-up.
-        if (isTransient(error)) throw error;
-        cleanUp.errors.push(error);
-      }
+      await recordFailedDeletions(journal, cleanUp.unrecordedFailures.splice(0));
+      for (const ofRun of groupByRun(done))
+        try {
+          await recordDeletions(journal, ofRun);
+          deletions.push(...ofRun);
+        } catch (error) {
+          // A run whose state cannot be read keeps no other from its clean-up.
+          if (isTransient(error)) throw error;
+          cleanUp.errors.push(error);
+        }
     }
     await logDeletions(journal.pool, locations, deletions);
   } finally {
@@ -125,6 +126,9 @@ async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObjec
 
 const groupByInterval = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
   Map.groupBy(objects, (object) => `${object.data_interval_start}/${object.data_interval_end}`).values();
+
+const groupByRun = (deletions: readonly Deletion[]): Iterable<readonly Deletion[]> =>
+  Map.groupBy(deletions, ({ object }) => object.run_id).values();
 
 const groupByConfig = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
   Map.groupBy(objects, ({ config_version }) => config_version).values();

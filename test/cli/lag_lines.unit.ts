@@ -26,4 +26,8 @@ describe('the lag of an export in the CLI', () => {
     expect(heading).toMatch(/retry/);
     expect(line).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T11:00:00.000Z +Timedout +the-run$/);
   });
+
+  it('says so when the server cannot read the schedule', () => {
+    expect(lagLines(null)).toEqual([expect.stringMatching(/^Lag: unknown/)]);
+  });
 });

@@ -83,6 +83,27 @@ describe('the clean-up', () => {
     expect(await maintenance.keysOf(run.batchExportId)).toEqual([]);
   });
 
+  it('records the deletions of all other runs when the state of one cannot be read', async () => {
+    const batchExportId = randomUUID();
+    const runIds: string[] = [];
+    for (let run = 0; run < 2; run += 1) {
+      const failed = await harness.createRun({ batchExportId });
+      await harness.attempt().exportInterval(failed);
+      await maintenance.fail(failed.run_id);
+      runIds.push(failed.run_id);
+    }
+    const obsolete = await maintenance.obsoleteKeys(batchExportId);
+    await harness.database.pool.query(
+      `update exportd.stream_states set state = 'null' where stream_id = $1`,
+      [runIds[0]],
+    );
+    const input = { batch_export_id: batchExportId };
+    await expect(maintenance.activities().cleanUpExport(input)).rejects.toThrow('Unexpected TypeError');
+    const remaining = await maintenance.obsoleteKeys(batchExportId);
+    expect(remaining.length).toBeLessThan(obsolete.length);
+    expect(remaining.length).toBeGreaterThan(0);
+  });
+
   it('deletes an older generation after its retention and never what the manifest refers to', async () => {
     const { batchExportId, manifest_key } = await maintenance.publish();
     const before = await maintenance.keysOf(batchExportId);
