@@ -1,5 +1,9 @@
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { forEachConcurrently } from '../temporal/concurrency.ts';
+
+/** An export may have hundreds of active runs, and each is polled several times a second. */
+const maxPolledRuns = 8;
 
 /** A cancelled run, with what identifies its workflow execution. */
 export interface CancelledRun {
@@ -28,17 +32,23 @@ export async function waitForCancelledRuns(
   commandId: string,
   timeoutMs: number,
 ): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
   const runs = await runsCancelledSince(dependencies.pool, commandId);
-  const closed = runs.map((run) =>
-    dependencies.executions.waitUntilClosed(run, timeoutMs).catch((error: unknown) => {
+  let areClosed = true;
+  // They close at about the same time, so few of them have to be polled.
+  await forEachConcurrently(runs, maxPolledRuns, async (run) => {
+    if (!areClosed) return;
+    const timeLeft = Math.max(0, deadline - performance.now());
+    const isClosed = await dependencies.executions.waitUntilClosed(run, timeLeft).catch((error: unknown) => {
       dependencies.logger.warn(
         { err: error, run_id: run.run_id },
         'Could not read whether the execution of a cancelled run is closed.',
       );
       return false;
-    }),
-  );
-  return (await Promise.all(closed)).every(Boolean);
+    });
+    areClosed &&= isClosed;
+  });
+  return areClosed;
 }
 
 /** The runs of the command's export cancelled since the command was stored, which include those that it cancelled. */
