@@ -5,7 +5,7 @@ import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
+import { GenerationSuperseded, RunEnded, type ExistingRun } from '../../src/domain/run.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
@@ -208,6 +208,53 @@ describe('a run', () => {
     await recorder.startPublish(runId, generation);
     const { command: rejected } = await command('cancelRun', { run_id: runId });
     expect(rejected.outcome?.code).toBe('conflict');
+  });
+});
+
+describe('a claim of publishing', () => {
+  /** Creates a run that has exported, with a function that claims publishing for another attempt. */
+  const createExportedRun = async () => {
+    const { command, create, batchExportId } = createCommander(journal, quickPolicies());
+    await create();
+    await command('backfill', { start_at: minutesAgo(2), end_at: minutesAgo(1) });
+    const runId = (await runsOf(batchExportId))[0]?.id ?? '';
+    const recorder = createRunRecorder(journal);
+    const { generation } = await recorder.reserveGeneration(runId);
+    await recorder.finishExport(runId, generation, {
+      source_rows: 0,
+      fingerprint: fingerprintOf(0),
+      encoder: 'none',
+    });
+    return {
+      claim: () => recorder.startPublish(runId, generation),
+      withdraw: (claimed: ExistingRun) => recorder.withdrawPublish(runId, claimed),
+      cancel: async () => (await command('cancelRun', { run_id: runId })).command.status,
+    };
+  };
+
+  it('that was withdrawn, because nothing was sent, lets the run be cancelled', async () => {
+    const { claim, withdraw, cancel } = await createExportedRun();
+    await withdraw(await claim());
+    await withdraw(await claim());
+    expect(await cancel()).toBe('applied');
+  });
+
+  it('is kept when another attempt continued under it, whichever of them sent nothing', async () => {
+    const { claim, withdraw, cancel } = await createExportedRun();
+    const stalled = await claim();
+    const next = await claim();
+    await withdraw(next);
+    await withdraw(stalled);
+    expect(await cancel()).toBe('rejected');
+  });
+
+  it('is kept when the attempt whose claim was withdrawn withdraws again', async () => {
+    const { claim, withdraw, cancel } = await createExportedRun();
+    const withdrawn = await claim();
+    await withdraw(withdrawn);
+    await claim();
+    await withdraw(withdrawn);
+    expect(await cancel()).toBe('rejected');
   });
 });
 

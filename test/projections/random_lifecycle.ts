@@ -204,8 +204,9 @@ export async function startLifecycle() {
           encoder: 'test/1',
         });
         await recordReplacement(recorder, id, choice % 3 === 0 ? 'not_comparable' : 'same_rows');
-        await recorder.startPublish(id, generation);
-        if (choice % 4 > 0) await recorder.complete(id, generation, `${id}/${generation}/manifest`);
+        const claimed = await recorder.startPublish(id, generation);
+        if (rows % 3 === 1) await recorder.withdrawPublish(id, claimed);
+        else if (choice % 4 > 0) await recorder.complete(id, generation, `${id}/${generation}/manifest`);
       }),
     end: (choice: number, status: Parameters<typeof endRun>[3]['status']) =>
       withRun(choice, (id) => endRun(journal, policies, id, { status, latest_error: 'Test: a reason.' })),
