@@ -142,7 +142,7 @@ export const exportedFingerprint = (
   const { model, data_interval_start: start, data_interval_end: end } = run.spec;
   return addFingerprints(
     emptyFingerprint({ start, end }, fingerprintHashOf(model)),
-    ...[filesOf(run).fingerprint, run.rejected_file?.fingerprint].filter((rows) => rows != null),
+    ...[filesOf(run).fingerprint, run.rejected_file?.fingerprint].flatMap((rows) => rows ?? []),
   );
 };
 

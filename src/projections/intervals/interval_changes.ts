@@ -87,7 +87,7 @@ const recordManifest =
   ({ expires_at }: RunEventData<'RunCompleted'>): IntervalChange =>
   async (connection, run, stored) => {
     const files = filesOf(run);
-    const exported = [files.fingerprint, run.rejected_file?.fingerprint].filter((rows) => rows != null);
+    const exported = [files.fingerprint, run.rejected_file?.fingerprint].flatMap((rows) => rows ?? []);
     const hash = fingerprintHashOf(run.spec.model);
     const { kept, earlier } = run.earlier_generations;
     await connection.query({
