@@ -71,8 +71,9 @@ async function deleteUpload(object: ObsoleteObject, context: DeletionContext): P
   const { key, upload_id, upload_token } = object;
   const { location, signal } = context;
   if (upload_token === null) throw new RangeError('An upload has a token.');
-  if (upload_id !== null)
-    await withPermission('s3:AbortMultipartUpload', () => location.abortUpload(key, upload_id, signal));
+  // The file was sent in one request, which may have arrived although its response was lost.
+  if (upload_id === null) return deleteFile(object, context);
+  await withPermission('s3:AbortMultipartUpload', () => location.abortUpload(key, upload_id, signal));
   // Absent or unreadable is taken as absent: an aborted upload has no file, unless a zombie was faster.
   if ((await location.isFromUpload({ key, upload_token }, signal)) === true)
     await deleteFile(object, context);

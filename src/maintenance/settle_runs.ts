@@ -104,7 +104,7 @@ async function compareEvents(
       return withoutRetry('source_expired');
     case 'rows_missing':
       // Late rows may be hidden by more deleted ones. The run compares keys and is held if any is missing.
-      return compared?.keys_compared ? withoutRetry('no_late_rows') : exportAgain;
+      return compared.keys_compared ? withoutRetry('no_late_rows') : exportAgain;
     case 'rows_added':
     case 'both':
       return withoutRetry('not_exported_again');
