@@ -1,4 +1,6 @@
 import { rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
+import { fieldOf } from '../source/sort_key.ts';
+import type { FingerprintPlan } from '../source/source.ts';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import { encodeText } from './encode_text.ts';
 import type { RejectedRow } from './encoder.ts';
@@ -46,7 +48,23 @@ export function encodeBlock({
     throw new MalformedBlock(
       `A block of ${rows} rows has ${encoded.rows} encoded and ${rejections.length} rejected ones.`,
     );
-  return { ...encoded, fingerprint, rejected_fingerprint, rejected: rejections.map(({ row }) => row) };
+  const rejected_rows = rejections.toSorted((one, other) => compareKeys(one, other, plan));
+  return { ...encoded, fingerprint, rejected_fingerprint, rejected: rejected_rows.map(({ row }) => row) };
+}
+
+/** The order of rows in a block. Rows with invalid text are found first, and in another block than the others. */
+function compareKeys(one: Rejection, other: Rejection, { inserted_at, id }: FingerprintPlan): number {
+  const [oneTime, otherTime] = [timeOf(one, inserted_at), timeOf(other, inserted_at)];
+  if (oneTime !== otherTime) return oneTime < otherTime ? -1 : 1;
+  return Buffer.compare(bytesOf(one, id), bytesOf(other, id));
+}
+
+const timeOf = ({ block, rowAt }: Rejection, field: number): bigint =>
+  block.readBigInt64BE(fieldOf(block, rowAt, field).start);
+
+function bytesOf({ block, rowAt }: Rejection, field: number): Buffer {
+  const { start, end } = fieldOf(block, rowAt, field);
+  return block.subarray(start, end);
 }
 
 function encodeAsParquet(options: ParquetOptions, input: Rows): EncodedRows {
