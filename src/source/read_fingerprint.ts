@@ -1,23 +1,12 @@
-import pg from 'pg';
-import { addFingerprints, bucketInterval, bucketWidthMs, type Fingerprint } from '../domain/fingerprint.ts';
+import { addFingerprints, bucketWidthMs, type Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { fingerprintOf, fingerprintSettings, type FingerprintRow } from './fingerprint_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import { statementSettings } from './pages.ts';
+import { readDivided } from './read_divided.ts';
 import { allRows } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 import type { ReadTransaction, SourceConnections } from './source_connection.ts';
-
-/**
- * How long a statement may run before its interval is read in shorter ones. Shorter than the 30 s after which a standby
- * cancels a statement that holds back its replay by default; long enough for 20 million rows.
- */
-const maxStatementMs = 20_000;
-
-/** Cancelled by its timeout, and by a standby whose replay it held back. */
-const tooLongCodes: readonly (string | undefined)[] = ['57014', '40001'];
-const isTooLong = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && tooLongCodes.includes(error.code);
 
 /** Builds the statements of a range. */
 export type CreateModelQuery = (
@@ -25,15 +14,13 @@ export type CreateModelQuery = (
   range: Pick<RowRange, 'model' | 'team_id' | 'selection'>,
 ) => Promise<ModelQuery>;
 
-/** By default an interval has its own bucket length, and statements may run for 20 seconds. */
+/** By default an interval has its own bucket length. */
 export interface FingerprintOptions {
-  readonly statementMs?: number;
   readonly width_ms?: number;
 }
 
 /**
- * Reads the fingerprint of a range with one statement. One that runs for too long is cancelled and replaced by one for
- * each of up to 64 subintervals.
+ * Reads the fingerprint of a range with one statement, or with several if it runs for too long.
  * @throws FingerprintHashDiffers, and the signal's reason when it is aborted
  */
 export async function readFingerprint(
@@ -41,12 +28,15 @@ export async function readFingerprint(
   createQuery: CreateModelQuery,
   range: RowRange,
   signal: AbortSignal | undefined,
-  { statementMs = maxStatementMs, width_ms = bucketWidthMs(range.interval) }: FingerprintOptions = {},
+  { width_ms = bucketWidthMs(range.interval) }: FingerprintOptions = {},
 ): Promise<Fingerprint> {
   const buckets = { origin: range.interval.start, width_ms };
   let selected: Awaited<ReturnType<typeof selectComparableRows>> | undefined;
 
-  const readOnce = (interval: DataInterval, timeout: Record<string, string>): Promise<Fingerprint> =>
+  const readOnce = (
+    interval: DataInterval,
+    timeout: Readonly<Record<string, string>>,
+  ): Promise<Fingerprint> =>
     connections.read(timeout, signal, async ({ connection, set }) => {
       selected ??= await selectComparableRows(connection, createQuery, range);
       const { query, all_events } = selected;
@@ -58,22 +48,12 @@ export async function readFingerprint(
       return { ...fingerprintOf(rows, { hash: query.hash, width_ms }), ...(all_events && { all_events }) };
     });
 
-  const statement_timeout = String(Math.min(statementMs, connections.statementTimeoutMs));
-  const readInterval = async (interval: DataInterval): Promise<Fingerprint> => {
-    const [first, ...others] = subintervalsOf(interval);
-    if (!first || others.length === 0) return readOnce(interval, {});
-    try {
-      return await readOnce(interval, { statement_timeout });
-    } catch (error) {
-      if (signal?.aborted || !isTooLong(error)) throw error;
-    }
-    let fingerprint = await readInterval(first);
-    for (const subinterval of others)
-      fingerprint = addFingerprints(fingerprint, await readInterval(subinterval));
-    return fingerprint;
-  };
-
-  return readInterval(range.interval);
+  const fingerprints: Fingerprint[] = [];
+  for await (const fingerprint of readDivided(connections, range.interval, signal, readOnce))
+    fingerprints.push(fingerprint);
+  const [first, ...others] = fingerprints;
+  if (!first) throw new RangeError('The interval is empty.');
+  return addFingerprints(first, ...others);
 }
 
 /** All events of the project where the current state of persons decides which of them are selected. */
@@ -85,14 +65,4 @@ async function selectComparableRows(
   const query = await createQuery(connection, range);
   if (!query.selectsByPerson) return { query };
   return { query: await createQuery(connection, { ...range, selection: allRows }), all_events: true };
-}
-
-/** Divides an interval into subintervals of whole milliseconds, as many as it has buckets. */
-function subintervalsOf(interval: DataInterval): DataInterval[] {
-  const width_ms = bucketWidthMs(interval);
-  const start = new Date(interval.start).getTime();
-  const length = new Date(interval.end).getTime() - start;
-  return Array.from({ length: Math.ceil(length / width_ms) }, (_, index) =>
-    bucketInterval(interval, { width_ms }, index),
-  );
 }

@@ -4,7 +4,8 @@ import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { sumsOfRows, type BucketSums } from './bucket_sums.ts';
+import { readDivided } from '../source/read_divided.ts';
+import { addSums, sumsOfRows, type BucketSums } from './bucket_sums.ts';
 import type { HashIds } from './row_fingerprint.ts';
 import type { ValueDigest } from './value_digest.ts';
 import { CannotVerify } from './report.ts';
@@ -51,13 +52,12 @@ export function createSourceRows(
       relations,
       await readTypes(range, connections, relations, signal).catch(throwSourceError),
     );
-  const query = ({ text, values, settings }: Statement): Promise<ValueDigest[][]> =>
-    connections
-      .read(settings, signal, async ({ connection }) => {
-        const parameters = { text, values: [...values], rowMode: 'array' } as const;
-        return (await connection.query<ValueDigest[]>(parameters)).rows;
-      })
-      .catch(throwSourceError);
+  const read = ({ text, values, settings }: Statement, timeout = {}): Promise<ValueDigest[][]> =>
+    connections.read({ ...settings, ...timeout }, signal, async ({ connection }) => {
+      const parameters = { text, values: [...values], rowMode: 'array' } as const;
+      return (await connection.query<ValueDigest[]>(parameters)).rows;
+    });
+  const query = (statement: Statement): Promise<ValueDigest[][]> => read(statement).catch(throwSourceError);
 
   async function* rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow> {
     const limit = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
@@ -84,8 +84,17 @@ export function createSourceRows(
       return Number(row?.[0]);
     },
     async fingerprint(range, { width_ms }) {
-      const rows = await query((await statementsOf(range)).fingerprint(width_ms));
-      return sumsOfRows(rows);
+      const statements = await statementsOf(range);
+      let sums = addSums();
+      const parts = readDivided(connections, range.interval, signal, (part, timeout) =>
+        read(statements.fingerprint(width_ms, part), timeout),
+      );
+      try {
+        for await (const rows of parts) sums = addSums(sums, sumsOfRows(rows));
+      } catch (error) {
+        throwSourceError(error);
+      }
+      return sums;
     },
     hashIds: async (hash, ids) => sumsOfRows(await query(hashesOf(hash, ids))),
     async personStates(teamId, distinctIds) {

@@ -1,4 +1,5 @@
 import type { FingerprintHash } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import type { Relations } from '../source/relations.ts';
 import { selectionConditions } from '../source/selection_conditions.ts';
 import type { RowRange } from '../source/source.ts';
@@ -25,8 +26,11 @@ export interface RangeStatements {
   page(columns: readonly ComparedColumn[], after: RowKey | null, limit: number): Statement;
   /** Returns one row with the number of rows. */
   count(): Statement;
-  /** Returns index, number of rows and sum of the hashes of their ids for each bucket that has rows. */
-  fingerprint(widthMs: number): Statement;
+  /**
+   * Returns index, number of rows and sum of the hashes of their ids for each bucket that has rows, of a part of the range.
+   * Buckets are counted from the start of the range.
+   */
+  fingerprint(widthMs: number, part: DataInterval): Statement;
 }
 
 /** Builds the statements for a range, depending on the columns of the relations. @throws UnsupportedSelection */
@@ -91,18 +95,18 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
       settings,
     }),
     count: () => ({ text: `select count(*)::text ${selectedRows}`, values, settings }),
-    fingerprint: (widthMs) => ({
+    fingerprint: (widthMs, part) => ({
       text: `select ${bucketAt('e.inserted_at')}, count(*)::text, sum(uuid_hash_extended(e.uuid, 0))::text
         ${selectedRows} group by 1`,
-      values: [...values, widthMs],
+      values: [team_id, part.start, part.end, widthMs, interval.start],
       settings: { ...settings, ...withoutSort },
     }),
   };
 }
 
-/** The bucket of a time, counted from the start of the interval ($2); $4 is the length of a bucket in milliseconds. */
+/** The bucket of a time, counted from the start of the range ($5); $4 is the length of a bucket in milliseconds. */
 const bucketAt = (time: string): string =>
-  `floor(extract(epoch from ${time} - $2::timestamptz) * 1000 / $4::bigint)::int::text`;
+  `floor(extract(epoch from ${time} - $5::timestamptz) * 1000 / $4::bigint)::int::text`;
 
 /** The planner overestimates the number of groups, and would sort all rows on disk. */
 const withoutSort = { enable_sort: 'off' };
@@ -184,10 +188,10 @@ function personStatements(range: RowRange, relations: Relations, types: SourceCo
       values: [team_id, interval.start, interval.end],
       settings,
     }),
-    fingerprint: (widthMs) => ({
+    fingerprint: (widthMs, part) => ({
       text: `select ${bucketAt('state.at')}, count(*)::text, sum(hashtextextended(state.id, 0))::text
         from (${states('')}) state group by 1`,
-      values: [team_id, interval.start, interval.end, widthMs],
+      values: [team_id, part.start, part.end, widthMs, interval.start],
       settings: { ...settings, ...withoutSort },
     }),
   };
