@@ -38,8 +38,8 @@ export interface AdoptedManifest extends Pick<EarlierGenerations, 'kept' | 'earl
   readonly encoder: string;
   /** When the manifest was written, ISO 8601. */
   readonly created_at: string;
-  /** The generation that the run which found it goes on with, above this one; null if it had reserved none. */
-  readonly raised_to: number | null;
+  /** The generation with which the run that found it continues, above this one. */
+  readonly raised_to: number;
 }
 
 /** The files of an adopted manifest, which does not say what was rejected or when a lifecycle rule deletes them. */

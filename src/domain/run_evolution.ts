@@ -51,8 +51,10 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         rejected_file: null,
         finished: null,
       };
-    case 'RunKeyTaken':
-      return withRange(state, event.data.range, () => ({ next_file: event.data.file + 1 }));
+    case 'RunKeyTaken': {
+      const { range, file } = event.data;
+      return range === null ? state : withRange(state, range, () => ({ next_file: file + 1 }));
+    }
     case 'RunUploadCreated': {
       const { range, file, key, upload_id, upload_token, part_bytes, encoder } = event.data;
       const upload = { key, upload_id, upload_token, part_bytes, parts: [], highest_part_number: 0 };
@@ -88,7 +90,7 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunManifestAdopted':
       return {
         ...state,
-        generation: event.data.raised_to ?? state.generation,
+        generation: event.data.raised_to,
         adopted: { ...event.data, files: addFiles(...adoptedFiles(event.data).map(totalsOf)) },
         replacement: null,
         publish_started_at: null,

@@ -50,7 +50,7 @@ const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): Rep
       created_at: '2026-11-01T11:00:00.000Z',
       kept: [],
       earlier: [],
-      raised_to: null,
+      raised_to: 4,
     },
     specOf(model),
     'the run that found it',

@@ -76,8 +76,7 @@ export const createPublishRecorder = (journal: Journal, { step }: RunSteps): Pub
     const found = await readAdoptedManifest(journal.pool, spec, manifest);
     return step(runId, async (stream, transaction) => {
       const run = requireGeneration(stream.state(), generation);
-      const next = Math.max(await nextGeneration(transaction, run), found.generation + 1);
-      const raised_to = generation === 0 ? null : next;
+      const raised_to = Math.max(await nextGeneration(transaction, run), found.generation + 1);
       await stream.append(`adopt:${found.run_id}/${found.generation}`, [
         { type: 'RunManifestAdopted', data: { ...found, raised_to } },
       ]);

@@ -79,7 +79,7 @@ export async function adoptObjects(
   adopted: AdoptedManifest,
 ): Promise<void> {
   await connection.query(
-    `update exportd.destination_objects set generation = coalesce($2, generation), publish_claimed = false
+    `update exportd.destination_objects set generation = $2, publish_claimed = false
      where run_id = $1 and ordinal = 0 and obsolete_at is null`,
     [stream_id, adopted.raised_to],
   );

@@ -107,11 +107,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       );
       return;
     case 'RunManifestAdopted':
-      await set(
-        'adopted_generation = $3, generation = coalesce($4, generation)',
-        event.data.generation,
-        event.data.raised_to,
-      );
+      await set('adopted_generation = $3, generation = $4', event.data.generation, event.data.raised_to);
       return;
     case 'RunUploadCreated':
       await startParts(connection, id, at, event.data);
