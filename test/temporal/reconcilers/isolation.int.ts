@@ -165,9 +165,12 @@ describe('a reconciler', () => {
       { settings: { ...harness.settings, EXPORTD_RECONCILE_INTERVAL: 20 } },
     );
     loops.start();
-    await waitFor(() => passes > 3, 'passes of the third');
-    hang.resolve(undefined);
-    await loops.stop();
+    try {
+      await waitFor(() => passes > 3, 'passes of the third', 60_000);
+    } finally {
+      hang.resolve(undefined);
+      await loops.stop();
+    }
     expect(loops.statistics()).toMatchObject([
       { name: 'hanging', passes: { completed: 1 } },
       { name: 'failing', passes: { completed: 0 }, last_pass: { outcome: 'failed' } },
