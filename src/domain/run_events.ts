@@ -45,8 +45,16 @@ export type RunEvent =
       type: 'RunGenerationReserved';
       data: { generation: number; late_rows?: boolean; fingerprint?: Fingerprint };
     }
-  /** Another object has the key of a file, which is written under the next generation or file number. */
-  | { type: 'RunKeyTaken'; data: RangeStep & { file: number; key: string } }
+  /**
+   * Another object has the key of a file, which is written under the next generation or file number. `range` and `file`
+   * are null for the file of rejected rows.
+   */
+  | {
+      type: 'RunKeyTaken';
+      data: { generation: number; key: string } & (
+        { range: number; file: number } | { range: null; file: null }
+      );
+    }
   /** A file was started. `upload_id` is null if its only part is written in one request; `part_bytes`: see OpenUpload. */
   | {
       type: 'RunUploadCreated';

@@ -22,6 +22,10 @@ const contentType = 'application/jsonl';
 export async function writeRejectedFile(context: RangeContext, run: ExistingRun): Promise<ExistingRun> {
   const { dependencies, runId, destination, signal } = context;
   const { recorder, settings } = dependencies;
+  const mark = destination.marksKeys ? markOf(randomUUID()) : null;
+  const key = run.rejected_file?.key ?? destination.rejectedKey(run.spec, { ...run, mark });
+  // What is not planned yet cannot be ours.
+  if (!run.rejected_file && (await destination.isTaken(key, signal))) return skipTakenKey(context, run, key);
   const lines: string[] = [];
   let fingerprint = emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model));
   for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
@@ -32,8 +36,6 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
         throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, rejected.at(-1));
     }
   const bytes = Buffer.from(lines.join(''));
-  const mark = destination.marksKeys ? markOf(randomUUID()) : null;
-  const { key } = run.rejected_file ?? { key: destination.rejectedKey(run.spec, { ...run, mark }) };
   const checksum = formatCrc32(crc32(bytes));
   const summary = {
     key,
@@ -46,15 +48,8 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
   };
   const planned = await recorder.planRejectedFile(runId, run.generation, summary);
   if (planned.rejected_file?.crc32 !== checksum) return recorder.reserveGeneration(runId);
-  if (!(await destination.putObject(planned.rejected_file.key, contentType, bytes, signal))) {
-    await recorder.log(
-      run,
-      runId,
-      'WARNING',
-      `The key ${destination.nameOf(planned.rejected_file.key)} is taken by an object that this run did not write. It is kept, and the interval is exported as the next generation.`,
-    );
-    return recorder.reserveGeneration(runId);
-  }
+  if (!(await destination.putObject(planned.rejected_file.key, contentType, bytes, signal)))
+    return skipTakenKey(context, planned, planned.rejected_file.key);
   await recorder.log(
     run,
     runId,
@@ -62,6 +57,23 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
     `${lines.length} rows cannot be represented in the file format. They are in ${destination.nameOf(planned.rejected_file.key)}.`,
   );
   return planned;
+}
+
+/** Records that another object has the key. The run that is returned has the next generation. */
+async function skipTakenKey(
+  { dependencies, runId, destination }: RangeContext,
+  run: ExistingRun,
+  key: string,
+): Promise<ExistingRun> {
+  const { recorder } = dependencies;
+  const next = await recorder.recordTakenRejectedKey(runId, run.generation, key);
+  await recorder.log(
+    run,
+    runId,
+    'WARNING',
+    `The key ${destination.nameOf(key)} is taken by an object that this run did not write. It is kept, and the interval is exported as generation ${next.generation}.`,
+  );
+  return next;
 }
 
 /** The key ranges whose files lack rows: after one key, up to and including another. */

@@ -2,14 +2,17 @@ import {
   filesOf,
   GenerationSuperseded,
   requireAttempt,
+  requireGeneration,
   type CompletedFile,
   type ExistingRun,
   type ExportedFile,
   type PlannedPart,
   type RangeAttempt,
+  type RunEvent,
 } from '../../domain/run.ts';
+import type { JournalTransaction } from '../../journal/journal.ts';
 import { dayOf, storeNotification } from '../notifications.ts';
-import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps } from './run_steps.ts';
+import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps, type RunStream } from './run_steps.ts';
 
 /** A file that starts, and the encoder of its bytes. */
 export interface StartedFile {
@@ -46,6 +49,8 @@ export interface FileRecorder {
     attempt: RangeAttempt,
     taken: Pick<StartedFile, 'file' | 'key'>,
   ): Promise<ExistingRun>;
+  /** Records that another object has the key of the file of rejected rows, and reserves the next generation. */
+  recordTakenRejectedKey(runId: string, generation: number, key: string): Promise<ExistingRun>;
   /** Resumes the range's open upload with the parts that exist in S3. */
   resumeUpload(
     runId: string,
@@ -81,22 +86,14 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
   recordTakenKey: (runId, attempt, { file, key }) =>
     step(runId, async (stream, transaction) => {
       const { run } = requireAttempt(stream.state(), attempt);
-      await stream.append(`taken:${attempt.generation}/${key}`, [
-        { type: 'RunKeyTaken', data: { ...rangeStepOf(attempt), file, key } },
-      ]);
-      const { backfill_id, data_interval_start, data_interval_end } = run.spec;
-      await storeNotification(transaction.connection, {
-        ...logIdsOf(run, runId),
-        type: 'run.key_taken',
-        // A prefix with the objects of another export has thousands of them.
-        cause: dayOf(transaction.now),
-        backfill_id,
-        status: run.status,
-        latest_error: null,
-        data_interval_start,
-        data_interval_end,
-      });
+      await appendTakenKey(stream, transaction, run, { ...rangeStepOf(attempt), file, key });
       if (filesOf(run).count === 0) await reserveNextGeneration(stream, transaction, run);
+    }),
+  recordTakenRejectedKey: (runId, generation, key) =>
+    step(runId, async (stream, transaction) => {
+      const run = requireGeneration(stream.state(), generation);
+      await appendTakenKey(stream, transaction, run, { generation, range: null, file: null, key });
+      await reserveNextGeneration(stream, transaction, run);
     }),
   resumeUpload: (runId, attempt, key, partNumbers) =>
     attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {
@@ -135,3 +132,25 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
       run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
     ),
 });
+
+/** Appends that a key is taken, and notifies of it. */
+async function appendTakenKey(
+  stream: RunStream,
+  { connection, now }: JournalTransaction,
+  run: ExistingRun,
+  taken: Extract<RunEvent, { type: 'RunKeyTaken' }>['data'],
+): Promise<void> {
+  await stream.append(`taken:${taken.generation}/${taken.key}`, [{ type: 'RunKeyTaken', data: taken }]);
+  const { backfill_id, data_interval_start, data_interval_end } = run.spec;
+  await storeNotification(connection, {
+    ...logIdsOf(run, stream.id),
+    type: 'run.key_taken',
+    // A prefix with the objects of another export has thousands of them.
+    cause: dayOf(now),
+    backfill_id,
+    status: run.status,
+    latest_error: null,
+    data_interval_start,
+    data_interval_end,
+  });
+}

@@ -1,11 +1,11 @@
 import type { BatchExportEvent } from '../../domain/batch_export.ts';
-import type { ExistingRun, RunEvent } from '../../domain/run.ts';
+import type { RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { FoldedState } from '../../journal/projector.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 import { clearLocationFailure, recordDeletionFailure } from './location_failures.ts';
-import { readStreamState } from '../stream_states/index.ts';
+import { readRun } from '../read_run.ts';
 import { adoptObjects, publishObjects, insertObject, inheritObjects } from './interval_objects.ts';
 
 /**
@@ -14,7 +14,7 @@ import { adoptObjects, publishObjects, insertObject, inheritObjects } from './in
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 8,
+  version: 9,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
@@ -116,6 +116,16 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       await insertObject(connection, stored, { object_type: 'file', generation, key: file.key, ...none });
       return;
     }
+    case 'RunKeyTaken':
+      // Without a token, the file of rejected rows could not be told from the other object, which must not be deleted.
+      if (event.data.range === null)
+        await change(
+          `delete from exportd.destination_objects
+           where run_id = $1 and generation = $2 and key = $3 and object_type = 'file' and upload_token is null`,
+          event.data.generation,
+          event.data.key,
+        );
+      return;
     case 'RunPublishStarted':
     case 'RunPublishWithdrawn':
       await change(
@@ -165,7 +175,6 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunExportStarted':
     case 'RunAttemptStarted':
     case 'RunAttemptFailed':
-    case 'RunKeyTaken':
     case 'RunUploadResumed':
     case 'RunPartPlanned':
     case 'RunRangeFinished':
@@ -176,16 +185,6 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'IntervalCompared':
       return;
   }
-}
-
-/** The run after the event. */
-async function readRun(
-  connection: Connection,
-  { stream_id }: StoredEvent,
-  folded?: FoldedState,
-): Promise<ExistingRun> {
-  const known = folded?.state as ExistingRun | undefined;
-  return known ?? readStreamState<ExistingRun>(connection, 'run', stream_id);
 }
 
 async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {

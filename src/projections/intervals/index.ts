@@ -1,11 +1,11 @@
 import type { BatchExportEvent } from '../../domain/batch_export.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
-import type { ExistingRun, RunEvent } from '../../domain/run.ts';
+import type { RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { FoldedState } from '../../journal/projector.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
-import { readStreamState } from '../stream_states/index.ts';
+import { readRun } from '../read_run.ts';
 import { intervalChangeOf } from './interval_changes.ts';
 import { insertSkippedRange, openInterval } from './interval_rows.ts';
 
@@ -99,14 +99,4 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
   if (change === undefined) return;
   const run = await readRun(connection, stored, folded);
   await change(connection, run, stored);
-}
-
-/** The run after the event. */
-async function readRun(
-  connection: Connection,
-  stored: StoredEvent,
-  folded?: FoldedState,
-): Promise<ExistingRun> {
-  const known = folded?.state as ExistingRun | undefined;
-  return known ?? readStreamState<ExistingRun>(connection, 'run', stored.stream_id);
 }

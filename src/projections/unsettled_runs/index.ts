@@ -1,10 +1,10 @@
 import type { BatchExportEvent } from '../../domain/batch_export.ts';
-import type { RunEvent, RunState } from '../../domain/run.ts';
+import type { RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { FoldedState } from '../../journal/projector.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
-import { readStreamState } from '../stream_states/index.ts';
+import { readRun } from '../read_run.ts';
 
 /** One row per interval whose current manifest was exported while transactions of the source were open. */
 export const unsettledRunsProjection: Projection = {
@@ -63,9 +63,7 @@ async function replaceManifest(
   stored: StoredEvent,
   folded?: FoldedState,
 ): Promise<void> {
-  const known = folded?.state as RunState | undefined;
-  const run = known ?? (await readStreamState<RunState>(connection, 'run', stored.stream_id));
-  if (run.status === 'Absent') return;
+  const run = await readRun(connection, stored, folded);
   const { batch_export_id, data_interval_start: start, data_interval_end: end, model } = run.spec;
   const { rows: former } = await connection.query<{ is_repeated: boolean }>({
     name: 'unsettled-run-replaced',
