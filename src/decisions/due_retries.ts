@@ -2,7 +2,9 @@ import type { LiveBatchExport } from '../domain/batch_export.ts';
 import { activeRunStatuses, runDecider } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction } from '../journal/journal.ts';
+import { writeLogLine } from '../journal/log_lines.ts';
 import { createRun } from './create_run.ts';
+import { hasExpiredSince } from './expired_intervals.ts';
 import type { Policies } from './policies.ts';
 import { countFreeSlots } from './run_slots.ts';
 import { isRetryableRun, isWantedRun } from './wanted_runs.ts';
@@ -15,11 +17,13 @@ interface FailedRun {
   readonly backfill_id: string | null;
   readonly retry_number: number;
   readonly allow_shrink: boolean;
+  /** Whether the interval has expired since the run was created. One that expired before was requested by a person. */
+  readonly has_expired: boolean;
 }
 
 /**
  * Creates the due automatic retries of an export, oldest interval first, within the free slots of the schedule or
- * backfill that owns the failed run. Retries of a paused or cancelled backfill wait, unless the schedule or another
+ * backfill that owns the failed run. Intervals that have expired meanwhile are not exported again. Retries of a paused or cancelled backfill wait, unless the schedule or another
  * backfill wants the run too. The caller holds the export's lock.
  * @returns when the next retry is due; null if there is none or the due ones wait for a slot.
  */
@@ -34,6 +38,10 @@ export async function createDueRetries(
   // Cached per owner.
   const slots = new Map<string | null, number>();
   for (const run of await dueRetries(connection, batchExportId, now, maxSlots)) {
+    if (run.has_expired) {
+      await cancelExpiredRetry(transaction, live, run);
+      continue;
+    }
     const free = slots.get(run.backfill_id) ?? (await countFreeSlots(connection, policies, run));
     slots.set(run.backfill_id, free - 1);
     if (free <= 0) continue;
@@ -66,7 +74,7 @@ async function dueRetries(
 ): Promise<FailedRun[]> {
   const { rows } = await connection.query<FailedRun>(
     `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number,
-       allow_shrink
+       allow_shrink, ${hasExpiredSince('due', 'due.created_at')} as has_expired
      from (
        select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as rank
        ${runsAwaitingRetry} and run.retry_at <= $2 and not exists (
@@ -80,6 +88,24 @@ async function dueRetries(
 }
 
 const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
+
+/** Cancels the retry of a run whose interval expired: only a person may have it exported again. */
+async function cancelExpiredRetry(
+  transaction: JournalTransaction,
+  { team_id }: LiveBatchExport,
+  { id, batch_export_id, start, end }: FailedRun,
+): Promise<void> {
+  const reason = 'rules of the bucket have deleted objects of the interval since the run was created';
+  const run = await transaction.lock(runDecider, id);
+  await run.append('expired', [{ type: 'RunRetryCancelled', data: { reason } }]);
+  await writeLogLine(transaction.connection, {
+    team_id,
+    batch_export_id,
+    run_id: id,
+    level: 'WARNING',
+    message: `Not retried: ${reason}. Backfill ${start} to ${end} to export it.`,
+  });
+}
 
 /** When the next retry that is not due yet becomes due. */
 async function nextRetryAt(connection: Connection, batchExportId: string, now: Date): Promise<Date | null> {

@@ -87,6 +87,60 @@ describe('a retry by a user', () => {
   });
 });
 
+describe('an automatic retry', () => {
+  const retryAtOnce = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' });
+
+  /** An exported interval whose next run, requested before or after it expired, has failed. */
+  async function createFailedRerun(expires: 'before the request' | 'after the request' | 'not') {
+    const { batchExportId, id, command, complete } = await createStartedRun();
+    await complete();
+    const expire = () =>
+      pool.query(
+        `with owner as (update exportd.batch_exports set retention_days = 30 where id = $1)
+         update exportd.intervals set completed_at = completed_at - interval '31 days' where batch_export_id = $1`,
+        [batchExportId],
+      );
+    if (expires === 'before the request') await expire();
+    const { command: retry } = await command('retry', { run_id: id });
+    const rerun = retry.outcome?.run_id ?? '';
+    if (expires === 'after the request') {
+      await pool.query(
+        `update exportd.batch_export_runs set created_at = created_at - interval '2 days' where id = $1`,
+        [rerun],
+      );
+      await expire();
+    }
+    await endRun(journal, retryAtOnce, rerun, { status: 'FailedRetryable', latest_error: 'Timeout: S3' });
+    const { step } = createCommander(journal, retryAtOnce, batchExportId);
+    await step();
+    await step();
+    const { rows } = await pool.query<{ retry_at: unknown; messages: string }>(
+      `select retry_at, (select string_agg(message, ' ' order by id) from exportd.log_lines where run_id = run.id) as messages
+       from exportd.batch_export_runs run where id = $1`,
+      [rerun],
+    );
+    return { statuses: await statusesOf(batchExportId), ...rows[0] };
+  }
+
+  it.each(['before the request', 'not'] as const)(
+    'follows a run that a person requested, if its interval expired: %s',
+    async (expires) => {
+      expect((await createFailedRerun(expires)).statuses).toEqual([
+        'Completed',
+        'FailedRetryable',
+        'Starting',
+      ]);
+    },
+  );
+
+  it('does not follow a run whose interval expired after it was created', async () => {
+    const { statuses, retry_at, messages } = await createFailedRerun('after the request');
+    expect(statuses).toEqual(['Completed', 'FailedRetryable']);
+    expect(retry_at).toBeNull();
+    expect(messages).toMatch(/Not retried: rules of the bucket have deleted objects of the interval/);
+  });
+});
+
 describe('a backfill', () => {
   it('waits for an active run of its interval, and counts it', async () => {
     const { batchExportId, id, command, complete } = await createStartedRun();
