@@ -20,7 +20,7 @@ export function manifestOf(
 ): Manifest {
   if (!run.finished || run.publish_started_at === null)
     throw new RangeError('A manifest requires a finished run whose publishing was claimed.');
-  const { spec: spec, rejected_file } = run;
+  const { spec, rejected_file } = run;
   return {
     version: 1,
     batch_export_id: spec.batch_export_id,

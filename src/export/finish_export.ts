@@ -4,7 +4,7 @@ import type { RangeContext } from './range_context.ts';
 import { writeRejectedFile } from './rejected_file.ts';
 import { formatInterval, rowRangeOf } from './row_range.ts';
 
-/** How often a run exports its interval again because of late rows. After that the re-checks take over. */
+/** How often a run exports its interval again because of late rows. After that comparisons find them. */
 const maxLateGenerations = 2;
 
 /** Recorded as the encoder of an interval without rows, which has no file. */

@@ -1,9 +1,7 @@
 import { mergeKeys } from '../export/replacement/compare_keys.ts';
-import { KeysUnreadable, readHeldKeys } from '../export/replacement/held_keys.ts';
-import { DestinationError } from '../destination/destination.ts';
+import { areKeysUnreadable, KeysUnreadable, readHeldKeys } from '../export/replacement/held_keys.ts';
 import { readFiles } from '../decisions/read_files.ts';
 import type { IntervalComparison } from '../decisions/due_comparisons.ts';
-import { CommandRejected } from '../domain/errors.ts';
 import { bucketInterval, differingBuckets, type Fingerprint } from '../domain/fingerprint.ts';
 import type { ExistingRun, SortKey } from '../domain/run.ts';
 import { intervalOf } from '../export/row_range.ts';
@@ -38,7 +36,7 @@ export async function findDifferingKeys(
   const selection = await readSelection(interval);
   // All events of the project say nothing about the files, which have only the selected ones.
   if (now.all_events || interval.bucket_rows > maxRows || !filesHaveKeys(selection)) return null;
-  const stretches = differingBuckets(held, now).map(({ index }) =>
+  const ranges = differingBuckets(held, now).map(({ index }) =>
     bucketInterval(intervalOf(run.spec), now, index),
   );
   const counts = { held: 0, source: 0 };
@@ -49,18 +47,15 @@ export async function findDifferingKeys(
     }
   }
   async function* sourceKeys(): AsyncGenerator<SortKey> {
-    const range = { model: run.spec.model, team_id: interval.team_id };
-    for (const stretch of stretches) yield* source.keys({ ...range, selection, interval: stretch }, signal);
+    const rows = { model: run.spec.model, team_id: interval.team_id, selection };
+    for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
   }
   try {
     const location = await openLocation(interval);
     try {
       const files = readHeldKeys(run, await readFiles(journal.pool, interval.run_id, run), {
         location,
-        stretches: stretches.map(({ start, end }) => ({
-          start: withMicroseconds(start),
-          end: withMicroseconds(end),
-        })),
+        ranges,
         onRow: () => undefined,
         // Its rows would pass for late ones.
         onAbsent: (key) => Promise.reject(new KeysUnreadable(`${key} no longer exists`)),
@@ -74,13 +69,7 @@ export async function findDifferingKeys(
       location.close();
     }
   } catch (error) {
-    const isUnreadable =
-      error instanceof KeysUnreadable ||
-      error instanceof CommandRejected ||
-      (error instanceof DestinationError && !error.transient);
-    if (isUnreadable) return null;
+    if (areKeysUnreadable(error)) return null;
     throw error;
   }
 }
-
-const withMicroseconds = (time: string): string => time.replace('Z', '000Z');

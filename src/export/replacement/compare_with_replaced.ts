@@ -1,5 +1,3 @@
-import { DestinationError } from '../../destination/destination.ts';
-import { CommandRejected } from '../../domain/errors.ts';
 import {
   areComparable,
   bucketInterval,
@@ -21,7 +19,7 @@ import type { RowRange } from '../../source/source.ts';
 import type { ExportDependencies } from '../export_dependencies.ts';
 import { formatInterval, intervalOf, rowRangeOf } from '../row_range.ts';
 import { createBucketSums, mergeKeys } from './compare_keys.ts';
-import { KeysUnreadable, readHeldKeys } from './held_keys.ts';
+import { areKeysUnreadable, KeysUnreadable, readHeldKeys } from './held_keys.ts';
 
 /** Dependencies of a comparison. */
 export type ReplacementDependencies = Pick<
@@ -95,7 +93,7 @@ async function compareKeys(
   const { recorder, source, openLocation } = dependencies;
   const log = (message: string): Promise<void> => recorder.log(run, runId, 'WARNING', message);
   const interval = intervalOf(run.spec);
-  const stretches = joinAdjacent(differing.map((index) => bucketInterval(interval, now, index)));
+  const ranges = joinAdjacent(differing.map((index) => bucketInterval(interval, now, index)));
   const selection = now.all_events ? allRows : range.selection;
   const sums = createBucketSums(interval.start, now.width_ms);
   const onRow = (): void => {
@@ -106,7 +104,7 @@ async function compareKeys(
     sums.add(key);
   };
   async function* sourceKeys(): AsyncGenerator<SortKey> {
-    for (const stretch of stretches) yield* source.keys({ ...range, selection, interval: stretch }, signal);
+    for (const part of ranges) yield* source.keys({ ...range, selection, interval: part }, signal);
   }
   try {
     if (!filesHaveKeys(range.selection))
@@ -119,10 +117,7 @@ async function compareKeys(
     try {
       const held = readHeldKeys(replaced.run, await recorder.readReplacedFiles(replaced), {
         location,
-        stretches: stretches.map(({ start, end }) => ({
-          start: withMicroseconds(start),
-          end: withMicroseconds(end),
-        })),
+        ranges,
         onRow,
         onAbsent: (key) =>
           log(
@@ -136,7 +131,7 @@ async function compareKeys(
       location.close();
     }
   } catch (error) {
-    if (!isUnreadable(error)) throw error;
+    if (!areKeysUnreadable(error)) throw error;
     await log(
       `The rows of generation ${replaced.run.generation} of ${formatInterval(run)} cannot be compared with the source by key: ` +
         `${error.message} Only their numbers are compared.`,
@@ -145,21 +140,13 @@ async function compareKeys(
   }
 }
 
-/** Whether keys cannot be read, however often it is tried. Opening a location throws the last two. */
-const isUnreadable = (error: unknown): error is Error =>
-  error instanceof KeysUnreadable ||
-  error instanceof CommandRejected ||
-  (error instanceof DestinationError && !error.transient);
-
-/** Joins stretches of which one starts where the previous one ends. */
-function joinAdjacent(stretches: readonly DataInterval[]): DataInterval[] {
+/** Joins ranges of which one starts where the previous one ends. */
+function joinAdjacent(ranges: readonly DataInterval[]): DataInterval[] {
   const joined: DataInterval[] = [];
-  for (const stretch of stretches) {
+  for (const range of ranges) {
     const last = joined.at(-1);
-    if (last?.end === stretch.start) joined[joined.length - 1] = { start: last.start, end: stretch.end };
-    else joined.push(stretch);
+    if (last?.end === range.start) joined[joined.length - 1] = { start: last.start, end: range.end };
+    else joined.push(range);
   }
   return joined;
 }
-
-const withMicroseconds = (time: string): string => time.replace('Z', '000Z');

@@ -1,4 +1,5 @@
 import { DestinationError, type Destination } from '../../destination/destination.ts';
+import { CommandRejected } from '../../domain/errors.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
 import type { CompletedFile, ExistingRun, SortKey } from '../../domain/run.ts';
 import { readRows } from '../../verify/files/read_rows.ts';
@@ -13,8 +14,8 @@ export class KeysUnreadable extends Error {
 /** Where and which keys are read. */
 export interface HeldKeysOptions {
   readonly location: Pick<Destination, 'openObject' | 'nameOf'>;
-  /** Stretches of insertion time, in order; their times have microseconds. Other keys are left out. */
-  readonly stretches: readonly DataInterval[];
+  /** Ranges of insertion time, in order. Other keys are left out. */
+  readonly ranges: readonly DataInterval[];
   /** Called for each row that is read. */
   readonly onRow: () => void;
   /** Called for an object that no longer exists. It holds no rows that could be lost. */
@@ -24,7 +25,7 @@ export interface HeldKeysOptions {
 
 /**
  * Reads the sort keys of the events that a run exported, rejected ones included, in order. Only files whose key range
- * touches a stretch are read, each once. Memory holds one row, or one block in formats with blocks.
+ * touches a range are read, each once. Memory holds one row, or one block in formats with blocks.
  * @throws KeysUnreadable when they cannot be read for good; DestinationError when they may be read later
  */
 export async function* readHeldKeys(
@@ -32,10 +33,12 @@ export async function* readHeldKeys(
   completed: readonly CompletedFile[],
   options: HeldKeysOptions,
 ): AsyncGenerator<SortKey> {
+  const ranges = options.ranges.map(({ start, end }) => ({
+    start: withMicroseconds(start),
+    end: withMicroseconds(end),
+  }));
   const files = completed.filter(({ first, last }) =>
-    options.stretches.some(
-      ({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end,
-    ),
+    ranges.some(({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end),
   );
   const keys = mergeInOrder(
     readFiles(
@@ -51,8 +54,7 @@ export async function* readHeldKeys(
       options.onRow();
       if (previous && compareSortKeys(previous, key) > 0) throw new KeysUnreadable('its rows are not sorted');
       previous = key;
-      if (options.stretches.some(({ start, end }) => key.inserted_at >= start && key.inserted_at < end))
-        yield key;
+      if (ranges.some(({ start, end }) => key.inserted_at >= start && key.inserted_at < end)) yield key;
     }
   } catch (error) {
     if (error instanceof FileUnreadable) throw new KeysUnreadable(`an object is damaged: ${error.message}`);
@@ -60,6 +62,15 @@ export async function* readHeldKeys(
     throw error;
   }
 }
+
+/** Keys have microseconds, and buckets milliseconds. */
+const withMicroseconds = (time: string): string => time.replace('Z', '000Z');
+
+/** Whether keys cannot be read, however often it is tried. Opening a location throws the last two. */
+export const areKeysUnreadable = (error: unknown): error is Error =>
+  error instanceof KeysUnreadable ||
+  error instanceof CommandRejected ||
+  (error instanceof DestinationError && !error.transient);
 
 type ReadKeys = (key: string, chunks: AsyncIterable<Buffer>) => AsyncGenerator<SortKey>;
 
