@@ -32,7 +32,3 @@ export type UnsettledBarrier =
   | { readonly phase: 'prepared'; readonly blockers: readonly string[] }
   /** The source is a standby that has not replayed the log of its primary up to `position` (an LSN). */
   | { readonly phase: 'replaying'; readonly position: string };
-
-/** Whether a barrier has been checked after its cutoff settled, and is still blocked. */
-export const isUnsettled = (state: BarrierState): state is UnsettledBarrier =>
-  state.phase !== 'settling' && state.phase !== 'open';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
-import { isUnsettled } from '../../src/domain/barrier.ts';
+import { isUnsettled } from './is_unsettled.ts';
 import { checkBarriers } from '../../src/source/barrier.ts';
 import type { BarrierState, Source, UnsettledBarrier } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
