@@ -6,7 +6,7 @@ import { createPool } from '../../src/journal/database.ts';
 import { DatabaseIsStandby, isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
 import { connectToSource, SourceIsStandby } from '../../src/source/source_connection.ts';
 import { allRows } from '../../src/source/row_selection.ts';
-import { isUnsettled } from '../../src/domain/barrier.ts';
+import { isUnsettled } from './is_unsettled.ts';
 import type { BarrierState, RowRange, Source } from '../../src/source/source.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
