@@ -37,15 +37,18 @@ export const rejectionMessages: Readonly<Record<Rejection, string>> = {
     'Temporal does not have the namespace of exportd. Check TEMPORAL_NAMESPACE and TEMPORAL_ADDRESS, or create the namespace.',
 };
 
+const permissionDeniedCodes: ReadonlySet<number> = new Set([7 /* PERMISSION_DENIED */]);
+const unauthenticatedCodes: ReadonlySet<number> = new Set([16 /* UNAUTHENTICATED */]);
+/** Its code, NOT_FOUND, is that of a workflow too. */
+const namespaceNotFound = /^Namespace .* is not found/;
+
 /** Why Temporal rejects every request, if that is the error; undefined otherwise. */
 export function rejectionIn(error: unknown): Rejection | undefined {
   if (error instanceof NamespaceNotFoundError) return 'TemporalNamespaceNotFound';
+  if (hasCode(error, permissionDeniedCodes)) return 'TemporalPermissionDenied';
+  if (hasCode(error, unauthenticatedCodes)) return 'TemporalUnauthenticated';
   const cause = grpcCause(error);
-  if (!isGrpcServiceError(cause)) return undefined;
-  if (cause.code === 7) return 'TemporalPermissionDenied';
-  if (cause.code === 16) return 'TemporalUnauthenticated';
-  // A workflow that does not exist has the same code.
-  return cause.code === 5 && /^Namespace .* is not found/.test(cause.details)
+  return isGrpcServiceError(cause) && namespaceNotFound.test(cause.details)
     ? 'TemporalNamespaceNotFound'
     : undefined;
 }

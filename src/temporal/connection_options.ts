@@ -21,7 +21,7 @@ export function connectionOptions({ TEMPORAL_ADDRESS, temporal_profile }: Connec
     return {
       address: TEMPORAL_ADDRESS,
       ...(apiKey !== undefined && { apiKey }),
-      ...(tls != null && { tls }),
+      ...(tls !== undefined && tls !== null && { tls }),
       ...(metadata !== undefined && { metadata }),
     };
   } catch (error) {

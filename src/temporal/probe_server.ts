@@ -41,11 +41,11 @@ export async function probeServer(settings: ConnectionSettings, timeoutMs: numbe
     ...serverName(serverNameOverride ?? target.host),
   };
   const socket = connectTls(options);
-  let isConnected = false;
-  socket.once('secureConnect', () => (isConnected = true));
+  const handshake = { isCompleted: false };
+  socket.once('secureConnect', () => (handshake.isCompleted = true));
   const code = await firstResponse(socket, timeoutMs);
   // Some servers reject the certificate of a client after the handshake, and say nothing.
-  const isRejected = isConnected && pair !== undefined && closedCodes.has(code);
+  const isRejected = handshake.isCompleted && pair !== undefined && closedCodes.has(code);
   return { responds: code === '', code: isRejected ? 'ERR_TLS_CLIENT_REJECTED' : code, needsTls: false };
 }
 

@@ -55,7 +55,9 @@ export async function createTemporalProxy(target: string, tls?: ProxyTls): Promi
   const forward = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, upstream: ClientHttp2Session) => {
     const request = upstream.request({ ...headers, ':scheme': 'http', ':authority': target });
     let trailers: IncomingHttpHeaders = {};
-    request.on('trailers', (received) => (trailers = received));
+    request.on('trailers', (received: IncomingHttpHeaders) => {
+      trailers = received;
+    });
     request.on('response', (response, flags) => {
       if (stream.destroyed) return;
       // A response without a body has no trailers: its headers end the stream.
@@ -97,7 +99,10 @@ export async function createTemporalProxy(target: string, tls?: ProxyTls): Promi
       const call = { path: headers[':path'] ?? '', headers };
       calls.push(call);
       const rejection = rejectionOf(call);
-      if (!rejection) return forward(stream, headers, upstream);
+      if (!rejection) {
+        forward(stream, headers, upstream);
+        return;
+      }
       stream.respond(
         {
           ':status': 200,

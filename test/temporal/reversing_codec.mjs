@@ -1,8 +1,10 @@
+import { Buffer } from 'node:buffer';
+
+const encoding = Buffer.from('binary/reversed');
+
+const isReversed = ({ metadata }) => Buffer.from(metadata?.encoding ?? []).equals(encoding);
+
 /** A payload codec as an operator may have one: it hides payloads by reversing their bytes. */
-const encoding = new TextEncoder().encode('binary/reversed');
-
-const isReversed = ({ metadata }) => Buffer.from(metadata?.encoding ?? []).equals(Buffer.from(encoding));
-
 export const payloadCodecs = [
   {
     encode: (payloads) =>
