@@ -23,7 +23,7 @@ export function readTemporalProfile(environment: Readonly<Record<string, string>
       'TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH need each other: set both or neither.',
     );
   if (!grpcMeta) return profile;
-  // The library replaces the first underscore of a header's name only.
+  // The library replaces the first underscores of a header's name only.
   const headers = Object.entries(grpcMeta).map(
     ([name, value]) => [name.replaceAll('_', '-'), value] as const,
   );

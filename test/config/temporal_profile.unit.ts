@@ -34,8 +34,8 @@ describe('the profile of Temporal', () => {
   });
 
   it('has headers whose names are those of gRPC', () => {
-    const { grpcMeta } = read({ TEMPORAL_GRPC_META_X_TENANT_ID: 'shop' }).temporal_profile;
-    expect(grpcMeta).toEqual({ 'x-tenant-id': 'shop' });
+    const { grpcMeta } = read({ TEMPORAL_GRPC_META_X_TENANT_ID_OF_SHOP: '1' }).temporal_profile;
+    expect(grpcMeta).toEqual({ 'x-tenant-id-of-shop': '1' });
   });
 
   it.each<[string, Record<string, string>, string]>([
