@@ -155,9 +155,9 @@ async function serve(
       problems.watch(() => ensureSearchAttributes(temporal, settings, aborted)),
   });
   try {
-    // Temporal may be what the operator has to fix.
-    faultAlarm.start();
     const workflowBundle = await loadWorkflowBundle(settings, signal);
+    // Before connecting: Temporal may be what the operator has to fix.
+    faultAlarm.start();
     // Before the workers connect: their library reports all failures alike.
     await untilAborted(
       problems.retry(() => ensureSearchAttributes(temporal, settings, signal), signal),
