@@ -111,6 +111,8 @@ describe('rows that the file format cannot represent', () => {
     'are in the next generation when another object has the key of their file (%s)',
     async (_, openDestination) => {
       const { run_id, batchExportId } = await harness.createRun({ config });
+      const maintenance = createMaintenanceHarness(harness);
+      await maintenance.createExport(batchExportId, 1);
       const key = `${batchExportId}/2026/20260101T100000Z-20260101T110000Z-rejected.jsonl`;
       const foreign = { Bucket: harness.bucket.bucket, Key: key, Body: 'foreign' };
       await harness.bucket.client.send(new PutObjectCommand(foreign));
@@ -128,7 +130,7 @@ describe('rows that the file format cannot represent', () => {
         [batchExportId],
       );
       expect(rows).toEqual([{ taken_keys: 1, notifications: 1 }]);
-      await createMaintenanceHarness(harness).activities().cleanUpExport({ batch_export_id: batchExportId });
+      await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
       expect(await harness.reader.textOf(key)).toBe('foreign');
     },
   );
