@@ -43,7 +43,9 @@ function createWorker(more: Record<string, string> = {}) {
   const circuits = createCircuitBreaker(createCircuitStore(pool, settings), settings);
   const openDestination = createDestinationOpener(pool, harness.keyRing, settings, circuits);
   const openLocation = createLocationOpener(pool, harness.keyRing, settings, { circuits });
-  return { attempt: () => harness.attempt({ openDestination, openLocation, settings }) };
+  // From the second attempt on, failures are recorded.
+  const info = { attempt: 2, scheduledTimestampMs: Date.now(), scheduleToCloseTimeoutMs: 3_600_000 };
+  return { attempt: () => harness.attempt({ openDestination, openLocation, settings, info }) };
 }
 
 /** A bucket whose faults a test controls. */
@@ -98,11 +100,12 @@ describe('an attempt at a bucket that does not respond', () => {
         config: { endpoint_url: blackhole.endpoint },
       });
       const worker = createWorker({ EXPORTD_S3_PROBE_INITIAL: '60s', EXPORTD_S3_PROBE_MAX: '60s' });
+      const position = await positionOfJournal();
       await waitFor(
         async () => (await failureOf(worker.attempt().exportInterval({ run_id }))).message.includes('since'),
         'the circuit opens',
       );
-      const [position, connections] = [await positionOfJournal(), blackhole.accepted()];
+      const connections = blackhole.accepted();
       const failure = await failureOf(worker.attempt()[step]({ run_id }));
       expect(failure).toMatchObject({ type: 'DestinationUnavailable', nonRetryable: false });
       expect(Number(failure.nextRetryDelay)).toBeGreaterThan(10_000);

@@ -17,10 +17,11 @@ it('a slot is yielded at once when the work reports a stall, and reclaimed after
     slots,
     60_000,
     () => rows,
-    async (onStall) => {
+    (onStall) => {
       onStall();
       onStall();
       seen.push(yielded);
+      return Promise.resolve();
     },
   );
   expect([seen, yielded]).toEqual([[1], 0]);
