@@ -136,7 +136,7 @@ export const exports = {
     'PEM file with the CAs of S3 servers that have no public certificate. They are trusted besides the public ones.',
   ),
   EXPORTD_S3_REQUEST_TIMEOUT: duration('10s', { min: '100ms' }).describe(
-    'A request to S3 fails when its connection is silent for this long.',
+    'A request to S3 fails when its connection is silent for this long; one that sends a file or a part, or completes an upload, after six times as long.',
   ),
   EXPORTD_S3_RETRY_BUDGET: duration('10s').describe(
     'How long a request to S3 is retried. After that the run waits, without a slot, until the bucket responds, and resumes its file.',

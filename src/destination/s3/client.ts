@@ -25,17 +25,23 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
   });
 }
 
-/** A server may be silent for this long while it joins the parts of a large file. */
-const minCompletionTimeoutMs = 60_000;
+/**
+ * How many times longer a connection may be silent after a body was written: the system still sends what it has buffered,
+ * up to several megabytes, which takes long on a slow line. A server may be silent for as long while it joins the parts of
+ * a large file.
+ */
+const uploadTimeouts = 6;
+/** A larger body may be in the system's buffers while the connection seems to be silent. */
+const maxQuickBodyBytes = 65_536;
 
-/** Gives the completion of an upload more time, and lets the SDK repeat no request that timed out. */
+/** Gives uploads and their completion more time, and lets the SDK repeat no request that timed out. */
 class S3RequestHandler extends NodeHttpHandler {
-  readonly #completing: NodeHttpHandler;
+  readonly #uploading: NodeHttpHandler;
 
   constructor(options: NodeHttpHandlerOptions & { readonly socketTimeout: number }) {
     super(options);
-    const socketTimeout = Math.max(options.socketTimeout, minCompletionTimeoutMs);
-    this.#completing = new NodeHttpHandler({ ...options, socketTimeout });
+    const socketTimeout = options.socketTimeout * uploadTimeouts;
+    this.#uploading = new NodeHttpHandler({ ...options, socketTimeout });
   }
 
   override async handle(
@@ -43,7 +49,10 @@ class S3RequestHandler extends NodeHttpHandler {
   ): ReturnType<NodeHttpHandler['handle']> {
     try {
       const completes = request.method === 'POST' && request.query.uploadId !== undefined;
-      return await (completes ? this.#completing.handle(request, options) : super.handle(request, options));
+      const uploads = Number(request.headers['content-length'] ?? 0) > maxQuickBodyBytes;
+      return await (completes || uploads
+        ? this.#uploading.handle(request, options)
+        : super.handle(request, options));
     } catch (error) {
       // The SDK recognizes timeouts by this name. A repetition would only double the time before the caller learns of it.
       if (Error.isError(error) && error.name === 'TimeoutError')
