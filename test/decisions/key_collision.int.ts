@@ -81,7 +81,7 @@ describe('two live exports', () => {
     );
     expect(shared).toEqual([
       {
-        location: '/bucket',
+        location: 'aws /bucket',
         exports: [
           { id: first.id, team_id: 1 },
           { id: second.id, team_id: 2 },

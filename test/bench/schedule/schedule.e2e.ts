@@ -20,7 +20,7 @@ describe('exportd bench schedule', () => {
     expect(backfill.usage.worker.cpu_seconds).toBeGreaterThan(0);
     // Servers that the benchmark did not start have no values.
     expect(backfill.usage.temporal).toEqual({ cpu_seconds: null, memory_bytes: null });
-    expect(largest_history.workflow_id).toMatch(/^batch-export-/);
+    expect(largest_history.workflow_id).toMatch(/^bench-\d+-schedule-batch-export-/);
     expect(largest_history.events).toBeGreaterThan(10);
     expect(largest_history.events).toBeLessThan(5_000);
 
