@@ -152,7 +152,15 @@ describe('GET /api/projects', () => {
       count: 1,
       next: null,
       previous: null,
-      results: [{ id: api.projectId, name: 'Shop', timezone: 'UTC', week_start_day: 'sunday' }],
+      results: [
+        {
+          id: api.projectId,
+          name: 'Shop',
+          timezone: 'UTC',
+          week_start_day: 'sunday',
+          external_id: expect.stringMatching(/^exportd-/),
+        },
+      ],
     });
     expect((await api.call('GET', `/api/projects${suffix}`, undefined, { authorization: '' })).status).toBe(
       401,
