@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { JsonValue } from '../domain/json_value.ts';
+import { isReadOnly } from '../journal/database_errors.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import { defaultNextRefreshMs } from './freshness.ts';
 import { QueryError } from './query_errors.ts';
@@ -71,6 +72,9 @@ export async function runQuery(
         'query_timeout',
         `The query took longer than ${timeoutMs / 1_000} s. Narrow its date range, run it in the background, or use a batch export.`,
       );
+    // Not an outage, as the same error of the control database is: a statement of ours must never write.
+    if (isReadOnly(error))
+      throw new Error('A query was compiled to a statement that writes.', { cause: error });
     throw toQueryError(error) ?? error;
   } finally {
     clearTimeout(timer);
