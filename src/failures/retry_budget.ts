@@ -57,7 +57,8 @@ export function withRetryBudget<Activities extends Record<string, Activity>>(
       } catch (error) {
         if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) throw error;
         const spent_ms = clock.spentMs() + retryDelayMs(error, info);
-        if (spent_ms > budgetMs)
+        // The next attempt would have no time, and would end without the error.
+        if (spent_ms >= almostAll * budgetMs)
           throw budgetExceeded(error.type ?? 'Error', error.message, error.details ?? []);
         current.heartbeat({ spent_ms });
         throw error;

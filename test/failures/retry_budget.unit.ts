@@ -104,6 +104,14 @@ describe('the retry budget of an activity', () => {
     expect(failure).toMatchObject({ type: 'BudgetExceeded', nonRetryable: true });
   });
 
+  it('ends with the error itself if the next attempt would have no time left', async () => {
+    const { failure } = await attempt(failWith(unavailable({ nextRetryDelay: 15_000 })), {
+      attempt: 2,
+      heartbeatDetails: { spent_ms: 80_000 },
+    });
+    expect(failure).toMatchObject({ type: 'Unavailable', nonRetryable: true });
+  });
+
   it("keeps the details of an operator's fault, and permanent errors", async () => {
     const fault = unavailable({ nextRetryDelay: 2 * budgetMs, details: [operatorFaultDetails] });
     expect((await attempt(failWith(fault))).failure).toMatchObject({
