@@ -1,33 +1,29 @@
 import { join } from 'node:path';
 import { LaunchError } from '../local_stack/launch_error.ts';
 import type { Report } from '../local_stack/report.ts';
-import { createPool, type Pool } from '../journal/database.ts';
+import type { Pool } from '../journal/database.ts';
 import { createBenchAccount, type BenchAccount } from './bench_account.ts';
 import type { BenchResult } from './result.ts';
 import { discardCopy, exportStatements, type ExportStatements } from './export_statements.ts';
-import { rounded, type Measurement } from './statistics.ts';
+import type { Measurement } from './statistics.ts';
 import { measureFloor } from './floor.ts';
-import { unsupportedReason } from './formats.ts';
-import { describeMachine } from './describe_machine.ts';
+import { defaultFormats, unsupportedReason } from './formats.ts';
 import { insertEvents } from './insert_events.ts';
 import { measureRun, type MeasuredRun } from './measured_run.ts';
 import { measurePipeline, pipelineObstacle } from './pipeline.ts';
 import { resultsOf, type Measurements } from './compute_results.ts';
-import { createScratchStack, type ScratchStack } from './scratch_stack.ts';
+import { measureOnScratch, type ScratchOptions } from './measure_on_scratch.ts';
+import type { ScratchStack } from './scratch_stack.ts';
 
-export interface BenchOptions {
+export interface BenchOptions extends ScratchOptions {
   readonly events: number;
-  /** See `defaultFormats`. */
-  readonly formats: readonly string[];
+  /** Those of `defaultFormats` without it. */
+  readonly formats?: readonly string[];
   readonly repeat: number;
   /** Whether each worker exports the interval once before the measurement. Otherwise the results include its start-up. */
-  readonly warm: boolean;
-  /** Folder of the scratch servers' data, deleted afterwards. */
-  readonly folder: string;
-  /** Whether to use the servers that the environment names instead of starting them. */
-  readonly useEnvironment: boolean;
+  readonly warm?: boolean;
   /** Folder for the CPU profiles of the workers; none are written without it. */
-  readonly profileFolder?: string | undefined;
+  readonly profile?: string;
 }
 
 /** An arbitrary hour in the past. */
@@ -36,6 +32,7 @@ const interval = { start: '2026-01-01T00:00:00.000Z', end: '2026-01-01T01:00:00.
 /** Dependencies of the measurements. */
 interface Bench {
   readonly options: BenchOptions;
+  readonly formats: readonly string[];
   readonly stack: ScratchStack;
   readonly pool: Pool;
   readonly account: BenchAccount;
@@ -54,13 +51,10 @@ export async function runBench(
   report: Report,
   signal: AbortSignal,
 ): Promise<BenchResult> {
-  const startedAt = new Date();
-  const stack = await createScratchStack(options.folder, options, report);
-  const pool = createPool(stack.databaseUrl, { max: 2 });
-  try {
+  return measureOnScratch(options, report, async ({ stack, pool }) => {
     const account = await createBenchAccount(pool);
     const { teamId } = account;
-    const { events, formats, repeat } = options;
+    const { events, formats = defaultFormats, repeat } = options;
     await insertEvents(
       stack.databaseUrl,
       { teamId, start: new Date(interval.start), count: events },
@@ -71,34 +65,36 @@ export async function runBench(
     // Not timed. It fills the caches, for the same conditions in every measurement.
     const copy_bytes = await discardCopy(stack.databaseUrl, statements.copyBinary);
     report(`The events have ${megabytes(copy_bytes)} as binary COPY`);
-    const measurements = await measure({ options, stack, pool, account, statements, report, signal });
+    const measurements = await measure({
+      options,
+      formats,
+      stack,
+      pool,
+      account,
+      statements,
+      report,
+      signal,
+    });
     return {
-      started_at: startedAt.toISOString(),
-      seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
-      machine: await describeMachine(pool),
       events,
       copy_bytes,
       repeat,
-      warm: options.warm,
+      warm: options.warm ?? false,
       ...resultsOf(measurements, formats, { events, copy_bytes }),
     };
-  } finally {
-    await pool.end();
-    report('Deleting the scratch data');
-    await stack.remove();
-  }
+  });
 }
 
 /** Measures everything once per repeat: results that are compared were measured at about the same time. */
 async function measure(bench: Bench): Promise<Measurements> {
-  const { options, stack, statements, report, signal } = bench;
+  const { options, formats, stack, statements, report, signal } = bench;
   const unsupportedFormats = new Map<string, string>();
-  for (const format of options.formats) {
+  for (const format of formats) {
     const reason = unsupportedReason(format, stack);
     if (reason !== undefined) unsupportedFormats.set(format, reason);
   }
   const runs = new Map<string, MeasuredRun[]>(
-    options.formats.filter((format) => !unsupportedFormats.has(format)).map((format) => [format, []]),
+    formats.filter((format) => !unsupportedFormats.has(format)).map((format) => [format, []]),
   );
   const measurements: Measurements = {
     floor: [],
@@ -134,8 +130,8 @@ async function measure(bench: Bench): Promise<Measurements> {
 
 async function measureFormat(bench: Bench, format: string, repeat: number): Promise<MeasuredRun> {
   const { options, stack, pool, account, signal } = bench;
-  const profileFolder = options.profileFolder && join(options.profileFolder, `${format}-${String(repeat)}`);
-  const { warm } = options;
+  const profileFolder = options.profile && join(options.profile, `${format}-${String(repeat)}`);
+  const warm = options.warm ?? false;
   const run = await measureRun(stack, pool, { format, account, interval, warm, profileFolder }, signal);
   if (run.rows !== options.events)
     throw new LaunchError(

@@ -66,10 +66,7 @@ export interface Measurement {
     readonly node: string;
     readonly postgresql: string;
   };
-}
-
-/** A measurement with the one-minute load average before and after it. The second includes the benchmark. */
-export interface LoadedMeasurement extends Measurement {
+  /** The load average of a minute before and after the benchmark. The second includes the benchmark. */
   readonly load: { readonly before: number; readonly after: number };
 }
 
@@ -86,4 +83,11 @@ export interface BenchResult extends Measurement {
   readonly exports: readonly (
     ({ readonly format: string } & ExportResult) | ({ readonly format: string } & Skipped)
   )[];
+}
+
+/** A table of results. */
+export interface ResultTable {
+  readonly title?: string;
+  readonly headings: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }

@@ -1,4 +1,4 @@
-import type { BenchResult, Throughput } from './result.ts';
+import type { BenchResult, ResultTable, Throughput } from './result.ts';
 
 const headings = [
   'export',
@@ -26,10 +26,7 @@ const throughputCells = ({ seconds, rows_per_second, megabytes_per_second, cpu_s
 ];
 
 /** The result as a table. */
-export function resultTable({ floor, pipeline, exports }: BenchResult): {
-  headings: readonly string[];
-  rows: readonly (readonly string[])[];
-} {
+export function resultTable({ floor, pipeline, exports }: BenchResult): ResultTable {
   const floorRow = [
     `floor (${floor.client}, binary COPY)`,
     ...throughputCells(floor),

@@ -1,8 +1,6 @@
-import { loadavg } from 'node:os';
 import { readSettings } from '../../config/settings.ts';
 import { rowsOfFingerprint, type Fingerprint } from '../../domain/fingerprint.ts';
 import { splitInterval } from '../../export/split_interval.ts';
-import { createPool } from '../../journal/database.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
 import { readIdentity } from '../../local_stack/process_identity.ts';
 import type { Report } from '../../local_stack/report.ts';
@@ -10,19 +8,15 @@ import { createSource } from '../../source/postgres_source.ts';
 import { allRows } from '../../source/row_selection.ts';
 import type { RowRange } from '../../source/source.ts';
 import { createBenchAccount } from '../bench_account.ts';
-import { describeMachine } from '../describe_machine.ts';
 import { insertEvents } from '../insert_events.ts';
 import { usageOfTree } from '../process_usage.ts';
-import { createScratchStack } from '../scratch_stack.ts';
+import { measureOnScratch, type ScratchOptions } from '../measure_on_scratch.ts';
 import { medianOf, rounded, statisticsOf } from '../statistics.ts';
 import type { FingerprintBenchResult, StatementResult } from './result.ts';
 
-export interface FingerprintBenchOptions {
+export interface FingerprintBenchOptions extends ScratchOptions {
   readonly events: number;
   readonly repeat: number;
-  /** Folder of the scratch servers' data, deleted afterwards. */
-  readonly folder: string;
-  readonly useEnvironment: boolean;
 }
 
 /** An arbitrary hour in the past. */
@@ -40,86 +34,79 @@ interface Measured {
  * @throws LaunchError when a server does not start or a result is wrong. @throws the reason of an aborted signal
  */
 export async function runFingerprintBench(
-  { events, repeat, folder, useEnvironment }: FingerprintBenchOptions,
+  options: FingerprintBenchOptions,
   report: Report,
   signal: AbortSignal,
 ): Promise<FingerprintBenchResult> {
-  const startedAt = new Date();
-  const stack = await createScratchStack(folder, { useEnvironment }, report);
-  const pool = createPool(stack.databaseUrl, { max: 2 });
-  const settings = readSettings({ DATABASE_URL: stack.databaseUrl });
-  // One process for each statement. The planner would read a large count with several, and finish sooner on an idle machine.
-  const sourceUrl = new URL(stack.databaseUrl);
-  sourceUrl.searchParams.set('options', '-c max_parallel_workers_per_gather=0');
-  const source = createSource({ sourceUrl: sourceUrl.href, settings });
-  const server = readIdentity(stack.folder.inside('processes', 'postgresql.json'))?.pid;
-  const cpuSeconds = (): number | null =>
-    server === undefined ? null : (usageOfTree(server)?.cpu_seconds ?? null);
+  const { events, repeat } = options;
+  return measureOnScratch(options, report, async ({ stack, pool }) => {
+    const settings = readSettings({ DATABASE_URL: stack.databaseUrl });
+    // One process for each statement. The planner would read a large count with several, and finish sooner on an idle machine.
+    const sourceUrl = new URL(stack.databaseUrl);
+    sourceUrl.searchParams.set('options', '-c max_parallel_workers_per_gather=0');
+    const source = createSource({ sourceUrl: sourceUrl.href, settings });
+    const server = readIdentity(stack.folder.inside('processes', 'postgresql.json'))?.pid;
+    const cpuSeconds = (): number | null =>
+      server === undefined ? null : (usageOfTree(server)?.cpu_seconds ?? null);
 
-  async function measure<Result>(
-    name: string,
-    work: () => Promise<Result>,
-  ): Promise<Measured & { result: Result }> {
-    const [before, start] = [cpuSeconds(), performance.now()];
-    const result = await work();
-    const seconds = (performance.now() - start) / 1_000;
-    const after = cpuSeconds();
-    const cpu_seconds = before === null || after === null ? null : after - before;
-    report(
-      `${name}: ${seconds.toFixed(3)} s${cpu_seconds === null ? '' : `, ${cpu_seconds.toFixed(2)} s CPU`}`,
-    );
-    return { seconds, cpu_seconds, result };
-  }
-
-  try {
-    const { teamId } = await createBenchAccount(pool);
-    const data = { teamId, start: new Date(interval.start), count: events };
-    await insertEvents(stack.databaseUrl, data, report, signal);
-    const range: RowRange = { model: 'events', team_id: teamId, interval, selection: allRows };
-    const rowsPerRange = Math.ceil(events / ranges);
-    const counted: Measured[] = [];
-    const fingerprinted: Measured[] = [];
-    const cut: Measured[] = [];
-    const numbered: Measured[] = [];
-    // Not timed. It fills the caches.
-    await source.countRows(range, signal);
-    const loadBefore = loadavg()[0] ?? 0;
-    for (let round = 0; round < repeat; round += 1) {
-      let fingerprint: Fingerprint | undefined;
-      const count = async () => counted.push(await measure('Count', () => source.countRows(range, signal)));
-      const read = async () => {
-        const measured = await measure('Fingerprint', () => source.fingerprint(range, signal));
-        fingerprint = measured.result;
-        fingerprinted.push(measured);
-      };
-      for (const step of round % 2 === 0 ? [count, read] : [read, count]) await step();
-      const rows = fingerprint;
-      if (!rows || rowsOfFingerprint(rows) !== events)
-        throw new LaunchError(`The fingerprint does not have ${events} rows.`);
-      cut.push(await measure('Cut', () => splitInterval(source, range, rows, rowsPerRange, signal)));
-      numbered.push(await measure('Numbering', () => source.splitKeys(range, rowsPerRange, signal)));
+    async function measure<Result>(
+      name: string,
+      work: () => Promise<Result>,
+    ): Promise<Measured & { result: Result }> {
+      const [before, start] = [cpuSeconds(), performance.now()];
+      const result = await work();
+      const seconds = (performance.now() - start) / 1_000;
+      const after = cpuSeconds();
+      const cpu_seconds = before === null || after === null ? null : after - before;
+      report(
+        `${name}: ${seconds.toFixed(3)} s${cpu_seconds === null ? '' : `, ${cpu_seconds.toFixed(2)} s CPU`}`,
+      );
+      return { seconds, cpu_seconds, result };
     }
-    return {
-      started_at: startedAt.toISOString(),
-      seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
-      machine: await describeMachine(pool),
-      load: { before: rounded(loadBefore), after: rounded(loadavg()[0] ?? 0) },
-      events,
-      repeat,
-      count: statementResult(counted),
-      fingerprint: statementResult(fingerprinted),
-      ratio: {
-        seconds: medianRatio(fingerprinted, counted, ({ seconds }) => seconds) ?? Number.NaN,
-        cpu_seconds: medianRatio(fingerprinted, counted, ({ cpu_seconds }) => cpu_seconds),
-      },
-      cut: statisticsOf(cut.map(({ seconds }) => seconds)),
-      numbering: statementResult(numbered),
-    };
-  } finally {
-    await Promise.all([pool.end(), source.close()]);
-    report('Deleting the scratch data');
-    await stack.remove();
-  }
+
+    try {
+      const { teamId } = await createBenchAccount(pool);
+      const data = { teamId, start: new Date(interval.start), count: events };
+      await insertEvents(stack.databaseUrl, data, report, signal);
+      const range: RowRange = { model: 'events', team_id: teamId, interval, selection: allRows };
+      const rowsPerRange = Math.ceil(events / ranges);
+      const counted: Measured[] = [];
+      const fingerprinted: Measured[] = [];
+      const cut: Measured[] = [];
+      const numbered: Measured[] = [];
+      // Not timed. It fills the caches.
+      await source.countRows(range, signal);
+      for (let round = 0; round < repeat; round += 1) {
+        let fingerprint: Fingerprint | undefined;
+        const count = async () => counted.push(await measure('Count', () => source.countRows(range, signal)));
+        const read = async () => {
+          const measured = await measure('Fingerprint', () => source.fingerprint(range, signal));
+          fingerprint = measured.result;
+          fingerprinted.push(measured);
+        };
+        for (const step of round % 2 === 0 ? [count, read] : [read, count]) await step();
+        const rows = fingerprint;
+        if (!rows || rowsOfFingerprint(rows) !== events)
+          throw new LaunchError(`The fingerprint does not have ${events} rows.`);
+        cut.push(await measure('Cut', () => splitInterval(source, range, rows, rowsPerRange, signal)));
+        numbered.push(await measure('Numbering', () => source.splitKeys(range, rowsPerRange, signal)));
+      }
+      return {
+        events,
+        repeat,
+        count: statementResult(counted),
+        fingerprint: statementResult(fingerprinted),
+        ratio: {
+          seconds: medianRatio(fingerprinted, counted, ({ seconds }) => seconds) ?? Number.NaN,
+          cpu_seconds: medianRatio(fingerprinted, counted, ({ cpu_seconds }) => cpu_seconds),
+        },
+        cut: statisticsOf(cut.map(({ seconds }) => seconds)),
+        numbering: statementResult(numbered),
+      };
+    } finally {
+      await source.close();
+    }
+  });
 }
 
 function statementResult(measured: readonly Measured[]): StatementResult {

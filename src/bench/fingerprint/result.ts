@@ -1,4 +1,4 @@
-import type { LoadedMeasurement, Statistics } from '../result.ts';
+import type { Measurement, Statistics } from '../result.ts';
 
 /** A statement over all rows. CPU time is that of PostgreSQL with its parallel workers; null for servers elsewhere. */
 export interface StatementResult {
@@ -7,7 +7,7 @@ export interface StatementResult {
 }
 
 /** Result of `exportd bench fingerprint`. Times are in seconds. */
-export interface FingerprintBenchResult extends LoadedMeasurement {
+export interface FingerprintBenchResult extends Measurement {
   readonly events: number;
   readonly repeat: number;
   readonly count: StatementResult;

@@ -1,3 +1,4 @@
+import type { ResultTable } from '../result.ts';
 import type { FingerprintBenchResult, StatementResult } from './result.ts';
 
 /** The result as a table. */
@@ -7,10 +8,7 @@ export function fingerprintResultTable({
   ratio,
   cut,
   numbering,
-}: FingerprintBenchResult): {
-  readonly headings: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-} {
+}: FingerprintBenchResult): ResultTable {
   const seconds = (value: number | undefined): string => value?.toFixed(3) ?? '-';
   const of = (name: string, { seconds: time, cpu_seconds: cpu }: StatementResult): string[] => [
     name,

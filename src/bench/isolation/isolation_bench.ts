@@ -1,19 +1,16 @@
-import { loadavg } from 'node:os';
-import { createPool } from '../../journal/database.ts';
 import type { Report } from '../../local_stack/report.ts';
 import { createBenchAccount, type BenchAccount } from '../bench_account.ts';
-import { describeMachine } from '../describe_machine.ts';
 import { exportdEnvironment } from '../exportd_environment.ts';
 import { insertEvents } from '../insert_events.ts';
 import { withExportd } from '../schedule/with_exportd.ts';
-import { createScratchStack } from '../scratch_stack.ts';
+import { measureOnScratch, type ScratchOptions } from '../measure_on_scratch.ts';
 import { rounded, statisticsOf } from '../statistics.ts';
 import { exportHours, type IsolationBench } from './healthy_export.ts';
 import type { HealthyExports, IsolationBenchResult } from './result.ts';
 import { startSilentExports } from './silent_exports.ts';
 import { startSilentServer } from './silent_server.ts';
 
-export interface IsolationBenchOptions {
+export interface IsolationBenchOptions extends ScratchOptions {
   /** Rows of an hour of the healthy export. */
   readonly events: number;
   /** Hours that are exported in each situation. */
@@ -21,9 +18,6 @@ export interface IsolationBenchOptions {
   /** Projects with a silent bucket, and runs of each. */
   readonly projects: number;
   readonly runs: number;
-  /** Folder of the scratch servers' data, deleted afterwards. */
-  readonly folder: string;
-  readonly useEnvironment: boolean;
 }
 
 /** Rows per hour and project of the exports to silent buckets, so that each of their runs has something to send. */
@@ -37,81 +31,72 @@ const hourMs = 3_600_000;
  * aborted signal
  */
 export async function runIsolationBench(
-  { events, repeat, projects, runs, folder, useEnvironment }: IsolationBenchOptions,
+  options: IsolationBenchOptions,
   report: Report,
   signal: AbortSignal,
 ): Promise<IsolationBenchResult> {
-  const startedAt = new Date();
-  const loadBefore = loadavg()[0] ?? 0;
-  const stack = await createScratchStack(folder, { useEnvironment }, report);
-  const pool = createPool(stack.databaseUrl, { max: 4 });
-  const silent = await startSilentServer();
-  try {
-    const machine = await describeMachine(pool);
-    const { baseUrl, environment } = await exportdEnvironment(stack, 'isolation');
-    const bench: IsolationBench = { stack, pool, baseUrl, silentEndpoint: silent.endpoint, signal };
-    const healthy = await createBenchAccount(pool, 'Healthy');
-    const owners: BenchAccount[] = [];
-    for (let number = 1; number <= projects; number += 1)
-      owners.push(await createBenchAccount(pool, `Silent-${String(number)}`));
-    const end = Math.floor(Date.now() / hourMs) * hourMs;
-    const hours = 3 * repeat;
-    const insert = (teamId: number, rows: { count: number; hours: number; projects?: number }) =>
-      insertEvents(
-        stack.databaseUrl,
-        { teamId, start: new Date(end - rows.hours * hourMs), ...rows },
-        report,
-        signal,
+  const { events, repeat, projects, runs } = options;
+  return measureOnScratch(options, report, async ({ stack, pool }) => {
+    const silent = await startSilentServer();
+    try {
+      const { baseUrl, environment } = await exportdEnvironment(stack, 'isolation');
+      const bench: IsolationBench = { stack, pool, baseUrl, silentEndpoint: silent.endpoint, signal };
+      const healthy = await createBenchAccount(pool, 'Healthy');
+      const owners: BenchAccount[] = [];
+      for (let number = 1; number <= projects; number += 1)
+        owners.push(await createBenchAccount(pool, `Silent-${String(number)}`));
+      const end = Math.floor(Date.now() / hourMs) * hourMs;
+      const hours = 3 * repeat;
+      const insert = (teamId: number, rows: { count: number; hours: number; projects?: number }) =>
+        insertEvents(
+          stack.databaseUrl,
+          { teamId, start: new Date(end - rows.hours * hourMs), ...rows },
+          report,
+          signal,
+        );
+      await insert(healthy.teamId, { count: events * hours, hours });
+      // Their ids are consecutive.
+      await insert(owners[0]?.teamId ?? 0, {
+        count: silentRowsPerHour * runs * projects,
+        hours: runs,
+        projects,
+      });
+      const settings = {
+        EXPORTD_SETTLE_DELAY: '0s',
+        EXPORTD_BACKFILL_CONCURRENCY: String(runs),
+      };
+      const measured = await withExportd(
+        { stack, baseUrl, environment, profileFolder: undefined },
+        settings,
+        async () => {
+          const firstHour = end - hours * hourMs;
+          const exportNext = (position: number) =>
+            exportHours(bench, healthy, { start: firstHour + position * repeat * hourMs, count: repeat });
+          const alone = statisticsOf(await exportNext(0));
+          report(`Alone: ${alone.median.toFixed(3)} s`);
+          const beside = async (position: number, name: string): Promise<HealthyExports> => {
+            const seconds = statisticsOf(await exportNext(position));
+            const ratio = rounded(seconds.median / alone.median);
+            report(`${name}: ${seconds.median.toFixed(3)} s, ${ratio.toFixed(2)} times as long`);
+            return { seconds, ratio };
+          };
+          const silentExports = await startSilentExports(bench, owners, { runs, end });
+          const while_starting = await beside(1, 'While the runs of silent buckets start');
+          await silentExports.allWait();
+          const while_waiting = await beside(2, 'While all of them wait');
+          const deletion_seconds = rounded(await silentExports.delete());
+          return { alone, while_starting, while_waiting, deletion_seconds };
+        },
       );
-    await insert(healthy.teamId, { count: events * hours, hours });
-    // Their ids are consecutive.
-    await insert(owners[0]?.teamId ?? 0, {
-      count: silentRowsPerHour * runs * projects,
-      hours: runs,
-      projects,
-    });
-    const settings = {
-      EXPORTD_SETTLE_DELAY: '0s',
-      EXPORTD_BACKFILL_CONCURRENCY: String(runs),
-    };
-    const measured = await withExportd(
-      { stack, baseUrl, environment, profileFolder: undefined },
-      settings,
-      async () => {
-        const firstHour = end - hours * hourMs;
-        const exportNext = (position: number) =>
-          exportHours(bench, healthy, { start: firstHour + position * repeat * hourMs, count: repeat });
-        const alone = statisticsOf(await exportNext(0));
-        report(`Alone: ${alone.median.toFixed(3)} s`);
-        const beside = async (position: number, name: string): Promise<HealthyExports> => {
-          const seconds = statisticsOf(await exportNext(position));
-          const ratio = rounded(seconds.median / alone.median);
-          report(`${name}: ${seconds.median.toFixed(3)} s, ${ratio.toFixed(2)} times as long`);
-          return { seconds, ratio };
-        };
-        const silentExports = await startSilentExports(bench, owners, { runs, end });
-        const while_starting = await beside(1, 'While the runs of silent buckets start');
-        await silentExports.allWait();
-        const while_waiting = await beside(2, 'While all of them wait');
-        const deletion_seconds = rounded(await silentExports.delete());
-        return { alone, while_starting, while_waiting, deletion_seconds };
-      },
-    );
-    return {
-      started_at: startedAt.toISOString(),
-      seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
-      machine,
-      load: { before: rounded(loadBefore), after: rounded(loadavg()[0] ?? 0) },
-      events,
-      repeat,
-      projects,
-      runs,
-      ...measured,
-    };
-  } finally {
-    await silent.close();
-    await pool.end();
-    report('Deleting the scratch data');
-    await stack.remove();
-  }
+      return {
+        events,
+        repeat,
+        projects,
+        runs,
+        ...measured,
+      };
+    } finally {
+      await silent.close();
+    }
+  });
 }

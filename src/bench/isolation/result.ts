@@ -1,4 +1,4 @@
-import type { LoadedMeasurement, Statistics } from '../result.ts';
+import type { Measurement, Statistics } from '../result.ts';
 
 /** Exports of the healthy export's hours: seconds from the request of the backfill to the Completed run. */
 export interface HealthyExports {
@@ -8,7 +8,7 @@ export interface HealthyExports {
 }
 
 /** Result of `exportd bench isolation`. Times are in seconds. */
-export interface IsolationBenchResult extends LoadedMeasurement {
+export interface IsolationBenchResult extends Measurement {
   readonly events: number;
   readonly repeat: number;
   /** Projects whose bucket accepts connections and never responds, and active runs of each. */

@@ -1,11 +1,8 @@
-import type { Statistics } from '../result.ts';
+import type { ResultTable, Statistics } from '../result.ts';
 import type { IsolationBenchResult } from './result.ts';
 
 /** The result as a table. */
-export function isolationResultTable(result: IsolationBenchResult): {
-  readonly headings: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-} {
+export function isolationResultTable(result: IsolationBenchResult): ResultTable {
   const { alone, while_starting, while_waiting, deletion_seconds, projects, runs } = result;
   const row = (name: string, seconds: Statistics, ratio: number): string[] => [
     name,

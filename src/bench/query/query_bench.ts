@@ -29,7 +29,7 @@ export interface QueryBenchOptions {
   /**
    * Writes the plans of exportd's statements to this folder instead of measuring, for events of many projects.
    */
-  readonly plansFolder?: string | undefined;
+  readonly plans?: string;
 }
 
 /** With a single project, a sequential scan of a whole month would be the right plan. */
@@ -56,7 +56,7 @@ export async function runQueryBench(
     const { teamId } = await createBenchAccount(pool);
     const now = new Date(Math.floor(startedAt.getTime() / hourMs) * hourMs);
     const range: InsightRange = { teamId, now };
-    const { events, days, repeat, only = '', plansFolder } = options;
+    const { events, days, repeat, only = '', plans: plansFolder } = options;
     const projects = plansFolder === undefined ? 1 : projectsOfPlans;
     const data = { ...range, events, days, projects };
     const persons = await insertQueryData(stack.databaseUrl, data, report, signal);

@@ -1,4 +1,4 @@
-import type { LoadedMeasurement, Skipped, Statistics } from '../result.ts';
+import type { Measurement, Skipped, Statistics } from '../result.ts';
 
 /** An insight, queried by exportd and by hand-written SQL. */
 export interface InsightResult {
@@ -15,7 +15,7 @@ export interface InsightResult {
 }
 
 /** Result of `exportd bench query`. */
-export interface QueryBenchResult extends LoadedMeasurement {
+export interface QueryBenchResult extends Measurement {
   readonly events: number;
   readonly days: number;
   readonly persons: number;

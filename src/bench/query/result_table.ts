@@ -1,12 +1,10 @@
+import type { ResultTable } from '../result.ts';
 import type { QueryBenchResult } from './result.ts';
 
 const milliseconds = (value: number): string => value.toFixed(1);
 
 /** The result as a table. */
-export function queryResultTable({ insights }: QueryBenchResult): {
-  readonly headings: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-} {
+export function queryResultTable({ insights }: QueryBenchResult): ResultTable {
   return {
     headings: ['insight', 'floor ms', 'product ms', 'ratio', 'results'],
     rows: insights.map((one) =>

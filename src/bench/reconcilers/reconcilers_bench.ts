@@ -1,8 +1,6 @@
-import { loadavg } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readSettings } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
-import { createPool } from '../../journal/database.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
 import type { Report } from '../../local_stack/report.ts';
 import { openJournal } from '../../projections/open_journal.ts';
@@ -19,20 +17,16 @@ import { createReconcileLoops, type ReconcileLoops } from '../../temporal/reconc
 import { createSignalRecovery } from '../../temporal/reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../../temporal/search_attributes.ts';
 import { createBenchAccount } from '../bench_account.ts';
-import { describeMachine } from '../describe_machine.ts';
-import { createScratchStack } from '../scratch_stack.ts';
+import { measureOnScratch, type ScratchOptions } from '../measure_on_scratch.ts';
 import { rounded } from '../statistics.ts';
 import { createExports } from './create_exports.ts';
 import type { MeasuredPass, ReconcilersBenchResult } from './result.ts';
 
-export interface ReconcilersBenchOptions {
+export interface ReconcilersBenchOptions extends ScratchOptions {
   readonly exports: number;
   /** How many of the exports have an active run. */
   readonly runs: number;
   readonly passes: number;
-  /** Folder of the scratch servers' data, deleted afterwards. */
-  readonly folder: string;
-  readonly useEnvironment: boolean;
 }
 
 /** Executions of newer items are not missed: somebody may be starting them. */
@@ -46,68 +40,61 @@ const maxRecoveryPasses = 100;
  * @throws LaunchError when a server does not start or executions stay missing. @throws the reason of an aborted signal
  */
 export async function runReconcilersBench(
-  { exports, runs, passes, folder, useEnvironment }: ReconcilersBenchOptions,
+  options: ReconcilersBenchOptions,
   report: Report,
   signal: AbortSignal,
 ): Promise<ReconcilersBenchResult> {
-  const startedAt = new Date();
-  const loadBefore = loadavg()[0] ?? 0;
-  const stack = await createScratchStack(folder, { useEnvironment }, report);
-  const pool = createPool(stack.databaseUrl, { max: 10 });
-  const settings = readSettings({
-    DATABASE_URL: stack.databaseUrl,
-    TEMPORAL_ADDRESS: stack.temporal.address,
-    EXPORTD_TASK_QUEUE_PREFIX: `bench-reconcilers-${startedAt.getTime()}`,
-    EXPORTD_LOG_LEVEL: 'warn',
-  });
-  const temporal = await createClient(settings);
-  try {
-    const { client } = temporal;
-    const journal = openJournal(pool);
-    const executionLists = createExecutionLists(client, settings);
-    const loops = createReconcileLoops({
-      journal,
-      client,
-      executionLists,
-      policies: createPolicies(settings),
-      schedules: createScheduleClient(client, settings),
-      runs: createRunStarter(client, settings),
-      backfills: createBackfillClient(client, pool, settings),
-      maintenance: createMaintenanceClient(client, settings),
-      notifications: createNotificationClient(client, pool, settings),
-      backgroundQueries: createQueryClient(client, settings),
-      signalRecovery: createSignalRecovery(client, executionLists, journal),
-      ensureSearchAttributes: (aborted) => ensureSearchAttributes(temporal, settings, aborted),
-      logger: createLogger('bench', settings),
-      settings,
+  const { exports, runs, passes } = options;
+  return measureOnScratch(options, report, async ({ stack, pool, startedAt }) => {
+    const settings = readSettings({
+      DATABASE_URL: stack.databaseUrl,
+      TEMPORAL_ADDRESS: stack.temporal.address,
+      EXPORTD_TASK_QUEUE_PREFIX: `bench-reconcilers-${startedAt.getTime()}`,
+      EXPORTD_LOG_LEVEL: 'warn',
     });
-    const { teamId } = await createBenchAccount(pool);
-    report(`Creating ${exports} exports, ${runs} of them with an active run`);
-    await createExports(journal, { teamId, exports, runs, now: startedAt });
-    await wait(untilNotNewMs, undefined, { signal });
-    const recovery = await recover(loops, report, signal);
-    const steady: MeasuredPass[] = [];
-    for (let pass = 0; pass < passes; pass += 1) {
-      signal.throwIfAborted();
-      steady.push(await measurePass(loops));
-      const { seconds, requests } = steady.at(-1) ?? { seconds: 0, requests: 0 };
-      report(`Pass ${pass + 1}: ${requests} requests, ${seconds} s`);
+    const temporal = await createClient(settings);
+    try {
+      const { client } = temporal;
+      const journal = openJournal(pool);
+      const executionLists = createExecutionLists(client, settings);
+      const loops = createReconcileLoops({
+        journal,
+        client,
+        executionLists,
+        policies: createPolicies(settings),
+        schedules: createScheduleClient(client, settings),
+        runs: createRunStarter(client, settings),
+        backfills: createBackfillClient(client, pool, settings),
+        maintenance: createMaintenanceClient(client, settings),
+        notifications: createNotificationClient(client, pool, settings),
+        backgroundQueries: createQueryClient(client, settings),
+        signalRecovery: createSignalRecovery(client, executionLists, journal),
+        ensureSearchAttributes: (aborted) => ensureSearchAttributes(temporal, settings, aborted),
+        logger: createLogger('bench', settings),
+        settings,
+      });
+      const { teamId } = await createBenchAccount(pool);
+      report(`Creating ${exports} exports, ${runs} of them with an active run`);
+      await createExports(journal, { teamId, exports, runs, now: startedAt });
+      await wait(untilNotNewMs, undefined, { signal });
+      const recovery = await recover(loops, report, signal);
+      const steady: MeasuredPass[] = [];
+      for (let pass = 0; pass < passes; pass += 1) {
+        signal.throwIfAborted();
+        steady.push(await measurePass(loops));
+        const { seconds, requests } = steady.at(-1) ?? { seconds: 0, requests: 0 };
+        report(`Pass ${pass + 1}: ${requests} requests, ${seconds} s`);
+      }
+      return {
+        exports,
+        runs,
+        recovery,
+        steady,
+      };
+    } finally {
+      await temporal.close();
     }
-    return {
-      started_at: startedAt.toISOString(),
-      seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
-      machine: await describeMachine(pool),
-      load: { before: rounded(loadBefore), after: rounded(loadavg()[0] ?? 0) },
-      exports,
-      runs,
-      recovery,
-      steady,
-    };
-  } finally {
-    await Promise.all([pool.end(), temporal.close()]);
-    report('Deleting the scratch data');
-    await stack.remove();
-  }
+  });
 }
 
 /** Repeats passes until one has repaired nothing. */

@@ -9,11 +9,7 @@ export interface MeasuredPass {
 }
 
 /** The result of `exportd bench reconcilers`. */
-export interface ReconcilersBenchResult {
-  readonly started_at: string;
-  readonly seconds: number;
-  readonly machine: Measurement['machine'];
-  readonly load: { readonly before: number; readonly after: number };
+export interface ReconcilersBenchResult extends Measurement {
   readonly exports: number;
   readonly runs: number;
   /** From an empty namespace until every execution was started: what a lost namespace costs. */

@@ -1,10 +1,8 @@
+import type { ResultTable } from '../result.ts';
 import type { ReconcilersBenchResult } from './result.ts';
 
 /** The result as a table: the recovery, and what each reconciler cost in the last pass. */
-export function reconcilersResultTable({ recovery, steady }: ReconcilersBenchResult): {
-  readonly headings: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-} {
+export function reconcilersResultTable({ recovery, steady }: ReconcilersBenchResult): ResultTable {
   const last = steady.at(-1);
   return {
     headings: ['pass', 'requests', 'seconds', 'described', 'expected'],

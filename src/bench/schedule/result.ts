@@ -1,4 +1,4 @@
-import type { LoadedMeasurement } from '../result.ts';
+import type { Measurement } from '../result.ts';
 
 /** Distribution of a delay in seconds; null without measurements. */
 export interface Delays {
@@ -95,7 +95,7 @@ export interface CreationResult {
 }
 
 /** Result of `exportd bench schedule`. Times are in seconds. */
-export interface ScheduleBenchResult extends LoadedMeasurement {
+export interface ScheduleBenchResult extends Measurement {
   /** EXPORTD_SETTLE_DELAY. No run can complete earlier after the end of its interval. */
   readonly settle_seconds: number;
   readonly noop: readonly NoopResult[];

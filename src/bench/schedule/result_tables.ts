@@ -1,11 +1,5 @@
+import type { ResultTable } from '../result.ts';
 import type { NoopResult, Delays, ScheduleBenchResult, StackUsage, TicksResult, Usage } from './result.ts';
-
-/** A table of results. */
-export interface ResultTable {
-  readonly title: string;
-  readonly headings: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-}
 
 const number = (value: number | null, digits = 1): string => (value === null ? '-' : value.toFixed(digits));
 const usage = ({ cpu_seconds, memory_bytes }: Usage): string =>

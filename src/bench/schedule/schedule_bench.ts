@@ -1,16 +1,13 @@
 import { join } from 'node:path';
-import { loadavg } from 'node:os';
 import { createApiClient } from '../../local_stack/demo/api_client.ts';
 import type { Report } from '../../local_stack/report.ts';
-import { createPool } from '../../journal/database.ts';
 import { createClient } from '../../temporal/connections.ts';
 import { taskQueues } from '../../temporal/task_queues.ts';
 import { createBenchAccount, type BenchAccount } from '../bench_account.ts';
 import { exportdEnvironment } from '../exportd_environment.ts';
 import { rounded } from '../statistics.ts';
 import { insertEventRows } from '../event_rows.ts';
-import { describeMachine } from '../describe_machine.ts';
-import { createScratchStack } from '../scratch_stack.ts';
+import { measureOnScratch, type ScratchOptions } from '../measure_on_scratch.ts';
 import { measureNoopRate } from './noop_rate.ts';
 import type { NoopResult, CreationResult, ScheduleBenchResult, TicksResult } from './result.ts';
 import { compareWithNoop, measureEmptyBackfill } from './empty_backfill.ts';
@@ -21,24 +18,21 @@ import { watchUsage } from './stack_usage.ts';
 import { countStatements } from './statement_count.ts';
 import { measureTicks } from './ticks.ts';
 
-export interface ScheduleBenchOptions {
+export interface ScheduleBenchOptions extends ScratchOptions {
   /** Number of exports; 0 skips the ticks. */
   readonly exports: number;
   /** `every N minutes`. */
   readonly interval: string;
   readonly ticks: number;
   /** Jitters to measure, as fractions of the interval. */
-  readonly jitters: readonly number[];
+  readonly jitter: readonly number[];
   /** Number of exports that have rows in each interval. */
   readonly withRows: number;
   /** Number of intervals of the backfill. */
   readonly backfill: number;
   /** Number of no-op workflows before and after the backfill. */
   readonly noop: number;
-  /** Folder of the scratch servers' data, deleted afterwards. */
-  readonly folder: string;
-  readonly useEnvironment: boolean;
-  readonly profileFolder?: string | undefined;
+  readonly profile?: string;
 }
 
 /** The concurrency of no-op workflows that saturates a worker. */
@@ -58,69 +52,60 @@ export async function runScheduleBench(
   report: Report,
   signal: AbortSignal,
 ): Promise<ScheduleBenchResult> {
-  const startedAt = new Date();
-  const loadBefore = loadavg()[0] ?? 0;
-  const stack = await createScratchStack(options.folder, options, report);
-  const pool = createPool(stack.databaseUrl, { max: 4 });
-  const { baseUrl, environment } = await exportdEnvironment(stack, 'schedule');
-  const settings = settingsOf(environment);
-  const temporal = await createClient(settings);
-  try {
-    const countsStatements = await countStatements(pool);
-    const bench: ScheduleBench = {
-      stack,
-      pool,
-      client: temporal.client,
-      baseUrl,
-      environment,
-      countsStatements,
-      profileFolder: options.profileFolder,
-      report,
-      signal,
-    };
-    const machine = await describeMachine(pool);
-    const accounts = {
-      empty: await createBenchAccount(pool, 'Empty'),
-      filled: await createBenchAccount(pool, 'Filled'),
-    };
-    const noop: NoopResult[] = [];
-    const measureNoop = async () => {
-      const concurrencies = [...new Set([maxConcurrency, settings.EXPORTD_BACKFILL_CONCURRENCY])];
-      const request = { workflows: options.noop, concurrencies: concurrencies };
-      for (const one of await measureNoopRate(stack, temporal.client, settings, request, signal)) {
-        report(
-          `No-op workflows, ${String(one.concurrency)} concurrent: ${one.per_second.toFixed(1)} per second`,
-        );
-        noop.push(one);
-      }
-    };
-    await measureNoop();
-    const backfill = await withExportd(profiled(bench, 'backfill'), {}, () =>
-      measureEmptyBackfill(bench, accounts.empty, options.backfill),
-    );
-    report(`Empty backfill: ${backfill.runs_per_second.toFixed(1)} runs per second`);
-    await measureNoop();
-    const jitters = options.exports > 0 ? options.jitters : [];
-    const { creation, ticks } = await measureSchedules(bench, { ...options, jitters }, accounts);
-    return {
-      started_at: startedAt.toISOString(),
-      seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
-      machine,
-      load: { before: rounded(loadBefore), after: rounded(loadavg()[0] ?? 0) },
-      settle_seconds: settings.EXPORTD_SETTLE_DELAY / 1_000,
-      noop,
-      backfill: compareWithNoop(backfill, noop),
-      exports: options.exports,
-      interval: options.interval,
-      creation,
-      ticks,
-      largest_history: await largestHistory(temporal.client, taskQueues(settings).control),
-    };
-  } finally {
-    await Promise.all([pool.end(), temporal.close()]);
-    report('Deleting the scratch data');
-    await stack.remove();
-  }
+  return measureOnScratch(options, report, async ({ stack, pool }) => {
+    const { baseUrl, environment } = await exportdEnvironment(stack, 'schedule');
+    const settings = settingsOf(environment);
+    const temporal = await createClient(settings);
+    try {
+      const countsStatements = await countStatements(pool);
+      const bench: ScheduleBench = {
+        stack,
+        pool,
+        client: temporal.client,
+        baseUrl,
+        environment,
+        countsStatements,
+        profileFolder: options.profile,
+        report,
+        signal,
+      };
+      const accounts = {
+        empty: await createBenchAccount(pool, 'Empty'),
+        filled: await createBenchAccount(pool, 'Filled'),
+      };
+      const noop: NoopResult[] = [];
+      const measureNoop = async () => {
+        const concurrencies = [...new Set([maxConcurrency, settings.EXPORTD_BACKFILL_CONCURRENCY])];
+        const request = { workflows: options.noop, concurrencies: concurrencies };
+        for (const one of await measureNoopRate(stack, temporal.client, settings, request, signal)) {
+          report(
+            `No-op workflows, ${String(one.concurrency)} concurrent: ${one.per_second.toFixed(1)} per second`,
+          );
+          noop.push(one);
+        }
+      };
+      await measureNoop();
+      const backfill = await withExportd(profiled(bench, 'backfill'), {}, () =>
+        measureEmptyBackfill(bench, accounts.empty, options.backfill),
+      );
+      report(`Empty backfill: ${backfill.runs_per_second.toFixed(1)} runs per second`);
+      await measureNoop();
+      const jitter = options.exports > 0 ? options.jitter : [];
+      const { creation, ticks } = await measureSchedules(bench, { ...options, jitter }, accounts);
+      return {
+        settle_seconds: settings.EXPORTD_SETTLE_DELAY / 1_000,
+        noop,
+        backfill: compareWithNoop(backfill, noop),
+        exports: options.exports,
+        interval: options.interval,
+        creation,
+        ticks,
+        largest_history: await largestHistory(temporal.client, taskQueues(settings).control),
+      };
+    } finally {
+      await temporal.close();
+    }
+  });
 }
 
 const profiled = (bench: ScheduleBench, name: string): ScheduleBench => ({
@@ -135,7 +120,7 @@ async function measureSchedules(
   accounts: Readonly<Record<'empty' | 'filled', BenchAccount>>,
 ): Promise<Pick<ScheduleBenchResult, 'creation' | 'ticks'>> {
   const { pool, report } = bench;
-  const { exports, interval, ticks: ticksPerJitter, jitters } = options;
+  const { exports, interval, ticks: ticksPerJitter, jitter: jitters } = options;
   let hoursFilled = 0;
   const prepare = async (start: Date, end: Date) => {
     const hours = Math.ceil((end.getTime() - start.getTime()) / hourMs);

@@ -1,14 +1,6 @@
 import type { Command } from 'commander';
 import { parseId } from '../arguments.ts';
-import { printer, table } from '../output.ts';
-import { addScratchOptions, runOnScratch, type ScratchOptions } from './scratch_bench.ts';
-
-interface Options extends ScratchOptions {
-  readonly events: number;
-  readonly repeat: number;
-  readonly projects: number;
-  readonly runs: number;
-}
+import { addBenchmark } from './scratch_bench.ts';
 
 /** `bench isolation`. */
 export function addIsolationBenchCommand(bench: Command): void {
@@ -19,22 +11,11 @@ export function addIsolationBenchCommand(bench: Command): void {
     .option('--repeat <number>', 'hours that are exported in each situation', parseId, 7)
     .option('--projects <number>', 'projects with a bucket that does not respond', parseId, 10)
     .option('--runs <number>', 'active runs of each of these projects', parseId, 100);
-  addScratchOptions(command).action(async (own: Options) => {
-    // Commander assigns options that `bench` has too, such as --events, to `bench`.
-    const fromBench = Object.entries(bench.opts()).filter(
-      ([name]) => bench.getOptionValueSource(name) === 'cli',
-    );
-    const options: Options = { ...own, ...Object.fromEntries(fromBench) };
+  addBenchmark(command, async () => {
     const [{ runIsolationBench }, { isolationResultTable }] = await Promise.all([
       import('../../bench/isolation/isolation_bench.ts'),
       import('../../bench/isolation/result_table.ts'),
     ]);
-    const document = await runOnScratch(options, (location, report, signal) =>
-      runIsolationBench({ ...options, ...location }, report, signal),
-    );
-    printer(options)(document, () => {
-      const { headings, rows } = isolationResultTable(document);
-      return table(headings, rows);
-    });
+    return { run: runIsolationBench, tables: (result) => [isolationResultTable(result)] };
   });
 }

@@ -1,17 +1,7 @@
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { parseId } from '../arguments.ts';
+import { parseId, parsePath } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
-import { printer, table } from '../output.ts';
-import { addScratchOptions, runOnScratch, type ScratchOptions } from './scratch_bench.ts';
-
-interface Options extends ScratchOptions {
-  readonly events: number;
-  readonly days: number;
-  readonly repeat: number;
-  readonly only?: string;
-  readonly plans?: string;
-}
+import { addBenchmark } from './scratch_bench.ts';
 
 /** `bench query`. */
 export function addQueryBenchCommand(bench: Command): void {
@@ -22,27 +12,24 @@ export function addQueryBenchCommand(bench: Command): void {
     .option('--days <number>', 'number of days that the events cover', parseId, 180)
     .option('--repeat <number>', 'number of measurements', parseId, 5)
     .option('--only <text>', 'only insights whose name contains this text')
-    .option('--plans <folder>', 'instead, write the query plans to this folder, for events of 20 projects');
-  addScratchOptions(command).action(async (own: Options) => {
-    // Commander assigns options that `bench` has too, such as --events, to `bench`.
-    const fromBench = Object.entries(bench.opts()).filter(
-      ([name]) => bench.getOptionValueSource(name) === 'cli',
+    .option(
+      '--plans <folder>',
+      'instead, write the query plans to this folder, for events of 20 projects',
+      parsePath,
     );
-    const options: Options = { ...own, ...Object.fromEntries(fromBench) };
-    const [{ runQueryBench }, { queryResultTable }] = await Promise.all([
-      import('../../bench/query/query_bench.ts'),
-      import('../../bench/query/result_table.ts'),
-    ]);
-    const plansFolder = options.plans && resolve(options.plans);
-    const document = await runOnScratch(options, (location, report, signal) =>
-      runQueryBench({ ...options, ...location, plansFolder }, report, signal),
-    );
-    printer(options)(document, () => {
-      const { headings, rows } = queryResultTable(document);
-      return table(headings, rows);
-    });
-    const differing = document.insights.filter((one) => 'agrees' in one && !one.agrees);
-    if (differing.length > 0)
-      throw new CliError(`Results differ: ${differing.map(({ name }) => name).join('; ')}.`);
-  });
+  addBenchmark(
+    command,
+    async () => {
+      const [{ runQueryBench }, { queryResultTable }] = await Promise.all([
+        import('../../bench/query/query_bench.ts'),
+        import('../../bench/query/result_table.ts'),
+      ]);
+      return { run: runQueryBench, tables: (result) => [queryResultTable(result)] };
+    },
+    ({ insights }) => {
+      const differing = insights.filter((one) => 'agrees' in one && !one.agrees);
+      if (differing.length > 0)
+        throw new CliError(`Results differ: ${differing.map(({ name }) => name).join('; ')}.`);
+    },
+  );
 }

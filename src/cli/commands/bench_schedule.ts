@@ -1,20 +1,7 @@
-import { resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import { parseCount, parseId } from '../arguments.ts';
+import { parseCount, parseId, parsePath } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
-import { printer, table } from '../output.ts';
-import { addScratchOptions, runOnScratch, type ScratchOptions } from './scratch_bench.ts';
-
-interface Options extends ScratchOptions {
-  readonly exports: number;
-  readonly interval: string;
-  readonly ticks: number;
-  readonly jitter: readonly number[];
-  readonly withRows: number;
-  readonly backfill: number;
-  readonly noop: number;
-  readonly profile?: string;
-}
+import { addBenchmark } from './scratch_bench.ts';
 
 function parseInterval(text: string): string {
   const minutes = Number(/^every (\d{1,2}) minutes$/.exec(text)?.[1]);
@@ -47,23 +34,19 @@ export function addScheduleBenchCommand(bench: Command): void {
     .option('--with-rows <number>', 'exports that have rows in each interval', parseCount, 20)
     .option('--backfill <number>', 'intervals of the backfill', parseId, 1_000)
     .option('--noop <number>', 'no-op workflows before and after the backfill', parseId, 500)
-    .option('--profile <folder>', 'write CPU profiles of the workers to this folder');
-  addScratchOptions(schedule).action(async (_own: unknown, command: Command) => {
-    // Commander assigns options that `bench` has too, such as --profile, to `bench`.
-    const options = command.optsWithGlobals<Options>();
-    const [{ runScheduleBench }, { resultTables }] = await Promise.all([
-      import('../../bench/schedule/schedule_bench.ts'),
-      import('../../bench/schedule/result_tables.ts'),
-    ]);
-    const { jitter, profile, ...request } = options;
-    const profileFolder = profile && resolve(profile);
-    const document = await runOnScratch(options, (location, report, signal) =>
-      runScheduleBench({ ...request, ...location, jitters: jitter, profileFolder }, report, signal),
-    );
-    printer(options)(document, () =>
-      resultTables(document).flatMap(({ title, headings, rows }) => [title, ...table(headings, rows), '']),
-    );
-    const missing = document.ticks.filter((one) => one.manifests < one.expected_runs);
-    if (missing.length > 0) throw new CliError('Not every tick has a completed run with a manifest.');
-  });
+    .option('--profile <folder>', 'write CPU profiles of the workers to this folder', parsePath);
+  addBenchmark(
+    schedule,
+    async () => {
+      const [{ runScheduleBench }, { resultTables }] = await Promise.all([
+        import('../../bench/schedule/schedule_bench.ts'),
+        import('../../bench/schedule/result_tables.ts'),
+      ]);
+      return { run: runScheduleBench, tables: resultTables };
+    },
+    ({ ticks }) => {
+      if (ticks.some((one) => one.manifests < one.expected_runs))
+        throw new CliError('Not every tick has a completed run with a manifest.');
+    },
+  );
 }
