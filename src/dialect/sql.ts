@@ -17,50 +17,67 @@ export type BoundType =
   | 'timestamptz[]';
 
 /** A bound parameter; its value is never part of the statement text. */
-interface Parameter {
+export interface Parameter {
   readonly value: string;
   readonly type: BoundType;
 }
 
-type Part = string | Parameter;
+/** A name that `renderSql` assigns; every use of the same object gets the same name. */
+interface GeneratedName {
+  readonly base: string;
+}
 
-/** An SQL fragment made of code constants, quoted names and bound values. It never contains user text. */
+type Part = string | Parameter | GeneratedName | Sql;
+
+const isParameter = (part: Parameter | GeneratedName): part is Parameter => 'value' in part;
+
+/**
+ * An SQL fragment made of code constants, quoted names, bound values and other fragments. It never contains user text. A
+ * fragment refers to those it is made of, so composing costs the same at any length. Only `renderSql` reads their text.
+ */
 export class Sql {
   readonly parts: readonly Part[];
-  /** Approximate length in characters. */
-  readonly size: number;
-  #key: string | undefined;
+  /** Approximate length in characters. A fragment that is used twice counts twice. */
+  readonly length: number;
 
   constructor(parts: readonly Part[]) {
-    const mergedParts: Part[] = [];
-    let size = 0;
-    for (const part of parts) {
-      const last = mergedParts.at(-1);
-      if (typeof part === 'string' && typeof last === 'string')
-        mergedParts[mergedParts.length - 1] = last + part;
-      else mergedParts.push(part);
-      size += typeof part === 'string' ? part.length : 8;
-    }
-    this.parts = mergedParts;
-    this.size = size;
+    let length = 0;
+    for (const part of parts)
+      length += typeof part === 'string' || part instanceof Sql ? part.length : parameterLength;
+    this.parts = parts;
+    this.length = length;
   }
 
   /** Equal for fragments with the same text and bound values. */
   get key(): string {
-    this.#key ??= this.parts
-      .map((part) => (typeof part === 'string' ? part : `\0${part.type}\0${part.value}\0`))
-      .join('');
-    return this.#key;
+    const texts: string[] = [];
+    visitLeaves(this, (leaf) => {
+      texts.push(
+        typeof leaf === 'string' ? leaf : isParameter(leaf) ? `\0${leaf.type}\0${leaf.value}\0` : leaf.base,
+      );
+    });
+    return texts.join('');
+  }
+
+  get size(): number {
+    return this.length;
+  }
+
+  /** Whether it renders to nothing. */
+  get isEmpty(): boolean {
+    return this.length === 0;
   }
 }
+
+const parameterLength = 8;
 
 /** Tagged template that composes fragments. It accepts no strings, so user text cannot be injected. */
 export function sql(texts: TemplateStringsArray, ...fragments: readonly Sql[]): Sql {
   const parts: Part[] = [];
   texts.forEach((text, index) => {
-    parts.push(text);
+    if (text !== '') parts.push(text);
     const fragment = fragments[index];
-    if (fragment !== undefined) parts.push(...fragment.parts);
+    if (fragment !== undefined) parts.push(fragment);
   });
   return new Sql(parts);
 }
@@ -84,31 +101,61 @@ export const rawSql = (text: string): Sql => new Sql([text]);
 /** A quoted identifier. */
 export const identifier = (name: string): Sql => new Sql([`"${name.replaceAll('"', '""')}"`]);
 
+/** A name that no other part of the statement has. It starts with `$`, as no name of a query does. */
+export const generatedName = (base: string): Sql => new Sql([{ base }]);
+
 export function joinSql(fragments: readonly Sql[], separator: string): Sql {
   const parts: Part[] = [];
   fragments.forEach((fragment, index) => {
     if (index > 0) parts.push(separator);
-    parts.push(...fragment.parts);
+    parts.push(fragment);
   });
   return new Sql(parts);
 }
 
 export const commaList = (fragments: readonly Sql[]): Sql => joinSql(fragments, ', ');
 
+/** Visits the leaves of a fragment in order. It keeps its own stack, because fragments can nest deeply. */
+function visitLeaves(fragment: Sql, visit: (leaf: string | Parameter | GeneratedName) => void): void {
+  const pending: Part[] = [fragment];
+  for (let part = pending.pop(); part !== undefined; part = pending.pop())
+    if (part instanceof Sql)
+      for (let index = part.parts.length - 1; index >= 0; index -= 1) {
+        const inner = part.parts[index];
+        if (inner !== undefined) pending.push(inner);
+      }
+    else visit(part);
+}
+
 /** Renders `$1`, `$2`, … and their values. Equal values share a parameter, so that equal expressions stay equal. */
 export function renderSql(fragment: Sql): { readonly text: string; readonly parameters: readonly string[] } {
   const numbers = new Map<string, number>();
   const parameters: string[] = [];
-  const text = fragment.parts.map((part) => {
-    if (typeof part === 'string') return part;
-    const key = `${part.type}\0${part.value}`;
+  const text = renderWith(fragment, ({ value, type }) => {
+    const key = `${type}\0${value}`;
     let number = numbers.get(key);
     if (number === undefined) {
-      parameters.push(part.value);
+      parameters.push(value);
       number = parameters.length;
       numbers.set(key, number);
     }
-    return `$${number}::${part.type}`;
+    return `$${number}::${type}`;
   });
-  return { text: text.join(''), parameters };
+  return { text, parameters };
+}
+
+/** Renders a fragment whose values `bound` turns into SQL. */
+export function renderWith(fragment: Sql, bound: (parameter: Parameter) => string): string {
+  const names = new Map<GeneratedName, string>();
+  const texts: string[] = [];
+  visitLeaves(fragment, (leaf) => {
+    if (typeof leaf === 'string') texts.push(leaf);
+    else if (isParameter(leaf)) texts.push(bound(leaf));
+    else {
+      const name = names.get(leaf) ?? `"$${leaf.base}${names.size + 1}"`;
+      names.set(leaf, name);
+      texts.push(name);
+    }
+  });
+  return texts.join('');
 }

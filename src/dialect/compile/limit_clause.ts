@@ -119,7 +119,7 @@ export function limitedRows(
   { columns, rows, alias, sorted }: SortedRows,
   scope: Scope,
 ): Sql {
-  const limitClause = limitSql(compiler, limit, sorted.size > 0, scope, alias);
+  const limitClause = limitSql(compiler, limit, !sorted.isEmpty, scope, alias);
   return isShareOfAllRows(compiler, limit, scope)
     ? sql`with ${alias} as (${rows}) select ${columns} from ${alias}${sorted}${limitClause}`
     : sql`select ${columns} from (${rows}) as ${alias}${sorted}${limitClause}`;

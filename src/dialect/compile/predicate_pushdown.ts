@@ -1,7 +1,7 @@
 import type { Expression } from '../ast.ts';
 import type { PushdownTarget } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import type { Sql } from '../sql.ts';
+import { renderWith, type Sql } from '../sql.ts';
 import { toCondition } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { conjunctsOf } from './conjuncts.ts';
@@ -33,8 +33,7 @@ function readsOnly(fragment: Sql, { column, otherColumns }: PushdownTarget): boo
   );
 }
 
-const textOf = ({ parts }: Sql): string =>
-  parts.map((part) => (typeof part === 'string' ? part : '?')).join('');
+const textOf = (fragment: Sql): string => renderWith(fragment, () => '?');
 
 const qualifiedColumn = /"(?:[^"]|"")+"\."(?:[^"]|"")+"/g;
 const columnsOf = (fragment: Sql): ReadonlySet<string> => new Set(textOf(fragment).match(qualifiedColumn));

@@ -1,4 +1,4 @@
-import type { Sql } from '../../dialect/sql.ts';
+import { renderWith, type Sql } from '../../dialect/sql.ts';
 
 /**
  * Renders SQL fragments of one statement. Their values become settings of its transaction, because COPY does not
@@ -24,12 +24,8 @@ export function createSettingsSql(): SettingsSql {
   };
   return {
     settings,
-    text: ({ parts }) =>
-      parts
-        .map((part) =>
-          // The outer cast makes it an array value instead of the rows of a subquery.
-          typeof part === 'string' ? part : `(select current_setting('${nameOf(part.value)}'))::${part.type}`,
-        )
-        .join(''),
+    text: (fragment) =>
+      // The outer cast makes it an array value instead of the rows of a subquery.
+      renderWith(fragment, ({ value, type }) => `(select current_setting('${nameOf(value)}'))::${type}`),
   };
 }
