@@ -35,28 +35,31 @@ export const runColumns = `id, position, batch_export_id, status, records_comple
   manifest_key, backfill_id, allow_shrink, ${waitColumns('batch_export_runs')}`;
 
 /** Converts a run to a response. */
-export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => ({
-  id: run.id,
-  status: run.status,
-  status_detail: describeWait(run),
-  records_completed: run.records_completed,
-  latest_error: describeWait(run) ?? run.latest_error,
-  data_interval_start: run.data_interval_start,
-  data_interval_end: run.data_interval_end,
-  cursor: run.cursor,
-  created_at: run.created_at,
-  finished_at: run.finished_at,
-  last_updated_at: run.last_updated_at,
-  records_total_count: run.records_total_count,
-  batch_export: run.batch_export_id,
-  bytes: run.bytes,
-  files: run.files,
-  generation: run.generation === 0 ? null : run.generation,
-  manifest_key: run.manifest_key,
-  backfill_id: run.backfill_id,
-  allow_shrink: run.allow_shrink,
-  temporal_ui: linkOf(run),
-});
+export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => {
+  const status_detail = describeWait(run);
+  return {
+    id: run.id,
+    status: run.status,
+    status_detail,
+    records_completed: run.records_completed,
+    latest_error: status_detail ?? run.latest_error,
+    data_interval_start: run.data_interval_start,
+    data_interval_end: run.data_interval_end,
+    cursor: run.cursor,
+    created_at: run.created_at,
+    finished_at: run.finished_at,
+    last_updated_at: run.last_updated_at,
+    records_total_count: run.records_total_count,
+    batch_export: run.batch_export_id,
+    bytes: run.bytes,
+    files: run.files,
+    generation: run.generation === 0 ? null : run.generation,
+    manifest_key: run.manifest_key,
+    backfill_id: run.backfill_id,
+    allow_shrink: run.allow_shrink,
+    temporal_ui: linkOf(run),
+  };
+};
 
 /** Finds a run of an export. */
 export async function findRun(
