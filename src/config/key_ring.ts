@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { SettingsError } from './settings.ts';
 
 const algorithm = 'aes-256-gcm';
@@ -33,7 +33,7 @@ export function createKeyRing(setting: string | undefined): KeyRing {
       'EXPORTD_ENCRYPTION_KEYS is missing: exportd stores secrets of destinations only encrypted. ' +
         'Create a key with `echo "main:$(openssl rand -base64 32)"`.',
     );
-  const keys = new Map(setting.split(',').map((pair, index) => parseKey(pair.trim(), index + 1)));
+  const keys = parseKeys(setting);
   const [sealing] = keys;
   if (!sealing) throw new SettingsError('EXPORTD_ENCRYPTION_KEYS contains no key.');
 
@@ -69,6 +69,19 @@ export function createKeyRing(setting: string | undefined): KeyRing {
     },
   };
 }
+
+/**
+ * Derives a key for another purpose from each key of the ring, the first one first. They tell nothing of those that they
+ * are derived from.
+ * @throws SettingsError whose message never shows a key.
+ */
+export const deriveKeys = (setting: string, purpose: string): readonly Buffer[] =>
+  [...parseKeys(setting).values()].map((key) =>
+    Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), purpose, keyBytes)),
+  );
+
+const parseKeys = (setting: string): ReadonlyMap<string, Buffer> =>
+  new Map(setting.split(',').map((pair, index) => parseKey(pair.trim(), index + 1)));
 
 function parseKey(pair: string, position: number): [string, Buffer] {
   const [, id, encoded] = /^([\w.-]+):([A-Za-z0-9+/_=-]+)$/.exec(pair) ?? [];

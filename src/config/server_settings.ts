@@ -14,6 +14,11 @@ export const servers = {
     .describe(
       'Primary of the source, if the source is a standby: only a primary knows its open transactions.',
     ),
+  EXPORTD_QUERY_DATABASE_URL: databaseUrl()
+    .optional()
+    .describe(
+      'The source, with the role that queries run under. `exportd query setup` creates the role. Default: queries run under the role of `SOURCE_DATABASE_URL`.',
+    ),
   EXPORTD_CONTROL_CONNECT_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a new connection to the control database.',
   ),

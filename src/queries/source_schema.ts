@@ -1,8 +1,13 @@
-import type pg from 'pg';
 import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '../dialect/schema.ts';
-import { columnTypesOfExisting, requireColumns, type Relations } from '../source/relations.ts';
+import {
+  columnTypesOfExisting,
+  RelationNotFound,
+  type CatalogConnection,
+  type Relations,
+} from '../source/relations.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
+import { querySchema } from './query_role/authorization_sql.ts';
 
 /** Relations that a source may lack. */
 export const optionalRelations = {
@@ -16,8 +21,6 @@ const groupColumns = [
   ...['group_properties', 'created_at', 'updated_at'],
 ];
 
-type Connection = Pick<pg.ClientBase, 'query'>;
-
 /** The tables and property types that a project defines. */
 export type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
 
@@ -27,20 +30,19 @@ export type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_de
  * @throws RelationNotFound
  */
 export async function readSourceSchema(
-  connection: Connection,
+  connection: CatalogConnection,
   relations: Relations,
   { warehouse_tables, property_definitions }: ProjectTables,
 ): Promise<Schema> {
-  const present = await columnTypesOfExisting(connection, [
+  const names = [
     ...[relations.events, relations.persons, relations.person_distinct_ids],
     ...Object.values(optionalRelations),
-  ]);
-  const required = (relation: string): SourceRelation => ({
-    relation,
-    columns: requireColumns(present, relation),
-  });
-  const optional = (relation: string): SourceRelation | null =>
-    present.has(relation) ? required(relation) : null;
+  ];
+  const present = relations.hasQueryRole
+    ? await readableRelations(connection, [...names, ...warehouse_tables.map(quotedName)])
+    : await existingRelations(connection, names);
+  const required = (name: string): SourceRelation => present.get(name) ?? missingRelation(name);
+  const optional = (name: string): SourceRelation | null => present.get(name) ?? null;
   const groups = optional(optionalRelations.groups);
   const propertyTypes = (owner: PropertyScope): PropertyTypes =>
     new Map(
@@ -52,20 +54,62 @@ export async function readSourceSchema(
     personDistinctIds: required(relations.person_distinct_ids),
     sessionReplayEvents: optional(optionalRelations.sessionReplayEvents),
     groups: groupColumns.every((name) => groups?.columns.has(name)) ? groups : null,
-    warehouse: await readWarehouse(connection, warehouse_tables),
+    warehouse: relations.hasQueryRole
+      ? warehouseOf(warehouse_tables, (table) => present.get(quotedName(table)))
+      : await readWarehouse(connection, warehouse_tables),
     eventProperties: propertyTypes('event'),
     personProperties: propertyTypes('person'),
   };
 }
 
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+type RegisteredTable = QueryProject['warehouse_tables'][number];
 
-/**
- * Reads the registered tables. A relation that is gone or unreadable has no columns, so that only queries that read it
- * fail.
- */
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+const quotedName = ({ relation_schema, relation_name }: RegisteredTable): string =>
+  `${quoted(relation_schema)}.${quoted(relation_name)}`;
+
+const missingRelation = (name: string): never => {
+  throw new RelationNotFound(
+    `Relation ${name} does not exist in the source, or queries may not read it. "exportd doctor" says which.`,
+  );
+};
+
+/** Reads the columns of relations as the role of queries, which asks `exportd_query` instead of the catalog. */
+async function readableRelations(
+  connection: CatalogConnection,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, SourceRelation>> {
+  const { rows } = await connection.query<{
+    name: string;
+    relation: string;
+    columns: [name: string, type: string][];
+  }>(`select name, relation, columns from ${querySchema}.readable($1)`, [names]);
+  return new Map(rows.map(({ name, relation, columns }) => [name, { relation, columns: new Map(columns) }]));
+}
+
+async function existingRelations(
+  connection: CatalogConnection,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, SourceRelation>> {
+  const present = await columnTypesOfExisting(connection, names);
+  return new Map([...present].map(([relation, columns]) => [relation, { relation, columns }]));
+}
+
+/** The registered tables. One that is gone or unreadable has no columns, so that only queries that read it fail. */
+const warehouseOf = (
+  tables: QueryProject['warehouse_tables'],
+  find: (table: RegisteredTable) => SourceRelation | undefined,
+): ReadonlyMap<string, WarehouseTable> =>
+  new Map(
+    tables.map((table) => {
+      const { relation = quotedName(table), columns = new Map<string, string>() } = find(table) ?? {};
+      return [table.name, { relation, columns, teamColumn: table.team_column }];
+    }),
+  );
+
+/** Reads the columns of the registered tables from the catalog. */
 async function readWarehouse(
-  connection: Connection,
+  connection: CatalogConnection,
   tables: QueryProject['warehouse_tables'],
 ): Promise<ReadonlyMap<string, WarehouseTable>> {
   const columns = new Map(tables.map(({ name }) => [name, new Map<string, string>()]));
@@ -88,14 +132,8 @@ async function readWarehouse(
     );
     for (const { table, name, type } of rows) columns.get(table)?.set(name, type);
   }
-  return new Map(
-    tables.map(({ name, relation_schema, relation_name, team_column }) => [
-      name,
-      {
-        relation: `${quoted(relation_schema)}.${quoted(relation_name)}`,
-        columns: columns.get(name) ?? new Map<string, string>(),
-        teamColumn: team_column,
-      },
-    ]),
-  );
+  return warehouseOf(tables, (table) => ({
+    relation: quotedName(table),
+    columns: columns.get(table.name) ?? new Map<string, string>(),
+  }));
 }

@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import type { Settings } from '../config/settings.ts';
 
 /** A setting is not a valid relation name. The message contains the name and the expected form. */
@@ -16,12 +15,15 @@ export interface Relations {
   readonly events: string;
   readonly persons: string;
   readonly person_distinct_ids: string;
+  /** Whether queries run under a role of their own, which cannot read the catalog. */
+  readonly hasQueryRole?: boolean;
 }
 
 export type RelationSettings = Pick<
   Settings,
   'EXPORTD_EVENTS_RELATION' | 'EXPORTD_PERSONS_RELATION' | 'EXPORTD_PERSON_DISTINCT_IDS_RELATION'
->;
+> &
+  Partial<Pick<Settings, 'EXPORTD_QUERY_DATABASE_URL'>>;
 
 const identifier = String.raw`(?:[A-Za-z_][A-Za-z0-9_$]*|"(?:[^"\0]|"")+")`;
 const qualifiedName = new RegExp(`^(?:(${identifier})\\.)?(${identifier})$`);
@@ -47,16 +49,20 @@ export const relationsOf = (settings: RelationSettings): Relations => ({
   events: quoteRelation(settings.EXPORTD_EVENTS_RELATION),
   persons: quoteRelation(settings.EXPORTD_PERSONS_RELATION),
   person_distinct_ids: quoteRelation(settings.EXPORTD_PERSON_DISTINCT_IDS_RELATION),
+  hasQueryRole: settings.EXPORTD_QUERY_DATABASE_URL !== undefined,
 });
 
 /** Column types of a relation by name. They are read from the catalog, since users may configure their own views. */
 export type ColumnTypes = ReadonlyMap<string, string>;
 
-type Connection = Pick<pg.ClientBase, 'query'>;
+/** A connection that runs statements about the catalog, or a query's, which may be in another thread. */
+export interface CatalogConnection {
+  query<Row>(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly Row[] }>;
+}
 
 /** Reads the columns of relations from the catalog with one statement. Relations that do not exist are left out. */
 export async function columnTypesOfExisting(
-  connection: Connection,
+  connection: CatalogConnection,
   relations: readonly string[],
 ): Promise<ReadonlyMap<string, ColumnTypes>> {
   const { rows } = await connection.query<{ relation: string; columns: [name: string, type: string][] }>(
@@ -70,7 +76,7 @@ export async function columnTypesOfExisting(
 }
 
 /** Reads the columns of a relation. @throws RelationNotFound */
-export const columnTypesOf = async (connection: Connection, relation: string): Promise<ColumnTypes> =>
+export const columnTypesOf = async (connection: CatalogConnection, relation: string): Promise<ColumnTypes> =>
   requireColumns(await columnTypesOfExisting(connection, [relation]), relation);
 
 /** Returns the columns of a relation from those read before. @throws RelationNotFound */

@@ -42,6 +42,26 @@ export interface SourceConnectionOptions {
   readonly statementTimeoutMs: number;
   /** Whether a standby may be read; by default it may. */
   readonly allowsStandby?: boolean;
+  /** Set for a role that may call few functions. */
+  readonly restrictedRole?: RestrictedRole;
+}
+
+/** A transaction that no other one can be taken for: the process that runs it, and when it started. */
+export interface TransactionIdentity {
+  readonly pid: number;
+  /** Microseconds since 1970, as PostgreSQL counts them. */
+  readonly started: string;
+}
+
+/** What a role needs that may do little in PostgreSQL, and whose statements are not trusted with the session. */
+export interface RestrictedRole {
+  /** Settings that prove to PostgreSQL what the parameters of a transaction ask for. */
+  authorize(
+    parameters: Readonly<Record<string, string>>,
+    transaction: TransactionIdentity,
+  ): Readonly<Record<string, string>>;
+  /** The statement that cancels the running statement of a process. */
+  cancelStatement(pid: number): pg.QueryConfig;
 }
 
 /** A READ ONLY transaction, open while `work` runs. */
@@ -91,21 +111,20 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     idle_in_transaction_session_timeout: String(options.statementTimeoutMs),
   };
 
-  const setSession = Object.entries(sessionSettings).map(
-    ([name, value]) => `set_config(${pg.escapeLiteral(name)}, ${pg.escapeLiteral(value)}, true)`,
-  );
-  // One message for both: a run has several transactions, and round trips dominate the cost of a short one.
-  const beginStatement = `begin transaction read only; select pg_backend_pid() as pid, pg_is_in_recovery() as standby, ${setSession.join(', ')}`;
+  const { restrictedRole } = options;
+  // One message for all: a run has several transactions, and round trips dominate the cost of a short one.
+  const beginStatement = `begin transaction read only; ${setStatements(sessionSettings)}; select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
 
   async function beginTransaction(
     connection: pg.PoolClient,
-  ): Promise<{ readonly pid: number | undefined; readonly standby: boolean }> {
+  ): Promise<TransactionIdentity & { readonly standby: boolean }> {
     // Several statements return several results, which the types of the driver do not express.
     const results: unknown = await connection.query(beginStatement);
-    const [, session] = results as readonly (pg.QueryResult<{ pid: number; standby: boolean }> | undefined)[];
-    const { pid, standby = false } = session?.rows[0] ?? {};
-    if (standby && options.allowsStandby === false) throw new SourceIsStandby();
-    return { pid, standby };
+    const { rows } = (results as pg.QueryResult<TransactionIdentity & { standby: boolean }>[]).at(-1) ?? {};
+    const [begun] = rows ?? [];
+    if (!begun) throw new Error('The source did not identify the transaction.');
+    if (begun.standby && options.allowsStandby === false) throw new SourceIsStandby();
+    return begun;
   }
 
   /**
@@ -116,10 +135,10 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     for (;;) {
       const connection = await acquire(readPool, signal);
       try {
-        const { pid, standby } = await beginTransaction(connection);
+        const { standby, ...transaction } = await beginTransaction(connection);
         const isSameServer = (wasStandby.get(connection) ?? standby) === standby;
         wasStandby.set(connection, standby);
-        if (isSameServer) return { connection, pid };
+        if (isSameServer) return { connection, transaction };
       } catch (error) {
         connection.release(asError(error));
         throw signal?.aborted ? signal.reason : error;
@@ -128,11 +147,20 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     }
   }
 
+  /** Whatever the statements of a restricted role left in the session must not reach those of the next project. */
+  const forgetSession = async (connection: pg.PoolClient): Promise<void> => {
+    if (restrictedRole) await connection.query('discard all');
+  };
+
   const setIn =
     (connection: pg.PoolClient): ReadTransaction['set'] =>
     async (parameters) => {
       const settings = Object.entries(parameters);
       if (settings.length === 0) return;
+      if (restrictedRole) {
+        await connection.query(setStatements(parameters));
+        return;
+      }
       const calls = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
       await connection.query(`select ${calls.join(', ')}`, settings.flat());
     };
@@ -140,7 +168,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   return {
     statementTimeoutMs: options.statementTimeoutMs,
     async read(parameters, signal, work) {
-      const { connection, pid } = await openTransaction(signal);
+      const { connection, transaction } = await openTransaction(signal);
       const cannotCancel = Promise.withResolvers<never>();
       cannotCancel.promise.catch(() => undefined);
       const ended = Promise.withResolvers<undefined>();
@@ -149,7 +177,12 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       // Repeated because a server ignores a request that arrives before the statement.
       const cancelWhileRunning = async () => {
         while (running) {
-          await cancelPool.query('select pg_cancel_backend($1)', [pid]);
+          await cancelPool.query(
+            restrictedRole?.cancelStatement(transaction.pid) ?? {
+              text: 'select pg_cancel_backend($1)',
+              values: [transaction.pid],
+            },
+          );
           await Promise.race([ended.promise, delay(cancelIntervalMs, undefined, { ref: false })]);
         }
       };
@@ -159,7 +192,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       let broken: Error | undefined;
       try {
         const set = setIn(connection);
-        await set(parameters);
+        await set({ ...parameters, ...restrictedRole?.authorize(parameters, transaction) });
         signal?.throwIfAborted();
         signal?.addEventListener('abort', cancel);
         running = true;
@@ -171,12 +204,16 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
         // A pending request must not cancel a later statement.
         await cancellation;
         await connection.query('commit');
+        await forgetSession(connection);
         return result;
       } catch (error) {
         await cancellation;
         // A connection is reused only after an error that PostgreSQL reported.
         if (error instanceof pg.DatabaseError)
-          await connection.query('rollback').catch((failure: unknown) => (broken = asError(failure)));
+          await connection
+            .query('rollback')
+            .then(() => forgetSession(connection))
+            .catch((failure: unknown) => (broken = asError(failure)));
         else broken = asError(error);
         throw signal?.aborted ? signal.reason : error;
       } finally {
@@ -189,6 +226,14 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     },
   };
 }
+
+/** Statements that set parameters for the current transaction. They call no function, so that every role may send them. */
+const setStatements = (parameters: Readonly<Record<string, string>>): string =>
+  Object.entries(parameters)
+    .map(([name, value]) => `set local ${quotedSetting(name)} = ${pg.escapeLiteral(value)}`)
+    .join('; ');
+
+const quotedSetting = (name: string): string => name.split('.').map(pg.escapeIdentifier).join('.');
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { migrateControl } from '../../src/migrate/migrate_control.ts';
 import { migrateSource } from '../../src/migrate/migrate_source.ts';
+import { prepareQueryRole } from './query_role.ts';
 
 /** Name of the migrated, empty database that tests clone. */
 export const templateDatabase = 'exportd_template';
@@ -29,4 +30,5 @@ export async function createTemplateDatabase(serverUrl: string): Promise<void> {
   const url = databaseOf(serverUrl, templateDatabase);
   await migrateControl(url);
   await migrateSource(url);
+  await prepareQueryRole(url);
 }

@@ -1,0 +1,92 @@
+import pg from 'pg';
+import { paddedKeys } from './signatures.ts';
+
+/** The schema in the source with what the role of queries needs. */
+export const querySchema = 'exportd_query';
+
+const { escapeIdentifier, escapeLiteral } = pg;
+const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
+
+/** The setting of a transaction that names its project, and the one that proves that exportd set it. */
+export const teamSetting = 'exportd.team_id';
+export const teamSignatureSetting = 'exportd.team_signature';
+
+/**
+ * The schema with the functions that the role of queries may call. They run with the rights of their owner (SECURITY
+ * DEFINER), who alone can read the signing keys.
+ */
+export const authorizationSql = (role: string, keys: readonly Buffer[]): string => `
+create schema if not exists ${querySchema};
+revoke all on schema ${querySchema} from public;
+grant usage on schema ${querySchema} to ${escapeIdentifier(role)};
+
+create table if not exists ${querySchema}.signing_keys (inner_key bytea not null, outer_key bytea not null);
+delete from ${querySchema}.signing_keys;
+insert into ${querySchema}.signing_keys (inner_key, outer_key) values
+${keys
+  .map(paddedKeys)
+  .map(({ inner, outer }) => `  (${bytea(inner)}, ${bytea(outer)})`)
+  .join(',\n')};
+
+-- The relations that queries read: the name in exportd's settings, and the relation that the role reads for it.
+create table if not exists ${querySchema}.relations (name text primary key, relation regclass not null);
+delete from ${querySchema}.relations;
+
+-- Whether exportd signed a message, by HMAC-SHA-256.
+create or replace function ${querySchema}.is_signed(message text, signature text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select exists (
+    select from ${querySchema}.signing_keys
+    where encode(sha256(outer_key || sha256(inner_key || convert_to(message, 'UTF8'))), 'hex') = signature
+  )
+$$;
+
+-- The project of the transaction. The signature is that of this transaction alone, so that neither a query nor one who
+-- has seen the signature of another transaction can choose the project.
+create or replace function ${querySchema}.team_id() returns integer
+language plpgsql stable parallel restricted security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  team text := current_setting(${escapeLiteral(teamSetting)}, true);
+  started bigint := extract(epoch from transaction_timestamp()) * 1000000;
+begin
+  if ${querySchema}.is_signed(
+    concat_ws(':', 'team', team, pg_backend_pid(), started),
+    current_setting(${escapeLiteral(teamSignatureSetting)}, true)
+  ) then
+    return team::integer;
+  end if;
+  raise insufficient_privilege using message = 'This transaction may not read the rows of a project.';
+end
+$$;
+
+-- The relations of these names that the role may read, with their columns. Domains are the types that they are based on.
+create or replace function ${querySchema}.readable(names text[])
+returns table (name text, relation text, columns json)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select known.name, format('%I.%I', nspname, relname),
+    (select json_agg(json_build_array(attname,
+       format_type(case typtype when 'd' then typbasetype else type.oid end, null)) order by attnum)
+     from pg_attribute join pg_type as type on type.oid = atttypid
+     where attrelid = class.oid and attnum > 0 and not attisdropped)
+  from ${querySchema}.relations as known
+  join pg_class as class on class.oid = known.relation
+  join pg_namespace as namespace on namespace.oid = relnamespace
+  where known.name = any (names)
+$$;
+
+-- Cancels the statement of another connection of the role, which may not do so itself.
+create or replace function ${querySchema}.cancel(pid integer, signature text) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if ${querySchema}.is_signed(concat_ws(':', 'cancel', pid), signature) then
+    return pg_cancel_backend(pid);
+  end if;
+  raise insufficient_privilege using message = 'exportd did not ask to cancel this statement.';
+end
+$$;
+
+revoke all on all tables in schema ${querySchema} from public, ${escapeIdentifier(role)};
+revoke all on all functions in schema ${querySchema} from public, ${escapeIdentifier(role)};
+grant execute on function ${querySchema}.team_id(), ${querySchema}.readable(text[]), ${querySchema}.cancel(integer, text)
+  to ${escapeIdentifier(role)};
+`;

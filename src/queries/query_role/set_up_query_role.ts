@@ -1,0 +1,106 @@
+import pg from 'pg';
+import type { Settings } from '../../config/settings.ts';
+import { relationsOf, type RelationSettings } from '../../source/relations.ts';
+import type { Pool } from '../../journal/database.ts';
+import { listWarehouseTables } from '../warehouse_tables.ts';
+import { authorizationSql } from './authorization_sql.ts';
+import { closeCatalogSql } from './close_catalog_sql.ts';
+import { passwordVerifier } from './password_verifier.ts';
+import type { QueryRole } from './query_role.ts';
+import { findReadableRelations, type ReadableRelation } from './readable_relations.ts';
+import { relationAccessSql, withdrawAccessSql } from './relation_access_sql.ts';
+
+const { escapeIdentifier, escapeLiteral } = pg;
+
+/** What to set up, and the statements that do so. */
+export interface QueryRoleSetup {
+  readonly relations: readonly ReadableRelation[];
+  /** A script of one transaction. It contains secrets: the keys that sign, and the verifier of the password. */
+  readonly sql: string;
+}
+
+/** The role itself. It may log in and read, and nothing else; its settings hold whatever a statement tries. */
+const roleSql = ({ name, password }: QueryRole): string => {
+  const role = escapeIdentifier(name);
+  return `
+do $$ begin
+  if not exists (select from pg_catalog.pg_roles where rolname = ${escapeLiteral(name)}) then
+    create role ${role} nosuperuser nocreatedb nocreaterole noreplication nobypassrls noinherit;
+  end if;
+  if exists (
+    select from pg_catalog.pg_roles
+    where rolname = ${escapeLiteral(name)} and (rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)
+  ) then
+    raise 'The role % may do more than read. Choose another role for EXPORTD_QUERY_DATABASE_URL.', ${escapeLiteral(name)};
+  end if;
+end $$;
+alter role ${role} with login${password === '' ? '' : ` password ${escapeLiteral(passwordVerifier(password))}`};
+alter role ${role} set default_transaction_read_only = on;
+alter role ${role} set search_path = '';
+`;
+};
+
+/** Prepares the setup of the role for the relations that exist in the source now. */
+export async function queryRoleSetup(
+  { pool, source }: { readonly pool: Pool; readonly source: Pick<pg.ClientBase, 'query'> },
+  settings: RelationSettings,
+  role: QueryRole,
+): Promise<QueryRoleSetup> {
+  const relations = await findReadableRelations(
+    source,
+    relationsOf(settings),
+    await listWarehouseTables(pool),
+  );
+  const schemas = await schemasOf(source, relations);
+  const statements = [
+    "begin;\nset local lock_timeout = '10s';\nset local client_min_messages = warning;",
+    // Two that run at once would change the same rows of the catalogue.
+    "select pg_advisory_xact_lock(hashtext('exportd query setup'));",
+    roleSql(role),
+    authorizationSql(role.name, role.keys),
+    withdrawAccessSql(role.name),
+    ...schemas.map(
+      (schema) => `grant usage on schema ${escapeIdentifier(schema)} to ${escapeIdentifier(role.name)};\n`,
+    ),
+    ...relations.map((relation) => relationAccessSql(role.name, relation)),
+    closeCatalogSql(role.name),
+    'commit;',
+  ];
+  return { relations, sql: statements.join('\n') };
+}
+
+async function schemasOf(
+  source: Pick<pg.ClientBase, 'query'>,
+  relations: readonly ReadableRelation[],
+): Promise<readonly string[]> {
+  const { rows } = await source.query<{ schema: string }>(
+    `select distinct nspname::text as schema from unnest($1::text[]) as name
+     join pg_catalog.pg_class as class on class.oid = to_regclass(name)
+     join pg_catalog.pg_namespace as namespace on namespace.oid = relnamespace`,
+    [relations.filter(({ isTable }) => isTable).map(({ quoted }) => quoted)],
+  );
+  return rows.map(({ schema }) => schema);
+}
+
+/**
+ * Creates or updates the role of queries in the source, with the rights of `SOURCE_DATABASE_URL`. It can be repeated,
+ * and has to be after a relation was added.
+ */
+export async function setUpQueryRole(
+  pool: Pool,
+  settings: RelationSettings & Pick<Settings, 'DATABASE_URL' | 'SOURCE_DATABASE_URL'>,
+  role: QueryRole,
+): Promise<QueryRoleSetup> {
+  const source = new pg.Client({
+    connectionString: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    application_name: 'exportd',
+  });
+  await source.connect();
+  try {
+    const setup = await queryRoleSetup({ pool, source }, settings, role);
+    await source.query(setup.sql);
+    return setup;
+  } finally {
+    await source.end();
+  }
+}
