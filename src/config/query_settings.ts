@@ -9,14 +9,37 @@ export const queries = {
   EXPORTD_QUERY_MAX_RESULT_SIZE: size('32MiB', { min: '1KiB', max: '256MiB' }).describe(
     'Maximum size of the results in a response.',
   ),
+  EXPORTD_QUERY_THREAD_MEMORY: size('512MiB', { min: '64MiB', max: '16GiB' }).describe(
+    'Maximum heap of a thread that computes a query. There are as many threads as slots.',
+  ),
+  EXPORTD_QUERY_WORK_MEM: size('32MiB', { min: '64KiB', max: '1024GiB' }).describe(
+    "PostgreSQL's `work_mem` for queries: memory of each sort, hash table and aggregate before it uses temporary files.",
+  ),
+  EXPORTD_QUERY_TEMP_FILE_LIMIT: size('1GiB', { min: '1MiB', max: '1024GiB' }).describe(
+    "PostgreSQL's `temp_file_limit` for queries: temporary files of a query. Has an effect if the role may set it; `exportd doctor` checks that.",
+  ),
   EXPORTD_QUERY_TIMEOUT: duration('1m', { min: '100ms' }).describe(
     'Timeout of a query that its caller waits for.',
   ),
   EXPORTD_QUERY_ASYNC_TIMEOUT: duration('10m', { min: '100ms' }).describe(
     'Timeout of a query in the background.',
   ),
-  EXPORTD_QUERY_SLOTS: count(4).describe(
-    'Queries that a process runs at the same time, each on a connection of a dedicated pool.',
+  EXPORTD_QUERY_SLOTS: count(6).describe(
+    'Queries that a process runs at the same time, each on a connection of a dedicated pool. The last free slot is kept for a project that runs none.',
+  ),
+  EXPORTD_QUERY_PROJECT_SLOTS: count(4).describe('How many of them a project may use.'),
+  EXPORTD_QUERY_KEY_SLOTS: count(3).describe('How many of them the requests with one API key may use.'),
+  EXPORTD_QUERY_QUEUE_SIZE: count(200).describe(
+    'Requests that wait for a slot of a server process. With more, the project with the longest queue gets 503.',
+  ),
+  EXPORTD_QUERY_PROJECT_QUEUE_SIZE: count(50).describe(
+    'How many of them may be from one project. With more, the key with the longest queue gets 429. Also the number of unfinished background queries of a project.',
+  ),
+  EXPORTD_QUERY_QUEUE_TIMEOUT: duration('30s', { min: '1ms' }).describe(
+    'How long a request waits for a slot before it gets 429 or 503.',
+  ),
+  EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT: duration('1h', { min: '100ms' }).describe(
+    'How long a background query waits on a worker for a slot of its project before it fails.',
   ),
   EXPORTD_QUERY_POLL_INTERVAL: duration('250ms', { min: '10ms' }).describe(
     'How often a process checks whether its queries were cancelled, and records their heartbeat.',

@@ -6,6 +6,7 @@ import { hashOfKey, type Scope } from './api_keys.ts';
 
 /** The owner of the API key, and the project and scopes that it grants. */
 export interface Caller {
+  readonly key_id: string;
   readonly user_id: number;
   readonly project_id: number;
   readonly scopes: readonly string[];
@@ -59,11 +60,12 @@ function bearerKey(request: FastifyRequest): string {
 async function callerOfKey(pool: Pool, key: string): Promise<Caller> {
   const hash = hashOfKey(key);
   const { rows } = await pool.query<Caller & { key_hash: Buffer }>(
-    `select user_id, project_id, scopes, key_hash from exportd.api_keys where key_hash = $1 and revoked_at is null`,
+    `select id as key_id, user_id, project_id, scopes, key_hash from exportd.api_keys where key_hash = $1 and revoked_at is null`,
     [hash],
   );
   const [found] = rows;
   if (!found || !timingSafeEqual(found.key_hash, hash))
     throw unauthenticated('authentication_failed', 'The personal API key is unknown or revoked.');
-  return { user_id: found.user_id, project_id: found.project_id, scopes: found.scopes };
+  const { key_id, user_id, project_id, scopes } = found;
+  return { key_id, user_id, project_id, scopes };
 }

@@ -3,11 +3,14 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { CommandRejected, type RejectionCode } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../journal/database_errors.ts';
 import {
+  BackgroundQueueFull,
   BackgroundUnavailable,
+  ClientDisconnected,
   QueryIdInUse,
   QueryInterrupted,
   QueryError,
   QueryNotStarted,
+  QuerySlotsBusy,
 } from '../queries/query_errors.ts';
 import { QuerySchemaError } from '../queries/registry.ts';
 import { ApiError, notFound } from './api_error.ts';
@@ -39,7 +42,8 @@ export function rejectionError(rejection: {
   });
 }
 
-const retryLater = { headers: { 'retry-after': '5' } };
+const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } });
+const retryLater = retryAfter(5);
 
 /** Maps the errors of queries. */
 function queryError(error: Error, request: FastifyRequest): ApiError | undefined {
@@ -60,6 +64,19 @@ function queryError(error: Error, request: FastifyRequest): ApiError | undefined
     return new ApiError(503, 'temporal_unreachable', error.message, retryLater);
   if (error instanceof QueryInterrupted || error instanceof QueryNotStarted)
     return new ApiError(503, 'unavailable', error.message, retryLater);
+  if (error instanceof QuerySlotsBusy && error.scope === 'process')
+    return new ApiError(503, 'unavailable', error.message, retryAfter(error.retryAfterSeconds));
+  if (error instanceof QuerySlotsBusy)
+    return new ApiError(
+      429,
+      'throttled',
+      `${error.message} Queries with "refresh": "async" wait for longer.`,
+      retryAfter(error.retryAfterSeconds),
+    );
+  if (error instanceof BackgroundQueueFull)
+    return new ApiError(429, 'throttled', error.message, retryAfter(error.retryAfterSeconds));
+  // Nobody receives it, but it must not be logged as an error of the server.
+  if (error instanceof ClientDisconnected) return new ApiError(499, 'client_disconnected', error.message);
   return undefined;
 }
 

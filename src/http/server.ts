@@ -3,8 +3,10 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createKeyRing } from '../config/key_ring.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
-import { builtInQueryKinds } from '../queries/built_in_kinds.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
+import { createQuerySlots } from '../queries/query_slots.ts';
+import { foregroundLimits } from '../queries/slot_limits.ts';
+import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
 import { createRunningQueries } from '../queries/running_queries.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
@@ -55,13 +57,14 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const destinationTests = createDestinationTestClient(temporal.client, settings);
   const webhookTests = createWebhookTestClient(temporal.client, settings);
   const querySource = connectQueriesToSource(settings);
+  const executor = createThreadExecutor(settings);
   const background = createQueryClient(temporal.client, settings);
   const calls = createPendingCalls();
   const release = async () => {
     // A Temporal call that outlives its connection would crash the process; each call has a deadline.
     await calls.settled();
     await temporal.close();
-    await Promise.all([source.close(), querySource.close()]);
+    await Promise.all([source.close(), querySource.close(), executor.close()]);
     await pool.end();
   };
   const app = await createApp({
@@ -82,8 +85,13 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       pool,
       logger,
       source: querySource,
-      kinds: builtInQueryKinds(settings),
-      running: createRunningQueries({ pool, pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL, logger }),
+      executor,
+      running: createRunningQueries({
+        pool,
+        slots: createQuerySlots(foregroundLimits(settings)),
+        pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
+        logger,
+      }),
       background: {
         start: (query) => calls.track(() => background.start(query)),
         cancel: (query) => calls.track(() => background.cancel(query)),

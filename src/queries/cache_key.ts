@@ -11,22 +11,22 @@ const version = 1;
  */
 export function cacheKeyOf(query: {
   readonly kind: string;
-  readonly normalizedForCache: unknown;
+  /** `digestOf` the parts of the query that its output depends on. */
+  readonly digest: string;
   readonly variables: Readonly<Record<string, JsonValue>>;
   readonly project: QueryProject;
   readonly row_limit: number;
 }): string {
-  const { kind, normalizedForCache, variables, project, row_limit } = query;
-  const form = canonicalJson({
-    version,
-    kind,
-    query: withoutNulls(normalizedForCache),
-    variables,
-    project,
-    row_limit,
-  });
+  const { kind, digest, variables, project, row_limit } = query;
+  const form = canonicalJson({ version, kind, query: digest, variables, project, row_limit });
   return `cache_${createHash('md5').update(`query_${form}`).digest('hex')}`;
 }
+
+/** A digest of a query, apart from fields that are null and from its tags. A query can be long: computed once. */
+export const digestOf = (normalizedForCache: unknown): string =>
+  createHash('sha256')
+    .update(canonicalJson(withoutNulls(normalizedForCache)))
+    .digest('base64url');
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

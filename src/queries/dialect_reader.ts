@@ -4,6 +4,7 @@ import type { Placeholders } from '../dialect/resolve/placeholders.ts';
 import type { Schema } from '../dialect/schema.ts';
 import type { Relations } from '../source/relations.ts';
 import { withFieldPath } from './parse_fragments.ts';
+import type { TextRow } from './query_connection.ts';
 import type { QueryContext } from './query_kind.ts';
 import { readRows } from './read_rows.ts';
 import { valueFormatter } from './value_formatter.ts';
@@ -37,8 +38,6 @@ export interface DialectReader {
   read(query: string | Query, options?: ReadOptions): Promise<DialectRows>;
 }
 
-const asText = { getTypeParser: () => (text: string) => text };
-
 /** Reads the source's schema for the queries of one request. @throws RelationNotFound */
 export async function openDialectReader(context: QueryContext, relations: Relations): Promise<DialectReader> {
   const { connection, project, now, row_limit } = context;
@@ -66,12 +65,11 @@ export async function openDialectReader(context: QueryContext, relations: Relati
       context,
       { text: sql, values: parameters },
       most + Number(hasExtraRow) + Number(hasTotals),
-      asText,
     );
     const dataRows = hasTotals ? rows.slice(0, -1) : rows;
     const formatters = columns.map(({ type }) => valueFormatter(type, project.timezone));
-    const formatted = (row: readonly unknown[]): readonly unknown[] =>
-      formatters.map((formatValue, index) => formatValue(row[index] as string | null));
+    const formatted = (row: TextRow): readonly unknown[] =>
+      formatters.map((formatValue, index) => formatValue(row[index] ?? null));
     return {
       statement,
       rows: dataRows.slice(0, most).map(formatted),

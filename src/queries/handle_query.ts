@@ -1,4 +1,4 @@
-import { toQueryResponse } from './query_response.ts';
+import { toQueryResponse, type QueryResponse } from './query_response.ts';
 import { isFresh } from './freshness.ts';
 import { jobOf, prepareQuery, type PreparedQuery, type QueryRequest } from './prepared_query.ts';
 import type { QueryService } from './query_service.ts';
@@ -9,11 +9,10 @@ import { toStatusResponse, type StatusResponse } from './status_response.ts';
 import { startBackground } from './start_background.ts';
 import { findRunningQuery, recordCacheHit } from './statuses.ts';
 
-type QueryResponse = Record<string, unknown>;
-
 /**
  * Handles a request: returns a cached result, runs the query, or starts it and returns its status.
- * @throws QueryError, QuerySchemaError, QueryIdInUse, BackgroundUnavailable, QueryInterrupted
+ * @throws QueryError, QuerySchemaError, QueryIdInUse, QuerySlotsBusy, BackgroundQueueFull, BackgroundUnavailable,
+ * QueryInterrupted, ClientDisconnected
  */
 export async function handleQuery(service: QueryService, request: QueryRequest): Promise<QueryResponse> {
   const prepared = await prepareQuery(service, request);
@@ -24,12 +23,16 @@ export async function handleQuery(service: QueryService, request: QueryRequest):
     const response = await respondFromCache(service, request, prepared, cached);
     if (response) return response;
   }
-  if (otherwise === 'miss') return { cache_key, query_status: await runningStatus(service, prepared) };
-  if (otherwise === 'run') return runForeground(service, request.client_query_id, prepared);
+  if (otherwise === 'miss')
+    return { fields: { cache_key, query_status: await runningStatus(service, prepared) }, json: null };
+  if (otherwise === 'run') return runForeground(service, request, prepared);
   const query_status = toStatusResponse(await startBackground(service, request, prepared), service.settings);
-  if (request.refresh === 'force_async') return { query_status };
+  if (request.refresh === 'force_async') return { fields: { query_status }, json: null };
   return (
-    (cached && (await loadCached(service, prepared, cached, query_status))) ?? { cache_key, query_status }
+    (cached && (await loadCached(service, prepared, cached, query_status))) ?? {
+      fields: { cache_key, query_status },
+      json: null,
+    }
   );
 }
 
@@ -48,12 +51,12 @@ async function cachedFor(
 
 function isAccepted(
   { refresh }: QueryRequest,
-  { parsed, project, now }: PreparedQuery,
+  { form, now }: PreparedQuery,
   { computed_at }: QueryResult,
 ): boolean {
   const { accepts } = refreshModes[refresh];
   if (accepts === 'anything' || accepts === 'nothing') return accepts === 'anything';
-  return isFresh(computed_at, parsed.freshness(project, now), now, accepts);
+  return isFresh(computed_at, form.freshness, now, accepts);
 }
 
 /** The response from the cache. If the client gave an id, the result is recorded under it as well. */
@@ -78,7 +81,7 @@ async function loadCached(
   query_status: StatusResponse | null,
 ): Promise<QueryResponse | undefined> {
   const found = await loadOutput(pool, project.team_id, id);
-  return found && toQueryResponse(found.output, found, { is_cached: true, query_status });
+  return found && toQueryResponse(found, { is_cached: true, query_status });
 }
 
 async function runningStatus(

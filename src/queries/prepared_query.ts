@@ -3,9 +3,9 @@ import type { JsonValue } from '../domain/json_value.ts';
 import type { Pool } from '../journal/database.ts';
 import { cacheKeyOf } from './cache_key.ts';
 import { readQueryProject } from './project.ts';
+import type { QueryExecutor, QueryForm } from './query_executor.ts';
 import type { FiltersOverride, QueryProject } from './query_kind.ts';
 import type { RefreshMode } from './refresh_modes.ts';
-import type { ParsedQuery, QueryKinds } from './registry.ts';
 import { resolveVariables, type VariableOverride } from './resolve_variables.ts';
 import type { QueryJob } from './statuses.ts';
 import { listVariables } from './variables.ts';
@@ -13,6 +13,10 @@ import { listVariables } from './variables.ts';
 /** A validated request to the query endpoint; `query` itself is not parsed yet. */
 export interface QueryRequest {
   readonly team_id: number;
+  /** The API key, which has slots of its own. */
+  readonly key_id: string;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
   readonly query: Readonly<Record<string, unknown>>;
   readonly refresh: RefreshMode;
   readonly client_query_id: string | null;
@@ -22,7 +26,7 @@ export interface QueryRequest {
 
 /** A parsed query with everything its result depends on. */
 export interface PreparedQuery {
-  readonly parsed: ParsedQuery;
+  readonly form: QueryForm;
   readonly variables: Readonly<Record<string, JsonValue>>;
   readonly project: QueryProject;
   readonly now: Date;
@@ -36,35 +40,35 @@ export interface PreparedQuery {
 export async function prepareQuery(
   {
     pool,
-    kinds,
+    executor,
     settings,
   }: {
     readonly pool: Pool;
-    readonly kinds: QueryKinds;
+    readonly executor: QueryExecutor;
     readonly settings: Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS'>;
   },
   request: QueryRequest,
 ): Promise<PreparedQuery> {
   const { project, now } = await readQueryProject(pool, request.team_id);
-  const original = kinds.parse(request.query);
-  const parsed = request.filters_override ? original.override(request.filters_override) : original;
-  const used = parsed.variables();
+  const { query, filters_override } = request;
+  const form = await executor.parse({ query, filters_override, project, now });
+  const used = form.variables;
   const overrides = request.variables_override;
   const variables =
     used.length > 0 || Object.keys(overrides).length > 0
       ? resolveVariables(used, await listVariables(pool, request.team_id), overrides)
       : {};
-  const { kind, normalizedForCache } = parsed;
+  const { kind, digest } = form;
   const row_limit = settings.EXPORTD_QUERY_MAX_ROWS;
-  const cache_key = cacheKeyOf({ kind, normalizedForCache, variables, project, row_limit });
-  return { parsed, variables, project, now, cache_key };
+  const cache_key = cacheKeyOf({ kind, digest, variables, project, row_limit });
+  return { form, variables, project, now, cache_key };
 }
 
 /** The job that is stored for a query. */
-export const jobOf = ({ parsed, variables, project, cache_key }: PreparedQuery): QueryJob => ({
+export const jobOf = ({ form, variables, project, cache_key }: PreparedQuery): QueryJob => ({
   team_id: project.team_id,
-  kind: parsed.kind,
-  query: parsed.query,
+  kind: form.kind,
+  query: form.query,
   variables,
   cache_key,
 });

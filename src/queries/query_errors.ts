@@ -51,9 +51,58 @@ export class QueryNotStarted extends Error {
   override readonly name = 'QueryNotStarted';
 
   constructor() {
+    super('The query could not start in time: the database is not responding. Try again in a moment.');
+  }
+}
+
+/** Whose slots are in use: those of the API key, of the project, or all of the process. */
+export type BusyScope = 'key' | 'project' | 'process';
+
+const whyBusy: Readonly<Record<BusyScope, (slots: number) => string>> = {
+  key: (slots) => `Queries of this API key use all of its ${slots} slots`,
+  project: (slots) => `Queries of this project use all of its ${slots} slots`,
+  process: (slots) => `Queries of several projects use all ${slots} slots of the server`,
+};
+
+/** The code of a query that got no slot. */
+export const slotsBusyCode = 'slots_busy';
+
+/** A query got no slot: its queue is full, or it has waited too long. */
+export class QuerySlotsBusy extends Error {
+  override readonly name = 'QuerySlotsBusy';
+  readonly scope: BusyScope;
+  /** When a slot may be free. */
+  readonly retryAfterSeconds: number;
+
+  constructor(scope: BusyScope, slots: number, retryAfterSeconds: number) {
+    super(`${whyBusy[scope](slots)}, and others wait. Retry in ${retryAfterSeconds} seconds.`);
+    this.scope = scope;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** Too many background queries of the project have not ended. */
+export class BackgroundQueueFull extends Error {
+  override readonly name = 'BackgroundQueueFull';
+  readonly retryAfterSeconds: number;
+
+  constructor(limit: number, retryAfterSeconds: number) {
     super(
-      'The query could not start in time: too many queries are running, or the database is not responding. Try again in a moment.',
+      `The project has ${limit} background queries that have not ended. Retry in ${retryAfterSeconds} seconds, or cancel one.`,
     );
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The code of a query whose client disconnected. */
+export const disconnectedCode = 'client_disconnected';
+
+/** The client closed the connection before its query ended. Also the abort reason of the query's signal. */
+export class ClientDisconnected extends Error {
+  override readonly name = 'ClientDisconnected';
+
+  constructor() {
+    super('The client that waited for the query disconnected.');
   }
 }
 

@@ -1,7 +1,7 @@
-import type pg from 'pg';
 import type { z } from 'zod';
 import type { JsonValue } from '../domain/json_value.ts';
 import type { PropertyDefinition } from './property_definitions.ts';
+import type { QueryConnection } from './query_connection.ts';
 import type { WarehouseTable } from './warehouse_tables.ts';
 
 /** How often results change, which limits the age of a cached result. Null for kinds without an interval. */
@@ -62,7 +62,7 @@ export interface QueryContext {
    * A connection in a READ ONLY transaction in UTC with a statement timeout. Its statements are cancelled with the
    * query. `readRows` enforces the limits on rows and bytes.
    */
-  readonly connection: Pick<pg.PoolClient, 'query'>;
+  readonly connection: QueryConnection;
   readonly project: QueryProject;
   /** The database's time, the same for all statements of the query. */
   readonly now: Date;

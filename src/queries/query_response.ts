@@ -1,19 +1,32 @@
-import type { QueryResult, StoredOutput } from './results.ts';
+import type { QueryResultOutput } from './results.ts';
+
+/** A response body: fields of the endpoint and, for a result, those of its output, which are JSON already. */
+export interface QueryResponse {
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** A JSON object, or null for a response without a result. */
+  readonly json: Uint8Array | null;
+}
 
 /** The response body of a query: its output and the fields that all calculated and cached results share. */
 export function toQueryResponse(
-  output: StoredOutput,
-  { cache_key, computed_at }: QueryResult,
+  { json, cache_key, computed_at, next_refresh_ms }: QueryResultOutput,
   more: { readonly is_cached: boolean; readonly query_status: object | null },
-): Record<string, unknown> {
-  const { next_refresh_ms, more: ofKind, ...fields } = output;
+): QueryResponse {
   return {
-    ...ofKind,
-    ...fields,
-    is_cached: more.is_cached,
-    cache_key,
-    last_refresh: computed_at.toISOString(),
-    next_allowed_client_refresh: new Date(computed_at.getTime() + next_refresh_ms).toISOString(),
-    query_status: more.query_status,
+    fields: {
+      is_cached: more.is_cached,
+      cache_key,
+      last_refresh: computed_at.toISOString(),
+      next_allowed_client_refresh: new Date(computed_at.getTime() + next_refresh_ms).toISOString(),
+      query_status: more.query_status,
+    },
+    json,
   };
+}
+
+/** Writes a response without parsing or copying its output as text: an output of many megabytes would stop the server. */
+export function serializeQueryResponse({ fields, json }: QueryResponse): Buffer {
+  const ofEndpoint = Buffer.from(JSON.stringify(fields));
+  if (json === null) return ofEndpoint;
+  return Buffer.concat([json.subarray(0, -1), Buffer.from(','), ofEndpoint.subarray(1)]);
 }

@@ -1,7 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { QueryKinds } from './registry.ts';
 import type { QueryRunnerDependencies } from './run_query.ts';
 import type { RunningQueries } from './running_queries.ts';
 import type { QueryStatus } from './statuses.ts';
@@ -16,7 +15,6 @@ export interface BackgroundQueries {
 /** The dependencies of the query endpoint. */
 export interface QueryService extends QueryRunnerDependencies {
   readonly pool: Pool;
-  readonly kinds: QueryKinds;
   readonly running: RunningQueries;
   readonly background: BackgroundQueries;
   readonly logger: Logger;
@@ -27,6 +25,7 @@ export interface QueryService extends QueryRunnerDependencies {
       | 'EXPORTD_QUERY_CACHE_TTL'
       | 'EXPORTD_QUERY_CANCEL_TIMEOUT'
       | 'EXPORTD_QUERY_POLL_INTERVAL'
+      | 'EXPORTD_QUERY_PROJECT_QUEUE_SIZE'
       | 'EXPORTD_QUERY_STATUS_TTL'
       | 'EXPORTD_QUERY_TIMEOUT'
     >;

@@ -5,17 +5,23 @@ import type { Logger } from '../telemetry/logger.ts';
 import { readQueryProject } from './project.ts';
 import { outcomeOfError } from './query_outcome.ts';
 import { QueryInterrupted } from './query_errors.ts';
-import type { QueryKinds } from './registry.ts';
 import { storeResult } from './results.ts';
 import { runQuery, type QueryRunnerDependencies } from './run_query.ts';
-import type { RunningQueries } from './running_queries.ts';
-import { finishQuery, claimQuery, type QueryOutcome, type QueryJob } from './statuses.ts';
+import type { QueryExecution, RunningQueries } from './running_queries.ts';
+import {
+  claimQuery,
+  finishQuery,
+  readTeamOfUnfinished,
+  type QueryJob,
+  type QueryOutcome,
+} from './statuses.ts';
 
 /** The dependencies of background queries. */
 export interface BackgroundQueryDependencies extends QueryRunnerDependencies {
   readonly pool: Pool;
-  readonly kinds: QueryKinds;
   readonly running: RunningQueries;
+  /** Lets the worker take another query while one waits for its project. */
+  readonly yieldSlot: NonNullable<QueryExecution['yieldSlot']>;
   readonly logger: Logger;
   readonly settings: QueryRunnerDependencies['settings'] &
     Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_STATUS_TTL'>;
@@ -32,21 +38,22 @@ export async function runBackgroundQuery(
   executionId: string,
   stopping: AbortSignal,
 ): Promise<QueryOutcome['status'] | null> {
-  const { pool, running, logger, settings } = dependencies;
-  const job = await claimQuery(pool, executionId);
-  if (!job) return null;
+  const { pool, running, yieldSlot, logger, settings } = dependencies;
+  const team_id = await readTeamOfUnfinished(pool, executionId);
+  if (team_id === undefined) return null;
   const end = async (outcome: QueryOutcome) => {
     await finishQuery(pool, executionId, outcome, settings.EXPORTD_QUERY_STATUS_TTL);
     return outcome.status;
   };
   try {
-    const result_id = await running.run(executionId, (query) =>
-      calculate(dependencies, job, {
-        ...query,
-        signal: AbortSignal.any([query.signal, stopping]),
-      }),
+    const result_id = await running.run(
+      { execution_id: executionId, team_id, key_id: null, signal: stopping, yieldSlot },
+      async (query) => {
+        const job = await claimQuery(pool, executionId);
+        return job && calculate(dependencies, job, query);
+      },
     );
-    return await end({ status: 'completed', result_id });
+    return result_id === undefined ? null : await end({ status: 'completed', result_id });
   } catch (error) {
     const outcome = outcomeOfError(error);
     // A cancellation also cancels the workflow, so both signals can arrive at the same time.
@@ -63,10 +70,10 @@ async function calculate(
   { team_id, kind, query, variables, cache_key }: QueryJob,
   running: Parameters<typeof runQuery>[2],
 ): Promise<string> {
-  const { pool, kinds, settings } = dependencies;
+  const { pool, settings } = dependencies;
   const { project, now } = await readQueryProject(pool, team_id);
-  const parsed = kinds.parse({ ...(query as Record<string, unknown>), kind });
   const timeoutMs = settings.EXPORTD_QUERY_ASYNC_TIMEOUT;
-  const { json } = await runQuery(dependencies, { parsed, variables, project, now, timeoutMs }, running);
-  return (await storeResult(pool, { team_id, cache_key, json })).id;
+  const form = { kind, query: query as Readonly<Record<string, unknown>> };
+  const output = await runQuery(dependencies, { form, variables, project, now, timeoutMs }, running);
+  return (await storeResult(pool, { ...output, team_id, cache_key })).id;
 }

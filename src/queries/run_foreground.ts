@@ -1,13 +1,23 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { toQueryResponse } from './query_response.ts';
-import { jobOf, type PreparedQuery } from './prepared_query.ts';
+import { SourceBusy } from '../source/source_connection.ts';
+import { toQueryResponse, type QueryResponse } from './query_response.ts';
+import { jobOf, type PreparedQuery, type QueryRequest } from './prepared_query.ts';
 import type { QueryService } from './query_service.ts';
-import { QueryIdInUse, QueryInterrupted, QueryError, QueryNotStarted } from './query_errors.ts';
+import {
+  disconnectedCode,
+  QueryCancelled,
+  QueryIdInUse,
+  QueryInterrupted,
+  QueryError,
+  QueryNotStarted,
+  slotsBusyCode,
+} from './query_errors.ts';
 import { outcomeOfError } from './query_outcome.ts';
-import { loadOutput, storeResult, type QueryResult, type StoredOutput } from './results.ts';
+import { loadOutput, storeResult, type QueryResultOutput } from './results.ts';
 import { runQuery } from './run_query.ts';
 import type { RunningQuery } from './running_queries.ts';
 import {
+  claimQuery,
   registerQuery,
   cancelledCode,
   cancelledMessage,
@@ -17,62 +27,65 @@ import {
 } from './statuses.ts';
 import type { QueryStatus } from './statuses.ts';
 
-type QueryResponse = Record<string, unknown>;
-
 /**
  * Runs a query while the client waits, in the server process: it needs neither Temporal nor a worker, and ends with
- * that process. A query with a client id has a status and can be cancelled; a second request with the same id waits for
- * the result of the first.
- * @throws QueryError, QueryIdInUse, QueryInterrupted
+ * that process or when the client disconnects. A query with a client id has a status and can be cancelled; a second
+ * request with the same id waits for the result of the first.
+ * @throws QueryError, QueryIdInUse, QuerySlotsBusy, QueryInterrupted, ClientDisconnected
  */
 export async function runForeground(
   service: QueryService,
-  id: string | null,
+  request: ForegroundRequest,
   prepared: PreparedQuery,
 ): Promise<QueryResponse> {
+  const { client_query_id: id } = request;
   if (id === null)
-    return service.running.run(null, async (query) => responseOf(await calculate(service, prepared, query)));
+    return service.running.run({ ...request, execution_id: null }, async (query) =>
+      responseOf(await calculate(service, prepared, query)),
+    );
   const { registered, status } = await registerQuery(service.pool, {
     ...jobOf(prepared),
     id,
     query_async: false,
   });
-  if (registered) return runRegistered(service, status.execution_id, prepared);
+  if (registered) return runRegistered(service, { ...request, execution_id: status.execution_id }, prepared);
   if (status.cache_key !== prepared.cache_key) throw new QueryIdInUse();
-  return waitForOtherRequest(service, status);
+  const ended = await waitForOtherRequest(service, status, request.signal);
+  if (unstartedCodes.has(ended.error_code)) return runForeground(service, request, prepared);
+  return responseOfOther(service, ended);
 }
 
-/** The pool's message when it is exhausted and when the server does not respond. */
-const noConnection = /^timeout exceeded when trying to connect$/;
+type ForegroundRequest = Pick<QueryRequest, 'team_id' | 'key_id' | 'signal' | 'client_query_id'>;
 
-type CalculatedOutput = QueryResult & { readonly output: StoredOutput };
+/** Ends of a query that say nothing about another request for it. */
+const unstartedCodes: ReadonlySet<string | null> = new Set([disconnectedCode, slotsBusyCode]);
 
 async function calculate(
   service: QueryService,
   prepared: PreparedQuery,
   query: RunningQuery,
-): Promise<CalculatedOutput> {
+): Promise<QueryResultOutput> {
   const { project, cache_key } = prepared;
   const timeoutMs = service.settings.EXPORTD_QUERY_TIMEOUT;
-  const { output, json } = await runQuery(service, { ...prepared, timeoutMs }, query).catch(
-    (error: unknown) => {
-      throw Error.isError(error) && noConnection.test(error.message) ? new QueryNotStarted() : error;
-    },
-  );
-  return { ...(await storeResult(service.pool, { team_id: project.team_id, cache_key, json })), output };
+  const output = await runQuery(service, { ...prepared, timeoutMs }, query).catch((error: unknown) => {
+    throw error instanceof SourceBusy ? new QueryNotStarted() : error;
+  });
+  return storeResult(service.pool, { ...output, team_id: project.team_id, cache_key });
 }
 
-const responseOf = (result: CalculatedOutput): QueryResponse =>
-  toQueryResponse(result.output, result, { is_cached: false, query_status: null });
+const responseOf = (result: QueryResultOutput): QueryResponse =>
+  toQueryResponse(result, { is_cached: false, query_status: null });
 
 async function runRegistered(
   service: QueryService,
-  executionId: string,
+  request: ForegroundRequest & { readonly execution_id: string },
   prepared: PreparedQuery,
 ): Promise<QueryResponse> {
+  const { execution_id: executionId } = request;
   const ttlMs = service.settings.EXPORTD_QUERY_STATUS_TTL;
   try {
-    return await service.running.run(executionId, async (query) => {
+    return await service.running.run(request, async (query) => {
+      if (!(await claimQuery(service.pool, executionId))) throw new QueryCancelled();
       const result = await calculate(service, prepared, query);
       await finishQuery(service.pool, executionId, { status: 'completed', result_id: result.id }, ttlMs);
       return responseOf(result);
@@ -85,15 +98,22 @@ async function runRegistered(
   }
 }
 
-/** Waits for the result of a query that another request started with the same id. */
-async function waitForOtherRequest(service: QueryService, status: QueryStatus): Promise<QueryResponse> {
-  if (!hasEnded(status)) {
-    if (service.running.interrupted()) throw new QueryInterrupted();
-    await wait(service.settings.EXPORTD_QUERY_POLL_INTERVAL);
-    const next = await readStatus(service.pool, status.team_id, status.id);
-    if (next?.execution_id !== status.execution_id) throw new QueryError(cancelledCode, cancelledMessage);
-    return waitForOtherRequest(service, next);
-  }
+/** Waits for the end of a query that another request started with the same id. */
+async function waitForOtherRequest(
+  service: QueryService,
+  status: QueryStatus,
+  signal: AbortSignal,
+): Promise<QueryStatus> {
+  if (hasEnded(status)) return status;
+  if (service.running.interrupted()) throw new QueryInterrupted();
+  await wait(service.settings.EXPORTD_QUERY_POLL_INTERVAL);
+  signal.throwIfAborted();
+  const next = await readStatus(service.pool, status.team_id, status.id);
+  if (next?.execution_id !== status.execution_id) throw new QueryError(cancelledCode, cancelledMessage);
+  return waitForOtherRequest(service, next, signal);
+}
+
+async function responseOfOther(service: QueryService, status: QueryStatus): Promise<QueryResponse> {
   const found =
     status.result_id === null ? undefined : await loadOutput(service.pool, status.team_id, status.result_id);
   if (found) return responseOf(found);

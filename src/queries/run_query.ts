@@ -2,25 +2,24 @@ import type { Settings } from '../config/settings.ts';
 import type { JsonValue } from '../domain/json_value.ts';
 import { isReadOnly } from '../journal/database_errors.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
-import { defaultNextRefreshMs } from './freshness.ts';
+import { postgresConnection } from './query_connection.ts';
 import { QueryError } from './query_errors.ts';
-import type { OutputResults, QueryOutput, QueryProject } from './query_kind.ts';
+import type { ComputedOutput, QueryExecutor, QueryForm } from './query_executor.ts';
+import type { QueryProject } from './query_kind.ts';
 import { queryTransaction } from './query_source.ts';
-import { resultTooLarge } from './read_rows.ts';
-import type { ParsedQuery } from './registry.ts';
-import type { StoredOutput } from './results.ts';
 import type { RunningQuery } from './running_queries.ts';
 import { toQueryError } from './sql_errors.ts';
 
 /** The dependencies of a query run. */
 export interface QueryRunnerDependencies {
   readonly source: SourceConnections;
+  readonly executor: QueryExecutor;
   readonly settings: Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE'>;
 }
 
 /** One run of a query. */
 export interface QueryRun {
-  readonly parsed: ParsedQuery;
+  readonly form: Pick<QueryForm, 'kind' | 'query'>;
   readonly variables: Readonly<Record<string, JsonValue>>;
   readonly project: QueryProject;
   readonly now: Date;
@@ -34,38 +33,27 @@ class QueryTimeout extends Error {
 
 /**
  * Runs a query in one READ ONLY transaction within its limits on time, rows and bytes.
- * @returns the output, and its JSON for storage.
  * @throws QueryError, the reason of the signal, or the error of an unreachable database
  */
 export async function runQuery(
-  { source, settings }: QueryRunnerDependencies,
-  { parsed, variables, project, now, timeoutMs }: QueryRun,
+  { source, executor, settings }: QueryRunnerDependencies,
+  { form, variables, project, now, timeoutMs }: QueryRun,
   { signal, progress }: RunningQuery,
-): Promise<{ readonly output: StoredOutput; readonly json: string }> {
-  const rowLimit = settings.EXPORTD_QUERY_MAX_ROWS;
-  const byteLimit = settings.EXPORTD_QUERY_MAX_RESULT_SIZE;
+): Promise<ComputedOutput> {
+  const limits = {
+    row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
+    byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
+  };
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new QueryTimeout()), timeoutMs);
   try {
-    const result = await source.read(
-      queryTransaction(timeoutMs),
-      AbortSignal.any([signal, late.signal]),
-      ({ connection }) =>
-        parsed.run({
-          connection,
-          project,
-          now,
-          row_limit: rowLimit,
-          byte_limit: byteLimit,
-          variables,
-          progress,
-        }),
+    const ending = AbortSignal.any([signal, late.signal]);
+    return await source.read(queryTransaction(timeoutMs, project.team_id), ending, ({ connection: client }) =>
+      executor.run(
+        { kind: form.kind, query: form.query, variables, project, now, ...limits },
+        { connection: postgresConnection(client), progress, signal: ending },
+      ),
     );
-    const { next_refresh_ms = defaultNextRefreshMs } = parsed.freshness(project, now);
-    const output = toStoredOutput(result, { rowLimit, timezone: project.timezone, next_refresh_ms });
-    const json = JSON.stringify(output);
-    if (Buffer.byteLength(json) > byteLimit) throw resultTooLarge(byteLimit);
-    return { output, json };
   } catch (error) {
     if (Error.isError(error) && error.name === 'QueryTimeout')
       throw new QueryError(
@@ -79,29 +67,4 @@ export async function runQuery(
   } finally {
     clearTimeout(timer);
   }
-}
-
-const isRows = (results: OutputResults): results is readonly unknown[] => Array.isArray(results);
-
-function toStoredOutput(
-  { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} }: QueryOutput,
-  { rowLimit, ...metadata }: { rowLimit: number; timezone: string; next_refresh_ms: number },
-): StoredOutput {
-  const rows = isRows(results) ? results : [];
-  const isCut = rows.length > rowLimit;
-  const isFull = isCut || (hasMore && rows.length === rowLimit);
-  return {
-    results: isCut ? rows.slice(0, rowLimit) : results,
-    columns: columns ?? null,
-    types: types ?? null,
-    hasMore: hasMore || isCut,
-    limit: limit ?? null,
-    offset: offset ?? null,
-    dialect_query: dialect_query ?? null,
-    notice: isFull
-      ? `The result is limited to ${rowLimit} rows, and there are more. Use a batch export to get them all.`
-      : null,
-    more,
-    ...metadata,
-  };
 }

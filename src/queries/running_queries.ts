@@ -1,35 +1,58 @@
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { SlotOwner } from './project_slots.ts';
 import { QueryCancelled, QueryInterrupted } from './query_errors.ts';
 import type { QueryProgress } from './query_kind.ts';
+import type { QuerySlots } from './query_slots.ts';
 import { recordHeartbeats } from './statuses.ts';
 
 /** What a running query is given. */
 export interface RunningQuery {
-  /** Aborted with QueryCancelled when the query is cancelled, with QueryInterrupted when its process shuts down. */
+  /**
+   * Aborted with QueryCancelled when the query is cancelled, with QueryInterrupted when its process shuts down, and with
+   * its caller's signal.
+   */
   readonly signal: AbortSignal;
   readonly progress: (progress: QueryProgress) => void;
 }
 
+/** A query that waits for a slot and then runs. */
+export interface QueryExecution extends SlotOwner {
+  /** Null for a query without a status. */
+  readonly execution_id: string | null;
+  /** Aborted when its caller no longer needs it. */
+  readonly signal: AbortSignal;
+  /**
+   * Yields what would start other queries, while this one waits although slots are free, because none of them is for it.
+   * @returns a function that reclaims it
+   */
+  readonly yieldSlot?: () => (() => void) | undefined;
+}
+
 /** The queries that this process runs; any process can cancel them. */
 export interface RunningQueries {
-  /** Runs a query. @param executionId null for a query without a status */
-  run<Result>(executionId: string | null, work: (query: RunningQuery) => Promise<Result>): Promise<Result>;
-  /** Aborts all running queries and rejects new ones. */
+  /**
+   * Runs a query as soon as it has a slot.
+   * @throws QuerySlotsBusy, the reason of the query's signal, the errors of `work`
+   */
+  run<Result>(query: QueryExecution, work: (query: RunningQuery) => Promise<Result>): Promise<Result>;
+  /** Aborts all running and waiting queries and rejects new ones. */
   interrupt(): void;
   readonly interrupted: () => boolean;
 }
 
 /**
- * Polls the control database with one statement for all running queries, which records their heartbeats and progress
- * and finds cancelled ones. A failed poll is followed by the next one.
+ * Runs queries in `slots`. Polls the control database with one statement for all of them, also those that wait, which
+ * records their heartbeats and progress and finds cancelled ones. A failed poll is followed by the next one.
  */
 export function createRunningQueries({
   pool,
+  slots,
   pollMs,
   logger,
 }: {
   readonly pool: Pool;
+  readonly slots: QuerySlots;
   readonly pollMs: number;
   readonly logger: Logger;
 }): RunningQueries {
@@ -58,18 +81,27 @@ export function createRunningQueries({
   };
 
   return {
-    run: async (executionId, work) => {
+    run: async (query, work) => {
       shutdown.signal.throwIfAborted();
+      const { execution_id: executionId } = query;
       const stop = new AbortController();
       const entry: { stop: AbortController; progress: QueryProgress } = { stop, progress: {} };
       if (executionId !== null) running.set(executionId, entry);
       pollWhileRunning();
+      let reclaim: (() => void) | undefined;
+      let release: (() => void) | undefined;
       try {
+        const signal = AbortSignal.any([stop.signal, shutdown.signal, query.signal]);
+        release = await slots
+          .acquire(query, signal, () => (reclaim = query.yieldSlot?.()))
+          .finally(() => reclaim?.());
+        signal.throwIfAborted();
         return await work({
-          signal: AbortSignal.any([stop.signal, shutdown.signal]),
+          signal,
           progress: (progress) => (entry.progress = { ...entry.progress, ...progress }),
         });
       } finally {
+        release?.();
         // An attempt that lost its heartbeats can end after the next one started, which has replaced its entry.
         if (executionId !== null && running.get(executionId) === entry) running.delete(executionId);
       }

@@ -12,7 +12,8 @@ const sentences: Readonly<Record<string, string>> = {
   '22009': 'Unknown time zone.',
   '22023': 'An argument has a value that its function does not accept.',
   '22P02': 'A string could not be converted to the required type.',
-  '2201B': 'A regular expression is invalid.',
+  '2201B':
+    'A regular expression is invalid. One that is not a literal cannot use escapes such as \\d, classes such as [:alpha:], or flags other than (?i).',
   '2201E': 'The logarithm of zero or of a negative number is undefined.',
   '2201F': 'A power or a root has no real result.',
   '22012': 'Division by zero.',

@@ -1,6 +1,6 @@
 import { workflowIds, type DeploymentSettings } from '../contract/workflow_ids.ts';
 import type { Pool } from '../journal/database.ts';
-import { toQueryResponse } from './query_response.ts';
+import { serializeQueryResponse, toQueryResponse } from './query_response.ts';
 import { loadOutput } from './results.ts';
 import { hasEnded, type QueryStatus } from './statuses.ts';
 
@@ -63,16 +63,18 @@ export function toStatusResponse(status: QueryStatus, settings: DeploymentSettin
   };
 }
 
-/** The response for a status, with the results of a completed query. */
-export async function statusWithResults(
+/** The response body for a status, with the results of a completed query. */
+export async function serializeStatus(
   pool: Pool,
   status: QueryStatus,
   settings: DeploymentSettings,
-): Promise<StatusResponse> {
+): Promise<Buffer> {
+  const response = toStatusResponse(status, settings);
   const found =
     status.result_id === null ? undefined : await loadOutput(pool, status.team_id, status.result_id);
-  const results = found
-    ? toQueryResponse(found.output, found, { is_cached: false, query_status: null })
-    : null;
-  return { ...toStatusResponse(status, settings), results };
+  if (!found) return Buffer.from(JSON.stringify({ query_status: response }));
+  const { results: _none, ...fields } = response;
+  const results = serializeQueryResponse(toQueryResponse(found, { is_cached: false, query_status: null }));
+  const beforeResults = JSON.stringify({ query_status: fields }).slice(0, -'}}'.length);
+  return Buffer.concat([Buffer.from(`${beforeResults},"results":`), results, Buffer.from('}}')]);
 }

@@ -75,14 +75,14 @@ export async function registerQuery(
 ): Promise<{ readonly registered: boolean; readonly status: QueryStatus }> {
   const { rows } = await pool.query<QueryStatus>(
     `insert into exportd.queries as existing
-       (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, pickup_time, lease_expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, case when not $8 then clock_timestamp() end,
-       case when not $8 then clock_timestamp() + $10 * interval '1 millisecond' end)
+       (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, lease_expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, 'queued',
+       case when not $8 then clock_timestamp() + $9 * interval '1 millisecond' end)
      on conflict (team_id, id) do update set
        execution_id = excluded.execution_id, kind = excluded.kind, query = excluded.query,
        variables = excluded.variables, cache_key = excluded.cache_key, query_async = excluded.query_async,
        status = excluded.status, cancel_requested = false, error_code = null, error_message = null,
-       progress = null, result_id = null, start_time = clock_timestamp(), pickup_time = excluded.pickup_time,
+       progress = null, result_id = null, start_time = clock_timestamp(), pickup_time = null,
        end_time = null, expiration_time = null, lease_expires_at = excluded.lease_expires_at
      where existing.end_time is not null or existing.lease_expires_at < clock_timestamp()
      returning ${statusColumns}`,
@@ -95,7 +95,6 @@ export async function registerQuery(
       JSON.stringify(job.variables),
       job.cache_key,
       job.query_async,
-      job.query_async ? 'queued' : 'running',
       leaseMs,
     ],
   );
@@ -123,6 +122,24 @@ export async function recordCacheHit(
       { status: 'completed', result_id: job.result_id },
       job.ttlMs,
     );
+}
+
+/** The project of a query that has not ended. */
+export async function readTeamOfUnfinished(pool: Pool, executionId: string): Promise<number | undefined> {
+  const { rows } = await pool.query<{ team_id: number }>(
+    'select team_id from exportd.queries where execution_id = $1 and end_time is null and not cancel_requested',
+    [executionId],
+  );
+  return rows[0]?.team_id;
+}
+
+/** The number of background queries of a project that have not ended. */
+export async function countUnfinished(pool: Pool, teamId: number): Promise<number> {
+  const { rows } = await pool.query<{ unfinished: number }>(
+    `select count(*) as unfinished from exportd.queries where team_id = $1 and end_time is null and query_async`,
+    [teamId],
+  );
+  return rows[0]?.unfinished ?? 0;
 }
 
 /**

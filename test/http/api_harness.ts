@@ -15,12 +15,16 @@ import { createDeliverer } from '../../src/notifications/deliver.ts';
 import type { DestinationTestClient } from '../../src/temporal/clients/destination_test_client.ts';
 import type { WebhookTestClient } from '../../src/temporal/clients/webhook_test_client.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
+import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
+import { createQuerySlots } from '../../src/queries/query_slots.ts';
+import { foregroundLimits } from '../../src/queries/slot_limits.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
+import { queryRoleSettings } from '../setup/query_role.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' | 'HEAD' | 'PROPFIND' | 'QUERY' | 'TRACE';
 
@@ -96,6 +100,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   const { pool } = database;
   const settings = readSettings({
     DATABASE_URL: database.url,
+    ...queryRoleSettings(database.url),
     TEMPORAL_UI_URL: 'http://temporal.test:8233',
     EXPORTD_LOG_LEVEL: 'silent',
     EXPORTD_JITTER_LONG: '0s',
@@ -155,8 +160,13 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
       pool,
       logger,
       source: querySource,
-      kinds: builtInQueryKinds(settings),
-      running: createRunningQueries({ pool, pollMs: 50, logger }),
+      executor: createInlineExecutor(builtInQueryKinds(settings)),
+      running: createRunningQueries({
+        pool,
+        slots: createQuerySlots(foregroundLimits(settings)),
+        pollMs: 50,
+        logger,
+      }),
       background: {
         start: () => Promise.reject(new Error('connect ECONNREFUSED')),
         cancel: () => Promise.reject(new Error('connect ECONNREFUSED')),

@@ -3,6 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { QueryCancelled } from '../../src/queries/query_errors.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { runBackgroundQuery } from '../../src/queries/run_background.ts';
+import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
+import { createQuerySlots } from '../../src/queries/query_slots.ts';
+import { backgroundLimits } from '../../src/queries/slot_limits.ts';
 import { createRunningQueries, type RunningQueries } from '../../src/queries/running_queries.ts';
 import { registerQuery, requestCancel } from '../../src/queries/statuses.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -71,14 +74,18 @@ describe('a background query', () => {
     });
     const source = connectQueriesToSource(settings);
     const logger = createLogger('test', settings);
-    const queries = createRunningQueries({ pool, pollMs: 20, logger });
+    const slots = createQuerySlots(backgroundLimits(settings));
+    const queries = createRunningQueries({ pool, slots, pollMs: 20, logger });
     const stopping = new AbortController();
     const running: RunningQueries = {
       ...queries,
       run: (id, work) => queries.run(id, work).finally(() => stopping.abort()),
     };
     const ran = runBackgroundQuery(
-      { pool, kinds: fakeKinds, source, running, logger, settings },
+      {
+        ...{ pool, executor: createInlineExecutor(fakeKinds), source, running, logger, settings },
+        yieldSlot: () => undefined,
+      },
       status.execution_id,
       stopping.signal,
     );
@@ -96,13 +103,20 @@ describe('a background query', () => {
     const { pool } = harness;
     const running = createRunningQueries({
       pool,
+      slots: createQuerySlots(backgroundLimits(harness.control.settings)),
       pollMs: 20,
       logger: createLogger('test', harness.control.settings),
     });
     const id = randomUUID();
-    const lost = running.run(id, () => Promise.resolve());
+    const execution = {
+      execution_id: id,
+      team_id: harness.projectId,
+      key_id: null,
+      signal: new AbortController().signal,
+    };
+    const lost = running.run(execution, () => Promise.resolve());
     const next = running.run(
-      id,
+      execution,
       ({ signal }) =>
         new Promise((_, reject) => {
           signal.addEventListener('abort', () => {

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { z } from 'zod';
 import { QueryError } from '../../src/queries/query_errors.ts';
 import type { QueryKind } from '../../src/queries/query_kind.ts';
@@ -46,8 +47,12 @@ const statementQuery: QueryKind<StatementQuery> = {
       { text: statement, values: [...own, ...values] },
       context.row_limit + 1,
     );
+    const parsers = columns.map(({ type_id }) => pg.types.getTypeParser(type_id));
+    const parsed = rows.map((row) =>
+      row.map((value, index) => (value === null ? null : parsers[index]?.(value))),
+    );
     return {
-      results: rows.slice(0, context.row_limit),
+      results: parsed.slice(0, context.row_limit),
       columns: columns.map(({ name }) => name),
       types: columns.map(({ name, type_id }) => [name, type_id]),
       hasMore: rows.length > context.row_limit,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cacheKeyOf } from '../../src/queries/cache_key.ts';
+import { cacheKeyOf, digestOf } from '../../src/queries/cache_key.ts';
 import { isFresh } from '../../src/queries/freshness.ts';
 import type { QueryInterval } from '../../src/queries/query_kind.ts';
 
@@ -40,9 +40,10 @@ describe('the maximum age of a result', () => {
 });
 
 describe('the cache key', () => {
+  const query = { kind: 'K', query: 'select 1', limit: 5 };
   const input = {
     kind: 'K',
-    normalizedForCache: { kind: 'K', query: 'select 1', limit: 5 },
+    digest: digestOf(query),
     variables: { country: 'DE' },
     project: {
       team_id: 1,
@@ -58,22 +59,22 @@ describe('the cache key', () => {
   it('does not depend on the order of fields, on nulls or on tags', () => {
     const other = {
       ...input,
-      normalizedForCache: {
+      digest: digestOf({
         limit: 5,
         offset: null,
         tags: { name: 'x' },
         query: 'select 1',
         kind: 'K',
         x: undefined,
-      },
+      }),
     };
     expect(cacheKeyOf(other)).toBe(cacheKeyOf(input));
   });
 
   it.each([
     { kind: 'L' },
-    { normalizedForCache: { ...input.normalizedForCache, limit: 6 } },
-    { normalizedForCache: { ...input.normalizedForCache, query: 'select 2' } },
+    { digest: digestOf({ ...query, limit: 6 }) },
+    { digest: digestOf({ ...query, query: 'select 2' }) },
     { variables: { country: 'FR' } },
     { project: { ...input.project, team_id: 2 } },
     { project: { ...input.project, timezone: 'Europe/Berlin' } },

@@ -5,7 +5,10 @@ import { scopes } from '../../src/http/api_keys.ts';
 import { createApp } from '../../src/http/app.ts';
 import type { HttpApp } from '../../src/http/route_context.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
+import { createQuerySlots } from '../../src/queries/query_slots.ts';
+import { foregroundLimits } from '../../src/queries/slot_limits.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
@@ -98,9 +101,10 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
         pool: ownPool,
         logger,
         source,
-        kinds: fakeKinds,
+        executor: createInlineExecutor(fakeKinds),
         running: createRunningQueries({
           pool: ownPool,
+          slots: createQuerySlots(foregroundLimits(settings)),
           pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
           logger,
         }),

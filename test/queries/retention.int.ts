@@ -16,7 +16,8 @@ it('deletes results that are unreferenced and old or superseded, and expired sta
   const { pool } = database;
   const settings = readSettings({ DATABASE_URL: database.url });
   const storeOutput = async (cache_key: string, age: number) => {
-    const { id } = await storeResult(pool, { team_id: 1, cache_key, json: '{}' });
+    const output = { json: Buffer.from('{}'), next_refresh_ms: 0 };
+    const { id } = await storeResult(pool, { ...output, team_id: 1, cache_key });
     await pool.query(
       `update exportd.query_results set computed_at = computed_at - $2 * interval '1 millisecond' where id = $1`,
       [id, age],

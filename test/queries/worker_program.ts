@@ -2,6 +2,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { createQueryActivities } from '../../activities/query.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPool } from '../../src/journal/database.ts';
+import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { installRuntime } from '../../src/temporal/worker/runtime.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_activity_dependencies.ts';
@@ -18,7 +19,7 @@ const worker = await Worker.create({
   namespace: settings.TEMPORAL_NAMESPACE,
   taskQueue: taskQueues(settings).query,
   activities: createQueryActivities(
-    createQueryActivityDependencies({ pool, kinds: fakeKinds, logger, settings }),
+    createQueryActivityDependencies({ pool, executor: createInlineExecutor(fakeKinds), logger, settings }),
   ),
 });
 await worker.run();

@@ -21,6 +21,7 @@ import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
+import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import type { QueryKinds } from '../../src/queries/registry.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
@@ -184,7 +185,7 @@ export async function createControlPlaneHarness(
   const reconcileLoops = createReconcileLoops(reconcilerDependencies);
   const queries = createQueryActivityDependencies({
     pool,
-    kinds: queryKinds ?? builtInQueryKinds(settings),
+    executor: createInlineExecutor(queryKinds ?? builtInQueryKinds(settings)),
     logger,
     settings,
   });
@@ -265,6 +266,7 @@ export async function createControlPlaneHarness(
           query: createQueryActivities(queries),
         },
         exportSlots: createExportSlots(settings),
+        querySlots: queries.slots,
         settings,
       });
       const running = workers.run();

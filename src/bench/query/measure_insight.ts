@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { postgresConnection } from '../../queries/query_connection.ts';
 import { QueryError } from '../../queries/query_errors.ts';
 import type { QueryOutput, QueryContext } from '../../queries/query_kind.ts';
 import { queryTransaction } from '../../queries/query_source.ts';
@@ -39,9 +40,11 @@ export async function measureInsight(bench: QueryBench, insight: Insight): Promi
   const { source, kinds, context, range, repeat, signal } = bench;
   const request = insight.query(range);
   const { text, values } = insight.floor(range);
-  const settings = queryTransaction(timeoutMs);
+  const settings = queryTransaction(timeoutMs, context.project.team_id);
   const product = (): Promise<QueryOutput> =>
-    source.read(settings, signal, ({ connection }) => kinds.parse(request).run({ ...context, connection }));
+    source.read(settings, signal, ({ connection }) =>
+      kinds.parse(request).run({ ...context, connection: postgresConnection(connection) }),
+    );
   const floor = () =>
     source.read(settings, signal, async ({ connection }) => {
       const query = { text, values: [...values], rowMode: 'array' as const, types: asText };

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type { QueryConnection, QueryStatement } from '../../queries/query_connection.ts';
 import type { QueryContext } from '../../queries/query_kind.ts';
 import type { QueryKinds } from '../../queries/registry.ts';
 import type { Insight, InsightRange } from './insight.ts';
@@ -18,20 +18,16 @@ export async function plansOf(
   kinds: QueryKinds,
   context: QueryContext,
 ): Promise<readonly StatementPlan[]> {
-  const read: { readonly text: string; readonly values: unknown[] }[] = [];
+  const read: QueryStatement[] = [];
   const { connection } = context;
-  const query = new Proxy(connection.query, {
-    apply: (target, _own, given: readonly unknown[]) => {
-      const [submitted] = given;
-      if (submitted instanceof pg.Query)
-        read.push({
-          text: Reflect.get(submitted, 'text') as string,
-          values: Reflect.get(submitted, 'values') as unknown[],
-        });
-      return Reflect.apply(target, connection, given) as unknown;
+  const recording: QueryConnection = {
+    query: (text, values) => connection.query(text, values),
+    readRows: (statement, receiver) => {
+      read.push(statement);
+      return connection.readRows(statement, receiver);
     },
-  });
-  await kinds.parse(insight.query(range)).run({ ...context, connection: { query } });
+  };
+  await kinds.parse(insight.query(range)).run({ ...context, connection: recording });
   const plans: StatementPlan[] = [];
   for (const { text, values } of read) {
     const { rows } = await connection.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values);

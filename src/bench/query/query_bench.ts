@@ -4,6 +4,7 @@ import type { Report } from '../../local_stack/report.ts';
 import { createPool } from '../../journal/database.ts';
 import { builtInQueryKinds } from '../../queries/built_in_kinds.ts';
 import { readQueryProject } from '../../queries/project.ts';
+import { postgresConnection } from '../../queries/query_connection.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
 import { createBenchAccount } from '../bench_account.ts';
 import { rounded } from '../statistics.ts';
@@ -75,7 +76,7 @@ export async function runQueryBench(
     for (const insight of insights.filter(({ name }) => name.includes(only))) {
       if (plansFolder !== undefined) {
         const plans = await source.read({}, signal, ({ connection }) =>
-          plansOf(insight, range, kinds, { ...context, connection }),
+          plansOf(insight, range, kinds, { ...context, connection: postgresConnection(connection) }),
         );
         const shared = `${events.toLocaleString('en')} events of ${days} days in ${projects} projects`;
         writePlans(plansFolder, insight, shared, plans);

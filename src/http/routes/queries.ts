@@ -1,10 +1,13 @@
-import type { z } from 'zod';
+import type { FastifyReply } from 'fastify';
 import { handleQuery } from '../../queries/handle_query.ts';
 import { cancelQuery } from '../../queries/cancel_query.ts';
 import type { RefreshMode } from '../../queries/refresh_modes.ts';
-import { statusWithResults } from '../../queries/status_response.ts';
+import { serializeQueryResponse } from '../../queries/query_response.ts';
+import { serializeStatus } from '../../queries/status_response.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { notFound } from '../api_error.ts';
+import { callerOf } from '../authentication.ts';
+import { disconnectSignal } from '../disconnect_signal.ts';
 import { teamOf, type ProjectRoutes } from '../route_context.ts';
 import { rateLimitQueries } from '../rate_limit.ts';
 import { errorResponses, noContent } from '../schemas/common.ts';
@@ -18,6 +21,10 @@ import {
 } from '../schemas/query.ts';
 
 const read = { config: { scope: 'query:read' } } as const;
+
+/** Sends JSON that is not parsed and checked again: a result has many megabytes. */
+const sendJson = (reply: FastifyReply, json: Buffer): never =>
+  reply.type('application/json; charset=utf-8').send(json) as never;
 
 /** `async: true` runs a query in the background when `refresh` does not. */
 function refreshOf({ refresh, async }: Pick<QueryBody, 'refresh' | 'async'>): RefreshMode {
@@ -42,16 +49,19 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
         response: { 200: queryResponseSchema, ...errorResponses },
       },
     },
-    (request) => {
+    async (request, reply) => {
       const { query, client_query_id, filters_override, variables_override } = request.body;
-      return handleQuery(queries, {
+      const response = await handleQuery(queries, {
         team_id: teamOf(request),
+        key_id: callerOf(request).key_id,
+        signal: disconnectSignal(reply),
         query,
         refresh: refreshOf(request.body),
         client_query_id: client_query_id ?? null,
         filters_override: filters_override ?? null,
         variables_override: variables_override ?? {},
-      }) as Promise<z.infer<typeof queryResponseSchema>>;
+      });
+      return sendJson(reply, serializeQueryResponse(response));
     },
   );
 
@@ -68,10 +78,10 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
         response: { 200: retrievedQuerySchema, ...errorResponses },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const status = await readStatus(pool, teamOf(request), request.params.id);
       if (!status) throw notFound();
-      return { query_status: await statusWithResults(pool, status, queries.settings) };
+      return sendJson(reply, await serializeStatus(pool, status, queries.settings));
     },
   );
 

@@ -398,6 +398,8 @@ create table exportd.query_results (
   cache_key text not null,
   -- json, not jsonb, which reorders fields and rejects strings with \u0000.
   output json not null,
+  -- Milliseconds until clients should request a refresh.
+  next_refresh_ms integer not null,
   computed_at timestamptz not null default clock_timestamp()
 );
 create index query_results_cached on exportd.query_results (team_id, cache_key, computed_at desc);

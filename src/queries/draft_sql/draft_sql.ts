@@ -2,12 +2,14 @@ import { DateTime } from 'luxon';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { relationsOf } from '../../source/relations.ts';
-import type { SourceConnections } from '../../source/source_connection.ts';
+import { SourceBusy, type SourceConnections } from '../../source/source_connection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
 import { readQueryProject } from '../project.ts';
-import { QueryError } from '../query_errors.ts';
+import { postgresConnection } from '../query_connection.ts';
+import { QueryError, QueryNotStarted } from '../query_errors.ts';
 import { queryTransaction } from '../query_source.ts';
+import type { RunningQueries } from '../running_queries.ts';
 import { toQueryError } from '../sql_errors.ts';
 import { draftByRules } from './draft_by_rules.ts';
 import { draftByModel } from './model/draft_by_model.ts';
@@ -17,6 +19,9 @@ import { unclear } from './unclear.ts';
 /** A request for a draft. */
 export interface DraftRequest {
   readonly team_id: number;
+  readonly key_id: string;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
   readonly prompt: string | null;
   /** The query that the prompt refers to, if any. */
   readonly current_query: string | null;
@@ -26,6 +31,7 @@ export interface DraftRequest {
 export interface DraftService {
   readonly pool: Pool;
   readonly source: SourceConnections;
+  readonly running: RunningQueries;
   readonly settings: Settings;
   readonly logger: Logger;
 }
@@ -35,7 +41,7 @@ const attr = 'prompt';
 
 /**
  * Drafts a dialect query for a prompt in plain English. The result compiles for the project.
- * @throws QueryError `required`, `too_long`, `unclear`
+ * @throws QueryError `required`, `too_long`, `unclear`; QuerySlotsBusy, QueryInterrupted, ClientDisconnected
  */
 export async function draftSql(service: DraftService, request: DraftRequest): Promise<string> {
   const prompt = request.prompt?.trim() ?? '';
@@ -43,7 +49,7 @@ export async function draftSql(service: DraftService, request: DraftRequest): Pr
   if (prompt === '') throw new QueryError('required', 'This field is required.', { attr });
   if (prompt.length > maxPromptLength)
     throw new QueryError('too_long', `A prompt can have at most ${maxPromptLength} characters.`, { attr });
-  const { reader, vocabulary, today } = await readProject(service, request.team_id);
+  const { reader, vocabulary, today } = await readProject(service, request);
   const input = { prompt, current_query: current === '' ? null : current, vocabulary, today };
   const check = (sql: string): string => {
     reader.compile(sql);
@@ -67,29 +73,32 @@ interface ProjectContext {
   readonly today: string;
 }
 
-/** Reads what drafting needs from a project, then releases the connection. */
+/** Reads what drafting needs from a project, then releases the connection and the slot. */
 async function readProject(
-  { pool, source, settings }: DraftService,
-  teamId: number,
+  { pool, source, settings, running }: DraftService,
+  request: DraftRequest,
 ): Promise<ProjectContext> {
-  const { project, now } = await readQueryProject(pool, teamId);
-  const timeoutMs = settings.EXPORTD_DRAFT_SQL_TIMEOUT;
+  const { team_id } = request;
+  const { project, now } = await readQueryProject(pool, team_id);
+  const transaction = queryTransaction(settings.EXPORTD_DRAFT_SQL_TIMEOUT, team_id);
   try {
-    return await source.read(queryTransaction(timeoutMs), undefined, async ({ connection }) => {
-      const context = {
-        connection,
-        project,
-        now,
-        row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
-        byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
-        variables: {},
-        progress: () => undefined,
-      };
-      const reader = await openDialectReader(context, relationsOf(settings));
-      const today = DateTime.fromJSDate(now, { zone: project.timezone }).toISODate() ?? '';
-      return { reader, vocabulary: await readVocabulary(reader), today };
-    });
+    return await running.run({ ...request, execution_id: null }, ({ signal, progress }) =>
+      source.read(transaction, signal, async ({ connection }) => {
+        const context = {
+          connection: postgresConnection(connection),
+          project,
+          now,
+          row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
+          byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
+          variables: {},
+          progress,
+        };
+        const reader = await openDialectReader(context, relationsOf(settings));
+        const today = DateTime.fromJSDate(now, { zone: project.timezone }).toISODate() ?? '';
+        return { reader, vocabulary: await readVocabulary(reader), today };
+      }),
+    );
   } catch (error) {
-    throw toQueryError(error) ?? error;
+    throw error instanceof SourceBusy ? new QueryNotStarted() : (toQueryError(error) ?? error);
   }
 }

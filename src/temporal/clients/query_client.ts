@@ -15,7 +15,10 @@ const overheadMs = 30_000;
 export function createQueryClient(
   client: Client,
   settings: ExecutionSettings &
-    Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
+    Pick<
+      Settings,
+      'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'
+    >,
 ): BackgroundQueries {
   const queues = taskQueues(settings);
   const ids = workflowIds(settings);
@@ -24,7 +27,8 @@ export function createQueryClient(
       const input: BackgroundQueryInput = {
         execution_id: query.execution_id,
         task_queue: queues.query,
-        timeout_ms: settings.EXPORTD_QUERY_ASYNC_TIMEOUT + overheadMs,
+        timeout_ms:
+          settings.EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT + settings.EXPORTD_QUERY_ASYNC_TIMEOUT + overheadMs,
         heartbeat_timeout_ms: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
       };
       await client.workflow.start(workflowTypes.backgroundQuery, {
@@ -33,6 +37,8 @@ export function createQueryClient(
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
         taskQueue: queues.control,
         args: [input],
+        // Its activity inherits this. Projects take turns, where the server supports it.
+        priority: { fairnessKey: String(query.team_id) },
         workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
         typedSearchAttributes: [{ key: searchAttributes.project, value: String(query.team_id) }],
         staticSummary: `Query of project ${query.team_id}`,

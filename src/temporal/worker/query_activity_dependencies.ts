@@ -2,25 +2,41 @@ import type { QueryActivityDependencies } from '../../../activities/query.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
-import type { QueryKinds } from '../../queries/registry.ts';
+import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { runBackgroundQuery } from '../../queries/run_background.ts';
+import { createQuerySlots } from '../../queries/query_slots.ts';
+import { backgroundLimits } from '../../queries/slot_limits.ts';
 import { createRunningQueries } from '../../queries/running_queries.ts';
 import { finishQuery } from '../../queries/statuses.ts';
 import type { Logger } from '../../telemetry/logger.ts';
+import { createActivitySlots, type ActivitySlots } from './activity_slots.ts';
 
-/** Creates the dependencies of the query activities; `close` ends their connections to the source. */
+/**
+ * Queries that may wait in a worker because their project uses all of its slots. The worker goes on to take those of other
+ * projects.
+ */
+const maxLimitedQueries = 200;
+
+/** Creates the dependencies of the query activities; `close` ends their connections to the source and their threads. */
 export function createQueryActivityDependencies(dependencies: {
   readonly pool: Pool;
-  readonly kinds: QueryKinds;
+  readonly executor: QueryExecutor;
   readonly logger: Logger;
   readonly settings: Settings;
-}): QueryActivityDependencies & { close(): Promise<void> } {
+}): QueryActivityDependencies & { readonly slots: ActivitySlots; close(): Promise<void> } {
   const { pool, logger, settings } = dependencies;
   const source = connectQueriesToSource(settings);
-  const running = createRunningQueries({ pool, pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL, logger });
+  const slots = createActivitySlots(settings.EXPORTD_QUERY_SLOTS, maxLimitedQueries);
+  const running = createRunningQueries({
+    pool,
+    slots: createQuerySlots(backgroundLimits(settings)),
+    pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
+    logger,
+  });
+  const query = { ...dependencies, source, running, yieldSlot: () => slots.yieldSlot() };
   return {
-    runQuery: (executionId, stopping) =>
-      runBackgroundQuery({ ...dependencies, source, running }, executionId, stopping),
+    slots,
+    runQuery: (executionId, stopping) => runBackgroundQuery(query, executionId, stopping),
     recordOutcome: (executionId, status) =>
       finishQuery(
         pool,
@@ -32,6 +48,8 @@ export function createQueryActivityDependencies(dependencies: {
       ),
     heartbeatTimeoutMs: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
     logger,
-    close: () => source.close(),
+    close: async () => {
+      await Promise.all([source.close(), dependencies.executor.close()]);
+    },
   };
 }

@@ -25,7 +25,7 @@ import { createEncoderPool } from '../../encoding/encoder_pool.ts';
 import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/open_journal.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
-import { builtInQueryKinds } from '../../queries/built_in_kinds.ts';
+import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
 import { createFaultAlarm } from '../../failures/operator_faults/fault_alarm.ts';
 import { createOperatorFaults } from '../../failures/operator_faults/operator_faults.ts';
 import { createSource } from '../../source/postgres_source.ts';
@@ -142,7 +142,7 @@ async function serve(
   };
   const queries = createQueryActivityDependencies({
     pool,
-    kinds: builtInQueryKinds(settings),
+    executor: createThreadExecutor(settings),
     logger,
     settings,
   });
@@ -197,6 +197,7 @@ async function serve(
         query: createQueryActivities(queries),
       },
       exportSlots,
+      querySlots: queries.slots,
       settings,
     });
     const workers = await untilAborted(creatingWorkers, signal);

@@ -13,6 +13,7 @@ import type { Settings } from '../../config/settings.ts';
 import { loadPayloadCodecs } from '../payload_codecs.ts';
 import { taskQueues } from '../task_queues.ts';
 import { maxCachedWorkflows } from './cached_workflows.ts';
+import type { ActivitySlots } from './activity_slots.ts';
 import type { ExportSlots } from './export_slots.ts';
 
 /** Activities by the worker that runs them. */
@@ -34,6 +35,7 @@ export interface WorkerDependencies {
   readonly workflowBundle: WorkflowBundleOption;
   readonly activities: WorkerActivities;
   readonly exportSlots: ExportSlots;
+  readonly querySlots: ActivitySlots;
   readonly settings: Pick<
     Settings,
     | 'TEMPORAL_NAMESPACE'
@@ -42,7 +44,6 @@ export interface WorkerDependencies {
     | 'EXPORTD_HEARTBEAT_TIMEOUT'
     | 'EXPORTD_WORKFLOW_TASK_TIMEOUT'
     | 'EXPORTD_MAX_CACHED_WORKFLOWS'
-    | 'EXPORTD_QUERY_SLOTS'
     | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'
   >;
 }
@@ -79,6 +80,7 @@ export async function createWorkers({
   workflowBundle,
   activities,
   exportSlots,
+  querySlots,
   settings,
 }: WorkerDependencies): Promise<Workers> {
   const shared = {
@@ -129,7 +131,7 @@ export async function createWorkers({
     ...shared,
     taskQueue: queues.query,
     activities: activities.query,
-    maxConcurrentActivityTaskExecutions: settings.EXPORTD_QUERY_SLOTS,
+    tuner: { ...activityWorkerSlots, activityTaskSlotSupplier: querySlots.supplier },
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT),
   });

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inTransaction } from '../../../src/journal/database.ts';
 import { eventsQueryKind } from '../../../src/queries/events_query/index.ts';
+import { postgresConnection } from '../../../src/queries/query_connection.ts';
 import { eventsQuerySchema, type EventsQuery } from '../../../src/queries/events_query/schema.ts';
 import type { QueryOutput } from '../../../src/queries/query_kind.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
@@ -33,7 +34,7 @@ const run = (query: EventsQuery): Promise<QueryOutput> =>
   inTransaction(database.pool, async (connection) => {
     await connection.query('set transaction read only');
     return kind.run(query, {
-      connection,
+      connection: postgresConnection(connection),
       project,
       now,
       row_limit: 10_000,

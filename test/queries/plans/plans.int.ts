@@ -5,6 +5,7 @@ import { insights } from '../../../src/bench/query/insights/insights.ts';
 import { plansOf } from '../../../src/bench/query/plans.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
+import { postgresConnection } from '../../../src/queries/query_connection.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 
 const today = new Date();
@@ -45,7 +46,7 @@ async function plansAfter(before: string): Promise<ReadonlyMap<string, string>> 
     await connection.query(`begin; set local jit = off; ${before}`);
     const found = new Map<string, string>();
     for (const insight of insights) {
-      const context = { ...bounds, connection, project, now: range.now };
+      const context = { ...bounds, connection: postgresConnection(connection), project, now: range.now };
       const plans = await plansOf(insight, range, kinds, context);
       found.set(insight.name, plans.map(({ plan }) => plan).join('\n'));
     }

@@ -1,5 +1,6 @@
 import { inTransaction, type Pool } from '../../../src/journal/database.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
+import { postgresConnection } from '../../../src/queries/query_connection.ts';
 import { trendsActors, type TrendsPoint } from '../../../src/queries/trends_query/actors.ts';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
 import type { TrendsQuery } from '../../../src/queries/trends_query/schema.ts';
@@ -43,7 +44,7 @@ export const asQuery = <Answer>(
   inTransaction(pool, async (connection) => {
     await connection.query("set transaction read only; set local statement_timeout = '20s'");
     return run({
-      connection,
+      connection: postgresConnection(connection),
       project,
       now,
       row_limit: 10_000,

@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Settings } from '../../config/settings.ts';
+import type { RelationSettings } from '../../source/relations.ts';
+import { builtInQueryKinds } from '../built_in_kinds.ts';
+import { QueryError } from '../query_errors.ts';
+import type { ComputedOutput, QueryExecutor, QueryForm, RunEnvironment } from '../query_executor.ts';
+import { parseForm } from '../parse_form.ts';
+import { createStatementServer } from './serve_statements.ts';
+import type { FromThread, ThreadTask } from './thread_messages.ts';
+import { createThreadPool, type QueryThread } from './thread_pool.ts';
+import { restoreError } from './transferred_error.ts';
+
+/** A shorter query is parsed in the calling thread, in less time than a message takes. Characters of JSON. */
+const maxInlineLength = 4_096;
+/** How long a long query may be parsed, in milliseconds. */
+const parseTimeoutMs = 10_000;
+/** How long a thread may take to end by itself after its statement was cancelled, in milliseconds. */
+const cancelGraceMs = 200;
+
+export type ThreadExecutorSettings = RelationSettings &
+  Pick<Settings, 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_THREAD_MEMORY'>;
+
+const queryProgram = new URL('./query_thread.ts', import.meta.url);
+
+/**
+ * Computes queries in threads of their own, so that nothing but messages passes through the event loop of the server or
+ * worker. A query that runs too long or needs too much memory ends its thread, not the process.
+ * @param program for tests
+ */
+export function createThreadExecutor(
+  settings: ThreadExecutorSettings,
+  program: URL = queryProgram,
+): QueryExecutor {
+  const { EXPORTD_QUERY_SLOTS: slots, EXPORTD_QUERY_THREAD_MEMORY: heapBytes } = settings;
+  const kinds = builtInQueryKinds(settings);
+  const options = { heapBytes, program, data: relationSettingsOf(settings) };
+  const running = createThreadPool({ ...options, maxThreads: slots });
+  // Not one of the others, which may all be busy for minutes.
+  const parsing = createThreadPool({ ...options, maxThreads: 1 });
+
+  /** Runs one task on a thread. @throws QueryError, QuerySchemaError, errors of statements, the signal's reason */
+  function perform<Type extends ResultMessage['type']>(
+    thread: QueryThread,
+    given: ThreadTask,
+    environment: Pick<RunEnvironment, 'connection' | 'progress'> | null,
+    signal: AbortSignal,
+  ): Promise<Extract<ResultMessage, { type: Type }>> {
+    const { promise, resolve, reject } = Promise.withResolvers<Extract<ResultMessage, { type: Type }>>();
+    const statements = environment && createStatementServer(environment, (message) => thread.send(message));
+    const ended = new AbortController();
+    thread.receive = (message) => {
+      if (message.type === 'statement') statements?.serve(message.request);
+      else if (message.type === 'failed') reject(restoreError(message.error));
+      else if (message.type === 'failed_statement') reject(statements?.errorOf(message.id));
+      else resolve(message as Extract<ResultMessage, { type: Type }>);
+    };
+    thread.fail = (cause) => reject(signal.aborted ? signal.reason : errorOfThread(cause, heapBytes));
+    const end = async (): Promise<void> => {
+      await statements?.settled();
+      await delay(cancelGraceMs, undefined, { signal: ended.signal });
+      await thread.terminate();
+    };
+    const endOnAbort = (): void => void end().catch(() => undefined);
+    signal.addEventListener('abort', endOnAbort);
+    if (signal.aborted) endOnAbort();
+    thread.send(given);
+    return promise.finally(() => {
+      ended.abort();
+      signal.removeEventListener('abort', endOnAbort);
+    });
+  }
+
+  return {
+    async parse(task): Promise<QueryForm> {
+      if (JSON.stringify([task.query, task.filters_override]).length <= maxInlineLength)
+        return parseForm(kinds, task);
+      const timeout = AbortSignal.timeout(parseTimeoutMs);
+      const found = await parsing
+        .use(timeout, (thread) => perform<'parsed'>(thread, { type: 'parse', task }, null, timeout))
+        .catch((error: unknown) => {
+          throw timeout.aborted ? new QueryError('query_timeout', tooLongToParse) : error;
+        });
+      return found.form;
+    },
+    run: async (task, { signal, ...environment }): Promise<ComputedOutput> =>
+      (
+        await running.use(signal, (thread) =>
+          perform<'computed'>(thread, { type: 'run', task }, environment, signal),
+        )
+      ).output,
+    close: async () => {
+      await Promise.all([running.close(), parsing.close()]);
+    },
+  };
+}
+
+const tooLongToParse = `The query takes longer than ${parseTimeoutMs / 1_000} s to parse. Send a shorter query.`;
+
+type ResultMessage = Extract<FromThread, { type: 'parsed' | 'computed' }>;
+
+/** Plain data, as a thread needs it. */
+const relationSettingsOf = (settings: RelationSettings): RelationSettings => ({
+  EXPORTD_EVENTS_RELATION: settings.EXPORTD_EVENTS_RELATION,
+  EXPORTD_PERSONS_RELATION: settings.EXPORTD_PERSONS_RELATION,
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: settings.EXPORTD_PERSON_DISTINCT_IDS_RELATION,
+  // Only whether it is set: a thread never connects.
+  EXPORTD_QUERY_DATABASE_URL: settings.EXPORTD_QUERY_DATABASE_URL === undefined ? undefined : '',
+});
+
+function errorOfThread(cause: unknown, heapBytes: number): Error {
+  const { code } = cause as NodeJS.ErrnoException;
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY')
+    return new QueryError(
+      'result_too_large',
+      `The query needs more than ${heapBytes / 2 ** 20} MiB to compute its result. Select fewer columns or rows, a shorter date range or fewer breakdown values.`,
+    );
+  return new Error('A thread of queries has ended.', { cause });
+}

@@ -1,0 +1,136 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
+import { createInlineExecutor } from '../../../src/queries/inline_executor.ts';
+import type { QueryExecutor } from '../../../src/queries/query_executor.ts';
+import { QuerySchemaError } from '../../../src/queries/registry.ts';
+import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
+import { environment, executorSettings, parseTask, runTask } from './fake_environment.ts';
+
+const opened: QueryExecutor[] = [];
+afterEach(async () => {
+  for (const executor of opened.splice(0)) await executor.close();
+});
+
+function open(program?: string, settings: object = {}): QueryExecutor {
+  const url = program === undefined ? undefined : new URL(program, import.meta.url);
+  const executor = createThreadExecutor({ ...executorSettings, ...settings }, url);
+  opened.push(executor);
+  return executor;
+}
+
+const never = new AbortController().signal;
+const none = environment(never, () => Promise.reject(new Error('No statement is expected.')));
+const one = environment(never, (_statement, { receive }) => {
+  receive([['1']], 1);
+  return Promise.resolve([{ name: 'c1', type_id: 23 }]);
+});
+const text = (json: Uint8Array) => JSON.parse(new TextDecoder().decode(json)) as Record<string, unknown>;
+
+describe('a thread', () => {
+  it('that computes for ever ends with the signal of its query', async () => {
+    const executor = open('endless_thread.ts');
+    const stop = new AbortController();
+    const ran = executor.run(runTask('select 1'), { ...none, signal: stop.signal });
+    stop.abort(new Error('Timed out.'));
+    await expect(ran).rejects.toThrow('Timed out.');
+    // Its slot is free again: the next one starts, and ends like it.
+    const next = executor.run(runTask('select 1'), { ...none, signal: AbortSignal.timeout(1) });
+    await expect(next).rejects.toThrow('timeout');
+  });
+
+  it('that needs too much memory fails its query, not the process', async () => {
+    await expect(open('greedy_thread.ts').run(runTask('select 1'), none)).rejects.toMatchObject({
+      code: 'result_too_large',
+      message: expect.stringContaining('more than 64 MiB'),
+    });
+  });
+
+  it('that does not start fails its query', async () => {
+    await expect(open('no_such_thread.ts').run(runTask('select 1'), none)).rejects.toThrow('has ended');
+  });
+
+  it('computes what the process would', async () => {
+    const task = runTask('select event from events');
+    const inline = createInlineExecutor(builtInQueryKinds(executorSettings));
+    const [computed, expected] = [await open().run(task, one), await inline.run(task, one)];
+    expect(text(computed.json)).toEqual(text(expected.json));
+    expect(text(computed.json)).toMatchObject({ results: [['1']], columns: ['event'] });
+    expect(computed.next_refresh_ms).toBe(expected.next_refresh_ms);
+  });
+
+  it('fails with the error of its statement, and runs the next query', async () => {
+    const executor = open();
+    class Unreachable extends Error {}
+    const failing = environment(never, () => Promise.reject(new Unreachable('No server.')));
+    await expect(executor.run(runTask('select 1'), failing)).rejects.toThrow(Unreachable);
+    await expect(executor.run(runTask('select\n  nothing'), one)).rejects.toMatchObject({
+      name: 'QueryError',
+      code: 'dialect_error',
+      position: { line: 2, column: 3, offset: 9, length: 7 },
+    });
+    expect(text((await executor.run(runTask('select 1'), one)).json)).toMatchObject({ results: [[1]] });
+  });
+
+  it('that waits for a slot ends with its signal, and lets the next one run', async () => {
+    const executor = open('endless_thread.ts');
+    const [first, second] = [new AbortController(), new AbortController()];
+    const busy = executor.run(runTask('select 1'), { ...none, signal: first.signal });
+    const waiting = executor.run(runTask('select 1'), { ...none, signal: second.signal });
+    second.abort(new Error('Cancelled.'));
+    await expect(waiting).rejects.toThrow('Cancelled.');
+    first.abort(new Error('Timed out.'));
+    await expect(busy).rejects.toThrow('Timed out.');
+  });
+});
+
+describe('a query that is parsed in a thread', () => {
+  const padding = ' '.repeat(10_000);
+
+  it('is the same as one that is parsed in the process', async () => {
+    const task = parseTask({ kind: 'DialectQuery', query: `select {variables.country}${padding}` });
+    const inline = createInlineExecutor(builtInQueryKinds(executorSettings));
+    const parsed = await open().parse(task);
+    expect(parsed).toEqual(await inline.parse(task));
+    expect(parsed.variables).toEqual([{ code_name: 'country', id: null }]);
+  });
+
+  it('fails with the same errors', async () => {
+    const executor = open();
+    const wrong = executor.parse(parseTask({ kind: 'DialectQuery', query: padding, limit: 'x' }));
+    const error: unknown = await wrong.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(QuerySchemaError);
+    expect(error).toMatchObject({
+      path: ['query'],
+      error: { issues: [{ code: 'unrecognized_keys', keys: ['limit'], path: [] }] },
+    });
+    await expect(executor.parse(parseTask({ kind: 'Nothing', query: padding }))).rejects.toMatchObject({
+      code: 'invalid_input',
+      attr: 'query__kind',
+    });
+  });
+
+  it('does not wait for queries that run', async () => {
+    const executor = open();
+    const stop = new AbortController();
+    const running = executor.run(
+      runTask('select 1'),
+      environment(
+        stop.signal,
+        () =>
+          new Promise((_, reject) =>
+            stop.signal.addEventListener('abort', () => reject(new Error('Cancelled.'))),
+          ),
+      ),
+    );
+    const query = `select 1${padding}`;
+    expect((await executor.parse(parseTask({ kind: 'DialectQuery', query }))).query).toMatchObject({ query });
+    stop.abort();
+    await expect(running).rejects.toThrow('Cancelled.');
+  });
+});
+
+it('a closed executor runs nothing', async () => {
+  const executor = open();
+  await executor.close();
+  await expect(executor.run(runTask('select 1'), none)).rejects.toThrow('have been closed');
+});
