@@ -61,14 +61,39 @@ export const invalidParameters: readonly (readonly [call: string, column: number
     'This regular expression contains [:letter:], which is not a character class.',
   ],
   [
-    "match('abc', '(?U)a+')",
+    "match('abc', '(?x)a+')",
     8,
-    'This regular expression contains the flag U, which is not supported. Supported flags are i, m and s.',
+    'This regular expression contains the flag x, which is not supported. Supported flags are i, m, s and U.',
   ],
   [
-    "match('abc', 'a(?i:b)')",
+    "match('abc', 'a(?=b)')",
     8,
-    'This regular expression contains (?i:, which is not supported. Put flags such as (?i) at the start; named groups are not supported.',
+    'This regular expression contains (?=, which is not supported. Combine several conditions instead.',
+  ],
+  [
+    "extract('abc', '(?:(a)|b)*')",
+    23,
+    'This regular expression repeats a group that its last repetition may skip, which is not supported. Use (?:…) for the group.',
+  ],
+  [
+    "extract('abc', '(a?)*')",
+    23,
+    'This regular expression repeats something that can be empty, which PostgreSQL cannot reproduce here. Write (?:a+)* instead of (?:a*)*.',
+  ],
+  [
+    "extract('abc', '(a){2,3}?(b|bc)')",
+    23,
+    'This regular expression repeats a group in a way that PostgreSQL cannot reproduce. Use (?:…) for the group, or * or + to repeat it.',
+  ],
+  [
+    `extract('abc', '${'(a|ab)'.repeat(500)}')`,
+    23,
+    'This regular expression is too complex for PostgreSQL. Use fewer alternatives and repetitions, or several expressions.',
+  ],
+  [
+    "extract('abc', toString(number))",
+    23,
+    'This regular expression must be a string literal. Only match(…), multiMatchAny(…) and =~ accept other expressions.',
   ],
   [
     "match('abc', '(a)\\\\1')",

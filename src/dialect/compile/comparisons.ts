@@ -118,7 +118,9 @@ export function matchValues(
   };
   const isPattern = operator.includes('~');
   const wanted =
-    isPattern && right.type.kind === 'string' ? toPostgresPattern(right, node, statement) : text(right);
+    isPattern && right.type.kind === 'string'
+      ? toPostgresPattern(right, node, statement, 'match')
+      : text(right);
   const plain = sql`(${text(left)} ${rawSql(matches[operator])} ${wanted})`;
   const nullable = left.type.nullable || right.type.nullable;
   const negated = operator.startsWith('not') || operator.startsWith('!');

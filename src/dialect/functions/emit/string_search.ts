@@ -6,11 +6,13 @@ import {
   argumentSql,
 } from '../../compile/functions/call_site.ts';
 import { fromJson } from '../../compile/json_values.ts';
+import { checkedPattern } from '../../compile/regular_expressions.ts';
+import type { PatternUse } from '../../regular_expressions/translate.ts';
 import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type ScalarKind, type Type } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
 import { computeOnce } from './compute_once.ts';
-import { wrapInGroup, patternAt, replacementAt } from './patterns.ts';
+import { patternAt, replacementAt, useOfReplacement } from './patterns.ts';
 
 const nullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);
 const typed = (site: CallSite, kind: ScalarKind): Type => scalar(kind, nullable(site));
@@ -35,32 +37,32 @@ const caseSensitive = (text: Sql): Sql => text;
 const caseInsensitive = (text: Sql): Sql => sql`lower(${text})`;
 
 const matches =
-  (make: (text: Sql, pattern: Sql) => Sql, kind: ScalarKind): Emitter =>
-  (site) => ({ sql: make(argumentSql(site, 0), patternAt(site, 1)), type: typed(site, kind) });
+  (make: (text: Sql, pattern: Sql) => Sql, kind: ScalarKind, use: PatternUse): Emitter =>
+  (site) => ({ sql: make(argumentSql(site, 0), patternAt(site, 1, use)), type: typed(site, kind) });
 
 const found =
   (make: (found: Sql) => Sql, limit: Sql, flags: Sql): Emitter =>
   (site) => ({
     sql: sql`(select coalesce(jsonb_agg(${make(sql`one.m`)} order by one.at), '[]'::jsonb)
-      from (select * from regexp_matches(${argumentSql(site, 0)}, ${patternAt(site, 1)}, ${flags}) with ordinality as all_found(m, at) ${limit}) as one)`,
+      from (select * from regexp_matches(${argumentSql(site, 0)}, ${patternAt(site, 1, 'groups')}, ${flags}) with ordinality as all_found(m, at) ${limit}) as one)`,
     type: arrayOf(scalar('string')),
   });
 
 const extractGroups: Emitter = (site) => ({
-  sql: sql`coalesce((select jsonb_agg(coalesce(g.v, '') order by g.at) from unnest(regexp_match(${argumentSql(site, 0)}, ${patternAt(site, 1)})) with ordinality as g(v, at)), '[]'::jsonb)`,
+  sql: sql`coalesce((select jsonb_agg(coalesce(g.v, '') order by g.at) from unnest(regexp_match(${argumentSql(site, 0)}, ${patternAt(site, 1, 'groups')})) with ordinality as g(v, at)), '[]'::jsonb)`,
   type: arrayOf(scalar('string')),
 });
 
 const regexpExtract: Emitter = (site) => {
   const group = site.values[2]?.sql ?? sql`1::int8`;
   const text = argument(site, 0);
-  const pattern = patternAt(site, 1);
+  const [whole, pattern] = [patternAt(site, 1, 'text'), patternAt(site, 1, 'groups')];
   return {
     sql: computeOnce(
       [text],
       (
         t = sql``,
-      ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from ${wrapInGroup(pattern)})
+      ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from ${whole})
         else (regexp_match(${t}, ${pattern}))[least(greatest(${group}, -1), 100)::int4] end, '') end)`,
     ),
     type: typed(site, 'string'),
@@ -77,7 +79,9 @@ const multiMatchAny: Emitter = (site) => {
       argumentNode(site, 1),
     );
   if (patterns.items !== undefined) {
-    const each = patterns.items.map((item) => patternAt({ ...site, values: site.values.with(1, item) }, 1));
+    const each = patterns.items.map((item) =>
+      patternAt({ ...site, values: site.values.with(1, item) }, 1, 'match'),
+    );
     if (each.length === 0) return { sql: sql`false`, type };
     return {
       sql: computeOnce(
@@ -93,7 +97,7 @@ const multiMatchAny: Emitter = (site) => {
   }
   const item = fromJson(sql`pattern.value`, sql`(pattern.value #>> '{}')`, scalar('string'));
   return {
-    sql: sql`exists (select from jsonb_array_elements(${patterns.sql}) as pattern where ${text.sql} ~ ${item})`,
+    sql: sql`exists (select from jsonb_array_elements(${patterns.sql}) as pattern where ${text.sql} ~ ${checkedPattern(item)})`,
     type: scalar('boolean'),
   };
 };
@@ -128,12 +132,13 @@ export const stringSearchEmitters: Readonly<Record<string, Emitter>> = {
     sql: sql`starts_with(${argumentSql(site, 0)}, ${argumentSql(site, 1)})`,
     type: typed(site, 'boolean'),
   }),
-  match: matches((text, pattern) => sql`(${text} ~ ${pattern})`, 'boolean'),
+  match: matches((text, pattern) => sql`(${text} ~ ${pattern})`, 'boolean', 'match'),
   multiMatchAny,
   extract: matches(
     (text, pattern) =>
       sql`coalesce(substring(${text} from ${pattern}), case when ${text} is not null then '' end)`,
     'string',
+    'groups',
   ),
   extractAll: found((m) => sql`coalesce(${m}[1], '')`, sql``, bind('g', 'text')),
   extractGroups,
@@ -144,8 +149,9 @@ export const stringSearchEmitters: Readonly<Record<string, Emitter>> = {
   }),
   countMatches: matches(
     (text, pattern) =>
-      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${wrapInGroup(pattern)}, 'g') as m(v))`,
+      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${pattern}, 'g') as m(v))`,
     'integer',
+    'text',
   ),
   hasToken,
   replaceOne,
@@ -154,11 +160,11 @@ export const stringSearchEmitters: Readonly<Record<string, Emitter>> = {
     type: typed(site, 'string'),
   }),
   replaceRegexpOne: (site) => ({
-    sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1)}, ${replacementAt(site, 2)})`,
+    sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1, useOfReplacement(site, 2))}, ${replacementAt(site, 2)})`,
     type: typed(site, 'string'),
   }),
   replaceRegexpAll: (site) => ({
-    sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1)}, ${replacementAt(site, 2)}, 'g')`,
+    sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1, useOfReplacement(site, 2))}, ${replacementAt(site, 2)}, 'g')`,
     type: typed(site, 'string'),
   }),
 };

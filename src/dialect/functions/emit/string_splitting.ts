@@ -51,7 +51,7 @@ const byPattern: Emitter = (site) => {
       sql`(case when ${text} = '' then '{}'::text[] else string_to_array(${text}, null) end)`,
       2,
     );
-  return partsOf(site, sql`regexp_split_to_array(${text}, ${patternAt(site, 0)})`, 2);
+  return partsOf(site, sql`regexp_split_to_array(${text}, ${patternAt(site, 0, 'text')})`, 2);
 };
 
 const found =

@@ -1,0 +1,100 @@
+/** A set of characters as ranges of code points, sorted and without overlap. */
+export type CharacterSet = readonly CharacterRange[];
+
+/** The first and the last code point of a range. */
+export type CharacterRange = readonly [first: number, last: number];
+
+/** Sorts ranges and joins those that overlap or touch. */
+export function characterSet(ranges: readonly CharacterRange[]): CharacterSet {
+  const joined: [number, number][] = [];
+  for (const [first, last] of ranges.toSorted(([left], [right]) => left - right)) {
+    const previous = joined.at(-1);
+    if (previous !== undefined && first <= previous[1] + 1) previous[1] = Math.max(previous[1], last);
+    else joined.push([first, last]);
+  }
+  return joined;
+}
+
+export const maxCodePoint = 0x10ffff;
+
+export const everyCharacter: CharacterSet = [[0, maxCodePoint]];
+
+/** All characters that are not in the set. */
+export function negate(set: CharacterSet): CharacterSet {
+  const gaps: CharacterRange[] = [];
+  let next = 0;
+  for (const [first, last] of set) {
+    if (first > next) gaps.push([next, first - 1]);
+    next = last + 1;
+  }
+  return next > maxCodePoint ? gaps : [...gaps, [next, maxCodePoint]];
+}
+
+/** The characters of one set that are not in another. */
+export const subtract = (set: CharacterSet, other: CharacterSet): CharacterSet =>
+  negate(characterSet([...negate(set), ...other]));
+
+/** Whether two sets have a character in common. */
+export function intersects(left: CharacterSet, right: CharacterSet): boolean {
+  let [a, b] = [0, 0];
+  for (;;) {
+    const [one, other] = [left[a], right[b]];
+    if (one === undefined || other === undefined) return false;
+    if (one[0] <= other[1] && other[0] <= one[1]) return true;
+    if (one[1] < other[1]) a += 1;
+    else b += 1;
+  }
+}
+
+/** Whether the set contains a code point. */
+export const contains = (set: CharacterSet, codePoint: number): boolean =>
+  set.some(([first, last]) => first <= codePoint && codePoint <= last);
+
+/** A set of the characters in a list such as `a-z_`, where `-` is between two others. */
+function listed(list: string): CharacterSet {
+  const ranges = Array.from(list.matchAll(/([\s\S])-([\s\S])|[\s\S]/g), ([one, first = one, last = one]) => {
+    const range: CharacterRange = [first.charCodeAt(0), last.charCodeAt(0)];
+    return range;
+  });
+  return characterSet(ranges);
+}
+
+/** The characters that `\b` counts as parts of words. */
+export const wordCharacters = listed('0-9A-Z_a-z');
+export const newline = listed('\n');
+const digits = listed('0-9');
+const space = listed('\t\n\f\r ');
+
+/** Classes that a letter after a backslash stands for. As in RE2, they are ASCII. */
+export const escapedClasses: ReadonlyMap<string, CharacterSet> = new Map([
+  ['d', digits],
+  ['D', negate(digits)],
+  ['s', space],
+  ['S', negate(space)],
+  ['w', wordCharacters],
+  ['W', negate(wordCharacters)],
+]);
+
+/** Classes in brackets, such as `[:alpha:]`. As in RE2, they are ASCII. */
+export const namedClasses: ReadonlyMap<string, CharacterSet> = new Map([
+  ['alnum', listed('0-9A-Za-z')],
+  ['alpha', listed('A-Za-z')],
+  ['ascii', [[0, 0x7f]]],
+  ['blank', listed('\t ')],
+  [
+    'cntrl',
+    [
+      [0, 0x1f],
+      [0x7f, 0x7f],
+    ],
+  ],
+  ['digit', digits],
+  ['graph', listed('!-~')],
+  ['lower', listed('a-z')],
+  ['print', listed(' -~')],
+  ['punct', listed('!-/:-@[-`{-~')],
+  ['space', listed('\t-\r ')],
+  ['upper', listed('A-Z')],
+  ['word', wordCharacters],
+  ['xdigit', listed('0-9A-Fa-f')],
+]);

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { PatternError } from '../../../src/dialect/regular_expressions/pattern_error.ts';
+import { translatePattern } from '../../../src/dialect/regular_expressions/translate.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { randomCases } from '../../setup/effort.ts';
+import { project } from '../project.ts';
+import { rowsOf } from '../rows_of.ts';
+import { RandomPatterns } from './random_patterns.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+/** The result of an expression without rows. */
+const resultOf = async (expression: string): Promise<unknown> =>
+  (await rowsOf(database.pool, `SELECT ${expression}`, project))[0]?.[0];
+
+describe('matches are those of RE2, which prefers the first branch and heeds each greediness', () => {
+  it.each([
+    ["extract('xabcabc', 'a.*?b.*c')", 'abcabc'],
+    ["extract('abab', 'a|ab')", 'a'],
+    ["extract('abab', 'ab|a')", 'ab'],
+    ["extract('a-b-c', '(.*?)-(.*)')", 'a'],
+    ["extract('a-b-c', '(.*)-(.*)')", 'a-b'],
+    ["extract('aaa', 'a+?')", 'a'],
+    ["extract('aaab', 'a*?(a*)b')", 'aaa'],
+    ["extract('xxy', 'x*(?:xy)?')", 'xx'],
+    ["extract('ab', 'a?(?:ab)?')", 'a'],
+    ["extract('abcd', '(?:a|ab)(c|bcd)')", 'bcd'],
+    ["extract('<a><b>', '<.+?>|<.+>')", '<a>'],
+    ["extract('foobar', '(foo|foobar)')", 'foo'],
+    ["extract('aabb', '(a+?)(b*)')", 'a'],
+    ["extract('aab', '(?U)a+')", 'a'],
+    ["extractAll('<a><bc>', '<(.*?)>')", ['a', 'bc']],
+    ["extractAll('ab abb', 'ab??b|ab')", ['ab', 'ab']],
+    ["extractGroups('key = some value', '(\\\\w+?)\\\\s*=\\\\s*(.*?)\\\\s(.*)')", ['key', 'some', 'value']],
+    ["regexpExtract('2026-11-23', '(.+?)-(.+)', 2)", '11-23'],
+    ["regexpExtract('2026-11-23', '(.+?)-|x', 0)", '2026-'],
+    ["replaceRegexpOne('aXbXc', '(.*?)X(.*)', '\\\\2|\\\\1')", 'bXc|a'],
+    ["replaceRegexpAll('ababab', 'a|ab', '-')", '-b-b-b'],
+    ["splitByRegexp('a|aa', 'xaayaz')", ['x', '', 'y', 'z']],
+    ["countMatches('aaaa', 'a|aa')", 4],
+  ])('%s', async (expression, expected) => {
+    expect(await resultOf(expression)).toEqual(expected);
+  });
+
+  it('as in JavaScript, for random patterns and texts', async () => {
+    const counts = { compared: 0, rejected: 0 };
+    await fc.assert(
+      fc.asyncProperty(fc.gen(), async (draw) => {
+        const random = new RandomPatterns((bound) => draw(fc.nat, { max: bound - 1 }));
+        const pattern = random.pattern();
+        const translated = translatedOrNull(pattern);
+        counts[translated === null ? 'rejected' : 'compared'] += 1;
+        if (translated === null) return;
+        const texts = Array.from({ length: 12 }, () => random.text());
+        const { rows } = await database.pool.query<{ readonly found: unknown }>(
+          `select jsonb_build_array(substring(given from $2), regexp_match(given, '(' || $3 || ')')) as found
+            from unnest($1::text[]) with ordinality as one(given, number) order by number`,
+          [texts, ...translated],
+        );
+        const expected = texts.map((text) => {
+          const match = new RegExp(pattern, 'su').exec(text);
+          return match === null
+            ? [null, null]
+            : [match[0], Array.from(match, (group: string | undefined) => group ?? null)];
+        });
+        expect(rows.map(({ found }) => found)).toEqual(expected);
+      }),
+      { numRuns: randomCases(150) },
+    );
+    expect(counts.compared).toBeGreaterThan(counts.rejected);
+  });
+});
+
+/** The pattern for the text of the match and for its groups; null if it is not supported. */
+function translatedOrNull(pattern: string): readonly [string, string] | null {
+  try {
+    return [translatePattern(pattern, 'text'), translatePattern(pattern, 'groups')];
+  } catch (error) {
+    if (error instanceof PatternError) return null;
+    throw error;
+  }
+}
+
+describe('classes and cases are those of RE2', () => {
+  it.each([
+    ["match('é', '\\\\w')", false],
+    ["match('é', '^\\\\W$')", true],
+    ["match('٣', '\\\\d')", false],
+    ["match('a\\u00a0b', '\\\\s')", false],
+    ["match('É', '(?i)é')", true],
+    ["match('K', '(?i)[j-l]')", true],
+    ["match('a b', '(?i:A) b')", true],
+    ["match('AB', '(?i:a)b')", false],
+    ["match('éa', '\\\\ba')", true],
+    ["match('a', '[[:^alpha:]]')", false],
+    ["match('a.c', '\\\\Qa.c\\\\E')", true],
+    ["extract('a\\nb', '(?-s)a[^b]b')", 'a\nb'],
+    ["extract('x1', '(?P<letter>[a-z])\\\\d')", 'x'],
+    ["match('a{b', 'a{b')", true],
+  ])('%s', async (expression, expected) => {
+    expect(await resultOf(expression)).toBe(expected);
+  });
+});
+
+describe('a pattern that is not a literal', () => {
+  it.each([
+    ['a.c', true],
+    ['^(?:a|b)[^x]c$', true],
+    ['(?i)ABC', true],
+    ['a\\.c', false],
+  ])('is matched if PostgreSQL reads it as RE2: %s', async (pattern, expected) => {
+    const literal = `'${pattern.replaceAll('\\', '\\\\')}'`;
+    expect(await resultOf(`match('abc', p) FROM (SELECT ${literal} AS p) AS given`)).toBe(expected);
+    expect(await resultOf(`multiMatchAny('abc', [p, p]) FROM (SELECT ${literal} AS p) AS given`)).toBe(
+      expected,
+    );
+  });
+
+  it.each(['\\w', '\\y', '***=a', '(?n)a', 'a(?=b)', '[[:alpha:]]'])(
+    'is rejected otherwise: %s',
+    async (pattern) => {
+      const literal = `'${pattern.replaceAll('\\', '\\\\')}'`;
+      await expect(resultOf(`match('abc', p) FROM (SELECT ${literal} AS p) AS given`)).rejects.toMatchObject({
+        code: '2201B',
+      });
+    },
+  );
+});
