@@ -6,6 +6,8 @@ export interface SourceRelation {
   readonly relation: string;
   /** Columns by name, with their PostgreSQL types. */
   readonly columns: ReadonlyMap<string, string>;
+  /** The columns of each unique index; a view has none. Undefined: one row per key is assumed. */
+  readonly uniqueKeys?: readonly (readonly string[])[];
 }
 
 /** A relation that a project registered as a warehouse table. */

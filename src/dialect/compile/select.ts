@@ -10,6 +10,7 @@ import type { CompiledQuery, Compiler } from './compiler.ts';
 import { compileFrom } from './from.ts';
 import { groupSql } from './group_by.ts';
 import { groupedRows } from './grouped_rows.ts';
+import { lookUpConstants } from './constant_lookups.ts';
 import { pushDownPredicates } from './predicate_pushdown.ts';
 import { assembleSelect, selectedFrom, type SelectParts } from './select_assembly.ts';
 import { collectAliases, compileOrder, compileOutput, type Output, selectItems } from './select_items.ts';
@@ -70,6 +71,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   if (having !== null && !isGrouped)
     throw statement.error('HAVING requires GROUP BY or an aggregate.', select.having ?? select, 'Use WHERE.');
   pushDownPredicates(compiler, filters, filterScope);
+  lookUpConstants(compiler, filters, filterScope);
   const source = (...more: readonly Sql[]): Sql => {
     const joined = [from === null ? null : from.sql(), ...lateralJoins.joins].filter((part) => part !== null);
     const tables =

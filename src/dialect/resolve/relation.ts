@@ -48,6 +48,13 @@ export interface PushdownTarget {
   readonly pushDown: (conditions: readonly Sql[]) => void;
 }
 
+/** A column that no index has, although the relation finds its rows by other indexes. */
+export interface LookupTarget {
+  readonly column: Sql;
+  /** Restricts the rows to those that can have one of these values in the column. It may keep others. */
+  readonly restrictTo: (values: readonly Sql[]) => void;
+}
+
 /** A relation in FROM. */
 export interface Relation extends RelationFields {
   /** Its name in the query; null for an unnamed subquery. */
@@ -58,6 +65,8 @@ export interface Relation extends RelationFields {
   readonly ordinal?: () => Sql;
   /** Call it after all fields are resolved. */
   readonly pushdownTargets?: () => readonly PushdownTarget[];
+  /** Call it after all fields are resolved. */
+  readonly lookupTargets?: () => readonly LookupTarget[];
 }
 
 export const column = (sql: Sql, type: Type, properties?: PropertyTypes): Column => ({

@@ -1,5 +1,5 @@
 import type { SourceRelation } from '../schema.ts';
-import { commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
+import { commaList, identifier, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { readColumn } from './column_reading.ts';
 import type { Statement } from './statement.ts';
 
@@ -9,6 +9,13 @@ export interface RowFilter {
   readonly teamColumn: string | null;
   /** More conditions on the relation's columns; null entries are skipped. */
   readonly conditions?: readonly (Sql | null)[];
+  /** Set if the rows are versions with the columns `version` and `is_deleted`. */
+  readonly versioned?: VersionedRows;
+}
+
+/** Only the newest version of each key is read, and only if it is not deleted. */
+interface VersionedRows {
+  readonly key: string;
 }
 
 /**
@@ -22,6 +29,7 @@ export class TeamRelation {
   readonly #source: SourceRelation;
   readonly #filter: RowFilter;
   readonly #columns = new Map<string, Sql>();
+  readonly #restrictions: Sql[] = [];
 
   constructor(
     statement: Statement,
@@ -42,6 +50,11 @@ export class TeamRelation {
     return sql`${this.alias}.${quoted}`;
   }
 
+  /** Adds a condition on the relation's columns, whose names have no alias prefix. */
+  restrict(condition: Sql): void {
+    this.#restrictions.push(condition);
+  }
+
   /** The item in FROM, with its alias. */
   from(): Sql {
     return sql`(${this.query([...this.#columns].map(([name, quoted]) => this.#read(name, quoted)))}) as ${this.alias}`;
@@ -49,13 +62,26 @@ export class TeamRelation {
 
   /** A query over the project's rows. Column names have no alias prefix. */
   query(selected: readonly Sql[]): Sql {
-    const { teamColumn, conditions: further = [] } = this.#filter;
-    const conditions = [
-      ...(teamColumn === null ? [] : [sql`${identifier(teamColumn)} = ${this.#statement.team}`]),
-      ...further.filter((condition) => condition !== null),
+    const { teamColumn, conditions = [], versioned } = this.#filter;
+    const ofTeam = teamColumn === null ? [] : [sql`${identifier(teamColumn)} = ${this.#statement.team}`];
+    const further = [
+      ...(versioned === undefined ? [] : [sql`not is_deleted`]),
+      ...conditions.filter((condition) => condition !== null),
+      ...this.#restrictions,
     ];
-    const where = conditions.length === 0 ? sql`` : sql` where ${joinConditions(conditions)}`;
-    return sql`select ${commaList(selected)} from ${rawSql(this.#source.relation)}${where}`;
+    const relation = rawSql(this.#source.relation);
+    if (versioned === undefined || this.#hasOneRowPer(versioned.key))
+      return sql`select ${commaList(selected)} from ${relation}${whereOf([...ofTeam, ...further])}`;
+    const key = identifier(versioned.key);
+    const read = new Set([versioned.key, 'version', 'is_deleted', ...this.#columns.keys()]);
+    const versions = sql`select distinct on (${key}) ${commaList([...read].map(identifier))} from ${relation}${whereOf(ofTeam)} order by ${key}, "version" desc`;
+    return sql`select ${commaList(selected)} from (${versions}) as newest${whereOf(further)}`;
+  }
+
+  /** Whether a unique index guarantees that a project has one row per key. */
+  #hasOneRowPer(key: string): boolean {
+    const isInKey = (column: string): boolean => column === key || column === this.#filter.teamColumn;
+    return this.#source.uniqueKeys?.some((columns) => columns.every(isInKey)) ?? true;
   }
 
   #read(name: string, quoted: Sql): Sql {
@@ -65,5 +91,5 @@ export class TeamRelation {
   }
 }
 
-const joinConditions = ([first, ...rest]: readonly Sql[]): Sql =>
-  rest.reduce((joined, condition) => sql`${joined} and ${condition}`, first ?? sql`true`);
+const whereOf = (conditions: readonly Sql[]): Sql =>
+  conditions.length === 0 ? sql`` : sql` where ${joinSql(conditions, ' and ')}`;

@@ -63,14 +63,11 @@ export const filterConditions = (
 
 const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Selects events by the person's current distinct ids, whichever person the event names. */
+/** @throws QueryError if it is not a UUID */
 function ofPerson(personId: string): Expression {
   if (!isUuid.test(personId))
     throw new QueryError('invalid_input', 'This field must be the UUID of a person.', {
       attr: 'query__personId',
     });
-  return buildExpression(
-    'events.distinct_id in (select distinct_id from person_distinct_ids where person_id = {person})',
-    { person: { value: personId } },
-  );
+  return buildExpression('events.person_id = {person}', { person: { value: personId } });
 }

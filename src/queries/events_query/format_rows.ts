@@ -1,6 +1,6 @@
 import type { DialectReader } from '../dialect_reader.ts';
 import { displayName } from '../persons/display_name.ts';
-import { eventPersons, type EventActor, type EventPerson } from './event_persons.ts';
+import { eventPersons } from './event_persons.ts';
 import type { EventEntry } from './select_entries.ts';
 import { formatEvent, starType } from './star.ts';
 
@@ -15,17 +15,17 @@ export async function formatRows(
   const ofPersons = columnRanges(entries).filter(
     ({ format }) => format === 'person' || format === 'display_name',
   );
-  const actors = ofPersons.flatMap(({ from }) => rows.map((row) => actorAt(row, from)));
-  const persons = actors.length === 0 ? new Map<string, EventPerson>() : await eventPersons(reader, actors);
+  const ids = ofPersons.flatMap(({ from }) => rows.map((row) => actorAt(row, from).personId));
+  const persons = await eventPersons(reader, ids);
   return rows.map((row) =>
     columnRanges(entries).map(({ format, from, to }) => {
       if (format === 'value') return row[from];
       if (format === 'event') return formatEvent(row.slice(from, to));
-      const [distinct_id] = actorAt(row, from);
-      const person = persons.get(distinct_id);
+      const { distinctId: distinct_id, personId } = actorAt(row, from);
+      const person = personId === null ? undefined : persons.get(personId);
       if (format === 'person') return person ? { ...person, distinct_id } : { distinct_id };
       const display_name = displayName(person?.properties ?? {}, [distinct_id], distinct_id);
-      return { display_name, id: person?.uuid ?? null };
+      return { display_name, id: personId };
     }),
   );
 }
@@ -45,7 +45,14 @@ export const columnTypes = (entries: readonly EventEntry[], types: readonly stri
     }
   });
 
-const actorAt = (row: Row, at: number): EventActor => [row[at] as string, row[at + 1] as string | null];
+/** The distinct id and the person of an event. */
+const actorAt = (
+  row: Row,
+  at: number,
+): { readonly distinctId: string; readonly personId: string | null } => ({
+  distinctId: row[at] as string,
+  personId: row[at + 1] as string | null,
+});
 
 /** The statement columns of each entry. */
 function columnRanges(

@@ -19,7 +19,7 @@ export interface EventEntry {
 
 const distinctId = buildField('events', 'distinct_id');
 
-/** A person entry needs the distinct id, and the person that the event names as a fallback. */
+/** A person entry needs the distinct id, which stands for events without a person. */
 const personEntry = (column: string, format: 'person' | 'display_name', isGrouped: boolean): EventEntry => ({
   column,
   format,

@@ -1,12 +1,19 @@
 import { bind, identifier, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { column, type RelationField, type PushdownTarget, type Relation } from '../relation.ts';
+import {
+  column,
+  type LookupTarget,
+  type PushdownTarget,
+  type Relation,
+  type RelationField,
+  type RelationFields,
+} from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
 import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
 import { GroupsRelation } from './groups.ts';
 import { LazyJoins } from './lazy_joins.ts';
-import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
+import { MergedPersonEvents } from './merged_persons.ts';
 import { nestedPerson, PersonsRelation } from './persons.ts';
 import { propertyColumns } from './property_columns.ts';
 import { SessionsRelation } from './sessions.ts';
@@ -25,7 +32,7 @@ const fields: FieldDefinitions = {
 };
 
 /** Event columns that restrict the sessions of a query, besides the timestamp. */
-const pushdownColumns = ['event', 'distinct_id', 'person_id'].map(identifier);
+const pushdownColumns = ['event', 'distinct_id'].map(identifier);
 
 const groupFields = ['0', '1', '2', '3', '4'].map((type) => `group_${type}`);
 
@@ -33,7 +40,7 @@ const groupFields = ['0', '1', '2', '3', '4'].map((type) => `group_${type}`);
 export class EventsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
-  readonly #relation: TeamRelation;
+  readonly #relation: MergedPersonEvents;
   readonly #joins = new LazyJoins();
   #sessions: SessionsRelation | null = null;
 
@@ -41,10 +48,11 @@ export class EventsRelation implements Relation {
   constructor(statement: Statement, name: string | null, sample: Sql | null) {
     this.name = name;
     this.#statement = statement;
-    this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'events', {
+    const events = new TeamRelation(statement, statement.project.schema.events, name ?? 'events', {
       teamColumn: 'team_id',
       conditions: [sample],
     });
+    this.#relation = new MergedPersonEvents(statement, events);
   }
 
   readonly field: Relation['field'] = (name) => {
@@ -52,7 +60,7 @@ export class EventsRelation implements Relation {
     if (name === 'person') return this.#person();
     if (name === 'poe') return this.#personOnEvent();
     if (name === 'session') return { kind: 'nested', fields: this.#session() };
-    if (name === 'pdi') return { kind: 'nested', fields: this.#personDistinctId() };
+    if (name === 'pdi') return { kind: 'nested', fields: this.#mapping };
     if (groupFields.includes(name)) return this.#group(name);
     return fieldOf(this.#relation, fields, name, this.#statement.project.schema.eventProperties);
   };
@@ -65,6 +73,14 @@ export class EventsRelation implements Relation {
   ];
   readonly star = (): readonly string[] => starFieldsOf(fields);
   readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
+
+  readonly lookupTargets = (): readonly LookupTarget[] => {
+    const person = this.#relation.selectedPerson;
+    const restrictTo: LookupTarget['restrictTo'] = (ids) => {
+      this.#relation.restrictToPersons(ids);
+    };
+    return person === null ? [] : [{ column: person, restrictTo }];
+  };
 
   /** Restricts the sessions to those of the query's own events. */
   readonly pushdownTargets = (): readonly PushdownTarget[] => {
@@ -152,11 +168,15 @@ export class EventsRelation implements Relation {
     return { kind: 'nested', fields: group };
   }
 
-  #personDistinctId(): PersonDistinctIdsRelation {
-    const distinctId = this.#relation.column('distinct_id');
-    return this.#joins.getOrJoin('pdi', () => {
-      const relation = new PersonDistinctIdsRelation(this.#statement, 'pdi');
-      return { relation, condition: sql`${relation.distinctId} = ${distinctId}` };
-    });
-  }
+  /** The mapping of the event's distinct id. Its person is the event's, also if the distinct id has no mapping. */
+  readonly #mapping: RelationFields = {
+    names: () => ['distinct_id', 'person_id', 'person'],
+    star: () => ['distinct_id', 'person_id'],
+    field: (name) => {
+      if (name === 'distinct_id' || name === 'person_id') return this.field(name);
+      if (name !== 'person') return undefined;
+      const id = this.#relation.column('person_id');
+      return { kind: 'nested', fields: nestedPerson(id, () => this.#persons()) };
+    },
+  };
 }

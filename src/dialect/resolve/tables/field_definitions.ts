@@ -16,7 +16,7 @@ export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>;
 
 /** The field with a name, read from its relation. */
 export function fieldOf(
-  relation: TeamRelation,
+  relation: Pick<TeamRelation, 'column'>,
   definitions: FieldDefinitions,
   name: string,
   properties?: PropertyTypes,

@@ -1,9 +1,10 @@
 import { sql, type Sql } from '../../sql.ts';
 import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
-import { TeamRelation } from '../team_relation.ts';
+import type { TeamRelation } from '../team_relation.ts';
 import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
 import { LazyJoins } from './lazy_joins.ts';
+import { personMappings } from './merged_persons.ts';
 import { nestedPerson, PersonsRelation } from './persons.ts';
 
 const fields: FieldDefinitions = {
@@ -13,7 +14,7 @@ const fields: FieldDefinitions = {
   version: { column: 'version', kind: 'integer', hidden: true },
 };
 
-/** The person of each distinct id, without deleted mappings. */
+/** The current person of each distinct id. */
 export class PersonDistinctIdsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
@@ -24,12 +25,7 @@ export class PersonDistinctIdsRelation implements Relation {
   constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
     this.name = name;
     this.#statement = statement;
-    this.#relation = new TeamRelation(
-      statement,
-      statement.project.schema.personDistinctIds,
-      name ?? 'person_distinct_ids',
-      { teamColumn: 'team_id', conditions: [sql`not is_deleted`, sample] },
-    );
+    this.#relation = personMappings(statement, name ?? 'person_distinct_ids', sample);
   }
 
   readonly field: Relation['field'] = (name) => {

@@ -1,4 +1,4 @@
-import { sql, type Sql } from '../../sql.ts';
+import type { Sql } from '../../sql.ts';
 import { column, type RelationFields, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
@@ -12,7 +12,7 @@ const fields: FieldDefinitions = {
   version: { column: 'version', kind: 'integer', hidden: true },
 };
 
-/** The persons of a project, without deleted ones. The relation's key (team, id) guarantees one row each. */
+/** The newest version of each person of a project, without deleted persons. */
 export class PersonsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
@@ -24,7 +24,8 @@ export class PersonsRelation implements Relation {
     this.#statement = statement;
     this.#relation = new TeamRelation(statement, statement.project.schema.persons, name ?? 'persons', {
       teamColumn: 'team_id',
-      conditions: [sql`not is_deleted`, sample],
+      conditions: [sample],
+      versioned: { key: 'id' },
     });
   }
 
