@@ -1,10 +1,16 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { QuerySlotsBusy } from '../../src/queries/query_errors.ts';
 import { createQuerySlots } from '../../src/queries/query_slots.ts';
 import type { SlotLimits } from '../../src/queries/slot_limits.ts';
 
 const longMs = 600_000;
-const never = new AbortController().signal;
+let ending: AbortController;
+beforeEach(() => {
+  ending = new AbortController();
+});
+// Queries that still wait have timers, which would keep the process alive.
+afterEach(() => ending.abort());
+
 /** Lets everything that was granted or rejected continue. */
 const settle = () => new Promise(setImmediate);
 
@@ -27,7 +33,7 @@ function openSlots(limits: Partial<SlotLimits> = {}) {
     failed,
     limited,
     /** Requests a slot for a query such as `a1`, of the project `a`. */
-    request: async (name: string, keyId = 'key', signal = never) => {
+    request: async (name: string, keyId = 'key', signal = ending.signal) => {
       const owner = { team_id: name.charCodeAt(0), key_id: keyId };
       slots
         .acquire(owner, signal, () => limited.push(name))
