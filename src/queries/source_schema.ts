@@ -5,6 +5,7 @@ import {
   type CatalogConnection,
   type Relations,
 } from '../source/relations.ts';
+import { uniqueKeysOf, type UniqueKeys } from '../source/unique_keys.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 import { querySchema } from './query_role/authorization_sql.ts';
@@ -83,8 +84,14 @@ async function readableRelations(
     name: string;
     relation: string;
     columns: [name: string, type: string][];
-  }>(`select name, relation, columns from ${querySchema}.readable($1)`, [names]);
-  return new Map(rows.map(({ name, relation, columns }) => [name, { relation, columns: new Map(columns) }]));
+    unique_keys: UniqueKeys;
+  }>(`select name, relation, columns, unique_keys from ${querySchema}.readable($1)`, [names]);
+  return new Map(
+    rows.map(({ name, relation, columns, unique_keys }) => [
+      name,
+      { relation, columns: new Map(columns), uniqueKeys: unique_keys },
+    ]),
+  );
 }
 
 async function existingRelations(
@@ -92,7 +99,13 @@ async function existingRelations(
   names: readonly string[],
 ): Promise<ReadonlyMap<string, SourceRelation>> {
   const present = await columnTypesOfExisting(connection, names);
-  return new Map([...present].map(([relation, columns]) => [relation, { relation, columns }]));
+  const keys = await uniqueKeysOf(connection, [...present.keys()]);
+  return new Map(
+    [...present].map(([relation, columns]) => [
+      relation,
+      { relation, columns, uniqueKeys: keys.get(relation) ?? [] },
+    ]),
+  );
 }
 
 /** The registered tables. One that is gone or unreadable has no columns, so that only queries that read it fail. */

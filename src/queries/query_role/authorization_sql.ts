@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { uniqueKeysSql } from '../../source/unique_keys.ts';
 import { paddedKeys } from './signatures.ts';
 
 /** The schema in the source with what the role of queries needs. */
@@ -59,15 +60,16 @@ begin
 end
 $$;
 
--- The relations of these names that the role may read, with their columns. Domains are the types that they are based on.
+-- The relations of these names that the role may read, with their columns and unique keys. Domains are the types that they are based on.
 create or replace function ${querySchema}.readable(names text[])
-returns table (name text, relation text, columns json)
+returns table (name text, relation text, columns json, unique_keys json)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select known.name, format('%I.%I', nspname, relname),
     (select json_agg(json_build_array(attname,
        format_type(case typtype when 'd' then typbasetype else type.oid end, null)) order by attnum)
      from pg_attribute join pg_type as type on type.oid = atttypid
-     where attrelid = class.oid and attnum > 0 and not attisdropped)
+     where attrelid = class.oid and attnum > 0 and not attisdropped),
+    ${uniqueKeysSql('class.oid')}
   from ${querySchema}.relations as known
   join pg_class as class on class.oid = known.relation
   join pg_namespace as namespace on namespace.oid = relnamespace

@@ -20,10 +20,11 @@ create table public.events_default partition of public.events default;
 
 -- Exports page by it.
 create index events_team_inserted on public.events (team_id, inserted_at, uuid);
--- Queries filter by time; by name and time (with the person, so that counting persons reads no rows); by person, distinct id
--- or session.
+-- Queries filter by time; by name and time (with what tells the person, so that counting persons reads no rows); by person,
+-- distinct id or session.
 create index events_team_timestamp on public.events (team_id, timestamp);
-create index events_team_event on public.events (team_id, event, timestamp) include (person_id);
+create index events_team_event on public.events (team_id, event, timestamp)
+  include (person_id, distinct_id);
 create index events_team_person on public.events (team_id, person_id, timestamp);
 create index events_team_distinct_id on public.events (team_id, distinct_id, timestamp);
 create index events_team_session on public.events (team_id, (properties ->> '$session_id'), timestamp);
@@ -74,7 +75,8 @@ create table public.person_distinct_ids (
   version bigint not null default 0,
   updated_at timestamptz not null default clock_timestamp(),
   is_deleted boolean not null default false,
-  primary key (team_id, distinct_id)
+  -- Queries join it to events; with the person it is read without the rows.
+  primary key (team_id, distinct_id) include (person_id, is_deleted)
 );
 -- Exports page through persons in this order: distinct ids by their bytes, whatever the collation of the database.
 create index person_distinct_ids_team_updated
