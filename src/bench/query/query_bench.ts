@@ -13,6 +13,7 @@ import { createScratchStack } from '../scratch_stack.ts';
 import type { QueryBenchResult } from './result.ts';
 import type { InsightRange } from './insight.ts';
 import { insights } from './insights/insights.ts';
+import { measureLatency } from './latency.ts';
 import { measureInsight } from './measure_insight.ts';
 import { writePlans, plansOf } from './plans.ts';
 import { insertQueryData } from './insert_query_data.ts';
@@ -22,7 +23,7 @@ export interface QueryBenchOptions {
   /** Number of days that they cover, until the current hour. */
   readonly days: number;
   readonly repeat: number;
-  /** Only insights whose name contains this. */
+  /** Only insights whose name contains this, or the `latency`. */
   readonly only?: string | undefined;
   /** Folder of the scratch servers' data, deleted afterwards. */
   readonly folder: string;
@@ -35,6 +36,8 @@ export interface QueryBenchOptions {
 
 /** With a single project, a sequential scan of a whole month would be the right plan. */
 const projectsOfPlans = 20;
+
+const latencyName = 'latency';
 
 const hourMs = 3_600_000;
 
@@ -54,7 +57,8 @@ export async function runQueryBench(
   const settings = readSettings({ DATABASE_URL: stack.databaseUrl, EXPORTD_QUERY_SLOTS: '1' });
   const source = connectQueriesToSource(settings);
   try {
-    const { teamId } = await createBenchAccount(pool);
+    const account = await createBenchAccount(pool);
+    const { teamId } = account;
     const now = new Date(Math.floor(startedAt.getTime() / hourMs) * hourMs);
     const range: InsightRange = { teamId, now };
     const { events, days, repeat, only = '', plans: plansFolder } = options;
@@ -90,6 +94,10 @@ export async function runQueryBench(
       );
       results.push({ name: insight.name, ...result });
     }
+    const latency =
+      plansFolder === undefined && latencyName.includes(only)
+        ? await measureLatency({ stack, pool, heavy: account, signal }, report)
+        : null;
     return {
       started_at: startedAt.toISOString(),
       seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
@@ -100,6 +108,7 @@ export async function runQueryBench(
       persons,
       repeat,
       insights: results,
+      latency,
     };
   } finally {
     await Promise.all([pool.end(), source.close()]);

@@ -14,6 +14,27 @@ export interface InsightResult {
   readonly difference: { readonly floor: string; readonly product: string } | null;
 }
 
+/** Milliseconds. */
+export interface Percentiles {
+  readonly median: number;
+  readonly p95: number;
+  readonly maximum: number;
+}
+
+/** A trivial query of one project, alone and beside the heavy queries of another. */
+export interface LatencyResult {
+  /** Clients that send one heavy query after the other. */
+  readonly heavy_clients: number;
+  /** Their statements that ran at the end of the measurement. */
+  readonly heavy_statements: number;
+  /** Responses that they received, by status. */
+  readonly heavy_statuses: Readonly<Record<string, number>>;
+  readonly alone_ms: Percentiles;
+  readonly beside_ms: Percentiles;
+  /** Until the last of their statements had ended after they disconnected. */
+  readonly cancelled_after_ms: number;
+}
+
 /** Result of `exportd bench query`. */
 export interface QueryBenchResult extends Measurement {
   readonly events: number;
@@ -21,4 +42,6 @@ export interface QueryBenchResult extends Measurement {
   readonly persons: number;
   readonly repeat: number;
   readonly insights: readonly ({ readonly name: string } & (InsightResult | Skipped))[];
+  /** Null if it was not measured. */
+  readonly latency: LatencyResult | null;
 }

@@ -11,7 +11,7 @@ export function addQueryBenchCommand(bench: Command): void {
     .option('--events <number>', 'number of events', parseId, 5_000_000)
     .option('--days <number>', 'number of days that the events cover', parseId, 180)
     .option('--repeat <number>', 'number of measurements', parseId, 5)
-    .option('--only <text>', 'only insights whose name contains this text')
+    .option('--only <text>', 'only insights whose name contains this text, or latency')
     .option(
       '--plans <folder>',
       'instead, write the query plans to this folder, for events of 20 projects',
@@ -20,11 +20,11 @@ export function addQueryBenchCommand(bench: Command): void {
   addBenchmark(
     command,
     async () => {
-      const [{ runQueryBench }, { queryResultTable }] = await Promise.all([
+      const [{ runQueryBench }, { latencyTable, queryResultTable }] = await Promise.all([
         import('../../bench/query/query_bench.ts'),
         import('../../bench/query/result_table.ts'),
       ]);
-      return { run: runQueryBench, tables: (result) => [queryResultTable(result)] };
+      return { run: runQueryBench, tables: (result) => [queryResultTable(result), ...latencyTable(result)] };
     },
     ({ insights }) => {
       const differing = insights.filter((one) => 'agrees' in one && !one.agrees);
