@@ -7,6 +7,7 @@ import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
 import { addPropertyCommands } from './commands/properties.ts';
+import { addQueryCommands } from './commands/query.ts';
 import { addTemporalCommands } from './commands/temporal.ts';
 import { addVariableCommands } from './commands/variables.ts';
 import { addVerifyCommand } from './commands/verify.ts';
@@ -27,6 +28,7 @@ export function createProgram(): Command {
   addProcessCommands(program);
   addDoctorCommand(program);
   addTemporalCommands(program);
+  addQueryCommands(program);
   addUserCommands(program);
   addProjectCommands(program);
   addKeyCommands(program);

@@ -18,6 +18,7 @@ import { startExportd } from './exportd_processes.ts';
 import { LaunchError } from './launch_error.ts';
 import { LockHeld, acquireLock } from './lock.ts';
 import { isPortFree, assignPorts } from './ports.ts';
+import { prepareQueryRole } from './query_role.ts';
 import { createReport, type Report } from './report.ts';
 import { loadOrCreateSecrets } from './secrets.ts';
 import { startServers } from './servers/start_servers.ts';
@@ -86,17 +87,33 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     report(applied.length > 0 ? `Applied migrations: ${applied.join(', ')}` : 'The database is up to date');
     return databaseUrl;
   });
-  const prepared = migrated.then((databaseUrl) =>
-    demo ? prepareDemo(databaseUrl, folder, report) : ensureUser(databaseUrl).then(() => undefined),
-  );
+  const keys = loadOrCreateSecrets(folder).encryptionKeys;
+  const queryRole = migrated.then((databaseUrl) => prepareQueryRole(databaseUrl, keys, report));
+  const prepared = migrated.then(async (databaseUrl) => {
+    if (!demo) {
+      await ensureUser(databaseUrl);
+      return undefined;
+    }
+    const accounts = await prepareDemo(databaseUrl, folder, report);
+    // The first start of the demo registers a table.
+    await (await queryRole).update();
+    return accounts;
+  });
   const bucketMade = servers.objectStore.then((store) =>
     demo ? ensureBucket(store, demoBucket) : undefined,
   );
   const workflowBundle = folder.inside('workflows.js');
-  const dependencies = Promise.all([migrated, servers.temporal, writeWorkflowBundle(workflowBundle)]);
-  const exportd = dependencies.then(async ([databaseUrl, temporal]) => {
-    const keys = loadOrCreateSecrets(folder).encryptionKeys;
-    const environment = stackEnvironment({ databaseUrl, temporal, httpPort }, keys, demo);
+  const dependencies = Promise.all([
+    migrated,
+    servers.temporal,
+    queryRole,
+    writeWorkflowBundle(workflowBundle),
+  ]);
+  const exportd = dependencies.then(async ([databaseUrl, temporal, { environment: queries }]) => {
+    const environment = {
+      ...stackEnvironment({ databaseUrl, temporal, httpPort }, keys, demo),
+      ...queries,
+    };
     writeStack(folder, environment);
     report('Starting the exportd server and worker');
     const processes = await startExportd(children, environment, baseUrl(settings, httpPort), {

@@ -62,6 +62,7 @@ async function runChecks(settings: Settings): Promise<CheckResult[]> {
       await check('control database', () => describeServer(pool, settings.DATABASE_URL)),
       await check('migrations', () => describeMigrations(pool)),
       await check('source', () => describeRelations(source, settings)),
+      await check('query role', () => describeQueryRole(pool, source, settings)),
       await check('Temporal', () => describeWorkers(settings)),
       await check('prefixes', () => describeSharedKeys(pool)),
     ];
@@ -134,6 +135,26 @@ async function describeRelations(source: Pool, settings: Settings): Promise<stri
   );
   if (rows.length > 0) throw new Error(`missing table or view ${rows.map(({ name }) => name).join(', ')}`);
   return `${names.join(', ')} at ${databaseNameOf(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL)}`;
+}
+
+async function describeQueryRole(pool: Pool, source: Pool, settings: Settings): Promise<string> {
+  const [{ checkQueryRole }, { listWarehouseTables }] = await Promise.all([
+    import('../../queries/query_role/check_query_role.ts'),
+    import('../../queries/warehouse_tables.ts'),
+  ]);
+  const found = await checkQueryRole(source, settings, await listWarehouseTables(pool));
+  if (!found)
+    return 'none: queries run under the role of the source. Set EXPORTD_QUERY_DATABASE_URL and run "exportd query setup"';
+  if (found.problems.length > 0) throw new Error(found.problems.join('; '));
+  return [
+    `${found.role} reads ${counted(found.relations, 'relation')}`,
+    found.isCatalogClosed
+      ? 'cannot read the catalogue'
+      : 'can read the catalogue: to close it, run "exportd query setup" as a superuser',
+    ...(found.limitsTemporaryFiles
+      ? []
+      : ['has no limit on temporary files: run "exportd query setup" as a superuser']),
+  ].join(', ');
 }
 
 async function describeWorkers(settings: Settings): Promise<string> {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { allowedFunctions } from './allowed_functions.ts';
 import { querySchema } from './authorization_sql.ts';
 
-const { escapeIdentifier, escapeLiteral } = pg;
+const { escapeLiteral } = pg;
 
 /** The role that keeps, for all other roles, what PUBLIC loses. */
 export const otherRoles = 'exportd_other_roles';
@@ -71,15 +71,4 @@ begin
   alter function pg_catalog.jsonb_object_field_text(jsonb, text) leakproof;
 end
 $$;
-`;
-
-/** Settings of the role that only a superuser may set, so that its statements cannot change them. */
-export const roleLimitsSql = (role: string, limits: Readonly<Record<string, string>>): string => `
-do $$ begin
-  if (select rolsuper from pg_catalog.pg_roles where rolname = current_user) then
-${Object.entries(limits)
-  .map(([name, value]) => `    alter role ${escapeIdentifier(role)} set ${name} = ${escapeLiteral(value)};`)
-  .join('\n')}
-  end if;
-end $$;
 `;

@@ -57,6 +57,10 @@ begin
     select format('drop policy %I on %I.%I', policyname, schemaname, tablename) as statement
     from pg_catalog.pg_policies where policyname in (${Object.values(policyNames).map(escapeLiteral).join(', ')})
     union all
+    -- Also from a role that queries ran under before.
+    select format('revoke all on %I.%I from %I', schemaname, tablename, grantee)
+    from pg_catalog.pg_policies, unnest(roles) as grantee where policyname = ${escapeLiteral(policyNames.restriction)}
+    union all
     select format('alter table %I.%I disable row level security', schemaname, tablename)
     from pg_catalog.pg_policies where policyname = ${escapeLiteral(policyNames.others)}
     union all

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
-import { relationsOf, type RelationSettings } from '../../source/relations.ts';
 import type { Pool } from '../../journal/database.ts';
+import { relationsOf, type RelationSettings } from '../../source/relations.ts';
+import { statementResources, type StatementResourceSettings } from '../statement_resources.ts';
 import { listWarehouseTables } from '../warehouse_tables.ts';
 import { authorizationSql } from './authorization_sql.ts';
 import { closeCatalogSql } from './close_catalog_sql.ts';
@@ -40,10 +41,25 @@ alter role ${role} set search_path = '';
 `;
 };
 
+/**
+ * Bounds the temporary files of the role, which it cannot bound itself. Only a superuser may, or a role that was granted
+ * it; for any other, `exportd doctor` says what to run.
+ */
+const temporaryFilesSql = (role: string, limit: string): string => `
+do $$ begin
+  if has_parameter_privilege('temp_file_limit', 'set') then
+    alter role ${escapeIdentifier(role)} set temp_file_limit = ${escapeLiteral(limit)};
+  end if;
+end $$;
+`;
+
+/** The settings that a setup depends on. */
+export type QueryRoleSetupSettings = RelationSettings & StatementResourceSettings;
+
 /** Prepares the setup of the role for the relations that exist in the source now. */
 export async function queryRoleSetup(
   { pool, source }: { readonly pool: Pool; readonly source: Pick<pg.ClientBase, 'query'> },
-  settings: RelationSettings,
+  settings: QueryRoleSetupSettings,
   role: QueryRole,
 ): Promise<QueryRoleSetup> {
   const relations = await findReadableRelations(
@@ -53,10 +69,16 @@ export async function queryRoleSetup(
   );
   const schemas = await schemasOf(source, relations);
   const statements = [
-    "begin;\nset local lock_timeout = '10s';\nset local client_min_messages = warning;",
-    // Two that run at once would change the same rows of the catalogue.
+    "begin;\nset local lock_timeout = '5s';\nset local client_min_messages = warning;",
+    // Two that run at once would change the same rows of the catalogue. Roles belong to all databases of a server.
     "select pg_advisory_xact_lock(hashtext('exportd query setup'));",
+    `do $$ begin
+  if (select rolsuper from pg_catalog.pg_roles where rolname = current_user) then
+    lock table pg_catalog.pg_authid in share row exclusive mode;
+  end if;
+end $$;`,
     roleSql(role),
+    temporaryFilesSql(role.name, statementResources(settings).temp_file_limit),
     authorizationSql(role.name, role.keys),
     withdrawAccessSql(role.name),
     ...schemas.map(
@@ -88,7 +110,7 @@ async function schemasOf(
  */
 export async function setUpQueryRole(
   pool: Pool,
-  settings: RelationSettings & Pick<Settings, 'DATABASE_URL' | 'SOURCE_DATABASE_URL'>,
+  settings: QueryRoleSetupSettings & Pick<Settings, 'DATABASE_URL' | 'SOURCE_DATABASE_URL'>,
   role: QueryRole,
 ): Promise<QueryRoleSetup> {
   const source = new pg.Client({

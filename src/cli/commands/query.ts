@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import pg from 'pg';
+import type { Settings } from '../../config/settings.ts';
+import { queryRoleOf, type QueryRole } from '../../queries/query_role/query_role.ts';
+import type { QueryRoleSetup } from '../../queries/query_role/set_up_query_role.ts';
+import { CliError } from '../cli_error.ts';
+import { counted, printer } from '../output.ts';
+import { commandSettings } from '../running_stack.ts';
+import { withPool } from '../with_pool.ts';
+
+interface SetupOptions {
+  readonly print?: boolean;
+  readonly json?: boolean;
+}
+
+/** `query setup`: creates the role that queries run under. */
+export function addQueryCommands(program: Command): void {
+  program
+    .command('query')
+    .description('queries of the source')
+    .command('setup')
+    .description(
+      'create or update the role that queries run under (EXPORTD_QUERY_DATABASE_URL), with the rights of SOURCE_DATABASE_URL',
+    )
+    .option('--print', 'print the SQL, which contains secrets, and change nothing')
+    .option('--json', 'print JSON')
+    .action(async (options: SetupOptions) => {
+      const settings = commandSettings(process.env);
+      const role = roleOf(settings);
+      if (options.print === true) {
+        const { sql } = await prepare(settings, role);
+        printer(options)({ role: role.name, sql }, () => [sql]);
+        return;
+      }
+      const { relations } = await apply(settings, role);
+      const names = relations.map(({ quoted }) => quoted);
+      printer(options)({ role: role.name, relations: names }, () => [
+        `Role ${role.name} reads ${counted(names.length, 'relation')}: ${names.join(', ')}.`,
+        'Run this command again after a relation was added or a key was rotated; "exportd doctor" checks the role.',
+      ]);
+    });
+}
+
+function roleOf(settings: Settings): QueryRole {
+  const role = queryRoleOf(settings);
+  if (!role)
+    throw new CliError(
+      'EXPORTD_QUERY_DATABASE_URL is not set: set it to the URL of the source with a new role and its password, such as postgresql://exportd_query:password@host/database.',
+    );
+  return role;
+}
+
+async function prepare(settings: Settings, role: QueryRole): Promise<QueryRoleSetup> {
+  const { queryRoleSetup } = await import('../../queries/query_role/set_up_query_role.ts');
+  return withPool(async (pool) => {
+    const source = new pg.Client({
+      connectionString: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+      application_name: 'exportd',
+    });
+    await source.connect();
+    try {
+      return await queryRoleSetup({ pool, source }, settings, role);
+    } finally {
+      await source.end();
+    }
+  });
+}
+
+const insufficientPrivilege = '42501';
+
+async function apply(settings: Settings, role: QueryRole): Promise<QueryRoleSetup> {
+  const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
+  try {
+    return await withPool((pool) => setUpQueryRole(pool, settings, role));
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === insufficientPrivilege)
+      throw new CliError(
+        `The role of SOURCE_DATABASE_URL may not set up another one (${error.message}). Set SOURCE_DATABASE_URL to a superuser for this command, or run the SQL of "exportd query setup --print" as one.`,
+      );
+    throw error;
+  }
+}

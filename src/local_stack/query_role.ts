@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { readSettings } from '../config/settings.ts';
+import { queryRoleOf } from '../queries/query_role/query_role.ts';
+import { setUpQueryRole } from '../queries/query_role/set_up_query_role.ts';
+import { withPool } from './demo/accounts.ts';
+import type { Report } from './report.ts';
+import type { StackEnvironment } from './stack_file.ts';
+
+const insufficientPrivilege = '42501';
+/** PostgreSQL cuts longer names. */
+const maxNameLength = 63;
+
+/** The role that a stack's queries run under. */
+export interface StackQueryRole {
+  /** Settings of the server and the worker; empty if queries run under the role of the source. */
+  readonly environment: StackEnvironment;
+  /** Lets the role read the relations that exist now. */
+  update(): Promise<void>;
+}
+
+/**
+ * Creates a role for queries in the stack's database, with a new password at each start. If the user names a role or
+ * another source, that is used instead.
+ */
+export async function prepareQueryRole(
+  databaseUrl: string,
+  encryptionKeys: string,
+  report: Report,
+): Promise<StackQueryRole> {
+  const none: StackQueryRole = { environment: {}, update: () => Promise.resolve() };
+  if (process.env.EXPORTD_QUERY_DATABASE_URL || process.env.SOURCE_DATABASE_URL) return none;
+  const url = new URL(databaseUrl);
+  // A name for each database of a server, because roles belong to all of them.
+  url.username = `${url.pathname.slice(1)}_query`.slice(-maxNameLength);
+  url.password = randomBytes(18).toString('base64url');
+  const environment = { EXPORTD_QUERY_DATABASE_URL: url.href };
+  const settings = readSettings({
+    ...process.env,
+    ...environment,
+    DATABASE_URL: databaseUrl,
+    EXPORTD_ENCRYPTION_KEYS: process.env.EXPORTD_ENCRYPTION_KEYS || encryptionKeys,
+  });
+  const role = queryRoleOf(settings);
+  if (!role) return none;
+  const update = async (): Promise<void> => {
+    await withPool(databaseUrl, (pool) => setUpQueryRole(pool, settings, role));
+  };
+  try {
+    await update();
+    return { environment, update };
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== insufficientPrivilege) throw error;
+    report(
+      'Queries run under the role of DATABASE_URL, which may not create another one: see "exportd query setup"',
+    );
+    return none;
+  }
+}
