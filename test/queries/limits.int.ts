@@ -15,7 +15,8 @@ afterAll(() => harness.close());
 describe('the hourly limit', () => {
   let servers: [QueryServer, QueryServer];
   beforeAll(async () => {
-    const defaults = { EXPORTD_QUERIES_PER_HOUR: '120' };
+    // All requests arrive together, and none may be rejected by the queue.
+    const defaults = { EXPORTD_QUERIES_PER_HOUR: '120', EXPORTD_QUERY_PROJECT_QUEUE_SIZE: '130' };
     servers = [await harness.addServer(defaults), await harness.addServer(defaults)];
   });
 

@@ -44,7 +44,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Create query',
         description:
-          'Returns the results, or `query_status` when they are calculated in the background. Results are limited to 10,000 rows by default; `hasMore` is true when rows were cut, and batch exports have no such limit. A project can send 120 requests per hour by default. The headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (Unix time in seconds of the next free request) show the quota; a 429 has `Retry-After` in seconds.',
+          'Returns the results, or `query_status` when they are calculated in the background. Results are limited to 10,000 rows by default; `hasMore` is true when rows were cut, and batch exports have no such limit. A project can send 120 requests per hour by default. The headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (Unix time in seconds of the next free request) show the quota. A project runs 4 queries at the same time and a key 3 by default, and more wait. The response is 429 when the quota is used up or the wait is too long, and 503 when several projects use all slots; both have `Retry-After` in seconds. A client that disconnects cancels its query.',
         body: queryBody,
         response: { 200: queryResponseSchema, ...errorResponses },
       },
