@@ -3,7 +3,8 @@ import { listAggregateEmitters } from '../../functions/emit/list_aggregates.ts';
 import { statisticEmitters } from '../../functions/emit/statistics.ts';
 import { bind, commaList, DistinctCount, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isComposite, scalar, type Type, withNull } from '../../types.ts';
-import { defaultOf, toJson } from '../json_values.ts';
+import { orderedJson } from '../../functions/emit/ordered_json.ts';
+import { defaultOf, fromJson, postgresType, toJson } from '../json_values.ts';
 import {
   type AggregateEmitter,
   type AggregateCallSite,
@@ -95,32 +96,42 @@ const extremeOf =
       defaultOf(withNull(site.returnType, false)),
     );
 
-const firstOf = (list: Sql): Sql => sql`(${list})[1]`;
-
-/** Any non-null value: the minimum is cheapest, for JSON the first one found. */
+/**
+ * Any non-null value: the minimum is cheapest. JSON is compared as the only item of an array, which PostgreSQL 15 has a
+ * minimum for.
+ */
 const anyValue: AggregateEmitter = (site) => {
   const { type } = argument(site, 0);
   const value = argumentSql(site, 0);
   const call =
     isComposite(type) || type.kind === 'json'
-      ? firstOf(site.over(sql`array_agg((${value})::jsonb)`, sql`${value} is not null`))
+      ? sql`(${site.over(sql`min(array[(${value})::jsonb])`, sql`${value} is not null`)})[1]`
       : extreme(site, sql`min`);
   return withEmptyValue(site, call, site.returnType, defaultOf(withNull(site.returnType, false)));
 };
 
+/**
+ * The value beside the smallest or largest key: the extreme of all pairs, which needs no memory for the other values. Of
+ * several, it is the one with the extreme value.
+ */
 const argExtreme =
-  (order: 'asc' | 'desc'): AggregateEmitter =>
+  (name: Sql): AggregateEmitter =>
   (site) => {
     const [value, by] = [argument(site, 0), argument(site, 1)];
     if (site.isWindow)
       throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
-    const key = by.type.kind === 'string' ? sql`(${by.sql}) collate "C"` : by.sql;
     const conditions = [value, by]
       .filter(({ type }) => type.nullable)
       .map((one) => sql`${one.sql} is not null`);
-    const down = order === 'desc' ? sql` desc` : sql``;
-    const list = site.over(sql`array_agg(${value.sql} order by ${key}${down})`, ...conditions);
-    return withEmptyValue(site, firstOf(list), value.type, defaultOf(withNull(value.type, false)));
+    const isText = by.type.kind === 'string' || by.type.kind === 'uuid';
+    const pair = isText
+      ? sql`array[(${by.sql})::text, (${value.sql})::text] collate "C"`
+      : sql`array[${orderedJson(by.sql, by.type)}, ${value.type.kind === 'datetime' ? sql`to_jsonb(${value.sql})` : toJson(value.sql, value.type)}]`;
+    const found = sql`(${site.over(sql`${name}(${pair})`, ...conditions)})[2]`;
+    const typed = isText
+      ? sql`(${found})::${postgresType(value.type)}`
+      : fromJson(found, sql`(${found} #>> '{}')`, value.type);
+    return withEmptyValue(site, typed, value.type, defaultOf(withNull(value.type, false)));
   };
 
 /** An array of the non-null values. A parameter limits its size. */
@@ -244,8 +255,8 @@ export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
     any: anyValue,
     anyLast: anyValue,
     anyHeavy: anyValue,
-    argMin: argExtreme('asc'),
-    argMax: argExtreme('desc'),
+    argMin: argExtreme(sql`min`),
+    argMax: argExtreme(sql`max`),
     groupArray: group(false),
     groupUniqArray: group(true),
     array_agg: group(false),

@@ -29,9 +29,12 @@ const quantileExact: AggregateEmitter = (site) => {
   if (!(share >= 0 && share <= 1))
     throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
   const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
-  const list = site.over(sql`array_agg(${value.sql} order by ${value.sql})`, ...conditions);
-  const at = sql`least(floor(${bind(String(share), 'float8')} * cardinality(${list}))::int4 + 1, cardinality(${list}))`;
-  const found = sql`(${list})[${at}]`;
+  // From the largest value on, because percentile_disc() prefers the first of two values.
+  const fromEnd = bind(String(Number((1 - share).toPrecision(15))), 'float8');
+  const found = site.over(
+    sql`percentile_disc(${fromEnd}) within group (order by ${value.sql} desc)`,
+    ...conditions,
+  );
   if (value.type.nullable) return { sql: found, type: value.type };
   return site.mayBeEmpty
     ? { sql: sql`coalesce(${found}, ${defaultOf(value.type)})`, type: value.type }

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
+import { inTransaction } from '../../../src/journal/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { project, teamId } from '../project.ts';
+import { rowsOf } from '../rows_of.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  // 3 MB of documents, ten times as much as the memory below.
+  await database.pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp, created_at)
+      select $1, gen_random_uuid(), 'event', 'user ' || n, null, jsonb_build_object('n', n, 'text', repeat(md5(n::text), 30)),
+        '2026-01-01'::timestamptz + n * interval '1 second', now() from generate_series(1, 3000) as n`,
+    [teamId],
+  );
+});
+afterAll(() => database.drop());
+
+/** The first row of a query that may neither sort in memory nor write temporary files. */
+async function boundedRow(query: string): Promise<readonly unknown[] | undefined> {
+  const { sql, parameters } = compileQuery(query, project);
+  return inTransaction(database.pool, async (connection) => {
+    await connection.query(
+      `set transaction read only; set local work_mem = '64kB'; set local temp_file_limit = 0; set local enable_indexscan = off;
+        set local enable_bitmapscan = off`,
+    );
+    const { rows } = await connection.query<unknown[]>({
+      text: sql,
+      values: [...parameters],
+      rowMode: 'array',
+    });
+    return rows[0];
+  });
+}
+
+describe('aggregates that return one value keep one value', () => {
+  it.each([
+    ['argMax(properties.n, timestamp)', '3000'],
+    ["JSONExtractInt(argMax(properties, timestamp), 1 = 1 ? 'n' : '')", 3000],
+    ['length(argMin(properties.text, distinct_id))', 960],
+    ["JSONHas(any(properties), 'n')", true],
+    [
+      "argMaxIf(timestamp, toInt(properties.n), toInt(properties.n) < 10) = toDateTime('2026-01-01 00:00:09')",
+      true,
+    ],
+    ['argMax(toInt(properties.n), (event, timestamp))', 3000],
+  ])('%s', async (expression, expected) => {
+    expect(await boundedRow(`SELECT ${expression} FROM events`)).toEqual([expected]);
+  });
+});
+
+describe('argMin and argMax order keys as ORDER BY does', () => {
+  it.each([
+    ['toFloat(x)', ["'-1'", "'1e300'", "'3'", "'-inf'", "'inf'", "'nan'"], "'-inf'", "'nan'"],
+    ['toFloat(x)', ["'9'", "'10'", "'-5'"], "'-5'", "'10'"],
+    ['x', ["'b'", "'B'", "'ä'", "'a'"], "'B'", "'ä'"],
+    ['toDecimal(x, 3)', ["'2.5'", "'10.25'"], "'2.5'", "'10.25'"],
+    ['toDate(x)', ["'2026-01-02'", "'1969-12-31'"], "'1969-12-31'", "'2026-01-02'"],
+    [
+      'toDateTime(x)',
+      ["'2026-01-02 00:00:00'", "'2025-12-31 23:59:59'"],
+      "'2025-12-31 23:59:59'",
+      "'2026-01-02 00:00:00'",
+    ],
+    ["x = 'b'", ["'b'", "'a'"], "'a'", "'b'"],
+    ['(length(x), x)', ["'bb'", "'a'", "'ab'"], "'a'", "'bb'"],
+    [
+      'toUUID(x)',
+      ["'b0000000-0000-0000-0000-000000000000'", "'0a000000-0000-0000-0000-000000000000'"],
+      "'0a000000-0000-0000-0000-000000000000'",
+      "'b0000000-0000-0000-0000-000000000000'",
+    ],
+  ])('%s of %p', async (key, values, least, greatest) => {
+    const rows = values.map((value) => `SELECT ${value} AS x`).join(' UNION ALL ');
+    const query = `SELECT argMin(x, ${key}) = ${least}, argMax(x, ${key}) = ${greatest} FROM (${rows}) AS given`;
+    expect(await rowsOf(database.pool, query, project)).toEqual([[true, true]]);
+  });
+
+  it('return values of each type unchanged', async () => {
+    const query = `SELECT argMax(toInt(n), n), argMax(toFloat(n) / 3, n), argMax(n > 1, n), argMax(toDate('2026-01-01') + n, n),
+      argMax(toDateTime('2026-01-01 00:00:00') + INTERVAL n SECOND, n), argMax([n], n), argMax((n, 'a'), n),
+      argMax(map('a', n), n), argMax(toDecimal(n, 2), toString(n)), argMax(nullIf(n, 2), n)
+      FROM (SELECT 1 AS n UNION ALL SELECT 2 AS n) AS given`;
+    const [row] = await rowsOf(database.pool, query, project);
+    expect(row?.map((value) => JSON.stringify(value))).toEqual([
+      '2',
+      '0.6666666666666666',
+      'true',
+      '"2026-01-03"',
+      '"2026-01-01T00:00:02.000Z"',
+      '[2]',
+      '[2,"a"]',
+      '{"a":2}',
+      '2',
+      '1',
+    ]);
+  });
+});
