@@ -2,6 +2,7 @@ import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from
 import { isOperatorFault, operatorFaultDetails } from '../contract/operator_fault.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { classifyError } from './classify_error.ts';
+import { nextRetryDelayOf } from './next_retry_delay.ts';
 
 /**
  * Converts an activity's error to a Temporal failure: its type, a message for users, and whether Temporal retries. The
@@ -18,7 +19,7 @@ export function toApplicationFailure(error: unknown): ApplicationFailure {
     // An error that knows its end is expected: the SDK would log each attempt of each run.
     ...(retry_delay_ms === undefined
       ? {}
-      : { nextRetryDelay: retry_delay_ms, category: ApplicationFailureCategory.BENIGN }),
+      : { nextRetryDelay: nextRetryDelayOf(retry_delay_ms), category: ApplicationFailureCategory.BENIGN }),
   });
 }
 

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { SecretUnreadable } from '../../src/config/key_ring.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { toApplicationFailure, withApplicationFailures } from '../../src/failures/application_failures.ts';
+import { DestinationError } from '../../src/destination/destination.ts';
 import { toDestinationError } from '../../src/destination/s3/errors.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
@@ -47,6 +48,15 @@ describe('application failures', () => {
     expect(failure).toMatchObject({ type: 'TemporalUnavailable', nonRetryable: false });
     expect(failure.message).toContain('check that it is up');
     expect(failure.message).not.toContain(secret);
+  });
+
+  it.each([0, 0.4])('retries after at least a millisecond when its delay is %f', (retry_delay_ms) => {
+    const error = new DestinationError('DestinationUnavailable', 'silent', {
+      transient: true,
+      retry_delay_ms,
+    });
+    // Temporal ends an activity whose next delay is zero.
+    expect(toApplicationFailure(error).nextRetryDelay).toBe(1);
   });
 
   it('any other gRPC status from Temporal is unexpected', () => {

@@ -1,6 +1,7 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { operatorFaultDetails } from '../../contract/operator_fault.ts';
 import { operatorFaultOf, type Activity } from '../application_failures.ts';
+import { nextRetryDelayOf } from '../next_retry_delay.ts';
 import type { OperatorFault } from './fault_pacing.ts';
 import type { OperatorFaults } from './operator_faults.ts';
 
@@ -48,13 +49,13 @@ export function waitForOperator<Activities extends Record<string, Activity>>(
   return Object.fromEntries(wrapped) as unknown as Activities;
 }
 
-const failureOf = ({ type, message }: OperatorFault, nextRetryDelay: number, isLocal: boolean) =>
+const failureOf = ({ type, message }: OperatorFault, delayMs: number, isLocal: boolean) =>
   ApplicationFailure.create({
     type,
     message,
     details: [operatorFaultDetails],
     nonRetryable: isLocal,
-    nextRetryDelay,
+    nextRetryDelay: nextRetryDelayOf(delayMs),
     // One line of the log reports the fault, not one for each attempt of each run.
     category: ApplicationFailureCategory.BENIGN,
   });
