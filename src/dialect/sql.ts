@@ -48,21 +48,6 @@ export class Sql {
     this.length = length;
   }
 
-  /** Equal for fragments with the same text and bound values. */
-  get key(): string {
-    const texts: string[] = [];
-    visitLeaves(this, (leaf) => {
-      texts.push(
-        typeof leaf === 'string' ? leaf : isParameter(leaf) ? `\0${leaf.type}\0${leaf.value}\0` : leaf.base,
-      );
-    });
-    return texts.join('');
-  }
-
-  get size(): number {
-    return this.length;
-  }
-
   /** Whether it renders to nothing. */
   get isEmpty(): boolean {
     return this.length === 0;

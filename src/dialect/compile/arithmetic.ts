@@ -6,7 +6,6 @@ import { commonType, intervalUnitOf, isNumber, nameOfType, scalar, type Type, wi
 import { coerce } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { addInterval } from './intervals.ts';
-import { floatValue, integerValue } from './literals.ts';
 import { toStringSql } from './to_string.ts';
 
 /** `+ - * / %` and `||`. Division is never integer division; division by zero yields infinity, as in ClickHouse. */
@@ -15,7 +14,7 @@ export function arithmeticValue(compiler: Compiler, node: Arithmetic, scope: Sco
   const right = compiler.value(node.right, scope);
   if (node.operator === '||') {
     const fragment = sql`(${toStringSql(left, scope.statement)} || ${toStringSql(right, scope.statement)})`;
-    return derive(fragment, scalar('string', left.type.nullable || right.type.nullable), [left, right]);
+    return derive('||', [left, right], scalar('string', left.type.nullable || right.type.nullable), fragment);
   }
   return timeArithmetic(node, left, right, scope) ?? numberArithmetic(node, left, right, scope);
 }
@@ -25,17 +24,17 @@ function numberArithmetic(node: Arithmetic, left: Value, right: Value, scope: Sc
   const first = number(left, node.left, operator, scope);
   const second = number(right, node.right, operator, scope);
   const nullable = first.type.nullable || second.type.nullable;
-  if (operator === '/') return derive(quotient(first, second), scalar('float', nullable), [left, right]);
+  if (operator === '/') return derive('/', [left, right], scalar('float', nullable), quotient(first, second));
   const type = withNull(commonType(first.type, second.type) ?? scalar('float'), nullable);
   if (operator === '%') {
     const gives = scalar(type.kind === 'integer' ? 'integer' : 'float', true);
-    return derive(remainder(first, second, type, scope), gives, [left, right]);
+    return derive('%', [left, right], gives, remainder(first, second, type, scope));
   }
   const [a, b] = [coerce(first, type, scope.statement), coerce(second, type, scope.statement)];
   // Columns of a warehouse table may be 32-bit; their result may need 64.
   const isWide = type.kind !== 'integer' || first.constant !== undefined || second.constant !== undefined;
   const wide = isWide ? a : sql`(${a})::int8`;
-  return derive(sql`(${wide} ${rawSql(operator)} ${b})`, type, [left, right]);
+  return derive(operator, [left, right], type, sql`(${wide} ${rawSql(operator)} ${b})`);
 }
 
 function number(value: Value, node: Expression, operator: string, scope: Scope): Value {
@@ -77,7 +76,8 @@ function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scop
   const kinds = [left.type.kind, right.type.kind];
   if (!kinds.some((kind) => kind === 'interval' || kind === 'date' || kind === 'datetime')) return undefined;
   const nullable = left.type.nullable || right.type.nullable;
-  const of = (fragment: Sql, type: Type): Value => derive(fragment, withNull(type, nullable), [left, right]);
+  const of = (fragment: Sql, type: Type): Value =>
+    derive(operator, [left, right], withNull(type, nullable), fragment);
   const isTime = ({ type }: Value): boolean => type.kind === 'date' || type.kind === 'datetime';
   const isInterval = ({ type }: Value): boolean => type.kind === 'interval';
   if (isTime(left) && isInterval(right) && (operator === '+' || operator === '-'))
@@ -117,15 +117,13 @@ function difference(left: Value, right: Value, scope: Scope): Value {
   const nullable = left.type.nullable || right.type.nullable;
   const fragment =
     type.kind === 'date' ? sql`(${a} - ${b})::int8` : sql`(extract(epoch from (${a} - ${b})))::float8`;
-  return derive(fragment, scalar(type.kind === 'date' ? 'integer' : 'float', nullable), [left, right]);
+  return derive('-', [left, right], scalar(type.kind === 'date' ? 'integer' : 'float', nullable), fragment);
 }
 
 /** A negated number. */
 export function negatedValue(compiler: Compiler, node: Unary, scope: Scope): Value {
   const value = compiler.value(node.operand, scope);
-  if (typeof value.constant === 'bigint') return integerValue(-value.constant);
-  if (typeof value.constant === 'number') return floatValue(-value.constant);
-  if (value.type.kind === 'interval') return derive(sql`(- ${value.sql})`, value.type, [value]);
+  if (value.type.kind === 'interval') return derive('negate', [value], value.type, sql`(- ${value.sql})`);
   const taken = number(value, node.operand, '-', scope);
-  return derive(sql`(- ${taken.sql})`, taken.type, [value]);
+  return derive('negate', [value], taken.type, sql`(- ${taken.sql})`);
 }

@@ -1,7 +1,7 @@
 import type { ArrayJoin, Call, Expression } from '../ast.ts';
 import { printExpression } from '../print/print.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, type Value } from '../resolve/value.ts';
+import { columnOperation, derive, identityOf, type Value } from '../resolve/value.ts';
 import { commaList, identifier, sql, type Sql } from '../sql.ts';
 import { isComposite, nameOfType, type Type } from '../types.ts';
 import type { Compiler } from './compiler.ts';
@@ -31,8 +31,9 @@ export function compileArrayJoin(
   );
   return new Map(
     arrays.map(({ name, value, item, node }, index) => {
-      const made = element(sql`${alias}.${identifier(`v${index + 1}`)}`, item, value, arrayJoin.left);
-      return [name, { ...made, traits: { ...made.traits, column: node } }];
+      const json = sql`${alias}.${identifier(`v${index + 1}`)}`;
+      const operation = columnOperation(`array join ${arrayJoin.start}.${index + 1}`);
+      return [name, itemValue(operation, json, item, value, { optional: arrayJoin.left, node })];
     }),
   );
 }
@@ -49,12 +50,12 @@ export function arrayJoinCall(compiler: Compiler, call: Call, scope: Scope): Val
   if (value.traits.aggregate !== null)
     throw statement.error('arrayJoin() of an aggregate is not supported.', call, 'Aggregate in a subquery.');
   const alias = scope.lateralJoins.add(
-    value.sql.key,
+    identityOf(value),
     () => statement.uniqueName('joined'),
     (name) => sql` cross join lateral jsonb_array_elements(${value.sql}) as ${name}(v1)`,
   );
-  const made = element(sql`${alias}.v1`, item, value, false);
-  return { ...made, traits: { ...made.traits, column: call } };
+  const operation = columnOperation(`arrayJoin ${identityOf(value)}`);
+  return itemValue(operation, sql`${alias}.v1`, item, value, { optional: false, node: call });
 }
 
 function arrayOf(
@@ -67,12 +68,19 @@ function arrayOf(
   throw scope.statement.error(`ARRAY JOIN requires an array, found ${nameOfType(value.type)}.`, node);
 }
 
-function element(json: Sql, item: Type, array: Value, optional: boolean): Value {
+/** An item of an array, which varies like a column. */
+function itemValue(
+  operation: string,
+  json: Sql,
+  item: Type,
+  array: Value,
+  { optional, node }: { readonly optional: boolean; readonly node: Expression },
+): Value {
   const text = sql`(${json} #>> '{}')`;
   const fragment = fromJson(json, text, item);
   const whole =
     optional && !item.nullable && !isComposite(item)
       ? sql`coalesce(${fragment}, ${defaultOf(item)})`
       : fragment;
-  return derive(whole, item, [array]);
+  return derive(operation, [array], item, whole, { traits: { ...array.traits, column: node } });
 }

@@ -107,30 +107,35 @@ function zoneOfType(node: TypeName, statement: Statement): string | undefined {
   return named && timeZoneNamed(named.value, named, statement);
 }
 
+const castOf = (value: Value, to: Type, result: Type, fragment: Sql): Value =>
+  derive(castOperation(to), [value], result, fragment);
+
+/** The operation of a cast to a type. */
+export const castOperation = (to: Type): string => `cast ${nameOfType(to)}`;
+
 /** Casts a value; unreadable values become null. @throws DialectError if the types cannot be converted */
 export function castValue(value: Value, to: Type, node: Node, statement: Statement): Value {
   const { type } = value;
-  if (type.kind === 'null') return derive(coerce(value, to, statement), withNull(to), [value]);
+  const cast = (fragment: Sql, result: Type): Value => castOf(value, to, result, fragment);
+  if (type.kind === 'null') return cast(coerce(value, to, statement), withNull(to));
   if (isComposite(to) || isComposite(type)) return castComposite(value, to, node, statement);
   if (type.kind === to.kind) {
     const known = to.kind === 'datetime' ? timeIn(zoneOf(to) ?? zoneOf(type), false) : to;
-    return derive(value.sql, withNull(known, type.nullable), [value]);
+    return cast(value.sql, withNull(known, type.nullable));
   }
-  if (to.kind === 'string')
-    return derive(toStringSql(value, statement), scalar('string', type.nullable), [value]);
-  if (to.kind === 'json') return derive(sql`to_jsonb(${value.sql})`, scalar('json', type.nullable), [value]);
+  if (to.kind === 'string') return cast(toStringSql(value, statement), scalar('string', type.nullable));
+  if (to.kind === 'json') return cast(sql`to_jsonb(${value.sql})`, scalar('json', type.nullable));
   const constant = readConstant(value, to, statement);
-  if (constant?.type.kind === to.kind) return derive(constant.sql, withNull(to, false), [value]);
+  if (constant?.type.kind === to.kind) return cast(constant.sql, withNull(to, false));
   if (type.kind === 'string' || type.kind === 'json')
-    return derive(
+    return cast(
       castStringTo(type.kind === 'json' ? toStringSql(value, statement) : value.sql, to, statement),
       withNull(to),
-      [value],
     );
   const fragment = castScalar(value, to, statement);
   if (fragment === undefined)
     throw statement.error(`${nameOfType(type)} cannot be converted to ${nameOfType(to)}.`, node);
-  return derive(fragment.sql, withNull(to, type.nullable || fragment.partial), [value]);
+  return cast(fragment.sql, withNull(to, type.nullable || fragment.partial));
 }
 
 function castScalar(
@@ -163,11 +168,14 @@ function castScalar(
 function castComposite(value: Value, to: Type, node: Node, statement: Statement): Value {
   const { type } = value;
   if (to.kind === 'string' || to.kind === 'json')
-    return derive(to.kind === 'json' ? value.sql : sql`(${value.sql})::text`, withNull(to, type.nullable), [
+    return castOf(
       value,
-    ]);
+      to,
+      withNull(to, type.nullable),
+      to.kind === 'json' ? value.sql : sql`(${value.sql})::text`,
+    );
   const sameShape = type.kind === to.kind;
   if (!sameShape)
     throw statement.error(`${nameOfType(type)} cannot be converted to ${nameOfType(to)}.`, node);
-  return derive(value.sql, to, [value]);
+  return castOf(value, to, to, value.sql);
 }

@@ -60,7 +60,8 @@ export function readConstant(value: Value, as: Type, statement: Statement): Valu
   if (typeof value.constant !== 'string') return undefined;
   const text = value.constant;
   const timezone = zoneOf(as) ?? statement.project.timezone;
-  const of = (fragment: Sql, kind: Type): Value => derive(fragment, kind);
+  const of = (fragment: Sql, type: Type): Value =>
+    derive(`read ${nameOfType(type)}`, [value], type, fragment);
   switch (as.kind) {
     case 'datetime': {
       const time = parseTime(text, timezone);
@@ -77,10 +78,12 @@ export function readConstant(value: Value, as: Type, statement: Statement): Valu
         ? of(bind(text, 'uuid'), scalar('uuid'))
         : undefined;
     case 'integer':
-      return /^[-+]?\d{1,18}$/.test(text) ? of(bind(text, 'int8'), scalar('integer')) : readNumber(text);
+      return /^[-+]?\d{1,18}$/.test(text)
+        ? of(bind(text, 'int8'), scalar('integer'))
+        : readNumber(value, text);
     case 'float':
     case 'decimal':
-      return readNumber(text);
+      return readNumber(value, text);
     case 'boolean':
       return /^(true|false|0|1)$/i.test(text)
         ? of(/^(true|1)$/i.test(text) ? sql`true` : sql`false`, scalar('boolean'))
@@ -90,9 +93,9 @@ export function readConstant(value: Value, as: Type, statement: Statement): Valu
   }
 }
 
-const readNumber = (text: string): Value | undefined =>
+const readNumber = (value: Value, text: string): Value | undefined =>
   /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?$/i.test(text) && text.length < 100
-    ? derive(bind(text, 'float8'), scalar('float'))
+    ? derive('read Float64', [value], scalar('float'), bind(text, 'float8'))
     : undefined;
 
 /** A boolean from a boolean or number, as in ClickHouse. @throws DialectError for other types */

@@ -1,7 +1,7 @@
 import type { Expression } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, mergeTraits, type Value } from '../resolve/value.ts';
-import { commaList, joinSql, rawSql, sql } from '../sql.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { commaList, generatedName, joinSql, sql } from '../sql.ts';
 import { arrayOf, commonTypeOf, mapOf, nameOfType, scalar, tupleOf } from '../types.ts';
 import { coerce, unify } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
@@ -13,13 +13,13 @@ export function arrayValue(compiler: Compiler, nodes: readonly Expression[], sco
   const { type, fragments } = unify(items, nodes, scope.statement, 'The items of this array');
   const json = fragments.map((fragment) => toJsonItem(fragment, type));
   const built = nodes.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return { sql: built, type: arrayOf(type), traits: mergeTraits(items), items };
+  return derive('array', items, arrayOf(type), built, { items });
 }
 
 export function tupleValue(items: readonly Value[]): Value {
   const json = items.map(({ sql: fragment, type }) => toJsonItem(fragment, type));
   const built = items.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return { sql: built, type: tupleOf(items.map(({ type }) => type)), traits: mergeTraits(items), items };
+  return derive('tuple', items, tupleOf(items.map(({ type }) => type)), built, { items });
 }
 
 export function dictionaryValue(
@@ -39,7 +39,8 @@ export function dictionaryValue(
         : toJsonItem(coerce(value, type, scope.statement), type);
     return [toStringSql(key, scope.statement), fragment];
   });
-  return derive(sql`jsonb_build_object(${commaList(parts)})`, mapOf(type), [...keys, ...values]);
+  const operands = keys.flatMap((key, index) => [key, ...values.slice(index, index + 1)]);
+  return derive('map', operands, mapOf(type), sql`jsonb_build_object(${commaList(parts)})`);
 }
 
 /** `a[2:3]`: the second and third item. */
@@ -58,7 +59,7 @@ export function sliceValue(
     throw scope.statement.error('Slice bounds must be integers.', one);
   };
   const [from, to] = [bound(node.from), bound(node.to)];
-  const name = rawSql(`slice_${scope.lambdaDepth}`);
+  const name = generatedName('slice');
   const conditions = [
     ...(from === null ? [] : [sql`${name}.at >= ${from.sql}`]),
     ...(to === null ? [] : [sql`${name}.at <= ${to.sql}`]),
@@ -67,5 +68,6 @@ export function sliceValue(
   const fragment = sql`(select coalesce(jsonb_agg(${name}.v order by ${name}.at), '[]'::jsonb)
     from jsonb_array_elements(${object.sql}) with ordinality as ${name}(v, at)${where})`;
   const bounds = [from, to].filter((one) => one !== null);
-  return derive(fragment, object.type, [object, ...bounds]);
+  const operation = `slice${from === null ? '' : ' from'}${to === null ? '' : ' to'}`;
+  return derive(operation, [object, ...bounds], object.type, fragment);
 }

@@ -32,7 +32,7 @@ export function compareValues(
   statement: Statement,
 ): Value {
   const boolean = (fragment: Sql, nullable = false): Value =>
-    derive(fragment, scalar('boolean', nullable), [sides.left, sides.right]);
+    derive(operator, [sides.left, sides.right], scalar('boolean', nullable), fragment);
   if (operator === '=' || operator === '!=') {
     const other = sides.right.constant === null ? sides.left : sides.right;
     if (sides.right.constant === null || sides.left.constant === null)
@@ -125,7 +125,7 @@ export function matchValues(
   const nullable = left.type.nullable || right.type.nullable;
   const negated = operator.startsWith('not') || operator.startsWith('!');
   const of = (fragment: Sql, isNullable = false): Value =>
-    derive(fragment, scalar('boolean', isNullable), [left, right]);
+    derive(operator, [left, right], scalar('boolean', isNullable), fragment);
   if (!nullable) return of(plain);
   if (use === 'join') return of(plain, true);
   if (negated) return of(sql`coalesce(${plain}, true)`);

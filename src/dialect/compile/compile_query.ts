@@ -86,7 +86,7 @@ export function compileQuery(
   // Parenthesized, because the query may start with its own WITH.
   const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
   const whole = common.length === 0 ? withTotals : sql`with ${commaList(common)} (${withTotals})`;
-  statement.checkSize(whole, resolved);
+  statement.checkLength(whole, resolved);
   const { text: rendered, parameters } = renderSql(whole);
   return {
     sql: rendered,

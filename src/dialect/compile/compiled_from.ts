@@ -1,5 +1,6 @@
 import { mappedRelation } from '../resolve/query_relation.ts';
 import type { Column, Relation } from '../resolve/relation.ts';
+import type { TypedQuery } from '../resolve/value.ts';
 import { sql, type Sql } from '../sql.ts';
 
 /** A compiled FROM clause. Read its SQL last, because relations collect the columns that the query uses. */
@@ -7,6 +8,8 @@ export interface CompiledFrom {
   readonly relations: readonly Relation[];
   /** USING columns. */
   readonly usingColumns: ReadonlyMap<string, Column>;
+  /** What it reads, in the order written. */
+  readonly sources: readonly TypedQuery[];
   /** The number of joined tables, including those of inlined subqueries. */
   readonly tableCount: number;
   /** Whether its SQL is a join, which needs parentheses after JOIN. */

@@ -1,6 +1,6 @@
 import type { Expression, Query } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
-import type { Value } from '../resolve/value.ts';
+import type { TypedQuery, Value } from '../resolve/value.ts';
 import { identifier, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 
@@ -19,6 +19,7 @@ export interface CompiledQuery {
    * other.
    */
   readonly tableCount: number;
+  readonly typed: TypedQuery;
   /** The query of the totals row, with the same columns. */
   readonly totals?: Sql;
 }

@@ -3,6 +3,7 @@ import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
 import type { CompiledFrom } from './compiled_from.ts';
 import { sortKey } from './order_items.ts';
+import { asColumn } from './using_columns.ts';
 
 /**
  * The first row per combination of keys, by DISTINCT ON. Rows are ordered by the query's ORDER BY, then by the
@@ -29,8 +30,8 @@ export function lateralFirstRow(rows: Projection, from: CompiledFrom, conditions
 }
 
 function orderOf(rows: Projection, { relations }: CompiledFrom, keys: readonly Value[]): readonly Sql[] {
-  const known = new Set(keys.map(({ sql: fragment }) => fragment.key));
-  const others = rows.columns.filter(({ sql: fragment }) => !known.has(fragment.key));
+  const known = new Set(keys.map((key) => asColumn(key).identity));
+  const others = rows.columns.filter(({ identity }) => !known.has(identity));
   if (others.length === 0) return [];
   const ordinals = relations.flatMap((relation) => relation.ordinal?.() ?? []);
   return [...ordinals, ...others.map(({ sql: fragment, type }) => sortKey(fragment, type))];

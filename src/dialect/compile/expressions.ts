@@ -1,7 +1,7 @@
-import type { Case, Comparison, Expression, Logical, Subquery } from '../ast.ts';
+import type { Between, Case, Comparison, Expression, Logical, Subquery } from '../ast.ts';
 import { dateParts } from './date_parts.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, type Value } from '../resolve/value.ts';
+import { derive, readFrom, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql } from '../sql.ts';
 import { nameOfType, scalar, withNull } from '../types.ts';
 import { arithmeticValue, negatedValue } from './arithmetic.ts';
@@ -9,14 +9,16 @@ import { castValue, typeOfName } from './casts.ts';
 import { toCondition, unify } from './coerce.ts';
 import { compareValues, matchValues, type MatchOperator, type OrderOperator } from './comparisons.ts';
 import { arrayValue, dictionaryValue, sliceValue, tupleValue } from './collections.ts';
-import { type Compiler, columnAlias, type ExpressionUse } from './compiler.ts';
+import type { Compiler, ExpressionUse } from './compiler.ts';
+import { knownValue, rememberValue } from './compiled_values.ts';
 import { callValue } from './functions/calls.ts';
 import { intervalValue } from './intervals.ts';
 import { literalValue, stringValue } from './literals.ts';
 import { fieldValue, accessElement } from './field_access.ts';
 import { inValue } from './in_operator.ts';
 import { windowSubqueryValue } from './window_subquery_values.ts';
-import { subqueryOf } from './subqueries.ts';
+import { withSharedOperand } from './shared_operand.ts';
+import { operationOf, subqueryColumn, subqueryOf } from './subqueries.ts';
 import { toStringSql } from './to_string.ts';
 
 /**
@@ -29,22 +31,24 @@ export function expressionValue(
   scope: Scope,
   use: ExpressionUse,
 ): Value {
-  const windowSubqueryColumn = windowSubqueryValue(compiler, node, scope, use);
-  if (windowSubqueryColumn !== undefined) return windowSubqueryColumn;
-  const value = compileNode(compiler, node, scope, use);
-  scope.statement.checkSize(value.sql, node);
-  if (scope.grouping === null || value.traits.column === null || value.traits.aggregate !== null)
+  const known = knownValue(node, scope, use);
+  if (known !== undefined) return known;
+  const value =
+    windowSubqueryValue(compiler, node, scope, use) ??
+    groupedValue(compileNode(compiler, node, scope, use), node, scope);
+  scope.statement.checkLength(value.sql, node);
+  rememberValue(node, scope, use, value);
+  return value;
+}
+
+/** In a grouping query, the column of the key that a value is. */
+function groupedValue(value: Value, node: Expression, { grouping }: Scope): Value {
+  const { traits } = value;
+  if (grouping === null || traits.aggregate !== null || (traits.column === null && traits.key === null))
     return value;
-  const { grouping } = scope;
-  // A condition may have been compiled for a filter, and a key may be part of another key.
-  const isFilter = use !== 'value' && grouping.keyCount > 0;
-  const ungrouped = (): Value => compileNode(compiler, node, { ...scope, grouping: null }, 'value');
-  const key =
-    grouping.keyOf(value) ??
-    (isFilter ? grouping.keyOf(compileNode(compiler, node, scope, 'value')) : undefined) ??
-    (grouping.keyCount > 1 && node.kind !== 'field' ? grouping.keyOf(ungrouped()) : undefined);
-  if (key === undefined) return value;
-  return { sql: key.sql, type: key.type, traits: { ...value.traits, column: null } };
+  const key = grouping.keyOf(value);
+  // It keeps its operation and operands, because a key may be part of another key.
+  return key === undefined ? value : readFrom(value, key, { ...traits, column: null, key: node });
 }
 
 function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: ExpressionUse): Value {
@@ -80,22 +84,11 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
     case 'is_null': {
       const operand = value(node.operand);
       const test = node.negated ? sql`is not null` : sql`is null`;
-      return derive(sql`(${operand.sql} ${test})`, scalar('boolean'), [operand]);
+      const operation = node.negated ? 'is not null' : 'is null';
+      return derive(operation, [operand], scalar('boolean'), sql`(${operand.sql} ${test})`);
     }
-    case 'between': {
-      const { start, end, operand } = node;
-      const bound = (operator: '>=' | '<=', right: Expression): Comparison => ({
-        kind: 'comparison',
-        operator,
-        left: operand,
-        right,
-        start,
-        end,
-      });
-      const operands = [bound('>=', node.low), bound('<=', node.high)];
-      const both: Logical = { kind: 'logical', operator: 'and', operands, start, end };
-      return node.negated ? notValue(compiler, both, scope, use) : logicalValue(compiler, both, scope, use);
-    }
+    case 'between':
+      return betweenValue(compiler, node, scope, use);
     case 'nullish': {
       const [left, right] = [value(node.left), value(node.right)];
       const { type, fragments } = unify(
@@ -105,7 +98,8 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
         'The sides of `??`',
       );
       const nullable = left.type.nullable && right.type.nullable;
-      return derive(sql`coalesce(${commaList(fragments)})`, withNull(type, nullable), [left, right]);
+      const fragment = sql`coalesce(${commaList(fragments)})`;
+      return derive('coalesce', [left, right], withNull(type, nullable), fragment);
     }
     case 'conditional':
       return caseValue(
@@ -130,18 +124,21 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
       return datePart(value(node.operand), node.unit, node, scope);
     case 'trim': {
       const operand = value(node.operand);
-      const characters = node.characters === null ? sql`' '` : toStringSql(value(node.characters), statement);
+      const removed = node.characters === null ? null : value(node.characters);
+      const characters = removed === null ? sql`' '` : toStringSql(removed, statement);
       const side = { both: sql`btrim`, leading: sql`ltrim`, trailing: sql`rtrim` }[node.side];
       const fragment = sql`${side}(${toStringSql(operand, statement)}, ${characters})`;
-      return derive(fragment, scalar('string', operand.type.nullable), [operand]);
+      const operands = removed === null ? [operand] : [operand, removed];
+      return derive(`trim ${node.side}`, operands, scalar('string', operand.type.nullable), fragment);
     }
     case 'template': {
       const parts = node.parts.map(value);
       const fragments = parts.map((part) => toStringSql(part, statement));
       return derive(
-        fragments.length === 0 ? sql`''::text` : sql`concat(${commaList(fragments)})`,
-        scalar('string'),
+        'concat',
         parts,
+        scalar('string'),
+        fragments.length === 0 ? sql`''::text` : sql`concat(${commaList(fragments)})`,
       );
     }
     case 'array':
@@ -178,28 +175,27 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
 
 function notValue(compiler: Compiler, operand: Expression, scope: Scope, use: ExpressionUse): Value {
   const value = compiler.value(operand, scope, use === 'join' ? 'join' : 'value');
-  const fragment = sql`(not ${toCondition(value, operand, scope.statement)})`;
-  return derive(fragment, scalar('boolean', value.type.nullable), [value]);
+  return negation({ ...value, sql: toCondition(value, operand, scope.statement) });
 }
+
+const negation = (condition: Value): Value =>
+  derive('not', [condition], scalar('boolean', condition.type.nullable), sql`(not ${condition.sql})`);
 
 function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: ExpressionUse): Value {
   const values = node.operands.map((operand) => {
     const value = compiler.value(operand, scope, use);
     return { ...value, sql: toCondition(value, operand, scope.statement) };
   });
-  const word = node.operator === 'and' ? ' and ' : ' or ';
-  const fragment = sql`(${joinSql(
-    values.map((value) => value.sql),
-    word,
-  )})`;
-  return derive(
-    fragment,
-    scalar(
-      'boolean',
-      values.some(({ type }) => type.nullable),
-    ),
-    values,
+  return conjunction(node.operator, values);
+}
+
+function conjunction(operator: Logical['operator'], conditions: readonly Value[]): Value {
+  const fragments = conditions.map((condition) => condition.sql);
+  const type = scalar(
+    'boolean',
+    conditions.some(({ type: { nullable } }) => nullable),
   );
+  return derive(operator, conditions, type, sql`(${joinSql(fragments, ` ${operator} `)})`);
 }
 
 function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use: ExpressionUse): Value {
@@ -231,24 +227,46 @@ function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use
 const isOrder = (operator: OrderOperator | MatchOperator): operator is OrderOperator =>
   ['=', '!=', '<', '<=', '>', '>='].includes(operator);
 
+function betweenValue(compiler: Compiler, node: Between, scope: Scope, use: ExpressionUse): Value {
+  const { statement } = scope;
+  const { negated } = node;
+  const innerUse = negated && use !== 'join' ? 'value' : use;
+  const [low, high] = [compiler.value(node.low, scope), compiler.value(node.high, scope)];
+  return withSharedOperand(compiler.value(node.operand, scope), (left) => {
+    const bounds = [
+      compareValues('>=', { left, right: low, node }, innerUse, statement),
+      compareValues('<=', { left, right: high, node }, innerUse, statement),
+    ];
+    const both = conjunction('and', bounds);
+    return negated ? negation(both) : both;
+  });
+}
+
 function caseValue(compiler: Compiler, node: Case, scope: Scope): Value {
   const { statement } = scope;
-  const subject = node.subject;
-  const conditions = node.branches.map(({ when, start, end }) => {
-    const test: Expression =
-      subject === null ? when : { kind: 'comparison', operator: '=', left: subject, right: when, start, end };
-    const value = compiler.value(test, scope, 'filter');
-    return { ...value, sql: toCondition(value, when, statement) };
-  });
+  const whenUse = node.subject === null ? 'filter' : 'value';
+  const whens = node.branches.map(({ when }) => compiler.value(when, scope, whenUse));
   const otherwise: Expression = node.otherwise ?? { kind: 'null', start: node.start, end: node.end };
   const nodes = [...node.branches.map(({ then }) => then), otherwise];
   const values = nodes.map((one) => compiler.value(one, scope));
   const { type, fragments } = unify(values, nodes, statement, 'The branches');
-  const branches = conditions.map(
-    (test, index) => sql` when ${test.sql} then ${fragments[index] ?? sql`null`}`,
+  const withConditions = (conditions: readonly Value[]): Value => {
+    const branches = conditions.map(
+      (test, index) =>
+        sql` when ${toCondition(test, node.branches[index]?.when ?? node, statement)} then ${fragments[index] ?? sql`null`}`,
+    );
+    const fragment = sql`(case${joinSql(branches, '')} else ${fragments.at(-1) ?? sql`null`} end)`;
+    const operands = values.flatMap((value, index) => [...conditions.slice(index, index + 1), value]);
+    return derive('case', operands, type, fragment);
+  };
+  if (node.subject === null) return withConditions(whens);
+  return withSharedOperand(compiler.value(node.subject, scope), (left) =>
+    withConditions(
+      whens.map((right, index) =>
+        compareValues('=', { left, right, node: node.branches[index] ?? node }, 'filter', statement),
+      ),
+    ),
   );
-  const fragment = sql`(case${joinSql(branches, '')} else ${fragments.at(-1) ?? sql`null`} end)`;
-  return derive(fragment, type, [...conditions, ...values]);
 }
 
 function datePart(operand: Value, unit: string, node: Expression, scope: Scope): Value {
@@ -263,20 +281,16 @@ function datePart(operand: Value, unit: string, node: Expression, scope: Scope):
     type.kind === 'date'
       ? sql`(${operand.sql})::timestamp`
       : sql`(${operand.sql} at time zone ${scope.statement.zoneOf(type)})`;
-  return derive(make(local), scalar('integer', type.nullable), [operand]);
+  return derive(`extract ${unit}`, [operand], scalar('integer', type.nullable), make(local));
 }
 
 /** A scalar subquery: its only value, or null if there is no row. */
 function subqueryValue(compiler: Compiler, node: Subquery, scope: Scope): Value {
   const query = subqueryOf(compiler, node.query, scope);
   const { alias } = query;
-  const [only] = query.columns;
-  if (only === undefined) throw scope.statement.error('This subquery has no columns.', node);
-  if (query.columns.length === 1)
-    return derive(sql`(select ${alias}.c1 from (${query.sql}) as ${alias} limit 1)`, withNull(only.type));
-  const items = query.columns.map((column, index) =>
-    derive(sql`${alias}.${columnAlias(index + 1)}`, column.type),
-  );
-  const tuple = tupleValue(items);
-  return derive(sql`(select ${tuple.sql} from (${query.sql}) as ${alias} limit 1)`, withNull(tuple.type));
+  const [first, ...others] = query.columns.map(({ type }, index) => subqueryColumn(query, index, type));
+  if (first === undefined) throw scope.statement.error('This subquery has no columns.', node);
+  const row = others.length === 0 ? first : tupleValue([first, ...others]);
+  const fragment = sql`(select ${row.sql} from (${query.sql}) as ${alias} limit 1)`;
+  return derive(operationOf(query), [], withNull(row.type), fragment, { query: query.typed });
 }

@@ -2,12 +2,13 @@ import type { Expression, Field, Name } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { nearestName } from '../nearest_name.ts';
 import { resolveField, didYouMean } from '../resolve/fields.ts';
-import type { Column, RelationField } from '../resolve/relation.ts';
+import type { RelationField } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, type JsonPath, mergeTraits, noTraits, type Value } from '../resolve/value.ts';
+import { derive, type JsonPath, type Value } from '../resolve/value.ts';
 import { bind, joinSql, sql, type Sql } from '../sql.ts';
-import { nameOfType, scalar, type Type } from '../types.ts';
+import { nameOfType, scalar, type Type, withNull } from '../types.ts';
 import { defaultOf, fromJson } from './json_values.ts';
+import { columnValue } from './column_value.ts';
 import type { Compiler } from './compiler.ts';
 import { stringValue } from './literals.ts';
 import { castStringTo } from './string_casts.ts';
@@ -56,13 +57,6 @@ function relationFieldValue(
   return relationFieldValue(inner, next, further, field, scope);
 }
 
-const columnValue = (column: Column, node: Node): Value => ({
-  sql: column.sql,
-  type: column.type,
-  traits: { ...noTraits, column: node },
-  ...(column.properties === undefined ? {} : { properties: column.properties }),
-});
-
 const accessPath = (value: Value, names: readonly Name[], scope: Scope): Value =>
   names.reduce((part, name) => accessElement(part, stringValue(name.text), name, scope), value);
 
@@ -70,10 +64,9 @@ const accessPath = (value: Value, names: readonly Name[], scope: Scope): Value =
 function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', scope: Scope): Value {
   const kinds = { numeric: 'float', boolean: 'boolean', datetime: 'datetime' } as const;
   const type = scalar(kinds[known], true);
-  return { ...derive(castStringTo(text.sql, type, scope.statement), type, [text]), ...jsonOf(text) };
+  const details = text.json === undefined ? {} : { json: text.json };
+  return derive(`as ${known}`, [text], type, castStringTo(text.sql, type, scope.statement), details);
 }
-
-const jsonOf = ({ json }: Value): Pick<Value, 'json'> => (json === undefined ? {} : { json });
 
 /**
  * Accesses an element of a value: of JSON by key or index, of an array by index, of a tuple by index or name, of a
@@ -82,10 +75,10 @@ const jsonOf = ({ json }: Value): Pick<Value, 'json'> => (json === undefined ? {
  */
 export function accessElement(value: Value, key: Value, node: Node, scope: Scope): Value {
   const { type } = value;
-  if (value.json !== undefined) return accessJson(value.json, key, [value, key]);
+  if (value.json !== undefined) return accessJson(value.json, value, key);
   switch (type.kind) {
     case 'json': {
-      const text = accessJson({ root: value.sql, keys: [] }, key, [value, key]);
+      const text = accessJson({ root: value.sql, keys: [] }, value, key);
       const known = typeof key.constant === 'string' ? value.properties?.get(key.constant) : undefined;
       return known === undefined ? text : typedProperty(text, known, scope);
     }
@@ -96,7 +89,7 @@ export function accessElement(value: Value, key: Value, node: Node, scope: Scope
     case 'map': {
       const text = key.type.kind === 'string' ? key.sql : sql`(${key.sql})::text`;
       const item = fromJson(sql`(${value.sql} -> ${text})`, sql`(${value.sql} ->> ${text})`, type.value);
-      return derive(orDefault(item, type.value), type.value, [value, key]);
+      return derive('element', [value, key], type.value, orDefault(item, type.value));
     }
     case 'null':
       return value;
@@ -109,18 +102,15 @@ export function accessElement(value: Value, key: Value, node: Node, scope: Scope
 const orDefault = (item: Sql, type: Type): Sql =>
   type.nullable ? item : sql`coalesce(${item}, ${defaultOf(type)})`;
 
-function accessJson({ root, keys }: JsonPath, key: Value, from: readonly Value[]): Value {
+function accessJson({ root, keys }: JsonPath, value: Value, key: Value): Value {
   const isIndex = key.type.kind === 'integer';
   const next = isIndex ? toZeroBased(key) : key.type.kind === 'string' ? key.sql : sql`(${key.sql})::text`;
   const path = [...keys, next];
   const before = path.slice(0, -1);
   const inner = before.length === 0 ? root : sql`${root} -> ${joinSql(before, ' -> ')}`;
-  return {
-    sql: sql`(${inner} ->> ${next})`,
-    type: scalar('string', true),
-    traits: mergeTraits(from),
+  return derive('element', [value, key], scalar('string', true), sql`(${inner} ->> ${next})`, {
     json: { root, keys: path },
-  };
+  });
 }
 
 const maxIndex = 2_147_483_647n;
@@ -147,7 +137,10 @@ function accessArrayItem(value: Value, item: Type, key: Value, node: Node, scope
     throw scope.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', node);
   const itemIndex = toZeroBased(key);
   const fragment = fromJson(sql`(${value.sql} -> ${itemIndex})`, sql`(${value.sql} ->> ${itemIndex})`, item);
-  return derive(orDefault(fragment, item), item, [value, key]);
+  if (!key.type.nullable) return derive('element', [value, key], item, orDefault(fragment, item));
+  // No index, no item: the default is for indexes outside the array.
+  const found = sql`(case when ${key.sql} is not null then ${orDefault(fragment, item)} end)`;
+  return derive('element', [value, key], withNull(item), found);
 }
 
 function accessTupleItem(
@@ -169,9 +162,8 @@ function accessTupleItem(
   const literalItem = value.items?.[itemIndex];
   if (literalItem !== undefined) return literalItem;
   const index = bind(String(itemIndex), 'int4');
-  return derive(fromJson(sql`(${value.sql} -> ${index})`, sql`(${value.sql} ->> ${index})`, item), item, [
-    value,
-  ]);
+  const fragment = fromJson(sql`(${value.sql} -> ${index})`, sql`(${value.sql} ->> ${index})`, item);
+  return derive('element', [value, key], item, fragment);
 }
 
 /** The name of a column without an alias: the last name of its path. Keys inside JSON are joined by `__`. */

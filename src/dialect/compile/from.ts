@@ -1,10 +1,11 @@
 import type { From, Join, Table, TableFunction } from '../ast.ts';
-import { queryRelation, sortedRelation } from '../resolve/query_relation.ts';
+import { identifiedRelation, queryRelation, sortedRelation } from '../resolve/query_relation.ts';
 import type { Relation } from '../resolve/relation.ts';
 import type { CommonTable } from '../resolve/statement.ts';
 import type { CteScope, NamedQuery, Scope } from '../resolve/scope.ts';
 import { unsupportedSampleError } from '../resolve/tables/sampling.ts';
 import { tableRelation } from '../resolve/tables/tables.ts';
+import type { TypedQuery } from '../resolve/value.ts';
 import { sql } from '../sql.ts';
 import { scalar } from '../types.ts';
 import type { CompiledFrom } from './compiled_from.ts';
@@ -17,17 +18,26 @@ export function compileFrom(compiler: Compiler, from: From, scope: Scope): Compi
     const [left, right] = [compileFrom(compiler, from.left, scope), compileFrom(compiler, from.right, scope)];
     return compileJoin(compiler, from, left, right, scope);
   }
-  const { relation, tableCount: tables } = compileRelation(compiler, from, scope);
+  const { relation: found, tableCount: tables, source } = compileRelation(compiler, from, scope);
+  const relation = identifiedRelation(found, scope.statement.nextNumber());
   return {
     relations: [relation],
     usingColumns: new Map(),
+    sources: [source],
     tableCount: tables,
     isJoin: false,
     sql: () => relation.from(),
   };
 }
 
+const tableNamed = (name: string): TypedQuery => ({
+  operation: `table ${name}`,
+  sources: [],
+  clauses: [],
+});
+
 interface CompiledTable {
+  readonly source: TypedQuery;
   readonly relation: Relation;
   readonly tableCount: number;
 }
@@ -35,7 +45,7 @@ interface CompiledTable {
 function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: Scope): CompiledTable {
   if (from.kind === 'table') return compileTable(compiler, from, scope);
   if (from.kind === 'table_function')
-    return { relation: numbersRelation(compiler, from, scope), tableCount: 1 };
+    return { relation: numbersRelation(compiler, from, scope), tableCount: 1, source: tableNamed('numbers') };
   const query = compiler.query(from.query, scope);
   const name = from.alias?.text ?? null;
   const alias = scope.statement.uniqueName(name ?? 'query');
@@ -43,14 +53,16 @@ function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: S
     from.query.orderBy.length > 0
       ? sortedRelation(name, sql`(${query.sql})`, alias, query.columns)
       : queryRelation(name, sql`(${query.sql}) as ${alias}`, alias, query.columns);
-  return { relation, tableCount: query.tableCount };
+  return { relation, tableCount: query.tableCount, source: query.typed };
 }
 
 function compileTable(compiler: Compiler, table: Table, scope: Scope): CompiledTable {
   const { statement } = scope;
   const [first, ...rest] = table.path;
   const named = first === undefined || rest.length > 0 ? undefined : findCte(first.text, scope.ctes);
-  if (named === undefined) return { relation: tableRelation(statement, table), tableCount: 1 };
+  const path = table.path.map(({ text }) => text).join('.');
+  if (named === undefined)
+    return { relation: tableRelation(statement, table), tableCount: 1, source: tableNamed(path) };
   if (table.sample !== null) throw unsupportedSampleError(statement, table.sample);
   const common = commonTable(compiler, named, first?.text ?? '', scope);
   const name = table.alias?.text ?? first?.text ?? null;
@@ -59,7 +71,7 @@ function compileTable(compiler: Compiler, table: Table, scope: Scope): CompiledT
     named.query.orderBy.length > 0
       ? sortedRelation(name, common.name, alias, common.columns)
       : queryRelation(name, sql`${common.name} as ${alias}`, alias, common.columns);
-  return { relation, tableCount: common.tableCount };
+  return { relation, tableCount: common.tableCount, source: tableNamed(`with ${path}`) };
 }
 
 function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {

@@ -39,6 +39,7 @@ export function groupSql(
     return rawSql(String(grouping.positionOf(value)));
   };
   const plain = groupBy.items.flatMap((item) => (item.kind === 'grouping_set' ? [] : [item]));
+  if (hasEmptySet(groupBy)) grouping.addEmptySet();
   switch (groupBy.mode) {
     case 'all': {
       const keys = groupByAllKeys(compiler, select, rows);
@@ -58,3 +59,8 @@ export function groupSql(
     }
   }
 }
+
+const hasEmptySet = ({ mode, items }: GroupBy): boolean =>
+  mode === 'rollup' ||
+  mode === 'cube' ||
+  items.some((item) => item.kind === 'grouping_set' && item.items.length === 0);

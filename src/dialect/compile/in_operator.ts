@@ -1,12 +1,12 @@
 import type { Expression } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
-import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
-import { scalar, type Type, withNull } from '../types.ts';
+import { commaList, generatedName, joinSql, sql, type Sql } from '../sql.ts';
+import { nameOfType, scalar, tupleOf, type Type, withNull } from '../types.ts';
 import { toComparable } from './comparisons.ts';
-import { type Compiler, columnAlias, type ExpressionUse } from './compiler.ts';
+import type { Compiler, ExpressionUse } from './compiler.ts';
 import { defaultOf, fromJson } from './json_values.ts';
-import { subqueryOf } from './subqueries.ts';
+import { operationOf, subqueryColumn, subqueryOf } from './subqueries.ts';
 
 /** An IN with its operands. */
 export interface InExpression {
@@ -38,14 +38,8 @@ export function inValue(
 const isOneRow = (left: Value, values: readonly Value[]): boolean =>
   left.type.kind === 'tuple' && values.every((value) => value.type.kind !== 'tuple');
 
-const rowOf = (items: readonly Value[]): Value => ({
-  ...derive(
-    sql``,
-    { kind: 'tuple', items: items.map(({ type }) => type), names: [], nullable: false },
-    items,
-  ),
-  items,
-});
+const rowOf = (items: readonly Value[]): Value =>
+  derive('tuple', items, tupleOf(items.map(({ type }) => type)), sql``, { items });
 
 function inValues(
   left: Value,
@@ -61,7 +55,7 @@ function inValues(
     const rows = itemPairs(left, value);
     if (rows === null) {
       const sides = toComparable({ left, right: value, node: right }, statement);
-      return { left: sides.left, right: sides.right };
+      return { left: sides.left, right: sides.right, compared: [sides.type] };
     }
     const compared = rows.map(([first, second]) =>
       toComparable({ left: first, right: second, node: right }, statement),
@@ -69,18 +63,25 @@ function inValues(
     return {
       left: sql`(${commaList(compared.map((side) => side.left))})`,
       right: sql`(${commaList(compared.map((side) => side.right))})`,
+      compared: compared.map(({ type }) => type),
     };
   });
-  const byLeft = new Map<string, { left: Sql; rights: Sql[] }>();
-  for (const { left: compared, right: candidate } of equalities) {
-    const group = byLeft.get(compared.key) ?? { left: compared, rights: [] };
+  // The left side has one SQL for each type that it is compared as.
+  const byType = new Map<string, { left: Sql; rights: Sql[] }>();
+  for (const { left: comparable, right: candidate, compared } of equalities) {
+    const types = compared.map((type) => nameOfType(type)).join(', ');
+    const group = byType.get(types) ?? { left: comparable, rights: [] };
     group.rights.push(candidate);
-    byLeft.set(compared.key, group);
+    byType.set(types, group);
   }
-  const found = [...byLeft.values()].map((group) => sql`${group.left} in (${commaList(group.rights)})`);
+  const found = [...byType.values()].map((group) => sql`${group.left} in (${commaList(group.rights)})`);
   if (containsNull) found.push(sql`${left.sql} is null`);
+  else if (left.type.nullable)
+    for (const { sql: candidate, type } of known)
+      if (type.nullable) found.push(sql`(${left.sql} is null and ${candidate} is null)`);
   const any = found.length === 0 ? sql`false` : sql`(${joinSql(found, ' or ')})`;
-  return withNullSemantics(any, [left, ...values], anyNullable(left, values), negated, use);
+  const operands = [left, ...values];
+  return withNullSemantics(any, 'in', operands, anyNullable(left, values), negated, use);
 }
 
 const anyNullable = (left: Value, values: readonly Value[]): boolean =>
@@ -102,25 +103,33 @@ function itemPairs(left: Value, right: Value): readonly (readonly [Value, Value]
 
 function withNullSemantics(
   found: Sql,
+  operation: string,
   from: readonly Value[],
   nullable: boolean,
   negated: boolean,
   use: ExpressionUse,
 ): Value {
-  if (!nullable) return derive(negated ? sql`(not ${found})` : found, scalar('boolean'), from);
-  if (negated) return derive(sql`(${found} is not true)`, scalar('boolean'), from);
-  if (use === 'value') return derive(sql`(${found} is true)`, scalar('boolean'), from);
-  return derive(found, scalar('boolean', true), from);
+  const test = (fragment: Sql, isNullable = false): Value =>
+    derive(`${negated ? 'not ' : ''}${operation}`, from, scalar('boolean', isNullable), fragment);
+  if (!nullable) return test(negated ? sql`(not ${found})` : found);
+  if (negated) return test(sql`(${found} is not true)`);
+  if (use === 'value') return test(sql`(${found} is true)`);
+  return test(found, true);
 }
 
 function inArray(left: Value, array: Value, { right, negated }: InExpression, scope: Scope): Value {
   const item: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
-  const name = rawSql(`item_${scope.lambdaDepth}`);
-  const element = derive(fromJson(sql`${name}.value`, sql`(${name}.value #>> '{}')`, item), item);
+  const name = generatedName('item');
+  const element = derive(
+    'item',
+    [array],
+    item,
+    fromJson(sql`${name}.value`, sql`(${name}.value #>> '{}')`, item),
+  );
   const sides = toComparable({ left, right: element, node: right }, scope.statement);
   const found = sql`exists (select from jsonb_array_elements(${array.sql}) as ${name}
     where ${sides.left} is not distinct from ${sides.right})`;
-  return withNullSemantics(found, [left, array], false, negated, 'value');
+  return withNullSemantics(found, 'in array', [left, array], false, negated, 'value');
 }
 
 function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, use: ExpressionUse): Value {
@@ -137,7 +146,7 @@ function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, u
   const { alias } = query;
   const sides = values.map((value, index) => {
     const type = query.columns[index]?.type ?? scalar('null', true);
-    const column = derive(sql`${alias}.${columnAlias(index + 1)}`, type);
+    const column = subqueryColumn(query, index, type);
     const compared = toComparable({ left: value, right: column, node: right }, scope.statement);
     return { ...compared, isLeftNullable: value.type.nullable, isRightNullable: type.nullable };
   });
@@ -156,7 +165,8 @@ function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, u
   const found = sql`((${commaList(rows.map((side) => side.left))}) in (select ${commaList(
     rows.map((side) => side.right),
   )} from (${query.sql}) as ${alias}${where}))`;
-  return withNullSemantics(found, values, isNullable, negated, use);
+  const value = withNullSemantics(found, `in ${operationOf(query)}`, values, isNullable, negated, use);
+  return { ...value, query: query.typed };
 }
 
 interface ComparedSides {

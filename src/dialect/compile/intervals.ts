@@ -38,9 +38,8 @@ export function intervalOf(amount: Value, unit: TimeUnit): Value {
     seconds !== undefined && amount.type.kind === 'float'
       ? sql`make_interval(secs => (${amount.sql})::float8 * ${rawSql(String(seconds))})`
       : makers[unit](amount.sql);
-  return derive(fragment, intervalOfUnit(clockUnits.has(unit) ? 'clock' : 'calendar', amount.type.nullable), [
-    amount,
-  ]);
+  const type = intervalOfUnit(clockUnits.has(unit) ? 'clock' : 'calendar', amount.type.nullable);
+  return derive(`interval ${unit}`, [amount], type, fragment);
 }
 
 export function intervalValue(compiler: Compiler, node: Interval, scope: Scope): Value {
@@ -63,7 +62,7 @@ export function addInterval(time: Value, interval: Value, sign: '+' | '-', state
   const operator = rawSql(sign);
   const unit = intervalUnitOf(interval.type);
   const of = (fragment: Sql, type: Type): Value =>
-    derive(fragment, withNull(type, nullable), [time, interval]);
+    derive(sign, [time, interval], withNull(type, nullable), fragment);
   const isDate = time.type.kind === 'date';
   if (isDate && unit === 'calendar')
     return of(sql`(${time.sql} ${operator} ${interval.sql})::date`, scalar('date'));

@@ -5,6 +5,7 @@ import type { Column, Relation } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import type { Sql } from '../sql.ts';
+import { castOperation } from './casts.ts';
 import { toCondition } from './coerce.ts';
 import { toComparable, compareValues } from './comparisons.ts';
 import type { CompiledFrom } from './compiled_from.ts';
@@ -52,7 +53,8 @@ export function joinConditions(
   const others: Node[] = [];
   const add = (sides: JoinComparison): void => {
     const { left: one, right: other, type } = toComparable(sides, statement);
-    const inType = (value: Value, fragment: Sql): Value => derive(fragment, type, [value]);
+    const inType = (value: Value, fragment: Sql): Value =>
+      fragment === value.sql ? value : derive(castOperation(type), [value], type, fragment);
     const comparison = { ...sides, left: inType(sides.left, one), right: inType(sides.right, other) };
     comparisons.push(comparison);
     found.all.push(compareValues(comparison.operator, comparison, 'join', statement).sql);
@@ -98,7 +100,7 @@ export function compareColumns(
 ): readonly Sql[] {
   const read = (value: Value, as: (column: Column) => Column): Value => {
     const { sql: fragment, type } = as(asColumn(value));
-    return derive(fragment, type, [value]);
+    return { ...value, sql: fragment, type };
   };
   return comparisons.map(({ operator, left, right, node }) => {
     const sides = { left: read(left, leftColumn), right: read(right, rightColumn), node };

@@ -40,8 +40,9 @@ export function compileJoin(
   const relations = [...leftNames.relations, ...rightNames.relations];
   const usingColumns = new Map([...rightNames.usingColumns, ...leftNames.usingColumns]);
   const words = rawSql(`${type} join`);
-  const joined = (on: Sql): Pick<CompiledFrom, 'tableCount' | 'isJoin' | 'sql'> => ({
+  const joined = (on: Sql): Pick<CompiledFrom, 'tableCount' | 'isJoin' | 'sources' | 'sql'> => ({
     tableCount,
+    sources: [...left.sources, ...right.sources],
     isJoin: true,
     sql: () => sql`${left.sql()} ${words} ${parenthesized(right)}${on}`,
   });

@@ -1,6 +1,6 @@
 import type { Expression, Limit } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
-import type { Constant } from '../resolve/value.ts';
+import type { Constant } from '../resolve/fold_constants.ts';
 import { bind, sql, Sql } from '../sql.ts';
 import type { Compiler } from './compiler.ts';
 

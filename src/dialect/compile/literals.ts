@@ -1,16 +1,13 @@
 import type { BooleanLiteral, NullLiteral, NumberLiteral, StringLiteral, TimeLiteral } from '../ast.ts';
 import type { Statement } from '../resolve/statement.ts';
-import { noTraits, type Constant, type Value } from '../resolve/value.ts';
+import type { Constant } from '../resolve/fold_constants.ts';
+import { derive, type Value } from '../resolve/value.ts';
 import { bind, sql, type Sql } from '../sql.ts';
-import { scalar, type Type } from '../types.ts';
+import { nameOfType, scalar, type Type } from '../types.ts';
 import { parseDate, parseTime } from './time_parsing.ts';
 
-const constant = (fragment: Sql, type: Type, value: Constant): Value => ({
-  sql: fragment,
-  type,
-  traits: noTraits,
-  constant: value,
-});
+const constant = (fragment: Sql, type: Type, value: Constant): Value =>
+  derive(`literal ${nameOfType(type)} ${String(value)}`, [], type, fragment, { constant: value });
 
 const largestInteger = 2n ** 63n;
 
@@ -60,10 +57,10 @@ function timeValue(literal: TimeLiteral, statement: Statement): Value {
   if (literal.type === 'date') {
     const day = parseDate(literal.text, timezone);
     if (day === null) throw statement.error(`'${literal.text}' is not a date.`, literal, 'Write YYYY-MM-DD.');
-    return { sql: bind(day, 'date'), type: scalar('date'), traits: noTraits };
+    return derive(`literal Date ${day}`, [], scalar('date'), bind(day, 'date'));
   }
   const time = parseTime(literal.text, timezone);
   if (time === null)
     throw statement.error(`'${literal.text}' is not a time.`, literal, 'Write YYYY-MM-DD HH:MM:SS.');
-  return { sql: bind(time, 'timestamptz'), type: scalar('datetime'), traits: noTraits };
+  return derive(`literal DateTime ${time}`, [], scalar('datetime'), bind(time, 'timestamptz'));
 }

@@ -1,6 +1,6 @@
 import type { OrderItem } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
-import type { Value } from '../resolve/value.ts';
+import { isSame, type Value } from '../resolve/value.ts';
 import { commaList, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Compiler } from './compiler.ts';
@@ -22,19 +22,36 @@ export function sortKey(fragment: Sql, type: Type): Sql {
   return type.kind === 'boolean' ? sql`(${fragment})::bool` : fragment;
 }
 
-/** The ORDER BY items of an aggregate or a window. */
+/** Compiled sort keys. */
+export interface OrderItems {
+  readonly sql: Sql;
+  readonly values: readonly Value[];
+  /** Whether each is descending, and where its nulls are. */
+  readonly directions: readonly unknown[];
+}
+
+/**
+ * The ORDER BY items of an aggregate or a window.
+ * @param shared values whose SQL equal items must have; PostgreSQL compares the keys of a DISTINCT aggregate by their SQL
+ */
 export function orderItems(
   compiler: Compiler,
   items: readonly OrderItem[],
   scope: Scope,
-): { readonly sql: Sql; readonly values: readonly Value[] } {
+  shared: readonly Value[] = [],
+): OrderItems {
   const values = items.map((item) => {
     if (item.fill !== null) throw scope.statement.error('WITH FILL is not supported.', item.fill);
-    return compiler.value(item.expression, scope);
+    const value = compiler.value(item.expression, scope);
+    return shared.find((one) => isSame(one, value)) ?? value;
   });
   const fragments = items.map((item, index) => {
     const value = values[index];
     return value === undefined ? sql`` : sql`${sortKey(value.sql, value.type)}${sortDirection(item)}`;
   });
-  return { sql: commaList(fragments), values };
+  return {
+    sql: commaList(fragments),
+    values,
+    directions: items.map(({ descending, nulls }) => [descending, nulls]),
+  };
 }

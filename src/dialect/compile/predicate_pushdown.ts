@@ -1,7 +1,7 @@
 import type { Expression } from '../ast.ts';
 import type { PushdownTarget } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { renderWith, type Sql } from '../sql.ts';
+import { columnIdentityOf, everyOperand, type Value } from '../resolve/value.ts';
 import { toCondition } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { conjunctsOf } from './conjuncts.ts';
@@ -13,27 +13,24 @@ import { conjunctsOf } from './conjuncts.ts';
 export function pushDownPredicates(compiler: Compiler, filters: readonly Expression[], scope: Scope): void {
   const targets = scope.relations.flatMap((relation) => relation.pushdownTargets?.() ?? []);
   if (targets.length === 0) return;
-  const conditions = filters
-    .flatMap(conjunctsOf)
-    .map((node) => toCondition(compiler.value(node, scope, 'filter'), node, scope.statement));
+  const conditions = filters.flatMap(conjunctsOf).map((node) => {
+    const value = compiler.value(node, scope, 'filter');
+    return { value, sql: toCondition(value, node, scope.statement) };
+  });
   for (const target of targets) {
-    const applicable = conditions.filter((one) => readsOnly(one, target));
-    if (applicable.some((one) => columnsOf(one).has(target.column.key))) target.pushDown(applicable);
+    const applicable = conditions.filter(({ value }) => readsOnly(value, target));
+    const reads = applicable.some(
+      ({ value }) => !everyOperand(value, (operand) => operand.sql !== target.column),
+    );
+    if (reads) target.pushDown(applicable.map((one) => one.sql));
   }
 }
 
-/** A subquery reads other columns. */
-const subquery = /\bselect\b/i;
-
-function readsOnly(fragment: Sql, { column, otherColumns }: PushdownTarget): boolean {
-  const columns = columnsOf(fragment);
-  const allowed = new Set([column, ...otherColumns].map(({ key }) => key));
-  return (
-    columns.size > 0 && [...columns].every((name) => allowed.has(name)) && !subquery.test(textOf(fragment))
+/** Whether a value reads a target's columns alone. Subqueries read other columns. */
+const readsOnly = (value: Value, { column, otherColumns }: PushdownTarget): boolean =>
+  everyOperand(
+    value,
+    (operand) =>
+      operand.query === undefined &&
+      (columnIdentityOf(operand) === undefined || [column, ...otherColumns].includes(operand.sql)),
   );
-}
-
-const textOf = (fragment: Sql): string => renderWith(fragment, () => '?');
-
-const qualifiedColumn = /"(?:[^"]|"")+"\."(?:[^"]|"")+"/g;
-const columnsOf = (fragment: Sql): ReadonlySet<string> => new Set(textOf(fragment).match(qualifiedColumn));

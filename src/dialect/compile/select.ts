@@ -1,7 +1,7 @@
 import type { Expression, Select } from '../ast.ts';
 import { Grouping, LateralJoins, type Scope } from '../resolve/scope.ts';
 import { WindowSubquery } from '../resolve/window_subquery.ts';
-import type { Value } from '../resolve/value.ts';
+import { identityOf, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
 import { compileArrayJoin } from './array_joins.ts';
 import { toCondition } from './coerce.ts';
@@ -15,6 +15,7 @@ import { pushDownPredicates } from './predicate_pushdown.ts';
 import { assembleSelect, selectedFrom, type SelectParts } from './select_assembly.ts';
 import { collectAliases, compileOrder, compileOutput, type Output, selectItems } from './select_items.ts';
 import { needsWindowSubquery } from './window_subquery_values.ts';
+import { typedSelect } from './typed_select.ts';
 import { isInGroups, totalsRow } from './totals.ts';
 import { rejectUngrouped } from './ungrouped_columns.ts';
 
@@ -93,6 +94,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
       : sql` from (select ${commaList(windowSubquery.selected)}${rows}) as ${windowSubquery.alias}`;
   const sourceRows = isGrouped ? grouped() : source();
   return {
+    typed: typedSelect({ from, conditions, grouping, having, outputs: outputParts }),
     sql: assembleSelect(compiler, { select, ...outputParts, body: withWindowSubquery(sourceRows), scope }),
     columns: outputParts.outputs.map(({ name, value }) => ({ name, type: value.type })),
     tableCount: isGrouped || isBounded(select) || windowSubquery !== undefined ? 1 : (from?.tableCount ?? 1),
@@ -111,17 +113,24 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
 const isBounded = ({ distinct, qualify, limitBy, limit }: Select): boolean =>
   distinct || qualify !== null || limitBy !== null || limit !== null;
 
-type OutputParts = Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
+export type OutputParts = Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
 
 /** Compiles everything computed from the rows or their groups. */
 function compileOutputs(compiler: Compiler, select: Select, scope: Scope): OutputParts {
   const outputs = selectItems(compiler, select, scope);
+  const distinctOn = select.distinctOn.map((node) => compileOutput(compiler, node, select, scope));
+  const known = new Map([...distinctOn, ...outputs].map(({ value }) => [identityOf(value), value]));
+  // PostgreSQL compares the keys of DISTINCT ON and ORDER BY by their SQL.
+  const shared = <One extends Output>(one: One): One => ({
+    ...one,
+    value: known.get(identityOf(one.value)) ?? one.value,
+  });
   return {
     outputs,
     qualify: select.qualify === null ? null : filterOf(compiler, select.qualify, scope, true),
-    order: select.orderBy.map((item) => compileOrder(compiler, item, select, outputs, scope)),
+    order: select.orderBy.map((item) => shared(compileOrder(compiler, item, select, outputs, scope))),
     limitBy: select.limitBy?.by.map((node) => compileOutput(compiler, node, select, scope)) ?? [],
-    distinctOn: select.distinctOn.map((node) => compileOutput(compiler, node, select, scope)),
+    distinctOn: distinctOn.map(shared),
   };
 }
 

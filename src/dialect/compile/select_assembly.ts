@@ -1,6 +1,6 @@
 import type { Select } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
-import type { Value } from '../resolve/value.ts';
+import { identityOf, type Value } from '../resolve/value.ts';
 import { bind, commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 import { type Compiler, columnAlias } from './compiler.ts';
 import { isShareOfAllRows, limitedRows, limitSql, integerConstant } from './limit_clause.ts';
@@ -52,8 +52,8 @@ export function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
 
 /** @throws DialectError for DISTINCT with sort keys that are not selected: equal rows may have different ones */
 function rejectUnselected({ outputs, order, limitBy, scope: { statement } }: SelectParts): void {
-  const selectedKeys = new Set(outputs.map(({ value }) => value.sql.key));
-  const isUnselected = ({ value }: Output): boolean => !selectedKeys.has(value.sql.key);
+  const identities = new Set(outputs.map(({ value }) => identityOf(value)));
+  const isUnselected = ({ value }: Output): boolean => !identities.has(identityOf(value));
   const [sorted, grouped] = [order.find(isUnselected), limitBy.find(isUnselected)];
   if (sorted !== undefined)
     throw statement.error('With DISTINCT, ORDER BY can use only columns of SELECT.', sorted.node);
@@ -65,8 +65,8 @@ function rejectUnselected({ outputs, order, limitBy, scope: { statement } }: Sel
 function distinctSql({ select, distinctOn, order, scope }: SelectParts): Sql {
   if (!select.distinct) return sql``;
   if (distinctOn.length === 0) return sql`distinct `;
-  const keys = new Set(distinctOn.map(({ value }) => value.sql.key));
-  if (order.some(({ value }, index) => index < keys.size && !keys.has(value.sql.key)))
+  const keys = new Set(distinctOn.map(({ value }) => identityOf(value)));
+  if (order.some(({ value }, index) => index < keys.size && !keys.has(identityOf(value))))
     throw scope.statement.error(
       'ORDER BY must start with the DISTINCT ON expressions.',
       order[0]?.node ?? select,

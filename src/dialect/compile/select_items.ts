@@ -4,8 +4,9 @@ import { printExpression } from '../print/print.ts';
 import { resolveRow } from '../resolve/fields.ts';
 import type { RelationFields } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { noTraits, type Value } from '../resolve/value.ts';
+import { identityOf, isSame, noTraits, readFrom, type Value } from '../resolve/value.ts';
 import { walk } from '../walk.ts';
+import { columnValue } from './column_value.ts';
 import type { Compiler } from './compiler.ts';
 import { defaultColumnName } from './field_access.ts';
 
@@ -39,14 +40,15 @@ function starItems(compiler: Compiler, star: Star, scope: Scope): readonly Outpu
       return [{ name, value: compiler.value(replaced.expression, scope), node: replaced }];
     const relationField = relation.field(name);
     if (relationField?.kind !== 'column') return [];
-    const value = { sql: relationField.sql, type: relationField.type, traits: { ...noTraits, column: star } };
+    const value = columnValue(relationField, star);
     const key = scope.grouping?.keyOf(value);
-    const groupedColumn = key === undefined ? value : { ...key, traits: noTraits };
-    const column =
-      scope.windowSubquery === undefined
-        ? groupedColumn
-        : { ...groupedColumn, sql: scope.windowSubquery.column(groupedColumn.sql) };
-    return [{ name, value: column, node: star }];
+    const column: Value = key === undefined ? value : readFrom(value, key, noTraits);
+    const { windowSubquery } = scope;
+    const outer: Value =
+      windowSubquery === undefined
+        ? column
+        : readFrom(column, { sql: windowSubquery.column(identityOf(column), column.sql) }, column.traits);
+    return [{ name, value: outer, node: star }];
   });
 }
 
@@ -130,6 +132,6 @@ export function compileOrder(
       'Join numbers(n) to fill the gaps.',
     );
   const one = compileOutput(compiler, item.expression, select, scope);
-  const at = outputs.findIndex(({ value }) => value.sql.key === one.value.sql.key);
+  const at = outputs.findIndex(({ value }) => isSame(value, one.value));
   return { ...one, item, position: at === -1 ? null : at + 1 };
 }

@@ -1,7 +1,7 @@
 import type { OrderItem, SetOperation } from '../ast.ts';
-import { queryRelation } from '../resolve/query_relation.ts';
+import { identifiedRelation, queryRelation } from '../resolve/query_relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive } from '../resolve/value.ts';
+import { derive, type TypedQuery } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { commonTypeOf, nameOfType, zoneOf } from '../types.ts';
 import { coerce } from './coerce.ts';
@@ -51,13 +51,18 @@ export function compileSetOperation(
   });
   const fragments = operands.map((operand) => sql`(${withColumnTypes(operand, columns, scope)})`);
   const joined = joinSql(fragments, ` ${operation.operator.replace(' distinct', '')} `);
+  const typed: TypedQuery = {
+    operation: operation.operator,
+    sources: operands.map((operand) => operand.typed),
+    clauses: [],
+  };
   if (operation.orderBy.length === 0 && operation.limit === null)
-    return { sql: joined, columns, tableCount: 1 };
+    return { sql: joined, columns, tableCount: 1, typed };
   const alias = statement.uniqueName('joined');
   const selected = commaList(columns.map((_, index) => sql`${alias}.${columnAlias(index + 1)}`));
   const sorted = orderSql(compiler, operation.orderBy, alias, columns, scope);
   const rows = { columns: selected, rows: joined, alias, sorted };
-  return { sql: limitedRows(compiler, operation.limit, rows, scope), columns, tableCount: 1 };
+  return { sql: limitedRows(compiler, operation.limit, rows, scope), columns, tableCount: 1, typed };
 }
 
 function withColumnTypes(operand: CompiledQuery, columns: readonly CompiledColumn[], scope: Scope): Sql {
@@ -66,7 +71,7 @@ function withColumnTypes(operand: CompiledQuery, columns: readonly CompiledColum
   const alias = scope.statement.uniqueName('part');
   const selected = columns.map(({ type }, index) => {
     const own = operand.columns[index]?.type ?? type;
-    const value = derive(sql`${alias}.${columnAlias(index + 1)}`, own);
+    const value = derive(`operand column ${index + 1}`, [], own, sql`${alias}.${columnAlias(index + 1)}`);
     return sql`${coerce(value, type, scope.statement)} as ${columnAlias(index + 1)}`;
   });
   return sql`select ${commaList(selected)} from (${operand.sql}) as ${alias}`;
@@ -80,7 +85,8 @@ function orderSql(
   scope: Scope,
 ): Sql {
   if (items.length === 0) return sql``;
-  const relation = queryRelation(null, sql``, alias, columns);
+  const { statement } = scope;
+  const relation = identifiedRelation(queryRelation(null, sql``, alias, columns), statement.nextNumber());
   const inside: Scope = {
     ...scope,
     relations: [relation],

@@ -42,7 +42,8 @@ export function compileSingleMatchJoin(
   const [first, second] = type === 'right' ? [ofSearched, ofKept] : [ofKept, ofSearched];
   const relations = [...first.relations, ...second.relations];
   const tableCount = left.tableCount + right.tableCount;
-  return { relations, usingColumns, tableCount, isJoin: strictness !== 'anti', sql: rows.sql };
+  const sources = [...left.sources, ...right.sources];
+  return { relations, usingColumns, sources, tableCount, isJoin: strictness !== 'anti', sql: rows.sql };
 }
 
 function rejectUnsupportedType(

@@ -7,10 +7,10 @@ import { postgresType } from './json_values.ts';
 // CASE guarantees that the cast is not evaluated.
 
 /** Longer fragments are computed once, in a subquery. */
-const maxRepeatedSize = 200;
+const maxRepeatedLength = 200;
 
 function computedOnce(text: Sql, cast: (text: Sql) => Sql): Sql {
-  if (text.size <= maxRepeatedSize) return cast(text);
+  if (text.length <= maxRepeatedLength) return cast(text);
   return sql`(select ${cast(sql`given.t`)} from (select ${text} as t) as given)`;
 }
 

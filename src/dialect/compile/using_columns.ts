@@ -1,11 +1,12 @@
 import type { Join, Name } from '../ast.ts';
 import type { Column } from '../resolve/relation.ts';
 import type { Statement } from '../resolve/statement.ts';
-import { derive, noTraits, type Value } from '../resolve/value.ts';
+import { columnIdentityOf, derive, identityOf, type Value } from '../resolve/value.ts';
 import { sql } from '../sql.ts';
 import { withNull } from '../types.ts';
 import { toComparable, type ComparisonOperands } from './comparisons.ts';
 import type { CompiledFrom } from './compiled_from.ts';
+import { columnValue } from './column_value.ts';
 
 /** A USING column on both sides of a join. @throws DialectError if a side lacks it */
 export function usingOperands(
@@ -17,7 +18,7 @@ export function usingOperands(
   const [one, other] = [columnOf(left, name), columnOf(right, name)];
   if (one === undefined || other === undefined)
     throw statement.error(`The USING column \`${name.text}\` is not in both tables.`, name);
-  return { left: valueOf(one, name), right: valueOf(other, name), node: name };
+  return { left: columnValue(one, name), right: columnValue(other, name), node: name };
 }
 
 function columnOf({ relations, usingColumns }: CompiledFrom, { text }: Name): Column | undefined {
@@ -30,24 +31,24 @@ function columnOf({ relations, usingColumns }: CompiledFrom, { text }: Name): Co
   return undefined;
 }
 
-const valueOf = ({ sql: fragment, type, properties }: Column, node: Name): Value => ({
-  sql: fragment,
-  type,
-  traits: { ...noTraits, column: node },
-  ...(properties === undefined ? {} : { properties }),
-});
-
 /** A value as a column. */
-export const asColumn = ({ sql: fragment, type, properties }: Value): Column => ({
-  kind: 'column',
-  sql: fragment,
-  type,
-  ...(properties === undefined ? {} : { properties }),
-});
+export function asColumn(value: Value): Column {
+  const { sql: fragment, type, properties } = value;
+  return {
+    kind: 'column',
+    identity: columnIdentityOf(value) ?? identityOf(value),
+    sql: fragment,
+    type,
+    ...(properties === undefined ? {} : { properties }),
+  };
+}
 
 /** The unqualified USING column: of the side that always has a row, or for FULL JOIN of either side. */
 export function usingColumn(type: Join['type'], sides: ComparisonOperands, statement: Statement): Column {
   if (type !== 'full') return asColumn(type === 'right' ? sides.right : sides.left);
   const both = toComparable(sides, statement);
-  return asColumn(derive(sql`coalesce(${both.left}, ${both.right})`, withNull(both.type)));
+  const { left, right } = sides;
+  return asColumn(
+    derive('coalesce', [left, right], withNull(both.type), sql`coalesce(${both.left}, ${both.right})`),
+  );
 }

@@ -1,7 +1,7 @@
 import type { Expression } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import type { Scope } from '../resolve/scope.ts';
-import type { Value } from '../resolve/value.ts';
+import { identityOf, readFrom, type Value } from '../resolve/value.ts';
 import { childrenOf, findNodes } from '../walk.ts';
 import type { Compiler, ExpressionUse } from './compiler.ts';
 
@@ -54,12 +54,19 @@ export function windowSubqueryValue(
   )
     return undefined;
   if (scope.lambdaParameters.size > 0 && readsLambdaParameter(node, scope)) return undefined;
-  const value = compiler.value(node, { ...scope, windowSubquery: undefined }, use);
+  const value = compiler.value(node, withoutWindowSubquery(scope), use);
   if (value.traits.window !== null) return undefined;
   if (value.constant !== undefined) return value;
-  // An interval's SQL shows whether it elapses or counts days; a column would hide that.
-  if (value.type.kind === 'interval') return undefined;
-  return { sql: windowSubquery.column(value.sql), type: value.type, traits: value.traits };
+  return readFrom(value, { sql: windowSubquery.column(identityOf(value), value.sql) }, value.traits);
+}
+
+const innerScopes = new WeakMap<Scope, Scope>();
+
+/** The scope of the inner query. There is one for each scope, so that it compiles each expression once. */
+export function withoutWindowSubquery(scope: Scope): Scope {
+  const inner = innerScopes.get(scope) ?? { ...scope, windowSubquery: undefined };
+  innerScopes.set(scope, inner);
+  return inner;
 }
 
 /** Whether it reads a parameter of an enclosing lambda. */

@@ -1,5 +1,6 @@
 import type { Expression, Frame, FrameBound, Window } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
+import { syntaxIdentity } from '../resolve/syntax_identity.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { isNumber, withNull } from '../types.ts';
@@ -7,12 +8,16 @@ import { coerce } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { orderItems } from './order_items.ts';
 
+/** A compiled window specification. */
+export interface WindowSpecification {
+  readonly sql: Sql;
+  readonly values: readonly Value[];
+  /** What it consists of besides the values. */
+  readonly shape: unknown;
+}
+
 /** A window specification with the clauses of its base window. @throws DialectError */
-export function windowSql(
-  compiler: Compiler,
-  window: Window,
-  scope: Scope,
-): { readonly sql: Sql; readonly values: readonly Value[] } {
+export function windowSql(compiler: Compiler, window: Window, scope: Scope): WindowSpecification {
   const whole = withBase(window, scope, []);
   const partitions = whole.partitionBy.map((item) => compiler.value(item, scope));
   const order = orderItems(compiler, whole.orderBy, scope);
@@ -20,7 +25,11 @@ export function windowSql(
   if (partitions.length > 0) parts.push(sql`partition by ${commaList(partitions.map((item) => item.sql))}`);
   if (whole.orderBy.length > 0) parts.push(sql`order by ${order.sql}`);
   if (whole.frame !== null) parts.push(frameSql(compiler, whole.frame, order.values, scope));
-  return { sql: sql`(${joinSql(parts, ' ')})`, values: [...partitions, ...order.values] };
+  return {
+    sql: sql`(${joinSql(parts, ' ')})`,
+    values: [...partitions, ...order.values],
+    shape: [partitions.length, order.directions, whole.frame === null ? null : syntaxIdentity(whole.frame)],
+  };
 }
 
 function withBase(window: Window, scope: Scope, seen: readonly string[]): Window {

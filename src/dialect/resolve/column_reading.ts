@@ -1,6 +1,6 @@
 import { readableJson } from '../../sql/json_property.ts';
 import { typeOfColumn } from '../schema.ts';
-import { rawSql, sql, type Sql } from '../sql.ts';
+import { rawSql, renderSql, sql, type Sql } from '../sql.ts';
 
 /** Types that are read unchanged, so that indexes are used. */
 const plainTypes: ReadonlySet<string> = new Set([
@@ -12,7 +12,7 @@ const plainTypes: ReadonlySet<string> = new Set([
 export function readColumn(column: Sql, postgresType: string): Sql | null {
   if (plainTypes.has(postgresType)) return null;
   // Values that jsonb cannot represent are replaced, so that no row fails the statement.
-  if (postgresType === 'json') return rawSql(readableJson(column.key));
+  if (postgresType === 'json') return rawSql(readableJson(renderSql(column).text));
   if (postgresType === 'timestamp without time zone') return sql`(${column} at time zone 'UTC')`;
   // Through text, so that 0.1 stays 0.1.
   if (postgresType === 'real') return sql`${column}::text::float8`;

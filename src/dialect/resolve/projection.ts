@@ -1,5 +1,5 @@
 import { commaList, identifier, sql, type Sql } from '../sql.ts';
-import type { Column } from './relation.ts';
+import { type Column, columnIdentity } from './relation.ts';
 
 interface ProjectedColumn {
   readonly name: Sql;
@@ -20,9 +20,9 @@ export class Projection {
 
   /** The same for an inner query read under another alias. */
   columnOf(alias: Sql, column: Column): Column {
-    const { key } = column.sql;
-    const known = this.#columns.get(key) ?? { name: identifier(`p${this.#columns.size + 1}`), column };
-    this.#columns.set(key, known);
+    const identity = columnIdentity(column);
+    const known = this.#columns.get(identity) ?? { name: identifier(`p${this.#columns.size + 1}`), column };
+    this.#columns.set(identity, known);
     return { ...column, sql: sql`${alias}.${known.name}` };
   }
 

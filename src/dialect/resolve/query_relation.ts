@@ -1,6 +1,6 @@
 import { identifier, sql, type Sql } from '../sql.ts';
 import { type Type, withNull } from '../types.ts';
-import { type Column, column, type RelationField, type Relation } from './relation.ts';
+import { type Column, column, type RelationField, type RelationFields, type Relation } from './relation.ts';
 
 /** A relation over a query, or anything with columns `c1`, `c2`, …, under an alias. */
 export function queryRelation(
@@ -62,6 +62,46 @@ export function mappedRelation(relation: Relation, map: (column: Column) => Colu
     star: () => relation.star(),
     field: (name) => mapped(relation.field(name)),
   };
+}
+
+/**
+ * A relation whose columns have an identity: the number of the relation and the path of the column. Each is resolved
+ * once.
+ */
+export function identifiedRelation(relation: Relation, number: number): Relation {
+  const { name, from, ordinal, pushdownTargets, lookupTargets } = relation;
+  return {
+    name,
+    from,
+    ...(ordinal && { ordinal }),
+    ...(pushdownTargets && { pushdownTargets }),
+    ...(lookupTargets && { lookupTargets }),
+    ...identifiedFields(relation, `${number}.`),
+  };
+}
+
+function identifiedFields(fields: RelationFields, prefix: string): RelationFields {
+  const resolved = new Map<string, RelationField>();
+  return {
+    names: () => fields.names(),
+    star: () => fields.star(),
+    field: (name) => {
+      const known = resolved.get(name);
+      if (known !== undefined) return known;
+      const field = fields.field(name);
+      if (field === undefined) return undefined;
+      const identified = identifiedField(field, `${prefix}${name}`);
+      resolved.set(name, identified);
+      return identified;
+    },
+  };
+}
+
+function identifiedField(field: RelationField, identity: string): RelationField {
+  if (field.kind === 'column') return { ...field, identity };
+  return field.kind === 'nested'
+    ? { kind: 'nested', fields: identifiedFields(field.fields, `${identity}.`) }
+    : field;
 }
 
 /** A column on the nullable side of an outer join. */

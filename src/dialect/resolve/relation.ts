@@ -7,6 +7,8 @@ export type RelationField = Column | NestedRow | UnsupportedField;
 
 export interface Column {
   readonly kind: 'column';
+  /** Equal for equal columns, whatever their SQL. A relation in FROM gives it; see `identifiedRelation`. */
+  readonly identity?: string;
   readonly sql: Sql;
   readonly type: Type;
   /** Declared types of the properties in a JSON column. */
@@ -67,6 +69,12 @@ export interface Relation extends RelationFields {
   readonly pushdownTargets?: () => readonly PushdownTarget[];
   /** Call it after all fields are resolved. */
   readonly lookupTargets?: () => readonly LookupTarget[];
+}
+
+/** @throws Error for a column that no relation in FROM has identified */
+export function columnIdentity({ identity }: Column): string {
+  if (identity === undefined) throw new Error('A column without an identity.');
+  return identity;
 }
 
 export const column = (sql: Sql, type: Type, properties?: PropertyTypes): Column => ({

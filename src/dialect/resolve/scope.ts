@@ -4,7 +4,7 @@ import type { Type } from '../types.ts';
 import type { Column, Relation } from './relation.ts';
 import type { WindowSubquery } from './window_subquery.ts';
 import type { Statement } from './statement.ts';
-import type { Value } from './value.ts';
+import { identityOf, type Value } from './value.ts';
 
 interface GroupColumn {
   readonly name: Sql;
@@ -12,6 +12,7 @@ interface GroupColumn {
 }
 
 interface GroupKey extends GroupColumn {
+  readonly value: Value;
   readonly type: Type;
 }
 
@@ -21,6 +22,7 @@ interface GroupKey extends GroupColumn {
 export class Grouping {
   readonly alias: Sql;
   readonly #withTotals: boolean;
+  #hasEmptySet = false;
   readonly #keys = new Map<string, GroupKey>();
   readonly #aggregates = new Map<string, GroupColumn>();
 
@@ -30,30 +32,31 @@ export class Grouping {
   }
 
   addKey(value: Value, nullable: boolean): void {
-    if (this.#keys.has(value.sql.key)) return;
+    const identity = identityOf(value);
+    if (this.#keys.has(identity)) return;
     const name = identifier(`k${this.#keys.size + 1}`);
     const type = nullable || this.#withTotals ? { ...value.type, nullable: true } : value.type;
-    this.#keys.set(value.sql.key, { name, sql: value.sql, type });
+    this.#keys.set(identity, { value, name, sql: value.sql, type });
   }
 
   /** The key that is equal to an expression. */
   keyOf(value: Value): { readonly sql: Sql; readonly type: Type } | undefined {
     if (this.#keys.size === 0) return undefined;
-    const key = this.#keys.get(value.sql.key);
+    const key = this.#keys.get(identityOf(value));
     return key === undefined ? undefined : { sql: sql`${this.alias}.${key.name}`, type: key.type };
   }
 
   /** From 1, in the order of `addKey`. */
   positionOf(value: Value): number {
-    return [...this.#keys.keys()].indexOf(value.sql.key) + 1;
+    return [...this.#keys.keys()].indexOf(identityOf(value)) + 1;
   }
 
-  /** The column of an aggregate. Equal aggregates share one. */
-  aggregate(call: Sql): Sql {
-    let known = this.#aggregates.get(call.key);
+  /** The column of an aggregate. Calls with the same identity share one. */
+  aggregate(identity: string, call: Sql): Sql {
+    let known = this.#aggregates.get(identity);
     if (known === undefined) {
       known = { name: identifier(`a${this.#aggregates.size + 1}`), sql: call };
-      this.#aggregates.set(call.key, known);
+      this.#aggregates.set(identity, known);
     }
     return sql`${this.alias}.${known.name}`;
   }
@@ -66,15 +69,20 @@ export class Grouping {
     return [...this.#keys.values()];
   }
 
+  /** Adds a set without keys, as of ROLLUP: its row exists even if there are no rows to group. */
+  addEmptySet(): void {
+    this.#hasEmptySet = true;
+  }
+
   /** Whether an aggregate may run over no rows. */
   get mayBeEmpty(): boolean {
-    return this.#keys.size === 0 || this.#withTotals;
+    return this.#keys.size === 0 || this.#withTotals || this.#hasEmptySet;
   }
 
   /** The same aggregates without keys. */
   get withoutKeys(): Grouping {
     const whole = new Grouping(this.alias);
-    for (const { sql: call } of this.#aggregates.values()) whole.aggregate(call);
+    for (const [identity, { sql: call }] of this.#aggregates) whole.aggregate(identity, call);
     return whole;
   }
 

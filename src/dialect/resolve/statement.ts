@@ -6,6 +6,7 @@ import type { QueryText } from '../query_text.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
 import { type Type, zoneOf } from '../types.ts';
 import { AliasCache } from './alias_cache.ts';
+import type { TypedQuery } from './value.ts';
 
 /** The project of a query and what the query may read. */
 export interface Project {
@@ -35,6 +36,8 @@ export interface CommonTable {
 }
 
 interface CompiledSubquery {
+  readonly typed: TypedQuery;
+  readonly number: number;
   readonly sql: Sql;
   readonly columns: readonly NamedColumn[];
   readonly alias: Sql;
@@ -56,6 +59,7 @@ export class Statement {
   readonly subqueries = new Map<object | null, Map<string, CompiledSubquery>>();
   readonly aliasCache = new AliasCache();
   #expansions = 0;
+  #numbers = 0;
   readonly #names = new Map<string, number>();
 
   constructor(project: Project, queryText: QueryText) {
@@ -94,6 +98,12 @@ export class Statement {
     return identifier(`${plain}$${count}`);
   }
 
+  /** A number that nothing else in the statement has. */
+  nextNumber(): number {
+    this.#numbers += 1;
+    return this.#numbers;
+  }
+
   /** Adds a CTE to the statement, which is computed once however often it is read. */
   commonTable(base: string, query: Sql): Sql {
     const name = this.uniqueName(base);
@@ -118,8 +128,8 @@ export class Statement {
   }
 
   /** @throws DialectError if a fragment is too long */
-  checkSize(fragment: Sql, at: Node): void {
-    if (fragment.size > maxFragmentLength)
+  checkLength(fragment: Sql, at: Node): void {
+    if (fragment.length > maxFragmentLength)
       throw this.error(
         'This query expands to too much SQL.',
         at,

@@ -29,6 +29,7 @@ export class TeamRelation {
   readonly #source: SourceRelation;
   readonly #filter: RowFilter;
   readonly #columns = new Map<string, Sql>();
+  readonly #references = new Map<string, Sql>();
   readonly #restrictions: Sql[] = [];
 
   constructor(
@@ -45,9 +46,15 @@ export class TeamRelation {
 
   /** Adds a column to the selected ones. */
   column(name: string): Sql {
-    const quoted = identifier(name);
-    this.#columns.set(name, quoted);
-    return sql`${this.alias}.${quoted}`;
+    this.#columns.set(name, identifier(name));
+    return this.reference(name);
+  }
+
+  /** The same fragment that `column` returns, without selecting the column. */
+  reference(name: string): Sql {
+    const reference = this.#references.get(name) ?? sql`${this.alias}.${identifier(name)}`;
+    this.#references.set(name, reference);
+    return reference;
   }
 
   /** Adds a condition on the relation's columns, whose names have no alias prefix. */

@@ -1,10 +1,9 @@
+import { hash } from 'node:crypto';
 import type { Node } from '../ast_node.ts';
 import type { PropertyTypes } from '../schema.ts';
 import type { Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
-
-/** The value of a literal, known at compile time. */
-export type Constant = string | number | bigint | boolean | null;
+import { foldConstants, type Constant } from './fold_constants.ts';
 
 /** Traits of an expression besides its value, collected from its parts. */
 export interface ExpressionTraits {
@@ -14,9 +13,11 @@ export interface ExpressionTraits {
   readonly window: Node | null;
   /** A row's column in it, outside aggregates and GROUP BY keys. */
   readonly column: Node | null;
+  /** A GROUP BY key in it. */
+  readonly key: Node | null;
 }
 
-export const noTraits: ExpressionTraits = { aggregate: null, window: null, column: null };
+export const noTraits: ExpressionTraits = { aggregate: null, window: null, column: null, key: null };
 
 /** A path into a JSON value that was read as text. Further steps extend it. */
 export interface JsonPath {
@@ -24,18 +25,49 @@ export interface JsonPath {
   readonly keys: readonly Sql[];
 }
 
-/** A compiled expression. */
-export interface Value {
-  readonly sql: Sql;
-  readonly type: Type;
+/** What only some values have. */
+interface Details {
   readonly traits: ExpressionTraits;
-  /** Set for literals. */
+  /** Set for literals, and for operations on literals that are computed when the query is compiled. */
   readonly constant?: Constant;
   readonly json?: JsonPath;
   /** Declared types of the properties in a JSON column. */
   readonly properties?: PropertyTypes;
   /** The items of a tuple or array literal. */
   readonly items?: readonly Value[];
+  /** The query of a subquery. */
+  readonly query?: TypedQuery;
+}
+
+/** A clause of a query with the values that it computes. */
+interface TypedClause {
+  readonly name: string;
+  readonly values: readonly Value[];
+}
+
+/** A query of the typed representation. */
+export interface TypedQuery {
+  /** `select`, or the operator of a set operation. */
+  readonly operation: string;
+  /** What it reads: the queries in FROM, or the operands of a set operation. */
+  readonly sources: readonly TypedQuery[];
+  readonly clauses: readonly TypedClause[];
+}
+
+declare const derived: unique symbol;
+
+/**
+ * A node of the typed representation: an operation on operands, with the type of its result and the SQL that computes it.
+ * Values with the same operation and operands mean the same, whatever their SQL; see `identityOf`. Only `derive` makes
+ * them.
+ */
+export interface Value extends Details {
+  /** Everything besides the operands that the result depends on: `column 1.event`, `literal 5`, `cast Date`. */
+  readonly operation: string;
+  readonly operands: readonly Value[];
+  readonly type: Type;
+  readonly sql: Sql;
+  readonly [derived]: true;
 }
 
 export function mergeTraits(values: readonly { readonly traits: ExpressionTraits }[]): ExpressionTraits {
@@ -46,17 +78,77 @@ export function mergeTraits(values: readonly { readonly traits: ExpressionTraits
         aggregate: merged.aggregate ?? traits.aggregate,
         window: merged.window ?? traits.window,
         column: merged.column ?? traits.column,
+        key: merged.key ?? traits.key,
       };
   return merged;
 }
 
-/** A value computed from others. */
-export const derive = (
-  sql: Sql,
+/** An operation on other values. Its traits are those of the operands unless given. */
+export function derive(
+  operation: string,
+  operands: readonly Value[],
   type: Type,
-  from: readonly { readonly traits: ExpressionTraits }[] = [],
-): Value => ({
-  sql,
-  type,
-  traits: mergeTraits(from),
-});
+  sql: Sql,
+  details: Partial<Details> = {},
+): Value {
+  const value = {
+    operation,
+    operands,
+    type,
+    sql,
+    traits: details.traits ?? mergeTraits(operands),
+    ...details,
+  };
+  const folded = foldConstants(operation, operands, type);
+  return (folded === undefined ? value : { ...value, ...folded }) as Value;
+}
+
+/** The same value, read from a column of an inner query. */
+export function readFrom(
+  { operation, operands, type, properties }: Value,
+  column: { readonly sql: Sql; readonly type?: Type },
+  traits: ExpressionTraits,
+): Value {
+  const details = properties === undefined ? { traits } : { traits, properties };
+  return derive(operation, operands, column.type ?? type, column.sql, details);
+}
+
+const identities = new WeakMap<Value, string>();
+
+/**
+ * Equal for values that mean the same. It is a digest of the operation and of the operands' identities, so computing all
+ * of a tree takes time linear in its nodes.
+ */
+export function identityOf(value: Value): string {
+  const known = identities.get(value);
+  if (known !== undefined) return known;
+  const { operation, operands } = value;
+  const identity = hash('sha256', JSON.stringify([operation, ...operands.map(identityOf)]), 'base64');
+  identities.set(value, identity);
+  return identity;
+}
+
+/** Whether two values mean the same. */
+export const isSame = (one: Value, other: Value): boolean => identityOf(one) === identityOf(other);
+
+const columnPrefix = 'column ';
+
+/** The operation that reads a column with an identity. */
+export const columnOperation = (identity: string): string => `${columnPrefix}${identity}`;
+
+/** The identity of the column that a value is, unchanged; undefined for other values. */
+export const columnIdentityOf = ({ operation }: Value): string | undefined =>
+  operation.startsWith(columnPrefix) ? operation.slice(columnPrefix.length) : undefined;
+
+/** Whether a condition holds for a value and for all that it is computed from. */
+export function everyOperand(value: Value, holds: (operand: Value) => boolean): boolean {
+  const pending = [value];
+  const seen = new Set<Value>();
+  for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
+    if (seen.has(one)) continue;
+    seen.add(one);
+    if (!holds(one)) return false;
+    pending.push(...one.operands);
+  }
+  return true;
+}

@@ -12,12 +12,12 @@ export class WindowSubquery {
     this.alias = alias;
   }
 
-  /** The column of a fragment. Equal fragments share one. */
-  column(fragment: Sql): Sql {
-    let known = this.#columns.get(fragment.key);
+  /** The column of a value. Values with the same identity share one. */
+  column(identity: string, fragment: Sql): Sql {
+    let known = this.#columns.get(identity);
     if (known === undefined) {
       known = { name: identifier(`s${this.#columns.size + 1}`), sql: fragment };
-      this.#columns.set(fragment.key, known);
+      this.#columns.set(identity, known);
     }
     return sql`${this.alias}.${known.name}`;
   }

@@ -107,7 +107,7 @@ export function compileRowQuery(
   const row = rowAt(selected);
   const fields = fieldsOf(query, row, scopeOf(query, row, statement), statement);
   const filteredRow = rowAt(filtered);
-  const rowCondition = conditionOf(
+  const conditions = conditionsOf(
     query,
     { ...scopeOf(query, filteredRow, statement), context: 'WHERE' },
     statement,
@@ -115,10 +115,10 @@ export function compileRowQuery(
   return {
     fields,
     joins: row.joins(),
-    condition: rowCondition,
+    condition: conditions.length === 0 ? null : joinSql(conditions.map(sqlOf), ' and '),
     conditionJoins: filteredRow.joins(),
     conditionPerson: filteredRow.personAlias(),
-    conditionReadsPerson: rowCondition !== null && filteredRow.readsPerson(rowCondition),
+    conditionReadsPerson: conditions.some(({ value }) => filteredRow.readsPerson(value)),
     printed: printQuery(query),
   };
 }
@@ -150,13 +150,13 @@ function fieldsOf(query: Select, row: ModelRow, scope: Scope, statement: Stateme
     if (names.has(name.toLowerCase()))
       throw statement.error(`Two columns are named ${name}.`, node, 'Rename one of them with AS.');
     names.add(name.toLowerCase());
-    const whole = row.wholeColumn(value.sql);
+    const whole = row.wholeColumn(value);
     return {
       name,
       ...exportedValue(value, whole?.sql),
       expression: expressionText(output),
       column: whole?.name ?? null,
-      readsPerson: row.readsPerson(value.sql),
+      readsPerson: row.readsPerson(value),
     };
   });
 }
@@ -180,12 +180,18 @@ const expressionText = ({ node, name }: Output): string => {
   return printExpression(expression.kind === 'alias' ? expression.expression : expression);
 };
 
-function conditionOf({ prewhere, where }: Select, scope: Scope, statement: Statement): Sql | null {
-  const conditions = [prewhere, where].flatMap((node) => {
+interface Condition {
+  readonly value: Value;
+  readonly sql: Sql;
+}
+
+const sqlOf = ({ sql: fragment }: Condition): Sql => fragment;
+
+function conditionsOf({ prewhere, where }: Select, scope: Scope, statement: Statement): readonly Condition[] {
+  return [prewhere, where].flatMap((node) => {
     if (node === null) return [];
     const value = compiler.value(node, scope, 'filter');
     rejectOtherRows(value, statement);
-    return [sql`(${toCondition(value, node, statement)})`];
+    return [{ value, sql: sql`(${toCondition(value, node, statement)})` }];
   });
-  return conditions.length === 0 ? null : joinSql(conditions, ' and ');
 }

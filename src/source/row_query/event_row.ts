@@ -1,10 +1,16 @@
-import { column, type RelationField, type RelationFields } from '../../dialect/resolve/relation.ts';
+import {
+  type Column,
+  column,
+  type RelationField,
+  type RelationFields,
+} from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
 import { propertyColumns } from '../../dialect/resolve/tables/property_columns.ts';
 import { bind, sql, type Sql } from '../../dialect/sql.ts';
-import { scalar } from '../../dialect/types.ts';
+import { scalar, type ScalarKind } from '../../dialect/types.ts';
 import {
   notExportable,
+  readsColumn,
   RowPerson,
   RowColumns,
   type ModelRow,
@@ -26,6 +32,14 @@ const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
   ['team_id', { kind: 'integer', hidden: true }],
   ['inserted_at', { kind: 'datetime', hidden: true }],
 ]);
+
+/** Identities of columns that read the current person. */
+const personPrefix = 'person.';
+
+const personColumn = (name: string, fragment: Sql, kind: ScalarKind): Column => ({
+  ...column(fragment, scalar(kind, true)),
+  identity: `${personPrefix}${name}`,
+});
 
 /** One row of an export of events: an event with its person. */
 export function createEventRow(statement: Statement, name: string, access: ColumnAccess): ModelRow {
@@ -50,14 +64,17 @@ export function createEventRow(statement: Statement, name: string, access: Colum
     star: personNames,
     field: (requested) => {
       if (requested === 'id') return row.column('person_id');
-      if (requested === 'properties') return column(personProperties(), scalar('json', true));
-      if (requested === 'created_at') return column(person.column('created_at'), scalar('datetime', true));
+      if (requested === 'properties') return personColumn(requested, personProperties(), 'json');
+      if (requested === 'created_at') return personColumn(requested, person.column('created_at'), 'datetime');
       return undefined;
     },
   };
   const field = (requested: string): RelationField | undefined => {
     if (propertyColumns.has(requested))
-      return column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalar('string', true));
+      return {
+        ...column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalar('string', true)),
+        identity: `property ${requested}`,
+      };
     if (requested === 'person' || requested === 'poe') return { kind: 'nested', fields: fields };
     if (requested === 'session')
       return notExportable(
@@ -78,10 +95,14 @@ export function createEventRow(statement: Statement, name: string, access: Colum
     from: () => sql``,
     wholeColumn: row.wholeColumn,
     // If events do not store person properties, they are read from the person.
-    readsPerson: (expression) =>
-      person.isIn(expression) ||
-      (!statement.project.schema.events.columns.has('person_properties') &&
-        expression.key.includes(access.sql('person_properties'))),
+    readsPerson: (value) =>
+      readsColumn(
+        value,
+        (identity) =>
+          identity.startsWith(personPrefix) ||
+          (identity === 'person_properties' &&
+            !statement.project.schema.events.columns.has('person_properties')),
+      ),
     joins: () => person.joins(),
     personAlias: () => person.alias(),
   };

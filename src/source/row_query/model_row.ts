@@ -1,6 +1,7 @@
 import { postgresType } from '../../dialect/compile/json_values.ts';
 import { column, type Column, type RelationField, type Relation } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
+import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
 import { TeamRelation } from '../../dialect/resolve/team_relation.ts';
 import { rawSql, sql, type Sql } from '../../dialect/sql.ts';
 import { scalar, type ScalarKind } from '../../dialect/types.ts';
@@ -26,9 +27,9 @@ export interface ColumnAccess {
 /** The row of an export, from which a query selects columns. */
 export interface ModelRow extends Relation {
   /** The model's column that an expression consists of: `properties`, but not `properties.plan`. */
-  readonly wholeColumn: (expression: Sql) => { readonly name: string; readonly sql: Sql } | undefined;
-  /** Whether an expression reads the current state of the person. */
-  readonly readsPerson: (expression: Sql) => boolean;
+  readonly wholeColumn: (value: Value) => { readonly name: string; readonly sql: Sql } | undefined;
+  /** Whether a value reads the current state of the person. */
+  readonly readsPerson: (value: Value) => boolean;
   /** The joins of the fields that were requested. Call it after resolving all names. */
   readonly joins: () => readonly Sql[];
   /** The name under which `joins` provide the current person; null if no field reads it. */
@@ -39,7 +40,6 @@ export interface ModelRow extends Relation {
 export class RowColumns {
   readonly #columns: ReadonlyMap<string, RowColumn>;
   readonly #access: ColumnAccess;
-  readonly #requestedColumns = new Map<string, string>();
 
   constructor(columns: ReadonlyMap<string, RowColumn>, access: ColumnAccess) {
     this.#columns = columns;
@@ -54,8 +54,7 @@ export class RowColumns {
       known.kind === 'json'
         ? this.#readable(name)
         : sql`${rawSql(this.#access.sql(name))}::${postgresType(type)}`;
-    this.#requestedColumns.set(read.key, name);
-    return column(read, type);
+    return { ...column(read, type), identity: name };
   }
 
   get names(): readonly string[] {
@@ -66,12 +65,12 @@ export class RowColumns {
     return this.names.filter((name) => this.#columns.get(name)?.hidden !== true);
   }
 
-  readonly wholeColumn: ModelRow['wholeColumn'] = (expression) => {
-    const name = this.#requestedColumns.get(expression.key);
-    if (name === undefined) return undefined;
+  readonly wholeColumn: ModelRow['wholeColumn'] = (value) => {
+    const name = columnIdentityOf(value);
+    if (name === undefined || !this.#columns.has(name)) return undefined;
     const isJson = this.#columns.get(name)?.kind === 'json';
     const { sql: columnSql, jsonType } = this.#access;
-    return { name, sql: isJson ? rawSql(jsonColumn(columnSql(name), jsonType(name))) : expression };
+    return { name, sql: isJson ? rawSql(jsonColumn(columnSql(name), jsonType(name))) : value.sql };
   };
 
   #readable(name: string): Sql {
@@ -102,10 +101,6 @@ export class RowPerson {
     return sql`${this.#alias}.${rawSql(`"${name}"`)}`;
   }
 
-  isIn(expression: Sql): boolean {
-    return expression.key.includes(`${this.#alias.key}.`);
-  }
-
   alias(): Sql | null {
     return this.#selected.size === 0 ? null : this.#alias;
   }
@@ -120,6 +115,13 @@ export class RowPerson {
     ];
   }
 }
+
+/** Whether a value reads a column for whose identity a condition holds. */
+export const readsColumn = (value: Value, holds: (identity: string) => boolean): boolean =>
+  !everyOperand(value, (operand) => {
+    const identity = columnIdentityOf(operand);
+    return identity === undefined || !holds(identity);
+  });
 
 /** A field that exists in queries and cannot be exported. */
 export const notExportable = (sentence: string): RelationField => ({

@@ -4,14 +4,14 @@ import type { FunctionDefinition, ArgumentType } from '../../functions/function_
 import { argumentRanges, parameterRanges } from '../../functions/integer_ranges.ts';
 import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { mergeTraits, noTraits, type Value } from '../../resolve/value.ts';
+import { derive, identityOf, mergeTraits, noTraits, type Value } from '../../resolve/value.ts';
 import { joinSql, sql, Sql } from '../../sql.ts';
-import { type Type, withNull } from '../../types.ts';
+import { scalar, type Type, withNull } from '../../types.ts';
 import { toCondition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
 import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
-import { windowSql } from '../windows.ts';
+import { type WindowSpecification, windowSql } from '../windows.ts';
 import { checkDistinct, checkNulls, checkContext, rejectNested } from './aggregate_checks.ts';
 import { aggregateEmitters } from './aggregate_emitters.ts';
 import { fillTemplate } from './sql_templates.ts';
@@ -58,18 +58,37 @@ export function aggregateValue(
     { values: argumentValues, nodes, what: 'argument' },
     statement,
   );
-  const order = call.orderBy.length === 0 ? null : orderItems(compiler, call.orderBy, inner);
+  const order = call.orderBy.length === 0 ? null : orderItems(compiler, call.orderBy, inner, argumentValues);
   rejectNested(call, [...argumentValues, ...filters], isWindow, scope);
   const { values, returnType } = applySignature(definition, name, argumentValues, nodes, statement);
   const window = call.over === null ? null : windowOf(compiler, call.over, scope);
+  const operands = [
+    ...argumentValues,
+    ...filters,
+    ...parameterValues,
+    ...(order?.values ?? []),
+    ...(window?.values ?? []),
+  ];
+  const counts = [argumentValues, filters, parameterValues].map(({ length }) => length);
+  const shape = { name: definition.name, combinators, distinct: call.distinct, nulls: call.nulls, counts };
+  const operation = `${isWindow ? 'window' : 'aggregate'} ${JSON.stringify({ ...shape, order: order?.directions, window: window?.shape })}`;
+  const parts = [...argumentValues, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
+  const traits = isWindow ? { ...mergeTraits(parts), window: call } : { ...noTraits, aggregate: call };
+  const identity = identityOf(derive(operation, operands, scalar('null', true), sql``, { traits }));
+  let columnCount = 0;
+  /** The identity of the next PostgreSQL aggregate of this call. */
+  const nextIdentity = (): string => {
+    columnCount += 1;
+    return `${identity} ${columnCount}`;
+  };
   const over = (fragment: Sql, ...more: readonly Sql[]): Sql => {
     const all = [...filters.map((filter) => filter.sql), ...more];
     const filtered = all.length === 0 ? fragment : sql`${fragment} filter (where ${joinSql(all, ' and ')})`;
     if (window !== null) {
       const whole = sql`${filtered} over ${window.sql}`;
-      return windowSubquery === undefined ? whole : windowSubquery.column(whole);
+      return windowSubquery === undefined ? whole : windowSubquery.column(nextIdentity(), whole);
     }
-    return scope.grouping === null ? filtered : scope.grouping.aggregate(filtered);
+    return scope.grouping === null ? filtered : scope.grouping.aggregate(nextIdentity(), filtered);
   };
   const base: CallSite = {
     compiler,
@@ -93,9 +112,7 @@ export function aggregateValue(
   checkDistinct(site, definition);
   checkNulls(call, definition, statement);
   const emitted = withEmptyValue(emit(site, definition), site, combinators);
-  const parts = [...argumentValues, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
-  const traits = isWindow ? { ...mergeTraits(parts), window: call } : { ...noTraits, aggregate: call };
-  return { ...emitted, traits };
+  return derive(operation, operands, emitted.type, emitted.sql, { traits });
 }
 
 const orderSensitive: ReadonlySet<string> = new Set([
@@ -157,11 +174,7 @@ function splitConditions(
   return { rest: call.arguments.slice(0, -1), conditions: [last, ...filters] };
 }
 
-function windowOf(
-  compiler: Compiler,
-  over: Window | Name,
-  scope: Scope,
-): { readonly sql: Sql; readonly values: readonly Value[] } {
+function windowOf(compiler: Compiler, over: Window | Name, scope: Scope): WindowSpecification {
   if (over.kind === 'window') return windowSql(compiler, over, scope);
   const named = scope.windows.get(over.text);
   if (named === undefined) throw scope.statement.error(`Unknown window \`${over.text}\`.`, over);

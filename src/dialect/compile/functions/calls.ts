@@ -3,9 +3,10 @@ import type { FunctionDefinition } from '../../functions/function_definition.ts'
 import { argumentRanges } from '../../functions/integer_ranges.ts';
 import { findFunction, unsupportedCombinatorHint, suggestFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { derive, mergeTraits, type Value } from '../../resolve/value.ts';
+import { derive, type Value } from '../../resolve/value.ts';
 import { sql, Sql } from '../../sql.ts';
-import type { Type } from '../../types.ts';
+import { scalar, type Type } from '../../types.ts';
+import { castOperation } from '../casts.ts';
 import type { Compiler, ExpressionUse } from '../compiler.ts';
 import { postgresType } from '../json_values.ts';
 import { aggregateValue } from './aggregate_calls.ts';
@@ -77,9 +78,24 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
   if (emitter === undefined && definition.template === null)
     throw statement.error(`The function '${name}' is not supported yet.`, call.name);
   const emitted = emitter?.(site) ?? fromTemplate(definition.template ?? '', values, returnType);
-  return emitted instanceof Sql
-    ? derive(emitted, returnType, argumentValues)
-    : { sql: emitted.sql, type: emitted.type, traits: mergeTraits(argumentValues) };
+  const { sql: fragment, type } = emitted instanceof Sql ? { sql: emitted, type: returnType } : emitted;
+  return derive(operationOf(definition.name, argumentValues.length), argumentValues, type, fragment);
+}
+
+/** Functions that mean the same as syntax of the dialect. */
+const operations: Readonly<Record<string, string>> = {
+  ifNull: 'coalesce',
+  if: 'case',
+  multiIf: 'case',
+  toString: castOperation(scalar('string')),
+};
+
+/** The operation of a call. Syntax and functions that mean the same have one. */
+function operationOf(name: string, argumentCount: number): string {
+  const unit = /^toInterval(\w+)$/.exec(name)?.[1];
+  if (unit !== undefined) return `interval ${unit.toLowerCase()}`;
+  const known = argumentCount > 1 && name === 'toString' ? undefined : operations[name];
+  return known ?? name;
 }
 
 /** Fills the SQL template and casts the result to the declared type. */

@@ -1,8 +1,8 @@
 import { commaList, joinSql, sql, type Sql } from '../../sql.ts';
-import { type Type, withNull } from '../../types.ts';
+import { withNull } from '../../types.ts';
 import { toCondition, unify } from '../coerce.ts';
 import { compareValues } from '../comparisons.ts';
-import { defaultOf, postgresType } from '../json_values.ts';
+import { defaultOf } from '../json_values.ts';
 import { argument, type Emitter, argumentNode, argumentSql, argumentsSql } from './call_site.ts';
 
 const conditional: Emitter = (site) => {
@@ -91,24 +91,21 @@ const transform: Emitter = (site) => {
   return { sql: sql`(case${joinSql(branches, '')} else ${given.at(-1) ?? sql`null`} end)`, type };
 };
 
+/** Nulls are ignored, in ClickHouse as in PostgreSQL. */
 const extremeOf =
   (name: 'least' | 'greatest'): Emitter =>
   (site) => {
-    const nullable = site.values.some(({ type }) => type.nullable);
     const collated = site.values.map((value) =>
       site.returnType.kind === 'string' ? sql`(${value.sql}) collate "C"` : value.sql,
     );
     const call =
       name === 'least' ? sql`least(${commaList(collated)})` : sql`greatest(${commaList(collated)})`;
-    const typed: Type = withNull(site.returnType, nullable);
-    if (!nullable) return { sql: call, type: typed };
-    const anyNull = joinSql(
-      site.values.map(({ sql: value }) => sql`${value} is null`),
-      ' or ',
-    );
     return {
-      sql: sql`(case when ${anyNull} then null::${postgresType(typed)} else ${call} end)`,
-      type: typed,
+      sql: call,
+      type: withNull(
+        site.returnType,
+        site.values.every(({ type }) => type.nullable),
+      ),
     };
   };
 

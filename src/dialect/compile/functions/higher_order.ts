@@ -1,6 +1,6 @@
 import type { Call, Expression, Lambda } from '../../ast.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { derive, noTraits, type Value } from '../../resolve/value.ts';
+import { derive, type Value } from '../../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, nameOfType, scalar, type Type, withNull } from '../../types.ts';
 import { foldValue } from '../../functions/emit/fold.ts';
@@ -30,7 +30,7 @@ export function higherOrderValue(compiler: Compiler, call: Call, name: string, s
   if (emit === undefined)
     throw scope.statement.error(`The function '${call.name.text}' is not supported yet.`, call.name);
   const { sql: fragment, type } = emit(items, scope);
-  return derive(fragment, type, [...items.arrays, items.result]);
+  return derive(name, [...items.arrays, items.result], type, fragment);
 }
 
 function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
@@ -74,7 +74,7 @@ function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
 function itemOf(array: Value, name: string): Value {
   const type: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
   const alias = rawSql(name);
-  return { sql: fromJson(sql`${alias}.v`, sql`(${alias}.v #>> '{}')`, type), type, traits: noTraits };
+  return derive(`parameter ${name}`, [], type, fromJson(sql`${alias}.v`, sql`(${alias}.v #>> '{}')`, type));
 }
 
 function rowsOf(arrays: readonly Value[], depth: number): Sql {

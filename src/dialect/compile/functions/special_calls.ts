@@ -5,7 +5,7 @@ import { sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { arrayJoinCall } from '../array_joins.ts';
 import type { Compiler, ExpressionUse } from '../compiler.ts';
-import { subqueryOf } from '../subqueries.ts';
+import { operationOf, subqueryOf } from '../subqueries.ts';
 
 const comparisons: Readonly<Record<string, Comparison['operator']>> = {
   equals: '=',
@@ -82,7 +82,9 @@ function oneArgument(
     case 'exists': {
       if (only.kind !== 'subquery') return undefined;
       const query = subqueryOf(compiler, only.query, scope);
-      return derive(sql`exists (${query.sql})`, scalar('boolean'));
+      return derive(`exists ${operationOf(query)}`, [], scalar('boolean'), sql`exists (${query.sql})`, {
+        query: query.typed,
+      });
     }
     case 'isnull':
     case 'isnotnull': {

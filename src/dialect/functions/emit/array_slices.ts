@@ -21,7 +21,7 @@ const push =
   (front: boolean): Emitter =>
   (site) => {
     const [list, value] = [argument(site, 0), argument(site, 1)];
-    const item = derive(sql`null`, itemTypeOf(list));
+    const item = derive('item', [list], itemTypeOf(list), sql`null`);
     const { type } = unify(
       [item, value],
       [argumentNode(site, 0), argumentNode(site, 1)],

@@ -132,7 +132,9 @@ const element: Emitter = (site) => {
   const bounded = sql`least(greatest(${at.sql}, -1000000000), 1000000000)`;
   const index = sql`(case when ${at.sql} is null then null when ${at.sql} > 0 then ${bounded} - 1 else ${bounded} end)::int4`;
   const value = fromJson(sql`(${list.sql} -> ${index})`, sql`(${list.sql} ->> ${index})`, item);
-  return { sql: item.nullable ? value : sql`coalesce(${value}, ${defaultOf(item)})`, type: item };
+  const found = item.nullable ? value : sql`coalesce(${value}, ${defaultOf(item)})`;
+  if (!at.type.nullable) return { sql: found, type: item };
+  return { sql: sql`(case when ${at.sql} is not null then ${found} end)`, type: withNull(item) };
 };
 
 /** Distinct items with the index of their first occurrence. */
@@ -224,7 +226,7 @@ const withConstant: Emitter = (site) => {
 const stringConcat: Emitter = (site) => {
   const list = argument(site, 0);
   const item = itemTypeOf(list);
-  const value = derive(fromJson(sql`each.v`, sql`(each.v #>> '{}')`, item), item);
+  const value = derive('item', [list], item, fromJson(sql`each.v`, sql`(each.v #>> '{}')`, item));
   return {
     sql: sql`(select coalesce(string_agg(${formattedText(site, value)}, ${site.values[1]?.sql ?? sql`''::text`} order by each.at), '') from ${unnestWithIndex(list.sql)})`,
     type: scalar('string'),

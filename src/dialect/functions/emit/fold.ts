@@ -3,7 +3,7 @@ import { coerce } from '../../compile/coerce.ts';
 import type { Compiler } from '../../compile/compiler.ts';
 import { fromJson, postgresType } from '../../compile/json_values.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { derive, noTraits, type Value } from '../../resolve/value.ts';
+import { derive, type Value } from '../../resolve/value.ts';
 import { rawSql, sql } from '../../sql.ts';
 import { commonType, nameOfType, withNull } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
@@ -41,18 +41,17 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
     return value;
   });
   const initial = compiler.value(last, scope);
-  const alias = rawSql(`fold${scope.lambdaDepth}`);
+  const name = `fold${scope.lambdaDepth}`;
+  const alias = rawSql(name);
   const resultOf = (type: Value['type']): Value => {
-    const items = arrays.map((array): Value => {
+    const items = arrays.map((array, index): Value => {
       const item = itemTypeOf(array);
       const at = sql`${alias}.at::int4`;
-      return {
-        sql: fromJson(sql`(${array.sql} -> ${at})`, sql`(${array.sql} ->> ${at})`, item),
-        type: item,
-        traits: noTraits,
-      };
+      const fragment = fromJson(sql`(${array.sql} -> ${at})`, sql`(${array.sql} ->> ${at})`, item);
+      return derive(`parameter ${name} item ${index + 1}`, [], item, fragment);
     });
-    return body(compiler, lambda, [{ sql: sql`${alias}.acc`, type, traits: noTraits }, ...items], scope);
+    const accumulator = derive(`parameter ${name} of ${nameOfType(type)}`, [], type, sql`${alias}.acc`);
+    return body(compiler, lambda, [accumulator, ...items], scope);
   };
   const widest = commonType(initial.type, resultOf(initial.type).type);
   const type = widest === null ? null : withNull(widest, true);
@@ -70,9 +69,6 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
   const fragment = sql`(with recursive ${alias}(at, acc) as (select 0::int8, (${coerce(initial, type, statement)})::${sqlType}
     union all select ${alias}.at + 1, (${coerce(result, type, statement)})::${sqlType} from ${alias} where ${alias}.at < ${length})
     select ${alias}.acc from ${alias} order by ${alias}.at desc limit 1)`;
-  return derive(fragment, withNull(type, initial.type.nullable || result.type.nullable), [
-    initial,
-    ...arrays,
-    result,
-  ]);
+  const nullable = initial.type.nullable || result.type.nullable;
+  return derive('arrayFold', [initial, ...arrays, result], withNull(type, nullable), fragment);
 }

@@ -84,7 +84,7 @@ export function intervalOfUnits(amount: Value, unit: TimeUnit): Value {
     return intervalOf(amount, unit);
   const limit = rawSql(String(maxAmounts[unit]));
   const whole = sql`(case when ${amount.sql} between -${limit} and ${limit} then trunc((${amount.sql})::float8) end)`;
-  return intervalOf(derive(whole, scalar('integer', true), [amount]), unit);
+  return intervalOf(derive('trunc', [amount], scalar('integer', true), whole), unit);
 }
 
 /** The amount and unit of an interval literal; computed intervals have no single unit. @throws DialectError */

@@ -32,7 +32,7 @@ const fields: FieldDefinitions = {
 };
 
 /** Event columns that restrict the sessions of a query, besides the timestamp. */
-const pushdownColumns = ['event', 'distinct_id'].map(identifier);
+const pushdownColumns = ['event', 'distinct_id'];
 
 const groupFields = ['0', '1', '2', '3', '4'].map((type) => `group_${type}`);
 
@@ -87,12 +87,12 @@ export class EventsRelation implements Relation {
     const sessions = this.#sessions;
     if (sessions === null) return [];
     const { alias } = this.#relation;
-    const timestamp = identifier('timestamp');
     return [
       {
-        column: sql`${alias}.${timestamp}`,
-        otherColumns: pushdownColumns.map((name) => sql`${alias}.${name}`),
-        pushDown: (conditions) => sessions.pushDown(alias, [timestamp, ...pushdownColumns], conditions),
+        column: this.#relation.reference('timestamp'),
+        otherColumns: pushdownColumns.map((name) => this.#relation.reference(name)),
+        pushDown: (conditions) =>
+          sessions.pushDown(alias, ['timestamp', ...pushdownColumns].map(identifier), conditions),
       },
     ];
   };

@@ -41,6 +41,11 @@ export class MergedPersonEvents {
     return selected;
   }
 
+  /** The same fragment that `column` returns, without selecting the column. */
+  reference(name: string): Sql {
+    return this.#events.reference(name);
+  }
+
   /** The column with the merged person, if it is selected. */
   get selectedPerson(): Sql | null {
     return this.#columns.get('person_id') ?? null;

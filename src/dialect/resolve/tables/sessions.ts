@@ -120,7 +120,7 @@ export class SessionsRelation implements Relation {
     ['$start_timestamp', '$end_timestamp'].map((name) => {
       const time = sql`${timestamp} as ${identifier(name)}`;
       return {
-        column: sql`${this.#relation.alias}.${identifier(name)}`,
+        column: this.#relation.reference(name),
         otherColumns: [],
         pushDown: (conditions) => this.pushDown(this.#relation.alias, [time], conditions),
       };
@@ -141,6 +141,6 @@ export class SessionsRelation implements Relation {
 
   #column(name: string, { aggregate }: SessionField): Sql {
     this.#needed.set(name, aggregate);
-    return sql`${this.#relation.alias}.${identifier(name)}`;
+    return this.#relation.reference(name);
   }
 }

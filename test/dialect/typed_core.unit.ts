@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
+import { project } from './project.ts';
+
+const compile = (query: string) => compileQuery(query, project);
+
+describe('GROUP BY compares expressions by meaning', () => {
+  // Each pair has the same SQL text.
+  it.each([
+    ['toHour(timestamp)', "toTimeZone(timestamp, 'Asia/Tokyo')"],
+    ["toHour(toTimeZone(timestamp, 'Asia/Tokyo'))", "CAST(timestamp AS DateTime('Europe/Berlin'))"],
+    ['toString([event, distinct_id])', 'tuple(event, distinct_id)'],
+    ['(event, distinct_id).1', '[event, distinct_id]'],
+  ])('%s is not computed from %s', (selected, key) => {
+    expect(() => compile(`SELECT ${selected} FROM events GROUP BY ${key}`)).toThrow(
+      'is neither under an aggregate function nor in GROUP BY.',
+    );
+  });
+
+  it.each([
+    ['properties.plan', "properties['plan']"],
+    ['e.event', 'event'],
+    ['person.properties.plan', 'e.person.properties.plan'],
+    ['upper(event)', 'upper(e.event)'],
+    ['event = distinct_id', 'event == e.distinct_id'],
+    ["e.event IN ('a', 'b') AND length(event) > 1", "event IN ('a', 'b') AND length(event) > 1"],
+    ['concat(event, lower(event))', 'event, lower(event)'],
+    ['concat(upper(lower(event)), lower(event))', 'lower(event), upper(lower(event))'],
+    ['if(event IS NULL, 1, 2)', 'event IS NULL'],
+    ['arrayMap(x -> concat(x, event), [event])', 'event'],
+    ['arrayMap(x -> concat(x, event), [event])', 'arrayMap(y -> concat(y, event), [event])'],
+    [
+      '(SELECT max(number) FROM numbers(3)) + length(event)',
+      '(SELECT max(number) FROM numbers(3)) + length(event)',
+    ],
+    ['event IN (SELECT event FROM events)', 'event IN (SELECT event FROM events)'],
+    ['timestamp + INTERVAL 1 DAY', 'timestamp + toIntervalDay(1)'],
+    ['multiIf(event IS NULL, 1, event > distinct_id, 2, 3)', 'event IS NULL, event > distinct_id'],
+  ])('%s is computed from %s', (selected, key) => {
+    expect(
+      compile(`SELECT ${selected} AS s FROM events AS e GROUP BY ${key} HAVING s IS NOT NULL`).columns,
+    ).toHaveLength(1);
+  });
+});
+
+describe('each node is compiled once', () => {
+  /** Wraps a text in itself. */
+  const nested = (wrap: (inner: string) => string): string =>
+    Array.from({ length: 60 }).reduce<string>(wrap, 'number');
+
+  it.each([
+    ['BETWEEN', (inner: string) => `(${inner} BETWEEN 0 AND 1)::Int64`],
+    ['CASE', (inner: string) => `CASE ${inner} WHEN 1 THEN 2 WHEN 2 THEN 3 ELSE 4 END`],
+    ['toString', (inner: string) => `length(toString(${inner}))`],
+    ['a window function', (inner: string) => `abs(row_number() OVER () + ${inner})`],
+  ])('in nested %s', (_, wrap) => {
+    // Compiling each level twice would take years.
+    expect(compile(`SELECT ${nested(wrap)} AS s FROM numbers(3)`).columns).toHaveLength(1);
+  });
+});
