@@ -35,11 +35,12 @@ export async function prepareQueryRole(
   url.username = `${url.pathname.slice(1)}_query`.slice(-maxNameLength);
   url.password = randomBytes(18).toString('base64url');
   const environment = { EXPORTD_QUERY_DATABASE_URL: url.href };
+  const { EXPORTD_ENCRYPTION_KEYS: keysOfUser } = process.env;
   const settings = readSettings({
     ...process.env,
     ...environment,
     DATABASE_URL: databaseUrl,
-    EXPORTD_ENCRYPTION_KEYS: process.env.EXPORTD_ENCRYPTION_KEYS || encryptionKeys,
+    EXPORTD_ENCRYPTION_KEYS: keysOfUser === undefined || keysOfUser === '' ? encryptionKeys : keysOfUser,
   });
   const role = queryRoleOf(settings);
   if (!role) return none;

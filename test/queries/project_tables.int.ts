@@ -10,6 +10,7 @@ import { findRegistrableRelation } from '../../src/queries/registrable_relation.
 import { addWarehouseTable, removeWarehouseTable } from '../../src/queries/warehouse_tables.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import { prepareQueryRole } from '../setup/query_role.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
@@ -50,7 +51,11 @@ const add = async (team_id: number, name: string, relation: string, team_column:
   const { pool, url } = api.database;
   const relations = relationsOf(readSettings({ DATABASE_URL: url }));
   return findRegistrableRelation(pool, relations, { name, relation, team_column })
-    .then((found) => addWarehouseTable(pool, { team_id, name, relation: found }))
+    .then(async (found) => {
+      const added = await addWarehouseTable(pool, { team_id, name, relation: found });
+      await prepareQueryRole(url);
+      return added;
+    })
     .catch(messageOf);
 };
 const runQuery = async (query: string, of = project()) => {

@@ -13,11 +13,11 @@ interface SetupOptions {
   readonly json?: boolean;
 }
 
-/** `query setup`: creates the role that queries run under. */
+/** `query setup`. */
 export function addQueryCommands(program: Command): void {
-  program
-    .command('query')
-    .description('queries of the source')
+  const query = program.command('query').description('queries of the source');
+
+  query
     .command('setup')
     .description(
       'create or update the role that queries run under (EXPORTD_QUERY_DATABASE_URL), with the rights of SOURCE_DATABASE_URL',

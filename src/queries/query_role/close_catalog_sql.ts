@@ -2,7 +2,10 @@ import pg from 'pg';
 import { allowedFunctions } from './allowed_functions.ts';
 import { querySchema } from './authorization_sql.ts';
 
-const { escapeLiteral } = pg;
+const { escapeIdentifier, escapeLiteral } = pg;
+
+/** Tells roles of queries from others, which keep their rights. */
+export const queryRoleComment = 'Runs the queries of exportd.';
 
 /** The role that keeps, for all other roles, what PUBLIC loses. */
 export const otherRoles = 'exportd_other_roles';
@@ -24,9 +27,12 @@ begin
   if not exists (select from pg_catalog.pg_roles where rolname = '${otherRoles}') then
     create role ${otherRoles} nologin;
   end if;
+  revoke ${otherRoles} from ${escapeIdentifier(role)};
   for found in
     select format('grant ${otherRoles} to %I', rolname) as statement from pg_catalog.pg_roles
-    where not rolsuper and oid >= 16384 and rolname not in ('${otherRoles}', ${escapeLiteral(role)})
+    where not rolsuper and oid >= 16384 and rolname <> '${otherRoles}'
+      -- Another database of the server may have a role of queries, too.
+      and shobj_description(oid, 'pg_authid') is distinct from ${escapeLiteral(queryRoleComment)}
       and not pg_has_role(oid, '${otherRoles}', 'member')
     union all
     -- Tables and views, also of extensions.

@@ -29,7 +29,7 @@ const allProjects: Access = { teamColumns: [{ column: 'team_id', projects: null 
 /** How projects read a relation that they registered. Without a team column, only one project can. */
 function accessOf(tables: readonly RegisteredTable[]): Access {
   const [first] = tables;
-  if (first && first.team_column === null) return { teamColumns: [], soleProject: first.team_id };
+  if (first?.team_column === null) return { teamColumns: [], soleProject: first.team_id };
   const columns = [...new Set(tables.map(({ team_column }) => team_column ?? ''))];
   const teamColumns = columns.map((column) => ({
     column,

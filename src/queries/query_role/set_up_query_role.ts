@@ -5,7 +5,7 @@ import { relationsOf, type RelationSettings } from '../../source/relations.ts';
 import { statementResources, type StatementResourceSettings } from '../statement_resources.ts';
 import { listWarehouseTables } from '../warehouse_tables.ts';
 import { authorizationSql } from './authorization_sql.ts';
-import { closeCatalogSql } from './close_catalog_sql.ts';
+import { closeCatalogSql, queryRoleComment } from './close_catalog_sql.ts';
 import { passwordVerifier } from './password_verifier.ts';
 import type { QueryRole } from './query_role.ts';
 import { findReadableRelations, type ReadableRelation } from './readable_relations.ts';
@@ -36,6 +36,7 @@ do $$ begin
   end if;
 end $$;
 alter role ${role} with login${password === '' ? '' : ` password ${escapeLiteral(passwordVerifier(password))}`};
+comment on role ${role} is ${escapeLiteral(queryRoleComment)};
 alter role ${role} set default_transaction_read_only = on;
 alter role ${role} set search_path = '';
 `;

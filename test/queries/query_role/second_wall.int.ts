@@ -106,8 +106,7 @@ describe('attacks', () => {
 
   it.each(attacks)('as SQL past the compiler: $name', async ({ sql, expected }) => {
     const { rows, code } = await runRaw(sql);
-    if (expected === 'denied') expect(denials).toContain(code);
-    else expect(code).toBeUndefined();
+    expect(expected === 'denied' ? denials : [undefined]).toContain(code);
     expect(JSON.stringify(rows)).not.toContain(secret);
   });
 
@@ -117,7 +116,7 @@ describe('attacks', () => {
     for (const { sql, expected } of attacks) {
       if (expected !== 'own rows') continue;
       const { rows } = await pool.query(sql.join(';')).catch((error: unknown) => ({ rows: String(error) }));
-      found.push(/division by zero/.test(String(rows)) || JSON.stringify(rows).includes(secret));
+      found.push(String(rows).includes('division by zero') || JSON.stringify(rows).includes(secret));
     }
     expect(found.length).toBeGreaterThan(5);
     expect(found).not.toContain(false);
@@ -156,7 +155,8 @@ describe('a compiler that filters by the wrong project', () => {
         },
         { placeholders: new Map(), rows: { defaultLimit: 100, maxRows: 100 } },
       );
-      return (await connection.query({ text: sql, values: [...parameters] })).rows;
+      const { rows } = await connection.query<object>({ text: sql, values: [...parameters] });
+      return rows;
     });
   };
 

@@ -9,7 +9,9 @@ import {
   listWarehouseTables,
   removeWarehouseTable,
 } from '../../../src/queries/warehouse_tables.ts';
+import { fromSetUp } from '../../setup/environment.ts';
 import { prepareQueryRole, queryRoleSettings } from '../../setup/query_role.ts';
+import { onServer } from '../../setup/template_database.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 
 const database = useTestDatabase();
@@ -38,7 +40,8 @@ beforeAll(async () => {
   await add(2, 'totals', 'totals', 'team_id');
   await prepareQueryRole(database.url);
 });
-afterAll(() => database.pool.query(`drop owned by ${analyst}; drop role ${analyst}`));
+// After the database, which depends on it.
+afterAll(() => onServer(fromSetUp('EXPORTD_TEST_DATABASE_URL'), `drop role if exists ${analyst}`));
 
 const settings = () => readSettings({ DATABASE_URL: database.url, ...queryRoleSettings(database.url) });
 
