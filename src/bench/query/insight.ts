@@ -60,6 +60,14 @@ export function lastDays(
 export const startOf = (unit: 'day' | 'week'): string =>
   `date_bin('${unit === 'day' ? 1 : 7} days', timestamp, '2001-01-01T00:00:00Z')`;
 
+/** SQL for the events of the project `$1` with their merged persons. */
+export const eventsOfPersons = `(
+    select event, timestamp, properties, coalesce(mapping.person_id, stored.person_id) as person_id
+    from public.events as stored left join public.person_distinct_ids as mapping
+      on mapping.team_id = $1 and mapping.distinct_id = stored.distinct_id and not mapping.is_deleted
+    where stored.team_id = $1
+  ) as events`;
+
 /** Counts by day as a series over all days. */
 export function lineOf(
   days: readonly string[],

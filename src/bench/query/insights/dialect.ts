@@ -1,5 +1,5 @@
 import type { QueryOutput } from '../../../queries/query_kind.ts';
-import { startOf, type Insight, type InsightRange } from '../insight.ts';
+import { eventsOfPersons, startOf, type Insight, type InsightRange } from '../insight.ts';
 
 const dayMs = 86_400_000;
 const before = ({ now }: InsightRange, days: number): Date => new Date(now.getTime() - days * dayMs);
@@ -48,8 +48,8 @@ const usersByWeek: Insight = {
   // Counting distinct rows of a subquery needs no sort and can run in parallel.
   floor: (range) => ({
     text: `select week::date, count(person_id) from (
-        select ${startOf('week')} as week, person_id from public.events
-        where team_id = $1 and timestamp >= $2 group by 1, 2
+        select ${startOf('week')} as week, person_id from ${eventsOfPersons}
+        where timestamp >= $2 group by 1, 2
       ) as seen group by week order by week`,
     values: [range.teamId, before(range, 84)],
   }),

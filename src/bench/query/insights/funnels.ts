@@ -1,5 +1,11 @@
 import type { QueryOutput } from '../../../queries/query_kind.ts';
-import { lastDays, type FloorStatement, type Insight, type InsightRange } from '../insight.ts';
+import {
+  eventsOfPersons,
+  lastDays,
+  type FloorStatement,
+  type Insight,
+  type InsightRange,
+} from '../insight.ts';
 
 const days = 30;
 const events = ['$pageview', '$autocapture', 'report_viewed'] as const;
@@ -20,8 +26,8 @@ const measures = `count(*), count(*) filter (where depth >= 2), count(*) filter 
 /** The columns that a funnel needs. "offset 0" makes rows narrow before they are sorted. */
 const steps = (more = ''): string => `
   select person_id, timestamp as at, case event when $4 then 1 when $5 then 2 else 3 end as step ${more}
-  from public.events
-  where team_id = $1 and timestamp >= $2 and timestamp < $3 and event in ($4, $5, $6) and person_id is not null
+  from ${eventsOfPersons}
+  where timestamp >= $2 and timestamp < $3 and event in ($4, $5, $6) and person_id is not null
   offset 0`;
 
 /** The events that matter: the first one of the first step, and events that can follow an earlier step. */

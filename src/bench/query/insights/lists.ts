@@ -1,5 +1,5 @@
 import type { QueryOutput } from '../../../queries/query_kind.ts';
-import { lastDays, type Insight, type InsightRange } from '../insight.ts';
+import { eventsOfPersons, lastDays, type Insight, type InsightRange } from '../insight.ts';
 
 const rowsOf = ({ results }: QueryOutput): readonly (readonly unknown[])[] =>
   results as readonly (readonly unknown[])[];
@@ -19,7 +19,7 @@ interface Person {
   readonly distinct_ids: readonly string[];
 }
 
-const distinctIds = `(select json_agg(distinct_id order by distinct_id collate "C") from public.person_distinct_ids as m
+const distinctIds = `(select coalesce(json_agg(distinct_id order by distinct_id collate "C"), '[]') from public.person_distinct_ids as m
   where m.team_id = $1 and m.person_id = p.id and not m.is_deleted)`;
 
 const actorsOfMonth: Insight = {
@@ -42,8 +42,8 @@ const actorsOfMonth: Insight = {
   }),
   floor: (range) => ({
     text: `select p.id, p.properties, ${distinctIds}, a.events from (
-        select person_id, count(*) as events from public.events
-        where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 and person_id is not null
+        select person_id, count(*) as events from ${eventsOfPersons}
+        where event = '$pageview' and timestamp >= $2 and timestamp < $3 and person_id is not null
         group by person_id order by events desc, person_id limit 100
       ) as a join public.persons as p on p.team_id = $1 and p.id = a.person_id and not p.is_deleted
       order by a.events desc, p.id`,

@@ -1,5 +1,5 @@
 import type { QueryOutput } from '../../../queries/query_kind.ts';
-import { startOf, lastDays, lineOf, type Insight } from '../insight.ts';
+import { eventsOfPersons, startOf, lastDays, lineOf, type Insight } from '../insight.ts';
 
 const days = 30;
 const pageviews = { kind: 'EventsNode', event: '$pageview' };
@@ -50,8 +50,8 @@ const dailyUsers: Insight = {
   }),
   floor: (range) => ({
     text: `select day, count(*) from (
-        select ${startOf('day')} as day, person_id from public.events
-        where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 and person_id is not null
+        select ${startOf('day')} as day, person_id from ${eventsOfPersons}
+        where event = '$pageview' and timestamp >= $2 and timestamp < $3 and person_id is not null
         group by 1, 2
       ) as seen group by day`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
@@ -73,8 +73,8 @@ const weeklyUsers: Insight = {
     text: `with spans as (
         select day, least(day + 7, next_day) as end_day, count(*) as persons from (
           select day::date, lead(day::date) over (partition by person_id order by day) as next_day from (
-            select ${startOf('day')} as day, person_id from public.events
-            where team_id = $1 and event = '$pageview' and timestamp >= $2::timestamptz - interval '6 days' and timestamp < $3
+            select ${startOf('day')} as day, person_id from ${eventsOfPersons}
+            where event = '$pageview' and timestamp >= $2::timestamptz - interval '6 days' and timestamp < $3
               and person_id is not null
             group by 1, 2
           ) as seen
