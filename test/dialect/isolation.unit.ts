@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import type { Project } from '../../src/dialect/resolve/statement.ts';
+import type { SourceRelation } from '../../src/dialect/schema.ts';
 import { grammar } from './grammar.ts';
 import { functionsOf } from './functions_of.ts';
-import { project, teamId } from './project.ts';
+import { project, schema, teamId } from './project.ts';
 import { RandomCalls } from './random_calls.ts';
 import { RandomQueries } from './random_queries.ts';
 import { relationsOf } from './relations_of.ts';
@@ -84,12 +85,30 @@ describe('the team filter', () => {
     'SELECT o.id FROM warehouse.orders AS o LEFT ANTI JOIN events AS e ON e.distinct_id = o.distinct_id AND e.event < o.distinct_id',
     'SELECT e.person.properties.email FROM persons AS p RIGHT ANY JOIN events AS e ON p.id = e.person_id OR p.properties.email = e.event',
     'SELECT e.event, p.id FROM events AS e ANY JOIN persons AS p ON p.id = e.person_id LEFT SEMI JOIN sessions AS s ON s.distinct_id = e.distinct_id',
+    "SELECT person_id, pdi.person.properties.x FROM events WHERE person_id = '00000000-0000-0000-0000-0000000000ad'",
     'SELECT 1 FROM events WHERE distinct_id IN (SELECT distinct_id FROM `warehouse.orders`)'.replaceAll(
       '`',
       '',
     ),
   ])('applies to every relation of %s', async (query) => {
     await expectIsolated(query);
+  });
+
+  it('applies to every version of the rows of a relation that may have several', async () => {
+    const versions = (of: SourceRelation): SourceRelation => ({ ...of, uniqueKeys: [] });
+    const ofVersions = {
+      persons: versions(schema.persons),
+      personDistinctIds: versions(schema.personDistinctIds),
+    };
+    const query = 'SELECT person_id, person.properties.x, p.id FROM events JOIN persons AS p ON 1 = 1';
+    const { sql, parameters } = compileQuery(query, { ...project, schema: { ...schema, ...ofVersions } });
+    const read = await relationsOf(sql, parameters);
+    expect(read.map(({ name, team }) => [name, team]).sort()).toEqual(
+      ['events', 'person_distinct_ids', 'persons', 'persons'].map((name) => [
+        `public.${name}`,
+        String(teamId),
+      ]),
+    );
   });
 });
 
