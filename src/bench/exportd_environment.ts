@@ -17,6 +17,7 @@ export async function exportdEnvironment(
   const environment = {
     ...stackEnvironment({ databaseUrl, temporal, httpPort: port }, encryptionKeys, false),
     SOURCE_DATABASE_URL: databaseUrl,
+    EXPORTD_QUERY_DATABASE_URL: '',
     EXPORTD_HOST: '127.0.0.1',
     // Separate from other users of the namespace.
     EXPORTD_TASK_QUEUE_PREFIX: `bench-${String(process.pid)}-${name}`,

@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
 import { readSettings } from '../config/settings.ts';
 import { queryRoleOf } from '../queries/query_role/query_role.ts';
 import { setUpQueryRole } from '../queries/query_role/set_up_query_role.ts';
 import { withPool } from './demo/accounts.ts';
-import type { Report } from './report.ts';
 import type { StackEnvironment } from './stack_file.ts';
 
-const insufficientPrivilege = '42501';
 /** PostgreSQL cuts longer names. */
 const maxNameLength = 63;
 
@@ -20,16 +17,13 @@ export interface StackQueryRole {
 }
 
 /**
- * Creates a role for queries in the stack's database, with a new password at each start. If the user names a role or
- * another source, that is used instead.
+ * Creates a role for queries in a database of the stack's own PostgreSQL, with a new password at each start. In a
+ * database of the user, only `exportd query setup` does so.
  */
-export async function prepareQueryRole(
-  databaseUrl: string,
-  encryptionKeys: string,
-  report: Report,
-): Promise<StackQueryRole> {
+export async function prepareQueryRole(databaseUrl: string, encryptionKeys: string): Promise<StackQueryRole> {
   const none: StackQueryRole = { environment: {}, update: () => Promise.resolve() };
-  if (process.env.EXPORTD_QUERY_DATABASE_URL || process.env.SOURCE_DATABASE_URL) return none;
+  const databasesOfUser = ['DATABASE_URL', 'SOURCE_DATABASE_URL', 'EXPORTD_QUERY_DATABASE_URL'];
+  if (databasesOfUser.some((name) => process.env[name])) return none;
   const url = new URL(databaseUrl);
   // A name for each database of a server, because roles belong to all of them.
   url.username = `${url.pathname.slice(1)}_query`.slice(-maxNameLength);
@@ -47,14 +41,6 @@ export async function prepareQueryRole(
   const update = async (): Promise<void> => {
     await withPool(databaseUrl, (pool) => setUpQueryRole(pool, settings, role));
   };
-  try {
-    await update();
-    return { environment, update };
-  } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== insufficientPrivilege) throw error;
-    report(
-      'Queries run under the role of DATABASE_URL, which may not create another one: see "exportd query setup"',
-    );
-    return none;
-  }
+  await update();
+  return { environment, update };
 }

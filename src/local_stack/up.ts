@@ -88,7 +88,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     return databaseUrl;
   });
   const keys = loadOrCreateSecrets(folder).encryptionKeys;
-  const queryRole = migrated.then((databaseUrl) => prepareQueryRole(databaseUrl, keys, report));
+  const queryRole = migrated.then((databaseUrl) => prepareQueryRole(databaseUrl, keys));
   const prepared = migrated.then(async (databaseUrl) => {
     if (!demo) {
       await ensureUser(databaseUrl);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { queryRoleSettings } from '../setup/query_role.ts';
 import { exportd } from './command_line.ts';
 
 let api: ApiHarness;
@@ -10,7 +11,9 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const run = async (...args: readonly string[]) => {
-  const { code, stdout, stderr } = await exportd({ DATABASE_URL: api.database.url }, ...args, '--json');
+  const { url } = api.database;
+  const environment = { DATABASE_URL: url, ...queryRoleSettings(url) };
+  const { code, stdout, stderr } = await exportd(environment, ...args, '--json');
   return code === 0 ? (JSON.parse(stdout) as unknown) : stderr.trim();
 };
 
@@ -20,8 +23,25 @@ it('registers, lists and removes tables', async () => {
   const added = await run('warehouse', 'add', ...named, '--relation', 'stripe_charges');
   expect(added).toMatchObject({ name: 'stripe.charges', relation_schema: 'public', team_column: null });
   expect(await run('warehouse', 'list', ...ofProject)).toEqual([added]);
+  const { body } = await api.call('POST', 'query/', {
+    query: { kind: 'DialectQuery', query: 'select count() from stripe.charges' },
+  });
+  expect(body.results).toEqual([[0]]);
   expect(await run('warehouse', 'remove', ...named)).toEqual({ removed: 'stripe.charges' });
   expect(await run('warehouse', 'remove', ...named)).toMatch(/has no table "stripe.charges"/);
+});
+
+it('explains a query', async () => {
+  const explained = await run('query', 'explain', 'select 1 + 1', '--project', String(api.projectId));
+  expect(explained).toMatchObject({
+    tree: {
+      operation: 'query',
+      operands: [{ operation: 'select', operands: [{ operation: '+', type: 'Int64' }] }],
+    },
+    sql: 'select $1::int8 as "c1" limit $2::int8',
+    parameters: ['2', '10001'],
+  });
+  expect(await run('query', 'explain', 'select x')).toMatch(/Unable to resolve field: x/);
 });
 
 it('defines, lists and removes properties', async () => {

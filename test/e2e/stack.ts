@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import type { Pool } from '../../src/journal/database.ts';
@@ -10,6 +10,7 @@ import { createKey, createProject, createUser } from '../../src/http/accounts.ts
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
+import { queryRoleSettings } from '../setup/query_role.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -133,7 +134,7 @@ export async function startStack(
     TEMPORAL_ADDRESS: temporalAddress,
     EXPORTD_PORT: String(port),
     EXPORTD_TASK_QUEUE_PREFIX: `e2e-${randomUUID()}`,
-    EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    ...queryRoleSettings(database.url),
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
     EXPORTD_SETTLE_DELAY: '0s',
     EXPORTD_SETTLE_POLL_INTERVAL: '100ms',

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { createPool, type Pool } from '../../journal/database.ts';
+import { queryRoleOf } from '../../queries/query_role/query_role.ts';
 import { findRegistrableRelation, type WarehouseRequest } from '../../queries/registrable_relation.ts';
 import {
   addWarehouseTable,
@@ -10,6 +11,7 @@ import {
 } from '../../queries/warehouse_tables.ts';
 import { relationsOf } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
+import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 import { withPool } from '../with_pool.ts';
@@ -52,6 +54,7 @@ export function addWarehouseCommands(program: Command): void {
       const found = await findRelation({ name, relation, team_column });
       const stored = await withPool((pool) => addWarehouseTable(pool, { team_id, name, relation: found }));
       printer(options)(stored, () => warehouseTable([stored]));
+      await updateQueryRole();
     });
 
   warehouse
@@ -74,7 +77,21 @@ export function addWarehouseCommands(program: Command): void {
       const { project: team_id, name } = options;
       await withPool((pool) => removeWarehouseTable(pool, { team_id, name }));
       printer(options)({ removed: name }, () => ['Removed.']);
+      await updateQueryRole();
     });
+}
+
+/** Lets the role of queries read the registered tables, and no others. */
+async function updateQueryRole(): Promise<void> {
+  const settings = commandSettings(process.env);
+  const role = queryRoleOf(settings);
+  if (!role) return;
+  const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
+  await withPool((pool) => setUpQueryRole(pool, settings, role)).catch((error: unknown) => {
+    throw new CliError(
+      `The table is stored, but the rights of ${role.name} are not updated (${error instanceof Error ? error.message : String(error)}). Run "exportd query setup" as a role that may do so.`,
+    );
+  });
 }
 
 async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {

@@ -56,7 +56,8 @@ begin
   ) then
     return team::integer;
   end if;
-  raise insufficient_privilege using message = 'This transaction may not read the rows of a project.';
+  raise insufficient_privilege using message = 'This transaction may not read the rows of a project.',
+    hint = 'After a change of EXPORTD_ENCRYPTION_KEYS, run "exportd query setup".';
 end
 $$;
 
