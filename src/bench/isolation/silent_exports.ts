@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiClient } from '../../local_stack/demo/api_client.ts';
+import { LaunchError } from '../../local_stack/launch_error.ts';
 import type { BenchAccount } from '../bench_account.ts';
 import { destinationFor } from '../formats.ts';
 import type { IsolationBench } from './healthy_export.ts';
 
 /** Exports to silent buckets, each with a backfill. */
 export interface SilentExports {
-  /** Resolves when all runs have counted their rows and wait for their bucket. */
+  /** Resolves when all runs have counted their rows and wait for their bucket. @throws LaunchError when one fails */
   allWait(): Promise<void>;
   /** Deletes the exports. @returns the seconds until all their runs have ended */
   delete(): Promise<number>;
@@ -48,15 +49,19 @@ export async function startSilentExports(
       }),
     ),
   );
-  /** Waits until so many of the runs fulfil a condition. */
+  /** Waits until so many of the runs fulfil a condition. A silent bucket must not fail any. */
   const waitFor = async (condition: string, count: number): Promise<void> => {
     for (;;) {
       signal.throwIfAborted();
-      const { rows } = await pool.query<{ runs: number }>(
-        `select count(*) as runs from exportd.batch_export_runs where batch_export_id = any($1) and ${condition}`,
+      const { rows } = await pool.query<{ runs: number; failed: number }>(
+        `select count(*) filter (where ${condition}) as runs, count(*) filter (where status like 'Failed%') as failed
+         from exportd.batch_export_runs where batch_export_id = any($1)`,
         [exports.map(({ id }) => id)],
       );
-      if (rows[0]?.runs === count) return;
+      const [found] = rows;
+      if (found !== undefined && found.failed > 0)
+        throw new LaunchError(`${String(found.failed)} runs of silent buckets have failed.`);
+      if (found?.runs === count) return;
       await delay(pollMs);
     }
   };
