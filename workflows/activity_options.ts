@@ -84,7 +84,8 @@ export const deliveryOptions = ({ task_queue, timeout_ms }: NotificationInput): 
 
 /**
  * Options of running a query. An error of the query is an outcome; the activity fails only when the database or the
- * worker does. Heartbeats detect a killed worker. The wait for a free slot has no limit, and can be cancelled.
+ * worker does. Heartbeats detect a killed worker. Waits for a free slot of the worker have no limit;
+ * `timeout_ms` includes the wait for one of the project. Both can be cancelled.
  */
 export const queryOptions = ({
   task_queue,

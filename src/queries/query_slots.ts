@@ -28,7 +28,8 @@ const maxRetrySeconds = 60;
  *
  * @param now a clock in milliseconds, for tests
  */
-export function createQuerySlots(limits: SlotLimits, now = () => performance.now()): QuerySlots {
+export function createQuerySlots(given: SlotLimits, now = () => performance.now()): QuerySlots {
+  const limits = effectiveLimits(given);
   const projects = new Map<number, ProjectSlots>();
   let running = 0;
   let waiting = 0;
@@ -138,6 +139,12 @@ export function createQuerySlots(limits: SlotLimits, now = () => performance.now
 
 const byUse = (one: ProjectSlots, other: ProjectSlots): number =>
   one.running - other.running || one.usedMs() - other.usedMs();
+
+/** No project can use the last slot, unless it is the only one, and no key more than its project. */
+function effectiveLimits(limits: SlotLimits): SlotLimits {
+  const projectSlots = Math.min(limits.projectSlots, Math.max(1, limits.slots - 1));
+  return { ...limits, projectSlots, keySlots: Math.min(limits.keySlots, projectSlots) };
+}
 
 const slotsOf = (limits: SlotLimits, scope: BusyScope): number =>
   ({ key: limits.keySlots, project: limits.projectSlots, process: limits.slots })[scope];

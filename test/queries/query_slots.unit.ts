@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { QuerySlotsBusy } from '../../src/queries/query_errors.ts';
 import { createQuerySlots } from '../../src/queries/query_slots.ts';
 import type { SlotLimits } from '../../src/queries/slot_limits.ts';
+import { waitFor } from '../setup/wait_for.ts';
 
 const longMs = 600_000;
 let ending: AbortController;
@@ -73,33 +74,34 @@ describe('slots', () => {
     expect(started.at(-1)).toBe('b2');
   });
 
-  it('go to the project that runs the fewest, then to the one that used them the least', async () => {
-    const { request, end, started } = openSlots({ slots: 2, projectSlots: 2 });
+  it('go to the project that runs the fewest, also if it has used them the most', async () => {
+    const { request, end, started } = openSlots({ slots: 5 });
+    for (const name of ['a1', 'a2', 'c1', 'd1', 'a3', 'c2']) await request(name);
+    await end('c1', 10_000);
+    expect(started).toEqual(['a1', 'a2', 'c1', 'd1', 'c2']);
+  });
+
+  it('go to the project that has used them the least, if others run as many', async () => {
+    const { request, end, started } = openSlots({ slots: 2 });
     await request('a1');
     await request('c1');
     for (const name of ['a2', 'c2', 'b1']) await request(name);
     await end('c1', 10_000);
     expect(started.at(-1)).toBe('b1');
-    await end('b1', 1_000);
-    // a runs one already, so c comes first, although it has used more than nothing.
-    expect(started.at(-1)).toBe('c2');
-    await end('a1', 60_000);
-    expect(started.at(-1)).toBe('a2');
   });
 
   it('forget use over time, so that an old query does not count against a project', async () => {
     const { request, end, started } = openSlots({ slots: 1 });
-    await request('a1');
-    await end('a1', 60_000);
-    await request('b1');
-    await end('b1', 20_000);
-    await request('c1');
-    await request('a2');
-    await request('b2');
-    // Ten minutes later a has used less than b has.
-    await end('c1', 600_000);
-    expect(started.at(-1)).toBe('b2');
-    await end('b2', 1);
+    for (const [name, durationMs] of [
+      ['a1', 60_000],
+      ['c1', 300_000],
+      ['b1', 20_000],
+    ] as const) {
+      await request(name);
+      await end(name, durationMs);
+    }
+    for (const name of ['c2', 'b2', 'a2']) await request(name);
+    await end('c2');
     expect(started.at(-1)).toBe('a2');
   });
 
@@ -156,11 +158,13 @@ describe('a waiting query', () => {
     ['project', { projectSlots: 1, keySlots: 1 }],
     ['key', { keySlots: 1 }],
     ['process', { slots: 1 }],
+    // The second slot is kept for another project.
+    ['project', { slots: 2, projectSlots: 2 }],
   ] as const)('is rejected after the timeout with the limit of its %s', async (scope, limits) => {
     const { request, failed, busy } = openSlots({ ...limits, timeoutMs: 1 });
     await request(scope === 'process' ? 'b1' : 'a1');
     await request('a2');
-    while (failed.size === 0) await settle();
+    await waitFor(() => failed.has('a2'), 'the rejection', 5_000);
     expect(busy('a2')).toEqual([scope, expect.any(Number)]);
   });
 });
