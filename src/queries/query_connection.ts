@@ -25,7 +25,7 @@ export interface RowReceiver {
 /** The statements that a query sends, in one READ ONLY transaction. A thread has none of its own: it asks its process. */
 export interface QueryConnection {
   /** Runs a statement with few rows, such as one about the catalog. */
-  query<Row>(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly Row[] }>;
+  query(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
   /**
    * Reads at most `maxRows` rows. Uses no cursor, because PostgreSQL runs those in a single process; the statement
    * therefore needs a LIMIT close to `maxRows`.
@@ -43,10 +43,7 @@ const asText = { getTypeParser: () => (text: string) => text };
 /** The statements of a query over a connection to PostgreSQL. Measures each row as it arrives. */
 export function postgresConnection(client: Pick<pg.PoolClient, 'query'>): QueryConnection {
   return {
-    query: async <Row>(text: string, values: readonly unknown[]) => {
-      const { rows } = await client.query(text, [...values]);
-      return { rows: rows as readonly Row[] };
-    },
+    query: (text, values) => client.query(text, [...values]),
     async readRows({ text, values }, { maxRows, maxBytes, receive }) {
       const config: pg.QueryConfig & { readonly queryMode: 'extended'; readonly rowMode: 'array' } = {
         text,

@@ -3,6 +3,7 @@ import { applicationName } from '../source/postgres_source.ts';
 import { connectToSource, type RestrictedRole, type SourceConnections } from '../source/source_connection.ts';
 import { querySchema, teamSetting, teamSignatureSetting } from './query_role/authorization_sql.ts';
 import { queryRoleOf, type QueryRole, type QueryRoleSettings } from './query_role/query_role.ts';
+import { statementResources, type StatementResourceSettings } from './statement_resources.ts';
 import { signCancellation, signTeam } from './query_role/signatures.ts';
 
 /**
@@ -20,12 +21,14 @@ export const connectQueriesToSource = (
     Settings,
     'DATABASE_URL' | 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'
   > &
-    QueryRoleSettings,
+    QueryRoleSettings &
+    StatementResourceSettings,
 ): SourceConnections => {
   const role = queryRoleOf(settings);
   return connectToSource({
     sourceUrl: role?.url ?? settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
     ...(role && { restrictedRole: restrictedRole(role) }),
+    resources: statementResources(settings),
     applicationName,
     maxConnections: settings.EXPORTD_QUERY_SLOTS,
     statementTimeoutMs: settings.EXPORTD_QUERY_ASYNC_TIMEOUT + serverGraceMs,

@@ -80,14 +80,18 @@ async function readableRelations(
   connection: CatalogConnection,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, SourceRelation>> {
-  const { rows } = await connection.query<{
+  const { rows } = await connection.query(
+    `select name, relation, columns, unique_keys from ${querySchema}.readable($1)`,
+    [names],
+  );
+  const found = rows as readonly {
     name: string;
     relation: string;
     columns: [name: string, type: string][];
     unique_keys: UniqueKeys;
-  }>(`select name, relation, columns, unique_keys from ${querySchema}.readable($1)`, [names]);
+  }[];
   return new Map(
-    rows.map(({ name, relation, columns, unique_keys }) => [
+    found.map(({ name, relation, columns, unique_keys }) => [
       name,
       { relation, columns: new Map(columns), uniqueKeys: unique_keys },
     ]),
@@ -127,7 +131,7 @@ async function readWarehouse(
 ): Promise<ReadonlyMap<string, WarehouseTable>> {
   const columns = new Map(tables.map(({ name }) => [name, new Map<string, string>()]));
   if (tables.length > 0) {
-    const { rows } = await connection.query<{ table: string; name: string; type: string }>(
+    const { rows } = await connection.query(
       `select registered.name as table, attname::text as name,
          format_type(case typtype when 'd' then typbasetype else type.oid end, null) as type
        from unnest($1::text[], $2::text[], $3::text[]) as registered (name, relation_schema, relation_name)
@@ -143,7 +147,8 @@ async function readWarehouse(
         tables.map(({ relation_name }) => relation_name),
       ],
     );
-    for (const { table, name, type } of rows) columns.get(table)?.set(name, type);
+    for (const { table, name, type } of rows as readonly { table: string; name: string; type: string }[])
+      columns.get(table)?.set(name, type);
   }
   return warehouseOf(tables, (table) => ({
     relation: quotedName(table),

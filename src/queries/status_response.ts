@@ -73,8 +73,10 @@ export async function serializeStatus(
   const found =
     status.result_id === null ? undefined : await loadOutput(pool, status.team_id, status.result_id);
   if (!found) return Buffer.from(JSON.stringify({ query_status: response }));
-  const { results: _none, ...fields } = response;
   const results = serializeQueryResponse(toQueryResponse(found, { is_cached: false, query_status: null }));
-  const beforeResults = JSON.stringify({ query_status: fields }).slice(0, -'}}'.length);
+  const beforeResults = JSON.stringify({ query_status: { ...response, results: undefined } }).slice(
+    0,
+    -'}}'.length,
+  );
   return Buffer.concat([Buffer.from(`${beforeResults},"results":`), results, Buffer.from('}}')]);
 }

@@ -57,7 +57,7 @@ export type ColumnTypes = ReadonlyMap<string, string>;
 
 /** A connection that runs statements about the catalog, or a query's, which may be in another thread. */
 export interface CatalogConnection {
-  query<Row>(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly Row[] }>;
+  query(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
 /** Reads the columns of relations from the catalog with one statement. Relations that do not exist are left out. */
@@ -65,14 +65,15 @@ export async function columnTypesOfExisting(
   connection: CatalogConnection,
   relations: readonly string[],
 ): Promise<ReadonlyMap<string, ColumnTypes>> {
-  const { rows } = await connection.query<{ relation: string; columns: [name: string, type: string][] }>(
+  const { rows } = await connection.query(
     `select relation, json_agg(json_build_array(attname, format_type(atttypid, null)) order by attnum) as columns
      from unnest($1::text[]) as relation
      join pg_catalog.pg_attribute on attrelid = to_regclass(relation) and attnum > 0 and not attisdropped
      group by relation`,
     [relations],
   );
-  return new Map(rows.map(({ relation, columns }) => [relation, new Map(columns)]));
+  const found = rows as readonly { relation: string; columns: [name: string, type: string][] }[];
+  return new Map(found.map(({ relation, columns }) => [relation, new Map(columns)]));
 }
 
 /** Reads the columns of a relation. @throws RelationNotFound */

@@ -44,6 +44,15 @@ export interface SourceConnectionOptions {
   readonly allowsStandby?: boolean;
   /** Set for a role that may call few functions. */
   readonly restrictedRole?: RestrictedRole;
+  /** What its statements may use, as PostgreSQL writes sizes. */
+  readonly resources?: StatementResources;
+}
+
+/** Bounds of a statement's memory and disk. */
+export interface StatementResources {
+  readonly work_mem: string;
+  /** Has an effect only if the role may set it, or has it already: by default only a superuser may. */
+  readonly temp_file_limit: string;
 }
 
 /** A transaction that no other one can be taken for: the process that runs it, and when it started. */
@@ -109,11 +118,15 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     lock_timeout: String(lockTimeoutMs),
     statement_timeout: String(options.statementTimeoutMs),
     idle_in_transaction_session_timeout: String(options.statementTimeoutMs),
+    ...(options.resources && { work_mem: options.resources.work_mem }),
   };
 
-  const { restrictedRole } = options;
+  const { restrictedRole, resources } = options;
+  // A restricted role has its own limit, which `exportd query setup` sets.
+  const limitTemporaryFiles =
+    resources && !restrictedRole ? `${limitTemporaryFilesStatement(resources.temp_file_limit)}; ` : '';
   // One message for all: a run has several transactions, and round trips dominate the cost of a short one.
-  const beginStatement = `begin transaction read only; ${setStatements(sessionSettings)}; select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
+  const beginStatement = `begin transaction read only; ${setStatements(sessionSettings)}; ${limitTemporaryFiles}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
 
   async function beginTransaction(
     connection: pg.PoolClient,
@@ -232,6 +245,10 @@ const setStatements = (parameters: Readonly<Record<string, string>>): string =>
   Object.entries(parameters)
     .map(([name, value]) => `set local ${quotedSetting(name)} = ${pg.escapeLiteral(value)}`)
     .join('; ');
+
+/** Sets the limit if the role may. */
+const limitTemporaryFilesStatement = (limit: string): string =>
+  `select set_config('temp_file_limit', ${pg.escapeLiteral(limit)}, true) where has_parameter_privilege('temp_file_limit', 'set')`;
 
 const quotedSetting = (name: string): string => name.split('.').map(pg.escapeIdentifier).join('.');
 

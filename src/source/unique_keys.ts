@@ -21,9 +21,10 @@ export async function uniqueKeysOf(
   connection: CatalogConnection,
   relations: readonly string[],
 ): Promise<ReadonlyMap<string, UniqueKeys>> {
-  const { rows } = await connection.query<{ relation: string; keys: UniqueKeys }>(
+  const { rows } = await connection.query(
     `select relation, ${uniqueKeysSql('to_regclass(relation)')} as keys from unnest($1::text[]) as relation`,
     [relations],
   );
-  return new Map(rows.map(({ relation, keys }) => [relation, keys]));
+  const found = rows as readonly { relation: string; keys: UniqueKeys }[];
+  return new Map(found.map(({ relation, keys }) => [relation, keys]));
 }

@@ -30,8 +30,11 @@ export async function plansOf(
   await kinds.parse(insight.query(range)).run({ ...context, connection: recording });
   const plans: StatementPlan[] = [];
   for (const { text, values } of read) {
-    const { rows } = await connection.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values);
-    plans.push({ statement: text, plan: rows.map((row) => row['QUERY PLAN']).join('\n') });
+    const { rows } = await connection.query(`explain (costs off) ${text}`, values);
+    plans.push({
+      statement: text,
+      plan: (rows as readonly { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']).join('\n'),
+    });
   }
   return plans;
 }

@@ -6,6 +6,8 @@ import { builtInQueryKinds } from '../../queries/built_in_kinds.ts';
 import { readQueryProject } from '../../queries/project.ts';
 import { postgresConnection } from '../../queries/query_connection.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
+import { readSourceSchema } from '../../queries/source_schema.ts';
+import { relationsOf } from '../../source/relations.ts';
 import { createBenchAccount } from '../bench_account.ts';
 import { rounded } from '../statistics.ts';
 import { describeMachine } from '../describe_machine.ts';
@@ -13,7 +15,9 @@ import { createScratchStack } from '../scratch_stack.ts';
 import type { QueryBenchResult } from './result.ts';
 import type { InsightRange } from './insight.ts';
 import { insights } from './insights/insights.ts';
+import { measureCompileTimes } from './compile_times.ts';
 import { measureLatency } from './latency.ts';
+import { measureServerLoad } from './server_load.ts';
 import { measureInsight } from './measure_insight.ts';
 import { writePlans, plansOf } from './plans.ts';
 import { insertQueryData } from './insert_query_data.ts';
@@ -23,7 +27,7 @@ export interface QueryBenchOptions {
   /** Number of days that they cover, until the current hour. */
   readonly days: number;
   readonly repeat: number;
-  /** Only insights whose name contains this, or the `latency`. */
+  /** Only insights whose name contains this, or `latency`, `compile times` or `server load`. */
   readonly only?: string | undefined;
   /** Folder of the scratch servers' data, deleted afterwards. */
   readonly folder: string;
@@ -38,6 +42,8 @@ export interface QueryBenchOptions {
 const projectsOfPlans = 20;
 
 const latencyName = 'latency';
+const compileName = 'compile times';
+const loadName = 'server load';
 
 const hourMs = 3_600_000;
 
@@ -98,6 +104,17 @@ export async function runQueryBench(
       plansFolder === undefined && latencyName.includes(only)
         ? await measureLatency({ stack, pool, heavy: account, signal }, report)
         : null;
+    const server_load =
+      plansFolder === undefined && loadName.includes(only)
+        ? await measureServerLoad({ stack, account, signal }, report)
+        : [];
+    const schema = await source.read({}, signal, ({ connection }) =>
+      readSourceSchema(postgresConnection(connection), relationsOf(settings), project),
+    );
+    const compile_times =
+      plansFolder === undefined && compileName.includes(only)
+        ? measureCompileTimes(schema, project, now, repeat)
+        : [];
     return {
       started_at: startedAt.toISOString(),
       seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
@@ -109,6 +126,8 @@ export async function runQueryBench(
       repeat,
       insights: results,
       latency,
+      server_load,
+      compile_times,
     };
   } finally {
     await Promise.all([pool.end(), source.close()]);

@@ -35,6 +35,26 @@ export interface LatencyResult {
   readonly cancelled_after_ms: number;
 }
 
+/** Compile times of texts in which one construct repeats. */
+export interface CompileResult {
+  readonly name: string;
+  readonly times: readonly { readonly length: number; readonly ms: number }[];
+  /** Why the longest text is rejected, apart from limits on its size; null if it compiles. */
+  readonly rejection: string | null;
+}
+
+/** A server that runs a heavy query four times at once. */
+export interface ServerLoadResult {
+  readonly name: string;
+  readonly status: number;
+  readonly response_bytes: number;
+  readonly ms: number;
+  /** The longest response time of a request that needs nothing but the event loop. */
+  readonly longest_silence_ms: number;
+  /** Null without /proc. */
+  readonly peak_memory_bytes: number | null;
+}
+
 /** Result of `exportd bench query`. */
 export interface QueryBenchResult extends Measurement {
   readonly events: number;
@@ -44,4 +64,7 @@ export interface QueryBenchResult extends Measurement {
   readonly insights: readonly ({ readonly name: string } & (InsightResult | Skipped))[];
   /** Null if it was not measured. */
   readonly latency: LatencyResult | null;
+  /** Empty if they were not measured. */
+  readonly compile_times: readonly CompileResult[];
+  readonly server_load: readonly ServerLoadResult[];
 }

@@ -37,3 +37,45 @@ export function latencyTable({ latency }: QueryBenchResult): ResultTable[] {
     },
   ];
 }
+
+/** Compile times by the length of the text, as a table. */
+export function compileTable({ compile_times }: QueryBenchResult): ResultTable[] {
+  const [first] = compile_times;
+  if (!first) return [];
+  return [
+    {
+      title: 'Milliseconds to compile a text of this length in which one construct repeats',
+      headings: [
+        'construct',
+        ...first.times.map(({ length }) => `${Math.round(length / 1_024)} KiB`),
+        'outcome',
+      ],
+      rows: compile_times.map(({ name, times, rejection }) => [
+        name,
+        ...times.map(({ ms }) => milliseconds(ms)),
+        rejection ?? 'compiles',
+      ]),
+    },
+  ];
+}
+
+const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
+
+/** What the heaviest accepted queries cost a server, as a table. */
+export function serverLoadTable({ server_load }: QueryBenchResult): ResultTable[] {
+  if (server_load.length === 0) return [];
+  return [
+    {
+      title: 'A server that runs each query four times at once',
+      headings: ['query', 'status', 'response MiB', 'ms', 'longest silence ms', 'peak memory MiB'],
+      rows: server_load.map((one) => [
+        one.name,
+        String(one.status),
+        mebibytes(one.response_bytes),
+        milliseconds(one.ms),
+        milliseconds(one.longest_silence_ms),
+        one.peak_memory_bytes === null ? '-' : mebibytes(one.peak_memory_bytes),
+      ]),
+    },
+  ];
+}

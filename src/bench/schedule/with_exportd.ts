@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { readSettings, type Settings } from '../../config/settings.ts';
 import { createChildProcesses, lastLines } from '../../local_stack/child_processes.ts';
-import { startExportd } from '../../local_stack/exportd_processes.ts';
+import { startExportd, type ExportdProcesses } from '../../local_stack/exportd_processes.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
 import type { Report } from '../../local_stack/report.ts';
 import type { StackEnvironment } from '../../local_stack/stack_file.ts';
@@ -39,20 +39,21 @@ export async function withExportd<Result>(
     profileFolder,
   }: Pick<ScheduleBench, 'stack' | 'baseUrl' | 'environment' | 'profileFolder'>,
   settings: StackEnvironment,
-  work: () => Promise<Result>,
+  work: (processes: ExportdProcesses) => Promise<Result>,
 ): Promise<Result> {
   const children = createChildProcesses(stack.folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
   try {
-    const { worker } = await startExportd(children, { ...environment, ...settings }, baseUrl, {
+    const processes = await startExportd(children, { ...environment, ...settings }, baseUrl, {
       workerNodeOptions: profilingOptions(profileFolder),
     });
+    const { worker } = processes;
     const ended = worker.exited.then((how) => {
       throw new LaunchError(`The worker ${how}. Last lines of its log:\n${lastLines(worker.logFile)}`);
     });
     ended.catch(() => undefined);
-    return await Promise.race([work(), ended]);
+    return await Promise.race([work(processes), ended]);
   } finally {
     await children.stopAll();
     process.off('exit', kill);

@@ -11,7 +11,10 @@ export function addQueryBenchCommand(bench: Command): void {
     .option('--events <number>', 'number of events', parseId, 5_000_000)
     .option('--days <number>', 'number of days that the events cover', parseId, 180)
     .option('--repeat <number>', 'number of measurements', parseId, 5)
-    .option('--only <text>', 'only insights whose name contains this text, or latency')
+    .option(
+      '--only <text>',
+      'only insights whose name contains this text, or latency, server load, compile times',
+    )
     .option(
       '--plans <folder>',
       'instead, write the query plans to this folder, for events of 20 projects',
@@ -20,11 +23,20 @@ export function addQueryBenchCommand(bench: Command): void {
   addBenchmark(
     command,
     async () => {
-      const [{ runQueryBench }, { latencyTable, queryResultTable }] = await Promise.all([
-        import('../../bench/query/query_bench.ts'),
-        import('../../bench/query/result_table.ts'),
-      ]);
-      return { run: runQueryBench, tables: (result) => [queryResultTable(result), ...latencyTable(result)] };
+      const [{ runQueryBench }, { compileTable, latencyTable, queryResultTable, serverLoadTable }] =
+        await Promise.all([
+          import('../../bench/query/query_bench.ts'),
+          import('../../bench/query/result_table.ts'),
+        ]);
+      return {
+        run: runQueryBench,
+        tables: (result) => [
+          queryResultTable(result),
+          ...latencyTable(result),
+          ...serverLoadTable(result),
+          ...compileTable(result),
+        ],
+      };
     },
     ({ insights }) => {
       const differing = insights.filter((one) => 'agrees' in one && !one.agrees);

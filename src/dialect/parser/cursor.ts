@@ -27,6 +27,7 @@ export class Cursor {
   #position = 0;
   #depth = 0;
   #nodes = 0;
+  #selects = 0;
 
   /** @throws DialectError if the text is too long */
   constructor(text: string, grammar: Grammar, limits: ParseLimits) {
@@ -127,6 +128,29 @@ export class Cursor {
     const result = rule();
     this.#depth -= 1;
     return result;
+  }
+
+  /** Counts a SELECT, which starts with the next token. */
+  countSelect(): void {
+    this.#selects += 1;
+    if (this.#selects > this.#limits.selects)
+      throw this.error(
+        `A query may have at most ${this.#limits.selects} SELECTs.`,
+        this.token,
+        'Combine some of them with GROUP BY or countIf().',
+      );
+  }
+
+  /** Counts the values of an IN. */
+  checkValues(values: readonly Expression[]): void {
+    const { values: limit } = this.#limits;
+    const first = values[limit];
+    if (first === undefined) return;
+    throw this.error(
+      `IN may have at most ${limit} values, not ${values.length}.`,
+      first,
+      'Select them from a table, or split the query.',
+    );
   }
 
   /** Creates a node that spans from `start` to the previous token. */

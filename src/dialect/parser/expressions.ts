@@ -72,6 +72,13 @@ function comparison(cursor: Cursor): Expression {
   }
 }
 
+const membershipOperators: ReadonlySet<ComparisonStart> = new Set([
+  'in',
+  'not in',
+  'global in',
+  'global not in',
+]);
+
 function comparisonWith(cursor: Cursor, left: Expression, operator: ComparisonStart): Expression {
   const { start } = left;
   if (operator === 'is') return isComparison(cursor, left);
@@ -82,7 +89,10 @@ function comparisonWith(cursor: Cursor, left: Expression, operator: ComparisonSt
     const negated = operator === 'not between';
     return cursor.node<Between>(start, { kind: 'between', operand: left, low, high, negated });
   }
-  return cursor.node<Comparison>(start, { kind: 'comparison', operator, left, right: sum(cursor) });
+  const right = sum(cursor);
+  if (membershipOperators.has(operator) && (right.kind === 'tuple' || right.kind === 'array'))
+    cursor.checkValues(right.items);
+  return cursor.node<Comparison>(start, { kind: 'comparison', operator, left, right });
 }
 
 /** IS [NOT] NULL and IS [NOT] DISTINCT FROM, after IS. */

@@ -14,6 +14,7 @@ import { optionalWindows } from './windows.ts';
 export function select(cursor: Cursor): Select {
   const { start } = cursor.token;
   const ctes = optionalCtes(cursor);
+  if (cursor.peekKeywords('SELECT')) cursor.countSelect();
   cursor.expectKeywords('SELECT');
   rejectTop(cursor);
   const { distinct, distinctOn } = optionalDistinct(cursor);

@@ -39,8 +39,8 @@ export function createRemoteConnection(send: (request: StatementRequest) => void
     });
 
   return {
-    query: async <Row>(text: string, values: readonly unknown[]) => ({
-      rows: await request<readonly Row[]>({ text, values, limits: null }, null),
+    query: async (text, values) => ({
+      rows: await request<readonly unknown[]>({ text, values, limits: null }, null),
     }),
     readRows: ({ text, values }, receiver) => {
       const { maxRows, maxBytes } = receiver;

@@ -20,7 +20,7 @@ export function createStatementServer(
 
   async function run({ id, text, values, limits }: StatementRequest): Promise<void> {
     if (limits === null) {
-      const { rows } = await connection.query<unknown>(text, values);
+      const { rows } = await connection.query(text, values);
       send({ type: 'objects', id, rows });
       return;
     }

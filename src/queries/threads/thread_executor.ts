@@ -5,9 +5,11 @@ import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { QueryError } from '../query_errors.ts';
 import type { ComputedOutput, QueryExecutor, QueryForm, RunEnvironment } from '../query_executor.ts';
 import { parseForm } from '../parse_form.ts';
+import { createQuerySlots } from '../query_slots.ts';
+import type { SlotLimits } from '../slot_limits.ts';
 import { createStatementServer } from './serve_statements.ts';
 import type { FromThread, ThreadTask } from './thread_messages.ts';
-import { createThreadPool, type QueryThread } from './thread_pool.ts';
+import { createThreadPool, ThreadPoolClosed, type QueryThread } from './thread_pool.ts';
 import { restoreError } from './transferred_error.ts';
 
 /** A shorter query is parsed in the calling thread, in less time than a message takes. Characters of JSON. */
@@ -16,6 +18,16 @@ const maxInlineLength = 4_096;
 const parseTimeoutMs = 10_000;
 /** How long a thread may take to end by itself after its statement was cancelled, in milliseconds. */
 const cancelGraceMs = 200;
+
+/** Projects take turns in parsing, like in running: many long queries of one must not delay a query of another. */
+const parseLimits: SlotLimits = {
+  slots: 1,
+  projectSlots: 1,
+  keySlots: 1,
+  queueSize: Infinity,
+  projectQueueSize: Infinity,
+  timeoutMs: 30_000,
+};
 
 export type ThreadExecutorSettings = RelationSettings &
   Pick<Settings, 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_THREAD_MEMORY'>;
@@ -37,22 +49,24 @@ export function createThreadExecutor(
   const running = createThreadPool({ ...options, maxThreads: slots });
   // Not one of the others, which may all be busy for minutes.
   const parsing = createThreadPool({ ...options, maxThreads: 1 });
+  const parseSlots = createQuerySlots(parseLimits);
+  const closing = new AbortController();
 
   /** Runs one task on a thread. @throws QueryError, QuerySchemaError, errors of statements, the signal's reason */
-  function perform<Type extends ResultMessage['type']>(
+  function perform(
     thread: QueryThread,
     given: ThreadTask,
     environment: Pick<RunEnvironment, 'connection' | 'progress'> | null,
     signal: AbortSignal,
-  ): Promise<Extract<ResultMessage, { type: Type }>> {
-    const { promise, resolve, reject } = Promise.withResolvers<Extract<ResultMessage, { type: Type }>>();
+  ): Promise<ResultMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>();
     const statements = environment && createStatementServer(environment, (message) => thread.send(message));
     const ended = new AbortController();
     thread.receive = (message) => {
       if (message.type === 'statement') statements?.serve(message.request);
       else if (message.type === 'failed') reject(restoreError(message.error));
       else if (message.type === 'failed_statement') reject(statements?.errorOf(message.id));
-      else resolve(message as Extract<ResultMessage, { type: Type }>);
+      else resolve(message);
     };
     thread.fail = (cause) => reject(signal.aborted ? signal.reason : errorOfThread(cause, heapBytes));
     const end = async (): Promise<void> => {
@@ -74,21 +88,30 @@ export function createThreadExecutor(
     async parse(task): Promise<QueryForm> {
       if (JSON.stringify([task.query, task.filters_override]).length <= maxInlineLength)
         return parseForm(kinds, task);
+      const owner = { team_id: task.project.team_id, key_id: null };
+      const release = await parseSlots.acquire(owner, closing.signal);
       const timeout = AbortSignal.timeout(parseTimeoutMs);
-      const found = await parsing
-        .use(timeout, (thread) => perform<'parsed'>(thread, { type: 'parse', task }, null, timeout))
-        .catch((error: unknown) => {
-          throw timeout.aborted ? new QueryError('query_timeout', tooLongToParse) : error;
-        });
-      return found.form;
+      try {
+        const found = await parsing.use(timeout, (thread) =>
+          perform(thread, { type: 'parse', task }, null, timeout),
+        );
+        if (found.type !== 'parsed') throw new Error('A thread replied to another task.');
+        return found.form;
+      } catch (error) {
+        throw timeout.aborted ? new QueryError('query_timeout', tooLongToParse) : error;
+      } finally {
+        release();
+      }
     },
-    run: async (task, { signal, ...environment }): Promise<ComputedOutput> =>
-      (
-        await running.use(signal, (thread) =>
-          perform<'computed'>(thread, { type: 'run', task }, environment, signal),
-        )
-      ).output,
+    async run(task, { signal, ...environment }): Promise<ComputedOutput> {
+      const computed = await running.use(signal, (thread) =>
+        perform(thread, { type: 'run', task }, environment, signal),
+      );
+      if (computed.type !== 'computed') throw new Error('A thread replied to another task.');
+      return computed.output;
+    },
     close: async () => {
+      closing.abort(new ThreadPoolClosed('The threads of queries have been closed.'));
       await Promise.all([running.close(), parsing.close()]);
     },
   };

@@ -55,8 +55,12 @@ export function createThreadPool({ maxThreads, heapBytes, program, data }: Threa
       terminate: () => worker.terminate(),
     };
     let cause: unknown = new Error('A thread of queries has ended.');
-    worker.on('message', (message: FromThread) => thread.receive(message));
-    worker.on('error', (error) => (cause = error));
+    worker.on('message', (message: FromThread) => {
+      thread.receive(message);
+    });
+    worker.on('error', (error: unknown) => {
+      cause = error;
+    });
     worker.on('exit', () => {
       threads.delete(thread);
       const index = idle.findIndex((one) => one.thread === thread);
@@ -80,7 +84,8 @@ export function createThreadPool({ maxThreads, heapBytes, program, data }: Threa
       if (closed || signal.aborted) {
         // It may have been woken for a thread that it no longer needs.
         wakeNext();
-        throw closed ? new ThreadPoolClosed('The threads of queries have been closed.') : signal.reason;
+        signal.throwIfAborted();
+        throw new ThreadPoolClosed('The threads of queries have been closed.');
       }
       const free = idle.pop() ?? (threads.size < maxThreads ? start() : undefined);
       if (free) return free;

@@ -92,11 +92,8 @@ it.each(['ordered', 'strict'])(
     const lines = await asQuery(database.pool, project, now, async (context) => {
       const reader = await openDialectReader(context, relations);
       const { sql, parameters } = reader.compile(funnelActorRows(plan, { project, now, earliest: null }));
-      const explained = await context.connection.query<{ 'QUERY PLAN': string }>(
-        `explain (costs off) ${sql}`,
-        [...parameters],
-      );
-      return explained.rows.map((row) => row['QUERY PLAN']);
+      const explained = await context.connection.query(`explain (costs off) ${sql}`, [...parameters]);
+      return (explained.rows as readonly { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']);
     });
     expect(lines.filter((line) => line.includes('WindowAgg'))).toHaveLength(3);
     // The second one sorts the few remaining attempts, of which the best of each person is selected.

@@ -45,6 +45,18 @@ describe('a thread', () => {
     });
   });
 
+  it('that parses long queries takes those of projects in turn', async () => {
+    const executor = open();
+    const parsed: number[] = [];
+    const parse = async (team_id: number) => {
+      const task = parseTask({ kind: 'DialectQuery', query: `select '${'x'.repeat(10_000)}'` });
+      await executor.parse({ ...task, project: { ...task.project, team_id } });
+      parsed.push(team_id);
+    };
+    await Promise.all([parse(1), parse(1), parse(1), parse(2)]);
+    expect(parsed).toEqual([1, 2, 1, 1]);
+  });
+
   it('that does not start fails its query', async () => {
     await expect(open('no_such_thread.ts').run(runTask('select 1'), none)).rejects.toThrow('has ended');
   });
