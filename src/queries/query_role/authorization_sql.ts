@@ -62,7 +62,8 @@ end
 $$;
 
 -- The relations of these names that the role may read, with their columns and unique keys. Domains are the types that they are based on.
-create or replace function ${querySchema}.readable(names text[])
+drop function if exists ${querySchema}.readable(text[]);
+create function ${querySchema}.readable(names text[])
 returns table (name text, relation text, columns json, unique_keys json)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select known.name, format('%I.%I', nspname, relname),

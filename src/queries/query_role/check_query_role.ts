@@ -4,7 +4,7 @@ import { relationsOf, type RelationSettings } from '../../source/relations.ts';
 import { connectQueriesToSource, queryTransaction } from '../query_source.ts';
 import type { StatementResourceSettings } from '../statement_resources.ts';
 import type { WarehouseTable } from '../warehouse_tables.ts';
-import { querySchema } from './authorization_sql.ts';
+import { querySchema, teamSetting } from './authorization_sql.ts';
 import { policyNames } from './policy_names.ts';
 import { queryRoleOf, type QueryRoleSettings } from './query_role.ts';
 import { findReadableRelations } from './readable_relations.ts';
@@ -32,6 +32,7 @@ export interface QueryRoleReport {
 /** Any project: the check reads no rows of it. */
 const anyTeam = 1;
 const timeoutMs = 10_000;
+const insufficientPrivilege = '42501';
 
 /**
  * Checks the role of queries, as the role of the source sees it, and by a transaction of its own. Null if queries run
@@ -120,8 +121,9 @@ const factsSql = `
       select function.oid::regprocedure::text from pg_proc as function join pg_namespace as namespace on namespace.oid = pronamespace
       where nspname not in ('pg_catalog', 'information_schema', $2) and has_schema_privilege(role.oid, namespace.oid, 'usage')
         and has_function_privilege(role.oid, function.oid, 'execute')
-        and (prosecdef or prolang <> (select oid from pg_language where lanname = 'sql'))
-        and not (prorettype = 'trigger'::regtype)
+        and prorettype <> 'trigger'::regtype
+        -- Those with the rights of their owner, and those of extensions that do more than compute.
+        and (prosecdef or provolatile = 'v' and prolang = (select oid from pg_language where lanname = 'c'))
       order by 1 limit 10
     ) as functions,
     array(
@@ -130,6 +132,7 @@ const factsSql = `
         and has_schema_privilege(role.oid, namespace.oid, 'usage') and has_table_privilege(role.oid, pg_class.oid, 'select')
         and not (relrowsecurity and exists (
           select from pg_policy where polrelid = pg_class.oid and polname = $3 and not polpermissive and role.oid = any (polroles)
+            and pg_get_expr(polqual, polrelid) like '%' || $2 || '.team_id()%'
         ))
       order by 1
     ) as unprotected,
@@ -166,7 +169,7 @@ async function problemsOfTransactions(
         ? [`queries cannot read ${unreadable.join(', ')}: run "exportd query setup"`]
         : []),
       ...((await readsWithoutSignature(queries))
-        ? ['a transaction without a project is not refused: run "exportd query setup"']
+        ? ['a transaction can choose its project: run "exportd query setup"']
         : []),
     ];
   } catch (error) {
@@ -179,10 +182,12 @@ async function problemsOfTransactions(
   }
 }
 
+/** Whether a statement can choose the project. The failure must be that of the function, not of its arguments. */
 const readsWithoutSignature = (queries: ReturnType<typeof connectQueriesToSource>): Promise<boolean> =>
   queries
-    .read({}, undefined, ({ connection }) => connection.query(`select ${querySchema}.team_id()`))
-    .then(
-      () => true,
-      () => false,
-    );
+    .read({}, undefined, async ({ connection }) => {
+      await connection.query(`set local ${teamSetting} = '${anyTeam}'`);
+      await connection.query(`select ${querySchema}.team_id()`);
+      return true;
+    })
+    .catch((error: unknown) => (error as pg.DatabaseError).code !== insufficientPrivilege);

@@ -97,6 +97,12 @@ const onTenants = (other: number): readonly Attack[] => [
     expected: 'denied',
   },
   {
+    name: 'the view that exportd reads instead',
+    query: 'SELECT event FROM exportd_query."public.everything"',
+    sql: ['select event from exportd_query."public.everything"'],
+    expected: 'own rows',
+  },
+  {
     name: 'the project set by a function',
     query: `SELECT set_config('exportd.team_id', '${other}', true)`,
     sql: [

@@ -152,6 +152,11 @@ describe('the check finds', () => {
       /row security does not restrict public\.events/,
     ],
     [
+      'a policy for all rows',
+      'alter policy exportd_query_project on public.persons using (true)',
+      /row security does not restrict public\.persons/,
+    ],
+    [
       'a lost policy',
       'drop policy exportd_query_project on public.persons',
       /row security does not restrict public\.persons/,
@@ -170,7 +175,7 @@ describe('the check finds', () => {
     [
       'a project that need not be signed',
       'create or replace function exportd_query.team_id() returns integer language sql stable as $$ select 1 $$',
-      /is not refused/,
+      /can choose its project/,
     ],
   ])('%s', async (_, damage, problem) => {
     await database.pool.query(damage);
