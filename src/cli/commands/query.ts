@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { queryRoleOf, type QueryRole } from '../../queries/query_role/query_role.ts';
 import type { QueryRoleSetup } from '../../queries/query_role/set_up_query_role.ts';
+import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
@@ -13,7 +14,12 @@ interface SetupOptions {
   readonly json?: boolean;
 }
 
-/** `query setup`. */
+interface ExplainOptions {
+  readonly project: number;
+  readonly json?: boolean;
+}
+
+/** `query setup|explain`. */
 export function addQueryCommands(program: Command): void {
   const query = program.command('query').description('queries of the source');
 
@@ -37,6 +43,30 @@ export function addQueryCommands(program: Command): void {
       printer(options)({ role: role.name, relations: names }, () => [
         `Role ${role.name} reads ${counted(names.length, 'relation')}: ${names.join(', ')}.`,
         'Run this command again after a relation was added or a key was rotated; "exportd doctor" checks the role.',
+      ]);
+    });
+
+  query
+    .command('explain')
+    .description('print the typed tree of a query and its SQL, without running it')
+    .argument('<query>', 'query in the SQL dialect')
+    .option('--project <id>', 'id of the project', parseId, 1)
+    .option('--json', 'print JSON')
+    .action(async (text: string, options: ExplainOptions) => {
+      const { explainForProject } = await import('../../queries/explain_for_project.ts');
+      const { explainedLines } = await import('../../dialect/compile/explain_query.ts');
+      const settings = commandSettings(process.env);
+      const { tree, statement } = await withPool((pool) =>
+        explainForProject(pool, settings, options.project, text),
+      ).catch((error: unknown) => {
+        throw Error.isError(error) && error.name === 'DialectError' ? new CliError(error.message) : error;
+      });
+      const { sql, parameters } = statement;
+      printer(options)({ tree, sql, parameters }, () => [
+        ...explainedLines(tree),
+        '',
+        sql,
+        ...parameters.map((value, index) => `$${index + 1} = ${value}`),
       ]);
     });
 }

@@ -4,6 +4,7 @@ import { parseQuery } from '../parser/parse.ts';
 import { printQuery } from '../print/print.ts';
 import { resolvePlaceholders, type Placeholders } from '../resolve/placeholders.ts';
 import type { Scope } from '../resolve/scope.ts';
+import type { TypedQuery } from '../resolve/value.ts';
 import { type Project, Statement } from '../resolve/statement.ts';
 import { QueryText } from '../query_text.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
@@ -62,11 +63,24 @@ export interface CompiledStatement {
  * statement contains no user values. A tree is printed first, so that errors refer to its text.
  * @throws DialectError
  */
-export function compileQuery(
+export const compileQuery = (
   query: string | Query,
   project: Project,
   options: CompileOptions = {},
-): CompiledStatement {
+): CompiledStatement => compileTypedQuery(query, project, options).statement;
+
+/** A compiled query with its typed representation. */
+export interface TypedStatement {
+  readonly typed: TypedQuery;
+  readonly statement: CompiledStatement;
+}
+
+/** The same with the typed representation. @throws DialectError */
+export function compileTypedQuery(
+  query: string | Query,
+  project: Project,
+  options: CompileOptions = {},
+): TypedStatement {
   const text = typeof query === 'string' ? query : printQuery(query);
   const queryText = new QueryText(text);
   const parsed = parseQuery(text, options.parse);
@@ -89,18 +103,21 @@ export function compileQuery(
   statement.checkLength(whole, resolved);
   const { text: rendered, parameters } = renderSql(whole);
   return {
-    sql: rendered,
-    parameters,
-    columns: compiled.columns.map(({ name, type }) => ({
-      name,
-      type,
-      typeName: nameOfType(type, project.timezone),
-    })),
-    printed: printQuery(bounded.reported),
-    limit: bounded.limit,
-    offset: bounded.offset,
-    hasExtraRow: bounded.rowCap !== null || bounded.executed !== bounded.reported,
-    hasTotals: compiled.totals !== undefined,
+    typed: compiled.typed,
+    statement: {
+      sql: rendered,
+      parameters,
+      columns: compiled.columns.map(({ name, type }) => ({
+        name,
+        type,
+        typeName: nameOfType(type, project.timezone),
+      })),
+      printed: printQuery(bounded.reported),
+      limit: bounded.limit,
+      offset: bounded.offset,
+      hasExtraRow: bounded.rowCap !== null || bounded.executed !== bounded.reported,
+      hasTotals: compiled.totals !== undefined,
+    },
   };
 }
 

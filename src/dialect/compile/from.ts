@@ -71,7 +71,7 @@ function compileTable(compiler: Compiler, table: Table, scope: Scope): CompiledT
     named.query.orderBy.length > 0
       ? sortedRelation(name, common.name, alias, common.columns)
       : queryRelation(name, sql`${common.name} as ${alias}`, alias, common.columns);
-  return { relation, tableCount: common.tableCount, source: tableNamed(`with ${path}`) };
+  return { relation, tableCount: common.tableCount, source: common.typed };
 }
 
 function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {
@@ -89,7 +89,7 @@ function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope:
   if (known !== undefined) return known;
   const query = compiler.query(named.query, { ...scope, ctes: named.scope, lambdaParameters: new Map() });
   const name = statement.commonTable(`with_${text}`, query.sql);
-  const made = { name, columns: query.columns, tableCount: query.tableCount };
+  const made = { name, columns: query.columns, tableCount: query.tableCount, typed: query.typed };
   statement.compiledCtes.set(named.query, made);
   return made;
 }

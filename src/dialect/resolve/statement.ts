@@ -29,6 +29,7 @@ interface NamedColumn {
 
 /** A CTE at the start of the statement. */
 export interface CommonTable {
+  readonly typed: TypedQuery;
   readonly name: Sql;
   readonly columns: readonly NamedColumn[];
   /** The number of tables that it joins. */

@@ -1,7 +1,6 @@
 import type { Call, Expression, Name, Window } from '../../ast.ts';
 import type { Combinator } from '../../functions/combinators.ts';
 import type { FunctionDefinition, ArgumentType } from '../../functions/function_definition.ts';
-import { argumentRanges, parameterRanges } from '../../functions/integer_ranges.ts';
 import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, identityOf, mergeTraits, noTraits, type Value } from '../../resolve/value.ts';
@@ -13,7 +12,6 @@ import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
 import { type WindowSpecification, windowSql } from '../windows.ts';
 import { checkDistinct, checkNulls, checkContext, rejectNested } from './aggregate_checks.ts';
-import { aggregateEmitters } from './aggregate_emitters.ts';
 import { fillTemplate } from './sql_templates.ts';
 import { checkRanges } from './range_checks.ts';
 import { applySignature, checkArity } from './signature.ts';
@@ -51,10 +49,10 @@ export function aggregateValue(
   if (definition.parameterTypes.length > 0 || parameterValues.length > 0)
     checkArity(name, definition.parameterTypes, parameterValues.length, call, statement, 'parameter');
   const rangeChecked = { values: parameterValues, nodes: call.parameters ?? [], what: 'parameter' } as const;
-  checkRanges(name, parameterRanges.get(definition.name), rangeChecked, statement);
+  checkRanges(name, definition.parameterRanges, rangeChecked, statement);
   checkRanges(
     name,
-    argumentRanges.get(definition.name),
+    definition.argumentRanges,
     { values: argumentValues, nodes, what: 'argument' },
     statement,
   );
@@ -69,9 +67,13 @@ export function aggregateValue(
     ...(order?.values ?? []),
     ...(window?.values ?? []),
   ];
-  const counts = [argumentValues, filters, parameterValues].map(({ length }) => length);
-  const shape = { name: definition.name, combinators, distinct: call.distinct, nulls: call.nulls, counts };
-  const operation = `${isWindow ? 'window' : 'aggregate'} ${JSON.stringify({ ...shape, order: order?.directions, window: window?.shape })}`;
+  const operation = operationOf(call, definition, combinators, {
+    arguments: argumentValues.length,
+    filters: filters.length,
+    parameters: parameterValues.length,
+    order: order?.directions,
+    window: window?.shape,
+  });
   const parts = [...argumentValues, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
   const traits = isWindow ? { ...mergeTraits(parts), window: call } : { ...noTraits, aggregate: call };
   const identity = identityOf(derive(operation, operands, scalar('null', true), sql``, { traits }));
@@ -115,6 +117,24 @@ export function aggregateValue(
   return derive(operation, operands, emitted.type, emitted.sql, { traits });
 }
 
+/** A call without the values that it reads: their numbers by role, sort directions and the window. */
+function operationOf(
+  { distinct, nulls, over }: Call,
+  { name }: FunctionDefinition,
+  combinators: readonly Combinator[],
+  roles: Readonly<Record<string, unknown>>,
+): string {
+  const words = [
+    over === null ? 'aggregate' : 'window function',
+    ...[name, ...combinators],
+    ...(distinct ? ['distinct'] : []),
+    ...(nulls === null ? [] : [`${nulls} nulls`]),
+  ];
+  const used = Object.entries(roles).filter(([, role]) => role !== undefined && role !== 0);
+  const isPlain = used.every(([role]) => role === 'arguments');
+  return isPlain ? words.join(' ') : `${words.join(' ')} ${JSON.stringify(Object.fromEntries(used))}`;
+}
+
 const orderSensitive: ReadonlySet<string> = new Set([
   ...['groupArray', 'groupArraySample', 'groupArrayMovingAvg', 'array_agg', 'string_agg', 'deltaSum'],
 ]);
@@ -153,8 +173,7 @@ function withEmptyValue(
 }
 
 function emit(site: AggregateCallSite, definition: FunctionDefinition): Emitted {
-  const emitter = aggregateEmitters.get(definition.name);
-  if (emitter !== undefined) return emitter(site);
+  if (definition.emitAggregate !== null) return definition.emitAggregate(site);
   if (definition.template === null)
     throw site.statement.error(`The function '${site.name}' is not supported yet.`, site.node.name);
   if (site.distinct || site.node.orderBy.length > 0)

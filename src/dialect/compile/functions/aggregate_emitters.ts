@@ -1,6 +1,3 @@
-import { frameValueEmitters } from '../../functions/emit/frame_values.ts';
-import { listAggregateEmitters } from '../../functions/emit/list_aggregates.ts';
-import { statisticEmitters } from '../../functions/emit/statistics.ts';
 import { bind, commaList, DistinctCount, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isComposite, scalar, type Type, withNull } from '../../types.ts';
 import { orderedJson } from '../../functions/emit/ordered_json.ts';
@@ -241,38 +238,33 @@ const nthValue: AggregateEmitter = (site) => ({
 });
 
 /** Aggregates and window functions that need more than an SQL template. */
-export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
-  Object.entries({
-    count,
-    countDistinct,
-    uniq: countDistinct,
-    uniqExact: countDistinct,
-    uniqHLL12: countDistinct,
-    sum,
-    avg,
-    min: extremeOf('min'),
-    max: extremeOf('max'),
-    any: anyValue,
-    anyLast: anyValue,
-    anyHeavy: anyValue,
-    argMin: argExtreme(sql`min`),
-    argMax: argExtreme(sql`max`),
-    groupArray: group(false),
-    groupUniqArray: group(true),
-    array_agg: group(false),
-    median: quantile,
-    quantile,
-    quantiles,
-    string_agg: stringAgg,
-    topK,
-    simpleLinearRegression,
-    lag: neighborRow('lag'),
-    lead: neighborRow('lead'),
-    lagInFrame: neighborRow('lag'),
-    leadInFrame: neighborRow('lead'),
-    nth_value: nthValue,
-    ...frameValueEmitters,
-    ...statisticEmitters,
-    ...listAggregateEmitters,
-  }),
-);
+export const basicAggregateEmitters = {
+  count,
+  countDistinct,
+  uniq: countDistinct,
+  uniqExact: countDistinct,
+  uniqHLL12: countDistinct,
+  sum,
+  avg,
+  min: extremeOf('min'),
+  max: extremeOf('max'),
+  any: anyValue,
+  anyLast: anyValue,
+  anyHeavy: anyValue,
+  argMin: argExtreme(sql`min`),
+  argMax: argExtreme(sql`max`),
+  groupArray: group(false),
+  groupUniqArray: group(true),
+  array_agg: group(false),
+  median: quantile,
+  quantile,
+  quantiles,
+  string_agg: stringAgg,
+  topK,
+  simpleLinearRegression,
+  lag: neighborRow('lag'),
+  lead: neighborRow('lead'),
+  lagInFrame: neighborRow('lag'),
+  leadInFrame: neighborRow('lead'),
+  nth_value: nthValue,
+} satisfies Readonly<Record<string, AggregateEmitter>>;

@@ -1,6 +1,5 @@
 import type { Call } from '../../ast.ts';
 import type { FunctionDefinition } from '../../functions/function_definition.ts';
-import { argumentRanges } from '../../functions/integer_ranges.ts';
 import { findFunction, unsupportedCombinatorHint, suggestFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, type Value } from '../../resolve/value.ts';
@@ -11,7 +10,6 @@ import type { Compiler, ExpressionUse } from '../compiler.ts';
 import { postgresType } from '../json_values.ts';
 import { aggregateValue } from './aggregate_calls.ts';
 import { arrayCombinatorCall } from './array_aggregates.ts';
-import { scalarEmitters } from './emitters.ts';
 import { higherOrderValue } from './higher_order.ts';
 import { checkRanges } from './range_checks.ts';
 import { checkArity, applySignature } from './signature.ts';
@@ -41,7 +39,7 @@ export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Exp
       : aggregateValue(compiler, call, found, scope);
   rejectAggregateClauses(call, scope);
   checkArity(name, definition.argumentTypes, call.arguments.length, call, statement);
-  if (definition.kind === 'higher_order') return higherOrderValue(compiler, call, definition.name, scope);
+  if (definition.kind === 'higher_order') return higherOrderValue(compiler, call, definition, scope);
   return scalarValue(compiler, call, definition, scope);
 }
 
@@ -61,7 +59,7 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
   const name = call.name.text;
   const argumentValues = call.arguments.map((node) => compiler.value(node, scope));
   const rangeChecked = { values: argumentValues, nodes: call.arguments, what: 'argument' } as const;
-  checkRanges(name, argumentRanges.get(definition.name), rangeChecked, statement);
+  checkRanges(name, definition.argumentRanges, rangeChecked, statement);
   const { values, returnType } = applySignature(definition, name, argumentValues, call.arguments, statement);
   const site: CallSite = {
     compiler,
@@ -74,10 +72,9 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
     parameters: [],
     returnType,
   };
-  const emitter = scalarEmitters.get(definition.name);
-  if (emitter === undefined && definition.template === null)
-    throw statement.error(`The function '${name}' is not supported yet.`, call.name);
-  const emitted = emitter?.(site) ?? fromTemplate(definition.template ?? '', values, returnType);
+  if (definition.emit === null && definition.template === null)
+    throw statement.error(`Function '${name}' does not support these arguments.`, call.name);
+  const emitted = definition.emit?.(site) ?? fromTemplate(definition.template ?? '', values, returnType);
   const { sql: fragment, type } = emitted instanceof Sql ? { sql: emitted, type: returnType } : emitted;
   return derive(operationOf(definition.name, argumentValues.length), argumentValues, type, fragment);
 }

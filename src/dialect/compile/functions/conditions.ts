@@ -109,7 +109,7 @@ const extremeOf =
     };
   };
 
-export const conditionEmitters: Readonly<Record<string, Emitter>> = {
+export const conditionEmitters = {
   if: conditional,
   multiIf,
   coalesce,
@@ -121,4 +121,4 @@ export const conditionEmitters: Readonly<Record<string, Emitter>> = {
   transform,
   least: extremeOf('least'),
   greatest: extremeOf('greatest'),
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -3,6 +3,7 @@ import type { Scope } from '../../resolve/scope.ts';
 import { derive, type Value } from '../../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, nameOfType, scalar, type Type, withNull } from '../../types.ts';
+import type { FunctionDefinition } from '../../functions/function_definition.ts';
 import { foldValue } from '../../functions/emit/fold.ts';
 import { toCondition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
@@ -23,13 +24,15 @@ interface Items {
 }
 
 /** Compiles a function that takes a lambda. @throws DialectError */
-export function higherOrderValue(compiler: Compiler, call: Call, name: string, scope: Scope): Value {
-  if (name === 'arrayFold') return foldValue(compiler, call, scope, lambdaBodyValue);
+export function higherOrderValue(
+  compiler: Compiler,
+  call: Call,
+  { name, emitLambda }: FunctionDefinition,
+  scope: Scope,
+): Value {
+  if (emitLambda === null) return foldValue(compiler, call, scope, lambdaBodyValue);
   const items = itemsOf(compiler, call, scope);
-  const emit = Object.hasOwn(emitters, name) ? emitters[name] : undefined;
-  if (emit === undefined)
-    throw scope.statement.error(`The function '${call.name.text}' is not supported yet.`, call.name);
-  const { sql: fragment, type } = emit(items, scope);
+  const { sql: fragment, type } = emitLambda(items, scope);
   return derive(name, [...items.arrays, items.result], type, fragment);
 }
 
@@ -116,7 +119,8 @@ interface EmittedSql {
   readonly sql: Sql;
   readonly type: Type;
 }
-type Emit = (items: Items, scope: Scope) => EmittedSql;
+/** Creates the SQL of a function that takes a lambda. */
+export type LambdaEmitter = (items: Items, scope: Scope) => EmittedSql;
 
 const holds = ({ result, body }: Items, scope: Scope): Sql =>
   sql`(${toCondition(result, body, scope.statement)}) is true`;
@@ -127,7 +131,7 @@ const collect = (value: Sql, items: Items, where: Sql = sql``, order: Sql = item
 const one = (value: Sql, items: Items, rest: Sql): Sql => sql`(select ${value} from ${items.rows}${rest})`;
 
 const sorted =
-  (descending: boolean): Emit =>
+  (descending: boolean): LambdaEmitter =>
   (items) => {
     const key =
       items.result.type.kind === 'string' ? sql`(${items.result.sql}) collate "C"` : items.result.sql;
@@ -140,7 +144,7 @@ const sorted =
 
 /** The first or last item that satisfies the lambda, else a default of its type. */
 const found =
-  (order: 'asc' | 'desc'): Emit =>
+  (order: 'asc' | 'desc'): LambdaEmitter =>
   (items, scope) => {
     const where = sql` where ${holds(items, scope)} order by ${items.at} ${rawSql(order)} limit 1`;
     const { type } = items.item;
@@ -148,7 +152,7 @@ const found =
   };
 
 const indexOfItem =
-  (order: 'asc' | 'desc'): Emit =>
+  (order: 'asc' | 'desc'): LambdaEmitter =>
   (items, scope) => {
     const where = sql` where ${holds(items, scope)} order by ${items.at} ${rawSql(order)} limit 1`;
     return { sql: sql`coalesce(${one(items.at, items, where)}, 0)`, type: scalar('integer') };
@@ -176,7 +180,7 @@ const aggregated = (aggregate: Sql, value: Sql, items: Items): Sql =>
   sql`(select ${aggregate}(made.v) from ${computedItems(value, items)})`;
 
 const extreme =
-  (order: 'asc' | 'desc'): Emit =>
+  (order: 'asc' | 'desc'): LambdaEmitter =>
   (items) => {
     const { type, sql: fragment } = items.result;
     const key = type.kind === 'string' ? sql`made.v collate "C"` : sql`made.v`;
@@ -186,7 +190,7 @@ const extreme =
   };
 
 /** Multiplies step by step; PostgreSQL would fail on overflow and underflow. */
-const product: Emit = (items, scope) => {
+const product: LambdaEmitter = (items, scope) => {
   const value = sql`(${numbers(items, scope)})::float8`;
   const size = sql`ln(abs(run.v)) + ln(abs(made.v))`;
   const next = sql`case when made.v = 0 or run.v = 0 then 0 when abs(run.v) = 'Infinity' or abs(made.v) = 'Infinity' then run.v * made.v
@@ -199,7 +203,8 @@ const product: Emit = (items, scope) => {
   };
 };
 
-const emitters: Readonly<Record<string, Emit>> = {
+/** Functions that take a lambda, without arrayFold. */
+export const lambdaEmitters = {
   arrayMap: (items) => ({
     sql: collect(toJsonItem(items.result.sql, items.result.type), items),
     type: arrayOf(items.result.type),
@@ -254,4 +259,4 @@ const emitters: Readonly<Record<string, Emit>> = {
       type: items.arrays[0]?.type ?? arrayOf(items.item.type),
     };
   },
-};
+} satisfies Readonly<Record<string, LambdaEmitter>>;

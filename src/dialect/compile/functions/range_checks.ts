@@ -1,5 +1,5 @@
 import type { Expression } from '../../ast.ts';
-import type { IntegerRange } from '../../functions/integer_ranges.ts';
+import type { IntegerRange } from '../../functions/function_definition.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import type { Value } from '../../resolve/value.ts';
 
@@ -17,11 +17,11 @@ export interface RangeCheckedValues {
  */
 export function checkRanges(
   name: string,
-  ranges: readonly IntegerRange[] | undefined,
+  ranges: readonly IntegerRange[],
   { values, nodes, what }: RangeCheckedValues,
   statement: Statement,
 ): void {
-  for (const { index, min, max, argumentCount } of ranges ?? []) {
+  for (const { index, min, max = Infinity, argumentCount } of ranges) {
     const [constant, node] = [values[index]?.constant, nodes[index]];
     if (node === undefined || (argumentCount !== undefined && argumentCount !== nodes.length)) continue;
     const isNumber = typeof constant === 'bigint' || typeof constant === 'number';
