@@ -21,8 +21,10 @@ describe('the function table', () => {
 
   it.each(functionDefinitions)(
     '$name is complete',
-    ({ argumentTypes: argumentTypes, parameterTypes: parameterTypes, description, template: template }) => {
+    ({ name, argumentTypes, parameterTypes, description, template, unsupported, cases }) => {
       expect(description).toMatch(/[.]$/);
+      if (unsupported === null) expect(Object.keys(cases)).not.toEqual([]);
+      for (const call of Object.keys(cases)) expect(call).toMatch(new RegExp(`\\b${name}[A-Za-z]*\\(`));
       for (const list of [argumentTypes, parameterTypes]) {
         const shapes = list.map((argumentType) =>
           argumentType.endsWith('...') ? 2 : argumentType.endsWith('?') ? 1 : 0,

@@ -1,116 +1,75 @@
-import {
-  aggregate,
-  standardAggregate,
-  windowFunction,
-  withParameters,
-  type FunctionDefinition,
-} from './function_definition.ts';
+import { basicAggregateEmitters } from '../compile/functions/aggregate_emitters.ts';
+import { aggregate, standardAggregate, type FunctionDefinition } from './function_definition.ts';
 
-/** Aggregate functions. Each also takes combinators, such as `If` with a condition as its last argument. */
+/** Aggregates that keep one value, or a set of hashed ones. Each also takes combinators, such as `If` with a condition as its last argument. */
 export const aggregates: readonly FunctionDefinition[] = [
-  standardAggregate('count', ['any...'], 'integer', 'Number of rows, or of rows with a non-null argument.'),
-  aggregate('countDistinct', ['any', 'any...'], 'integer', 'Number of distinct non-null values.'),
-  standardAggregate('sum', ['number'], 'number', 'Sum of the non-null values; 0 if there are none.'),
-  standardAggregate('avg', ['number'], 'float', 'Mean of the non-null values.'),
-  standardAggregate('min', ['T'], 'T', 'Smallest value.'),
-  standardAggregate('max', ['T'], 'T', 'Largest value.'),
-  standardAggregate('any', ['T'], 'T', 'Any non-null value.'),
-  aggregate('anyLast', ['T'], 'T', 'The last value read.'),
-  aggregate('anyHeavy', ['T'], 'T', 'A frequent value.'),
-  aggregate('argMin', ['T', 'any'], 'T', 'The first argument of the row with the smallest second one.'),
-  aggregate('argMax', ['T', 'any'], 'T', 'The first argument of the row with the largest second one.'),
-  aggregate('uniq', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.'),
-  aggregate('uniqExact', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly.'),
-  aggregate('uniqHLL12', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.'),
-  withParameters(aggregate('groupArray', ['T'], 'array(T)', 'The values as an array.'), 'integer?'),
-  withParameters(
-    aggregate('groupUniqArray', ['T'], 'array(T)', 'The distinct values as an array.'),
-    'integer?',
-  ),
-  withParameters(
-    aggregate('groupArraySample', ['T'], 'array(T)', 'A random sample of the values.'),
-    'integer',
-    'integer?',
-  ),
-  withParameters(
-    aggregate('groupArrayMovingAvg', ['number'], 'array(float)', 'Moving averages of the values.'),
-    'integer?',
-  ),
-  aggregate('groupBitAnd', ['integer'], 'integer', 'Bits that are set in all values.'),
-  aggregate('groupBitOr', ['integer'], 'integer', 'Bits that are set in any value.'),
-  aggregate('groupBitXor', ['integer'], 'integer', 'Bits that are set in an odd number of values.'),
-  aggregate('median', ['number'], 'float', 'The median, interpolated between two values if necessary.'),
-  aggregate('medianExact', ['number'], 'number', 'The median, always an existing value.'),
-  withParameters(
-    aggregate('quantile', ['number'], 'float', 'The quantile at a level, interpolated.'),
-    'float?',
-  ),
-  withParameters(
-    aggregate('quantileExact', ['number'], 'number', 'The quantile at a level, always an existing value.'),
-    'float?',
-  ),
-  withParameters(
-    aggregate('quantiles', ['number'], 'array(float)', 'The quantiles at several levels.'),
-    'float',
-    'float...',
-  ),
-  aggregate('stddevPop', ['number'], 'float', 'Standard deviation of all values.'),
-  aggregate('stddevSamp', ['number'], 'float', 'Standard deviation of a sample.'),
-  aggregate('varPop', ['number'], 'float', 'Variance of all values.'),
-  aggregate('varSamp', ['number'], 'float', 'Variance of a sample.'),
-  aggregate('covarPop', ['number', 'number'], 'float', 'Covariance of all pairs.'),
-  aggregate('covarSamp', ['number', 'number'], 'float', 'Covariance of a sample.'),
-  standardAggregate('corr', ['number', 'number'], 'float', 'Correlation of pairs.'),
-  aggregate('skewPop', ['number'], 'float', 'Skewness of all values.'),
-  aggregate('kurtPop', ['number'], 'float', 'Kurtosis of all values.'),
-  withParameters(aggregate('topK', ['T'], 'array(T)', 'The most frequent values.'), 'integer?'),
-  aggregate('avgWeighted', ['number', 'number'], 'float', 'Weighted mean.'),
-  aggregate('sumMap', ['map'], 'map', 'Sum of the values of each key.'),
-  aggregate('minMap', ['map'], 'map', 'Smallest value of each key.'),
-  aggregate('maxMap', ['map'], 'map', 'Largest value of each key.'),
-  aggregate('deltaSum', ['number'], 'number', 'Sum of the increases between successive values.'),
-  aggregate(
-    'simpleLinearRegression',
-    ['number', 'number'],
-    'tuple',
-    'Slope and intercept of the regression line.',
-  ),
-  withParameters(
-    aggregate(
-      'windowFunnel',
-      ['date_or_datetime', 'boolean...'],
-      'integer',
-      'Number of steps reached in order within a time window.',
-    ),
-    'integer',
-    'string...',
-  ),
-  standardAggregate('array_agg', ['T'], 'array(T)', 'The values as an array, nulls included.'),
-  standardAggregate('string_agg', ['string', 'string'], 'string', 'The strings joined by a separator.'),
-  standardAggregate('json_agg', ['any'], 'json', 'The values as a JSON array.', 'jsonb_agg($1)'),
-  standardAggregate('every', ['boolean'], 'boolean', 'Whether all values are true.', 'every($1)'),
-];
-
-/** Window functions, which require OVER. */
-export const windowFunctions: readonly FunctionDefinition[] = [
-  windowFunction('row_number', [], 'integer', 'The number of the row.', 'row_number()'),
-  windowFunction('rank', [], 'integer', 'The rank, with gaps after equal rows.', 'rank()'),
-  windowFunction('dense_rank', [], 'integer', 'The rank without gaps.', 'dense_rank()'),
-  windowFunction('lag', ['T', 'integer?', 'T?'], 'T', 'The value of a preceding row.'),
-  windowFunction('lead', ['T', 'integer?', 'T?'], 'T', 'The value of a following row.'),
-  windowFunction(
-    'lagInFrame',
-    ['T', 'integer?', 'T?'],
-    'T',
-    'The value of a preceding row within the frame.',
-  ),
-  windowFunction(
-    'leadInFrame',
-    ['T', 'integer?', 'T?'],
-    'T',
-    'The value of a following row within the frame.',
-  ),
-  windowFunction('first_value', ['T'], 'T', 'The first non-null value of the frame.'),
-  windowFunction('last_value', ['T'], 'T', 'The last non-null value of the frame.'),
-  windowFunction('nth_value', ['T', 'integer'], 'T', 'The value of the n-th row of the frame.'),
+  standardAggregate('count', ['any...'], 'integer', 'Number of rows, or of rows with a non-null argument.', {
+    sql: basicAggregateEmitters.count,
+    cases: { 'count() FROM numbers': 5, 'count(x) FROM nulls': 2, 'count() FROM none': 0 },
+  }),
+  aggregate('countDistinct', ['any', 'any...'], 'integer', 'Number of distinct non-null values.', {
+    sql: basicAggregateEmitters.countDistinct,
+    cases: {
+      'countDistinct(x) FROM numbers': 4,
+      'countDistinct(x) FROM nulls': 2,
+      'countDistinct(x) FROM none': 0,
+    },
+  }),
+  standardAggregate('sum', ['number'], 'number', 'Sum of the non-null values; 0 if there are none.', {
+    sql: basicAggregateEmitters.sum,
+    cases: { 'sum(x) FROM numbers': 7, 'sum(x) FROM nulls': 5, 'sum(x) FROM none': 0 },
+  }),
+  standardAggregate('avg', ['number'], 'float', 'Mean of the non-null values.', {
+    sql: basicAggregateEmitters.avg,
+    cases: { 'avg(x) FROM numbers': 1.4, 'avg(x) FROM nulls': 2.5, 'avg(x) FROM none': 'nan' },
+  }),
+  standardAggregate('min', ['T'], 'T', 'Smallest value.', {
+    sql: basicAggregateEmitters.min,
+    cases: { 'min(x) FROM numbers': -3, 'min(x) FROM nulls': 1, 'min(x) FROM none': 0 },
+  }),
+  standardAggregate('max', ['T'], 'T', 'Largest value.', {
+    sql: basicAggregateEmitters.max,
+    cases: { 'max(x) FROM numbers': 5, 'max(x) FROM nulls': 4, 'max(x) FROM none': 0 },
+  }),
+  standardAggregate('any', ['T'], 'T', 'Any non-null value.', {
+    sql: basicAggregateEmitters.any,
+    cases: { 'any(x) FROM only_null': null, 'any(x) FROM none': 0, 'anyIf(x, x > 1) FROM nulls': 4 },
+  }),
+  aggregate('anyLast', ['T'], 'T', 'The last value read.', {
+    sql: basicAggregateEmitters.anyLast,
+    cases: { 'anyLast(x) FROM only_null': null, 'anyLast(x) FROM none': 0 },
+  }),
+  aggregate('anyHeavy', ['T'], 'T', 'A frequent value.', {
+    sql: basicAggregateEmitters.anyHeavy,
+    cases: { 'anyHeavy(x) FROM only_null': null },
+  }),
+  aggregate('argMin', ['T', 'any'], 'T', 'The first argument of the row with the smallest second one.', {
+    sql: basicAggregateEmitters.argMin,
+    cases: { 'argMin(x, y) FROM keyed': 'a', 'argMin(x, x) FROM none': 0, 'argMin(x, x) FROM nulls': 1 },
+  }),
+  aggregate('argMax', ['T', 'any'], 'T', 'The first argument of the row with the largest second one.', {
+    sql: basicAggregateEmitters.argMax,
+    cases: { 'argMax(x, y) FROM keyed': 'b', 'argMax(x, x) FROM none': 0, 'argMax(x, x) FROM nulls': 4 },
+  }),
+  aggregate('uniq', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
+    sql: basicAggregateEmitters.uniq,
+    cases: { 'uniq(x) FROM numbers': 4, 'uniq(x) FROM nulls': 2, 'uniq(x) FROM none': 0 },
+  }),
+  aggregate('uniqExact', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly.', {
+    sql: basicAggregateEmitters.uniqExact,
+    cases: { 'uniqExact(x) FROM numbers': 4, 'uniqExact(x) FROM nulls': 2, 'uniqExact(x) FROM none': 0 },
+  }),
+  aggregate('uniqHLL12', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
+    sql: basicAggregateEmitters.uniqHLL12,
+    cases: { 'uniqHLL12(x) FROM numbers': 4, 'uniqHLL12(x) FROM nulls': 2, 'uniqHLL12(x) FROM none': 0 },
+  }),
+  standardAggregate('every', ['boolean'], 'boolean', 'Whether all values are true.', {
+    sql: 'every($1)',
+    cases: {
+      "every(x > 0) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g": true,
+      "every(x > 1) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g": false,
+      "every(x > 1) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g where x > 9":
+        null,
+    },
+  }),
 ];

@@ -1,46 +1,64 @@
+import { conditionEmitters } from '../compile/functions/conditions.ts';
 import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
 
-const compare = (name: string, description: string): FunctionDefinition =>
-  scalar(name, ['any', 'any'], 'boolean', description);
-const match = (name: string, description: string): FunctionDefinition =>
-  scalar(name, ['string', 'string'], 'boolean', description);
-
-/** Comparison, logic, conditional and null functions. */
+/** Conditional and null functions. */
 export const conditionFunctions: readonly FunctionDefinition[] = [
-  compare('equals', 'Whether two values are equal.'),
-  compare('notEquals', 'Whether two values differ.'),
-  compare('less', 'Whether the first is smaller.'),
-  compare('greater', 'Whether the first is larger.'),
-  compare('lessOrEquals', 'Whether the first is smaller or equal.'),
-  compare('greaterOrEquals', 'Whether the first is larger or equal.'),
-  compare('in', 'Whether a value is among others.'),
-  compare('notIn', 'Whether a value is not among others.'),
-  match('like', 'Whether a string matches a pattern with % and _.'),
-  match('ilike', 'The same, case-insensitive.'),
-  match('notLike', 'Whether a string does not match a pattern.'),
-  match('notILike', 'The same, case-insensitive.'),
-  standardScalar('and', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether all are true.'),
-  standardScalar('or', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether any is true.'),
-  standardScalar(
-    'xor',
-    ['boolean', 'boolean', 'boolean...'],
-    'boolean',
-    'Whether an odd number of them is true.',
-  ),
-  standardScalar('not', ['boolean'], 'boolean', 'Whether it is false.', '(NOT $1)'),
-  standardScalar('if', ['boolean', 'T', 'T'], 'T', 'One of two values.'),
+  standardScalar('if', ['boolean', 'T', 'T'], 'T', 'One of two values.', {
+    sql: conditionEmitters.if,
+    cases: { "if(1, 'a', 'b')": 'a', "if(0, 'a', 'b')": 'b', 'if(1, 2, 3.5)': 2 },
+  }),
   scalar(
     'multiIf',
     ['boolean', 'T', 'any...'],
     'T',
     'The value of the first true condition, or the last value.',
+    {
+      sql: conditionEmitters.multiIf,
+      cases: {
+        "multiIf(1, 'a', 'b')": 'a',
+        "multiIf(0, 'a', 1, 'b', 'c')": 'b',
+        "multiIf(0, 'a', 0, 'b', 'c')": 'c',
+      },
+    },
   ),
-  scalar('transform', ['T', 'array(T)', 'array(U)', 'U?'], 'U', 'A value mapped by two arrays.'),
-  scalar('isNull', ['any'], 'boolean', 'Whether a value is null.', '($1 IS NULL)'),
-  scalar('isNotNull', ['any'], 'boolean', 'Whether a value is not null.', '($1 IS NOT NULL)'),
-  standardScalar('coalesce', ['T', 'T...'], 'T', 'The first non-null value.'),
-  standardScalar('ifNull', ['T', 'T'], 'T', 'The first value, or the second if it is null.'),
-  standardScalar('nullIf', ['T', 'T'], 'T', 'Null if both are equal, else the first.'),
-  scalar('assumeNotNull', ['T'], 'T', 'The value, or a default of its type if it is null.'),
-  scalar('toNullable', ['T'], 'T', 'The value, as nullable.'),
+  scalar('transform', ['T', 'array(T)', 'array(U)', 'U?'], 'U', 'A value mapped by two arrays.', {
+    sql: conditionEmitters.transform,
+    cases: {
+      "transform(1, [1, 2], ['a', 'b'], 'c')": 'a',
+      "transform(3, [1, 2], ['a', 'b'], 'c')": 'c',
+      "transform('x', ['x', 'y'], ['1', '2'], '')": '1',
+    },
+  }),
+  scalar('isNull', ['any'], 'boolean', 'Whether a value is null.', {
+    sql: '($1 IS NULL)',
+    cases: { 'isNull(1)': false, 'isNull(NULL)': true },
+  }),
+  scalar('isNotNull', ['any'], 'boolean', 'Whether a value is not null.', {
+    sql: '($1 IS NOT NULL)',
+    cases: { 'isNotNull(1)': true, 'isNotNull(NULL)': false },
+  }),
+  standardScalar('coalesce', ['T', 'T...'], 'T', 'The first non-null value.', {
+    sql: conditionEmitters.coalesce,
+    cases: { 'coalesce(1, 2)': 1, 'coalesce(NULL, 2)': 2, 'coalesce(NULL, NULL, 3)': 3 },
+  }),
+  standardScalar('ifNull', ['T', 'T'], 'T', 'The first value, or the second if it is null.', {
+    sql: conditionEmitters.ifNull,
+    cases: { 'ifNull(1, 2)': 1, 'ifNull(NULL, 2)': 2, "ifNull(nullIf('a', 'a'), 'b')": 'b' },
+  }),
+  standardScalar('nullIf', ['T', 'T'], 'T', 'Null if both are equal, else the first.', {
+    sql: conditionEmitters.nullIf,
+    cases: { 'nullIf(1, 1)': null, 'nullIf(1, 2)': 1, "nullIf('', 'a')": '' },
+  }),
+  scalar('assumeNotNull', ['T'], 'T', 'The value, or a default of its type if it is null.', {
+    sql: conditionEmitters.assumeNotNull,
+    cases: {
+      'assumeNotNull(1)': 1,
+      'assumeNotNull(nullIf(5, 5) + 0)': 0,
+      "assumeNotNull(nullIf('a', 'b'))": 'a',
+    },
+  }),
+  scalar('toNullable', ['T'], 'T', 'The value, as nullable.', {
+    sql: conditionEmitters.toNullable,
+    cases: { 'toNullable(1)': 1, "toNullable('a')": 'a', 'toNullable(NULL)': null },
+  }),
 ];

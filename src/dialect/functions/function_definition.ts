@@ -1,3 +1,6 @@
+import type { AggregateEmitter, Emitter } from '../compile/functions/call_site.ts';
+import type { LambdaEmitter } from '../compile/functions/higher_order.ts';
+
 /** The types that functions distinguish. `T` and `U` each stand for one type throughout a signature. */
 export type SimpleType =
   | 'any'
@@ -25,6 +28,25 @@ export type ArgumentType = ValueType | `${ValueType}?` | `${ValueType}...`;
 
 export type FunctionKind = 'scalar' | 'aggregate' | 'window' | 'higher_order';
 
+/** The range of an integer literal, by the index of its argument from 0. */
+export interface IntegerRange {
+  readonly index: number;
+  readonly min: number;
+  readonly max?: number;
+  /** Applies only to calls with this number of arguments. */
+  readonly argumentCount?: number;
+}
+
+/** A result as JSON. Times are in UTC; numbers that are not finite are `nan`, `inf` and `-inf`. */
+export type ExpectedValue =
+  null | boolean | number | string | readonly ExpectedValue[] | { readonly [key: string]: ExpectedValue };
+
+/**
+ * Calls with their results in the zone of New York. Aggregates and window functions read the rows of `case_rows.ts`:
+ * `sum(x) FROM nulls`. The result of a window function is the array of its values.
+ */
+export type FunctionCases = Readonly<Record<string, ExpectedValue>>;
+
 /** A function of the dialect. */
 export interface FunctionDefinition {
   /** As written in queries. Case-sensitive unless `isCaseInsensitive`. */
@@ -33,14 +55,24 @@ export interface FunctionDefinition {
   readonly kind: FunctionKind;
   /** Types of the arguments in the first of two pairs of parentheses: `quantile(0.9)(x)`. */
   readonly parameterTypes: readonly ArgumentType[];
+  readonly parameterRanges: readonly IntegerRange[];
   readonly argumentTypes: readonly ArgumentType[];
+  /** Values read from rows are not checked: they yield null or are clamped, so that no row fails a query. */
+  readonly argumentRanges: readonly IntegerRange[];
   readonly returns: ValueType;
   /** One line of documentation. */
   readonly description: string;
-  /** SQL with the arguments as `$1`, `$2`, or null if an emitter of the same name in `emit/` creates it. */
+  /** SQL with the arguments as `$1`, `$2`; null if something else creates it. */
   readonly template: string | null;
+  /** Creates the SQL of a scalar function; null for all others. */
+  readonly emit: Emitter | null;
+  /** Creates the SQL of an aggregate or window function; null for all others. */
+  readonly emitAggregate: AggregateEmitter | null;
+  /** Creates the SQL of a function that takes a lambda; null for all others. */
+  readonly emitLambda: LambdaEmitter | null;
   /** For unsupported functions, what to write instead; null for all others. */
   readonly unsupported: string | null;
+  readonly cases: FunctionCases;
 }
 
 /** The number of arguments that a function takes. */
@@ -59,47 +91,69 @@ export function arityOf(argumentTypes: readonly ArgumentType[]): Arity {
   return { min, max: repeats ? Infinity : argumentTypes.length };
 }
 
-type DefinitionRow = (
+/** Marks functions that the compiler reads as syntax (`../compile/functions/special_calls.ts`), and arrayFold. */
+export const byCompiler = Symbol('compiled by the compiler');
+
+/** How a function is computed, with cases that are tested. */
+interface Implementation<Emit> {
+  /** See `parameterTypes`, for parametric functions. */
+  readonly parameters?: readonly ArgumentType[];
+  readonly parameterRanges?: readonly IntegerRange[];
+  /** Ranges of arguments that are integer literals. */
+  readonly ranges?: readonly IntegerRange[];
+  /** SQL with the arguments as `$1`, `$2`, or what creates it. */
+  readonly sql: string | Emit | typeof byCompiler;
+  /** At least one. */
+  readonly cases: FunctionCases;
+}
+
+type DefinitionRow<Emit> = (
   name: string,
   argumentTypes: readonly ArgumentType[],
   returns: ValueType,
   description: string,
-  template?: string,
+  implementation: Implementation<Emit>,
 ) => FunctionDefinition;
 
+/** Makes rows of one kind, whose emitters are stored in one field. */
 const definitionRow =
-  (kind: FunctionKind, isCaseInsensitive: boolean): DefinitionRow =>
-  (name, argumentTypes, returns, description, template) => ({
-    name,
-    isCaseInsensitive,
-    kind,
-    parameterTypes: [],
-    argumentTypes,
-    returns,
-    description,
-    template: template ?? null,
-    unsupported: null,
-  });
+  <Emit extends Emitter | AggregateEmitter | LambdaEmitter>(
+    kind: FunctionKind,
+    isCaseInsensitive: boolean,
+    emitterOf: (emit: Emit) => Partial<Pick<FunctionDefinition, 'emit' | 'emitAggregate' | 'emitLambda'>>,
+  ): DefinitionRow<Emit> =>
+  (name, argumentTypes, returns, description, implementation) => {
+    const { parameters = [], parameterRanges = [], ranges = [], sql, cases } = implementation;
+    return {
+      ...{ name, isCaseInsensitive, kind, argumentTypes, returns, description, parameterRanges, cases },
+      parameterTypes: parameters,
+      argumentRanges: ranges,
+      template: typeof sql === 'string' ? sql : null,
+      ...{ emit: null, emitAggregate: null, emitLambda: null, unsupported: null },
+      ...(typeof sql === 'function' && emitterOf(sql)),
+    };
+  };
 
-export const scalar = definitionRow('scalar', false);
-/** A function of standard SQL, whose name is case-insensitive. */
-export const standardScalar = definitionRow('scalar', true);
-export const aggregate = definitionRow('aggregate', false);
-export const standardAggregate = definitionRow('aggregate', true);
-export const windowFunction = definitionRow('window', true);
-export const higherOrder = definitionRow('higher_order', false);
-
-/** A parametric function, with parameters in separate parentheses. */
-export const withParameters = (
-  definition: FunctionDefinition,
-  ...parameterTypes: readonly ArgumentType[]
-): FunctionDefinition => ({
-  ...definition,
-  parameterTypes,
+const ofScalar = (emit: Emitter): Pick<FunctionDefinition, 'emit'> => ({ emit });
+const ofAggregate = (emitAggregate: AggregateEmitter): Pick<FunctionDefinition, 'emitAggregate'> => ({
+  emitAggregate,
 });
+const ofLambda = (emitLambda: LambdaEmitter): Pick<FunctionDefinition, 'emitLambda'> => ({ emitLambda });
+
+export const scalar = definitionRow('scalar', false, ofScalar);
+/** A function of standard SQL, whose name is case-insensitive. */
+export const standardScalar = definitionRow('scalar', true, ofScalar);
+export const aggregate = definitionRow('aggregate', false, ofAggregate);
+export const standardAggregate = definitionRow('aggregate', true, ofAggregate);
+export const windowFunction = definitionRow('window', true, ofAggregate);
+export const higherOrder = definitionRow('higher_order', false, ofLambda);
 
 /** A ClickHouse function that is not supported. */
-export const unsupported = (definition: FunctionDefinition, instead: string): FunctionDefinition => ({
-  ...definition,
+export const unsupportedFunction = (
+  name: string,
+  description: string,
+  instead: string,
+): FunctionDefinition => ({
+  ...scalar(name, ['any...'], 'any', description, { sql: byCompiler, cases: {} }),
   unsupported: instead,
 });

@@ -1,25 +1,52 @@
 import { nearestName } from '../nearest_name.ts';
-import { aggregates, windowFunctions } from './aggregates.ts';
-import { arrayFunctions } from './arrays.ts';
 import { type Combinator, combinators, unsupportedCombinators } from './combinators.ts';
+import type { FunctionDefinition } from './function_definition.ts';
+import { aggregates } from './aggregates.ts';
+import { arithmeticFunctions } from './arithmetic.ts';
+import { arrayFunctions } from './arrays.ts';
+import { bitFunctions } from './bits.ts';
+import { comparisonFunctions } from './comparisons.ts';
 import { conditionFunctions } from './conditions.ts';
 import { conversionFunctions } from './conversions.ts';
-import { dateFunctions } from './dates.ts';
-import type { FunctionDefinition } from './function_definition.ts';
+import { dateArithmeticFunctions } from './date_arithmetic.ts';
+import { datePartFunctions } from './date_parts.ts';
+import { dateStartFunctions } from './date_starts.ts';
+import { gatheringAggregates } from './gathering_aggregates.ts';
 import { jsonFunctions } from './json.ts';
-import { numberFunctions } from './numbers.ts';
+import { lambdaFunctions } from './lambdas.ts';
+import { mathematicalFunctions } from './mathematics.ts';
+import { searchFunctions } from './search.ts';
+import { statisticAggregates } from './statistics.ts';
+import { stringPartFunctions } from './string_parts.ts';
 import { stringFunctions } from './strings.ts';
+import { timeFunctions } from './times.ts';
+import { tupleAndMapFunctions } from './tuples_and_maps.ts';
+import { urlFunctions } from './urls.ts';
+import { windowFunctions } from './window_functions.ts';
 
 /** All functions, without those formed by combinators. */
 export const functionDefinitions: readonly FunctionDefinition[] = [
   ...aggregates,
+  ...gatheringAggregates,
+  ...statisticAggregates,
   ...windowFunctions,
-  ...numberFunctions,
+  ...arithmeticFunctions,
+  ...mathematicalFunctions,
+  ...bitFunctions,
+  ...comparisonFunctions,
   ...conditionFunctions,
   ...conversionFunctions,
-  ...dateFunctions,
+  ...timeFunctions,
+  ...datePartFunctions,
+  ...dateStartFunctions,
+  ...dateArithmeticFunctions,
   ...stringFunctions,
+  ...searchFunctions,
+  ...stringPartFunctions,
+  ...urlFunctions,
   ...arrayFunctions,
+  ...lambdaFunctions,
+  ...tupleAndMapFunctions,
   ...jsonFunctions,
 ];
 

@@ -52,11 +52,11 @@ const slice: Emitter = (site) => {
 };
 
 /** Slices of arrays, and arrays with added items. */
-export const arraySliceEmitters: Readonly<Record<string, Emitter>> = {
+export const arraySliceEmitters = {
   arrayPushBack: push(false),
   arrayPushFront: push(true),
   arrayPopBack: (site) => filteredItems(site, sql`each.at < jsonb_array_length(${argumentSql(site, 0)})`),
   arrayPopFront: (site) => filteredItems(site, sql`each.at > 1`),
   arraySlice: slice,
   arrayReverse: (site) => filteredItems(site, sql`true`, sql` desc`),
-};
+} satisfies Readonly<Record<string, Emitter>>;

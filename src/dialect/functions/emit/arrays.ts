@@ -19,10 +19,8 @@ import {
   type Type,
   withNull,
 } from '../../types.ts';
-import { arraySliceEmitters } from './array_slices.ts';
 import { itemTypeOf, unnestWithIndex } from './array_items.ts';
 import { itemsOfRange, maxItems, withMaxSize, constantNumber } from './bounds.ts';
-import { mapEmitters } from './maps.ts';
 import { formattedText } from './formatted_text.ts';
 
 const boolean = scalar('boolean');
@@ -257,9 +255,7 @@ const tupleElement: Emitter = (site) => {
   return { sql: fromJson(sql`(${value.sql} -> ${at})`, sql`(${value.sql} ->> ${at})`, type), type };
 };
 
-export const arrayEmitters: Readonly<Record<string, Emitter>> = {
-  ...arraySliceEmitters,
-  ...mapEmitters,
+export const arrayEmitters = {
   array,
   range: withMaxSize(maxItems, 'items', itemsOfRange, range),
   has,
@@ -287,4 +283,4 @@ export const arrayEmitters: Readonly<Record<string, Emitter>> = {
   arrayStringConcat: stringConcat,
   tuple,
   tupleElement,
-};
+} satisfies Readonly<Record<string, Emitter>>;

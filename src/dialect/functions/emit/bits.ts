@@ -1,5 +1,6 @@
 import { argument, type Emitter, argumentSql } from '../../compile/functions/call_site.ts';
 import { rawSql, sql } from '../../sql.ts';
+import { clamped } from './bounds.ts';
 import { scalar } from '../../types.ts';
 
 /** Shifts by 64 or more yield 0; PostgreSQL would shift modulo 64. */
@@ -16,11 +17,11 @@ const shift =
   };
 
 /** Bit functions of integers. */
-export const bitEmitters: Readonly<Record<string, Emitter>> = {
+export const bitEmitters = {
   bitShiftLeft: shift('<<'),
   bitShiftRight: shift('>>'),
   bitTest: (site) => ({
-    sql: sql`((${argumentSql(site, 0)} >> (least(greatest(${argumentSql(site, 1)}, 0), 63))::int4) & 1)`,
+    sql: sql`((${argumentSql(site, 0)} >> ${clamped(argumentSql(site, 1), sql`0`, sql`63`)}) & 1)`,
     type: scalar(
       'integer',
       site.values.some(({ type }) => type.nullable),
@@ -30,4 +31,4 @@ export const bitEmitters: Readonly<Record<string, Emitter>> = {
     sql: sql`(bit_count((${argumentSql(site, 0)})::int8::bit(64)))::int8`,
     type: scalar('integer', argument(site, 0).type.nullable),
   }),
-};
+} satisfies Readonly<Record<string, Emitter>>;

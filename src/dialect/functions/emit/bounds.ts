@@ -1,8 +1,13 @@
 import type { CallSite, Emitter } from '../../compile/functions/call_site.ts';
+import { sql, type Sql } from '../../sql.ts';
 
 /** Maximum size of an array or string that a call creates. Larger ones would exhaust the database's memory. */
 export const maxItems = 100_000;
 export const maxCharacters = 1_000_000;
+
+/** A number as a 32-bit integer between two bounds. Null stays null, which LEAST and GREATEST would ignore. */
+export const clamped = (number: Sql, min: Sql, max: Sql): Sql =>
+  sql`(case when ${number} is not null then least(greatest(${number}, ${min}), ${max}) end)::int4`;
 
 /** Rejects a call whose literals exceed the maximum size. Sizes read from rows are clamped. */
 export const withMaxSize =

@@ -182,7 +182,7 @@ const languageCodeToName: Emitter = (site) => ({
   type: scalar('string', true),
 });
 
-export const conversionEmitters: Readonly<Record<string, Emitter>> = {
+export const conversionEmitters = {
   toInt: toInteger,
   toIntOrZero: orElse(toInteger, 'integer', () => sql`0::int8`),
   toFloat,
@@ -198,4 +198,4 @@ export const conversionEmitters: Readonly<Record<string, Emitter>> = {
   hex: toHex,
   unhex,
   languageCodeToName,
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -83,7 +83,7 @@ const difference =
   });
 
 /** Adds or subtracts units. */
-const shift =
+export const shift =
   (unit: TimeUnit, sign: '+' | '-'): Emitter =>
   (site) =>
     addInterval(argument(site, 0), intervalOfUnits(argument(site, 1), unit), sign, site.statement);
@@ -102,22 +102,16 @@ const dateAddition =
     return addInterval(time, interval, sign, site.statement);
   };
 
-const shifts = (['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const).flatMap(
-  (unit): readonly (readonly [string, Emitter])[] => {
-    const name = `${unit.charAt(0).toUpperCase()}${unit.slice(1)}`;
-    return [
-      [`add${name}s`, shift(unit, '+')],
-      [`subtract${name}s`, shift(unit, '-')],
-      [`toInterval${name}`, (site) => intervalOfUnits(argument(site, 0), unit)],
-    ];
-  },
-);
+/** An interval of a number of units. */
+export const unitInterval =
+  (unit: TimeUnit): Emitter =>
+  (site) =>
+    intervalOfUnits(argument(site, 0), unit);
 
-export const dateDifferenceEmitters: Readonly<Record<string, Emitter>> = {
-  ...Object.fromEntries(shifts),
+export const dateDifferenceEmitters = {
   dateDiff: difference(boundariesBetween),
   date_diff: difference(boundariesBetween),
   age: difference(wholeUnitsBetween),
   dateAdd: dateAddition('+'),
   dateSub: dateAddition('-'),
-};
+} satisfies Readonly<Record<string, Emitter>>;

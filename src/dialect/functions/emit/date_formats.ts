@@ -205,11 +205,11 @@ export function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
   });
 }
 
-export const dateFormatEmitters: Readonly<Record<string, Emitter>> = {
+export const dateFormatEmitters = {
   formatDateTime,
   parseDateTime,
   parseDateTimeBestEffort: (site) => {
     const type = datetimeTypeAt(site, 1, true);
     return { sql: parseTimeText(site, argument(site, 0).sql, type), type };
   },
-};
+} satisfies Readonly<Record<string, Emitter>>;

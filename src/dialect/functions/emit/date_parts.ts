@@ -100,7 +100,7 @@ const datePart: Emitter = (site) => {
   return { sql: sql`(${dateParts[unit]?.(local) ?? sql`null`})::float8`, type };
 };
 
-export const datePartEmitters: Readonly<Record<string, Emitter>> = {
+export const datePartEmitters = {
   toYear: field('year'),
   toQuarter: field('quarter'),
   toMonth: field('month'),
@@ -134,4 +134,4 @@ export const datePartEmitters: Readonly<Record<string, Emitter>> = {
     sql: sql`to_char(${localTime(site, 0, zoneAt(site, null))}, 'FMMonth')`,
     type: scalar('string', argument(site, 0).type.nullable),
   }),
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -167,7 +167,7 @@ const dateTrunc: Emitter = (site) => {
   return dateOf(site, truncated(unit, localTime(site, 1, zoneAt(site, 2, 1))), 1);
 };
 
-export const dateTruncationEmitters: Readonly<Record<string, Emitter>> = {
+export const dateTruncationEmitters = {
   toStartOfYear: startDay('year'),
   toStartOfQuarter: startDay('quarter'),
   toStartOfMonth: startDay('month'),
@@ -189,4 +189,4 @@ export const dateTruncationEmitters: Readonly<Record<string, Emitter>> = {
   toStartOfInterval: startOfInterval,
   dateTrunc,
   date_trunc: dateTrunc,
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -12,10 +12,7 @@ import { toStringSql } from '../../compile/to_string.ts';
 import type { Value } from '../../resolve/value.ts';
 import { intervalOfUnit, type IntervalUnit, isNumber, nameOfType, scalar, type Type } from '../../types.ts';
 import { commaList, sql, type Sql } from '../../sql.ts';
-import { dateDifferenceEmitters } from './date_differences.ts';
-import { dateFormatEmitters, parseTimeText } from './date_formats.ts';
-import { datePartEmitters } from './date_parts.ts';
-import { dateTruncationEmitters } from './date_truncation.ts';
+import { parseTimeText } from './date_formats.ts';
 import { computeSqlOnce } from './compute_once.ts';
 import { datetimeTypeAt, zoneAt } from './zones.ts';
 
@@ -140,11 +137,7 @@ const toChar: Emitter = (site) => {
   );
 };
 
-export const dateEmitters: Readonly<Record<string, Emitter>> = {
-  ...dateDifferenceEmitters,
-  ...dateFormatEmitters,
-  ...datePartEmitters,
-  ...dateTruncationEmitters,
+export const dateEmitters = {
   now: (site) => ({ sql: site.statement.now, type: scalar('datetime') }),
   today,
   current_date: today,
@@ -176,4 +169,4 @@ export const dateEmitters: Readonly<Record<string, Emitter>> = {
   }),
   to_char: toChar,
   to_timestamp: toTimestamp,
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -33,7 +33,7 @@ const lastValue: AggregateEmitter = (site) =>
   );
 
 /** First and last value of a window frame. */
-export const frameValueEmitters: Readonly<Record<string, AggregateEmitter>> = {
+export const frameValueEmitters = {
   first_value: firstValue,
   last_value: lastValue,
-};
+} satisfies Readonly<Record<string, AggregateEmitter>>;

@@ -46,4 +46,6 @@ const pointInPolygon: Emitter = (site) => {
   };
 };
 
-export const geometryEmitters: Readonly<Record<string, Emitter>> = { greatCircleDistance, pointInPolygon };
+export const geometryEmitters = { greatCircleDistance, pointInPolygon } satisfies Readonly<
+  Record<string, Emitter>
+>;

@@ -174,7 +174,7 @@ const jsonValue: Emitter = (site) => {
 };
 
 /** JSON functions of strings and JSON columns. */
-export const jsonEmitters: Readonly<Record<string, Emitter>> = {
+export const jsonEmitters = {
   JSONHas: withPath((json) => sql`(${json} is not null)`, scalar('boolean')),
   JSONLength: withPath((json) => sql`coalesce(${lengthOf(json)}, 0)`, scalar('integer')),
   JSONType: withPath(typeNames, scalar('string')),
@@ -209,4 +209,4 @@ export const jsonEmitters: Readonly<Record<string, Emitter>> = {
     (json) => sql`(case when ${typeOf(json)} = 'array' then jsonb_array_length(${json})::int8 end)`,
     scalar('integer', true),
   ),
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -146,7 +146,7 @@ const windowFunnel: AggregateEmitter = (site) => {
 };
 
 /** Aggregates computed from an array of all values of a group. */
-export const listAggregateEmitters: Readonly<Record<string, AggregateEmitter>> = {
+export const listAggregateEmitters = {
   medianExact: quantileExact,
   quantileExact,
   groupArraySample: sample,
@@ -156,4 +156,4 @@ export const listAggregateEmitters: Readonly<Record<string, AggregateEmitter>> =
   maxMap: mapAggregate(sql`max`),
   deltaSum,
   windowFunnel,
-};
+} satisfies Readonly<Record<string, AggregateEmitter>>;

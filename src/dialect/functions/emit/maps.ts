@@ -34,7 +34,7 @@ const fromArrays: Emitter = (site) => {
   };
 };
 
-export const mapEmitters: Readonly<Record<string, Emitter>> = {
+export const mapEmitters = {
   map,
   mapFromArrays: fromArrays,
   mapKeys: (site) => ({
@@ -52,4 +52,4 @@ export const mapEmitters: Readonly<Record<string, Emitter>> = {
     sql: sql`jsonb_exists(${argumentSql(site, 0)}, ${toStringSql(argument(site, 1), site.statement)})`,
     type: scalar('boolean'),
   }),
-};
+} satisfies Readonly<Record<string, Emitter>>;

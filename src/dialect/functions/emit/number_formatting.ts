@@ -91,7 +91,7 @@ const bar: Emitter = (site) => {
 };
 
 /** Human-readable numbers. */
-export const numberFormattingEmitters: Readonly<Record<string, Emitter>> = {
+export const numberFormattingEmitters = {
   formatReadableSize: inReadableUnits(
     [' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB', ' ZiB', ' YiB'],
     1_024,
@@ -102,4 +102,4 @@ export const numberFormattingEmitters: Readonly<Record<string, Emitter>> = {
   ),
   formatReadableTimeDelta,
   bar,
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -1,11 +1,7 @@
 import { argument, type CallSite, type Emitter, argumentSql } from '../../compile/functions/call_site.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
-import { bitEmitters } from './bits.ts';
-import { geometryEmitters } from './geometry.ts';
 import { computeOnce } from './compute_once.ts';
-import { numberFormattingEmitters } from './number_formatting.ts';
-import { roundingEmitters } from './rounding.ts';
 
 const float = (nullable: boolean): Type => scalar('float', nullable);
 
@@ -141,11 +137,7 @@ const sign: Emitter = (site: CallSite) => ({
   type: scalar('integer', argument(site, 0).type.nullable),
 });
 
-export const numberEmitters: Readonly<Record<string, Emitter>> = {
-  ...bitEmitters,
-  ...geometryEmitters,
-  ...numberFormattingEmitters,
-  ...roundingEmitters,
+export const numberEmitters = {
   intDiv: integerQuotient,
   max2: floatOf('greatest'),
   min2: floatOf('least'),
@@ -183,4 +175,4 @@ export const numberEmitters: Readonly<Record<string, Emitter>> = {
   gcd: divisor('gcd'),
   lcm: divisor('lcm'),
   sign,
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -58,10 +58,10 @@ function ofFraction(name: Rounding, site: CallSite): { sql: Sql; type: ReturnTyp
 }
 
 /** Rounding to a number of decimals, or before the point if negative. */
-export const roundingEmitters: Readonly<Record<string, Emitter>> = {
+export const roundingEmitters = {
   floor: rounding('floor'),
   ceil: rounding('ceil'),
   trunc: rounding('trunc'),
   round: rounding('round'),
   roundBankers: rounding('even'),
-};
+} satisfies Readonly<Record<string, Emitter>>;

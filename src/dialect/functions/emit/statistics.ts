@@ -65,7 +65,7 @@ const bitAggregate =
   };
 
 /** Numeric aggregates with other names in PostgreSQL, or with other results for no rows. */
-export const statisticEmitters: Readonly<Record<string, AggregateEmitter>> = {
+export const statisticEmitters = {
   stddevPop: statistic(sql`stddev_pop`),
   stddevSamp: statistic(sql`stddev_samp`),
   varPop: statistic(sql`var_pop`),
@@ -79,4 +79,4 @@ export const statisticEmitters: Readonly<Record<string, AggregateEmitter>> = {
   groupBitAnd: bitAggregate(sql`bit_and`, sql`-1::int8`),
   groupBitOr: bitAggregate(sql`bit_or`, sql`0::int8`),
   groupBitXor: bitAggregate(sql`bit_xor`, sql`0::int8`),
-};
+} satisfies Readonly<Record<string, AggregateEmitter>>;

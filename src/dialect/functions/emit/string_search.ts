@@ -11,6 +11,7 @@ import type { PatternUse } from '../../regular_expressions/translate.ts';
 import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type ScalarKind, type Type } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
+import { clamped } from './bounds.ts';
 import { computeOnce } from './compute_once.ts';
 import { patternAt, replacementAt, useOfReplacement } from './patterns.ts';
 
@@ -25,7 +26,7 @@ const position =
     const from = site.values[2];
     if (from === undefined)
       return { sql: sql`(strpos(${inside}, ${part}))::int8`, type: typed(site, 'integer') };
-    const start = sql`(least(greatest(${from.sql}, 1), 1000000000))::int4`;
+    const start = clamped(from.sql, sql`1`, sql`1000000000`);
     return {
       sql: sql`(case when strpos(substr(${inside}, ${start}), ${part}) = 0 or ${start} > char_length(${inside}) + 1 then 0
         else strpos(substr(${inside}, ${start}), ${part}) + ${start} - 1 end)::int8`,
@@ -63,7 +64,7 @@ const regexpExtract: Emitter = (site) => {
       (
         t = sql``,
       ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from ${whole})
-        else (regexp_match(${t}, ${pattern}))[least(greatest(${group}, -1), 100)::int4] end, '') end)`,
+        else (regexp_match(${t}, ${pattern}))[${clamped(group, sql`-1`, sql`100`)}] end, '') end)`,
     ),
     type: typed(site, 'string'),
   };
@@ -103,12 +104,16 @@ const multiMatchAny: Emitter = (site) => {
 };
 
 const replaceOne: Emitter = (site) => {
-  const [text, part] = [argument(site, 0), argument(site, 1)];
+  const [text, part, replacement] = [argument(site, 0), argument(site, 1), argument(site, 2)];
+  const isGiven = [part, replacement]
+    .filter(({ type }) => type.nullable)
+    .map((value) => sql`${value.sql} is not null`);
+  const otherwise = isGiven.length === 0 ? sql` else` : sql` when ${joinSql(isGiven, ' and ')} then`;
   return {
     sql: computeOnce(
       [text, part],
       (t = sql``, n = sql``) =>
-        sql`(case when strpos(${t}, ${n}) > 0 and ${n} <> '' then overlay(${t} placing ${argumentSql(site, 2)} from strpos(${t}, ${n}) for char_length(${n})) else ${t} end)`,
+        sql`(case when strpos(${t}, ${n}) > 0 and ${n} <> '' then overlay(${t} placing ${replacement.sql} from strpos(${t}, ${n}) for char_length(${n}))${otherwise} ${t} end)`,
     ),
     type: typed(site, 'string'),
   };
@@ -120,7 +125,7 @@ const hasToken: Emitter = (site) => ({
   type: typed(site, 'boolean'),
 });
 
-export const stringSearchEmitters: Readonly<Record<string, Emitter>> = {
+export const stringSearchEmitters = {
   position: position(0, 1, caseSensitive),
   positionCaseInsensitive: position(0, 1, caseInsensitive),
   locate: position(1, 0, caseSensitive),
@@ -167,4 +172,4 @@ export const stringSearchEmitters: Readonly<Record<string, Emitter>> = {
     sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1, useOfReplacement(site, 2))}, ${replacementAt(site, 2)}, 'g')`,
     type: typed(site, 'string'),
   }),
-};
+} satisfies Readonly<Record<string, Emitter>>;

@@ -72,11 +72,11 @@ const ngrams: Emitter = (site) => {
   };
 };
 
-export const stringSplittingEmitters: Readonly<Record<string, Emitter>> = {
+export const stringSplittingEmitters = {
   splitByChar: byCharacter,
   splitByString: byString,
   splitByRegexp: byPattern,
   splitByWhitespace: found(sql`'([^ \\t\\n\\r\\f\\v]+)'`),
   alphaTokens: found(sql`'([A-Za-z]+)'`),
   ngrams,
-};
+} satisfies Readonly<Record<string, Emitter>>;

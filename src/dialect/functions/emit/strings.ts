@@ -6,15 +6,12 @@ import {
   optionalArgumentSql,
   argumentSql,
 } from '../../compile/functions/call_site.ts';
-import { maxCharacters, withMaxSize, constantNumber } from './bounds.ts';
+import { clamped, maxCharacters, withMaxSize, constantNumber } from './bounds.ts';
 import { decodeUtf8 } from './bytes.ts';
 import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type Type } from '../../types.ts';
 import { formattedText } from './formatted_text.ts';
 import { computeOnce } from './compute_once.ts';
-import { stringSearchEmitters } from './string_search.ts';
-import { stringSplittingEmitters } from './string_splitting.ts';
-import { urlEmitters } from './urls.ts';
 import { zoneAt } from './zones.ts';
 
 const nullableString = (site: CallSite): Type =>
@@ -28,7 +25,7 @@ const stringFunction =
   (site) => ({ sql: make(...site.values.map((value) => value.sql)), type: nullableString(site) });
 
 const maxLength = rawSql(String(maxCharacters));
-const boundedCount = (number: Sql): Sql => sql`(least(greatest(${number}, 0), ${maxLength}))::int4`;
+const boundedCount = (number: Sql): Sql => clamped(number, sql`0`, maxLength);
 
 /** Changes only ASCII letters, independent of the database's locale. */
 const withCLocale = (text: Sql): Sql => sql`((${text}) collate "C")`;
@@ -65,20 +62,21 @@ const emptiness =
     return of(sql`(${sizeOf(site)} ${sign} 0)`);
   };
 
+const offsetOf = (number: Sql): Sql => clamped(number, sql`-1000000000`, sql`1000000000`);
+
 /**
  * Offsets start at 1, or count from the end if negative. A negative length excludes that many characters at the end.
  */
 const substring: Emitter = (site) => {
   const [text, from] = [argument(site, 0), argument(site, 1)];
   const length = optionalArgumentSql(site, 2);
-  const limited = (number: Sql): Sql => sql`(least(greatest(${number}, -1000000000), 1000000000))::int4`;
   return {
-    sql: computeOnce([text, { ...from, sql: limited(from.sql) }], (t = sql``, o = sql``) => {
+    sql: computeOnce([text, { ...from, sql: offsetOf(from.sql) }], (t = sql``, o = sql``) => {
       const start = sql`(case when ${o} > 0 then ${o} else char_length(${t}) + ${o} + 1 end)`;
       if (length === undefined)
         return sql`(case when ${o} <> 0 then substr(${t}, ${start}) when ${t} is not null and ${o} is not null then '' end)`;
-      const n = limited(length);
-      const size = sql`(case when ${n} >= 0 then ${n} else greatest(char_length(${t}) + ${n} - ${start} + 1, 0) end)`;
+      const n = offsetOf(length);
+      const size = sql`(case when ${n} >= 0 then ${n} when ${n} < 0 then greatest(char_length(${t}) + ${n} - ${start} + 1, 0) end)`;
       return sql`(case when ${o} <> 0 then substr(${t}, ${start}, ${size}) when ${t} is not null and ${o} is not null and ${n} is not null then '' end)`;
     }),
     type: nullableString(site),
@@ -169,10 +167,7 @@ const base64Decode: Emitter = (site) => ({
 });
 
 /** String functions. Positions and lengths count characters; `length` counts bytes. */
-export const stringEmitters: Readonly<Record<string, Emitter>> = {
-  ...stringSearchEmitters,
-  ...stringSplittingEmitters,
-  ...urlEmitters,
+export const stringEmitters = {
   length: (site) => ({ sql: sizeOf(site), type: scalar('integer', argument(site, 0).type.nullable) }),
   lower: stringFunction((text = sql``) => sql`lower(${withCLocale(text)})`),
   upper: stringFunction((text = sql``) => sql`upper(${withCLocale(text)})`),
@@ -180,14 +175,8 @@ export const stringEmitters: Readonly<Record<string, Emitter>> = {
   concat,
   concatWithSeparator,
   substring,
-  left: stringFunction(
-    (text = sql``, number = sql``) =>
-      sql`left(${text}, (least(greatest(${number}, -1000000000), 1000000000))::int4)`,
-  ),
-  right: stringFunction(
-    (text = sql``, number = sql``) =>
-      sql`right(${text}, (least(greatest(${number}, -1000000000), 1000000000))::int4)`,
-  ),
+  left: stringFunction((text = sql``, number = sql``) => sql`left(${text}, ${offsetOf(number)})`),
+  right: stringFunction((text = sql``, number = sql``) => sql`right(${text}, ${offsetOf(number)})`),
   reverse,
   repeat: withMaxSize(
     maxCharacters,
@@ -195,7 +184,7 @@ export const stringEmitters: Readonly<Record<string, Emitter>> = {
     (site) => constantNumber(site, 1),
     stringFunction(
       (text = sql``, number = sql``) =>
-        sql`repeat(${text}, (least(greatest(${number}, 0), ${maxLength} / greatest(octet_length(${text}), 1)))::int4)`,
+        sql`repeat(${text}, ${clamped(number, sql`0`, sql`${maxLength} / greatest(octet_length(${text}), 1)`)})`,
     ),
   ),
   trim: trimmed(sql`btrim`),
@@ -215,4 +204,4 @@ export const stringEmitters: Readonly<Record<string, Emitter>> = {
     sql: sql`(ascii(${argumentSql(site, 0)}))::int8`,
     type: scalar('integer', argument(site, 0).type.nullable),
   }),
-};
+} satisfies Readonly<Record<string, Emitter>>;

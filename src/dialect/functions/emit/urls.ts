@@ -108,7 +108,7 @@ const encode: Emitter = (site) => {
   };
 };
 
-export const urlEmitters: Readonly<Record<string, Emitter>> = {
+export const urlEmitters = {
   protocol: part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*)://')),
   domain: part(host),
   domainWithoutWWW: part((url) => withoutWww(host(url))),
@@ -128,4 +128,4 @@ export const urlEmitters: Readonly<Record<string, Emitter>> = {
   cutURLParameter: cutParameter,
   decodeURLComponent: decode,
   encodeURLComponent: encode,
-};
+} satisfies Readonly<Record<string, Emitter>>;

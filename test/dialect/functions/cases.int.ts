@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { caseRows } from '../../../src/dialect/functions/case_rows.ts';
+import { functionDefinitions } from '../../../src/dialect/functions/registry.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { batched, comparable, compiled } from '../chdb/batches.ts';
+
+const batchSize = 60;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+/** The query of a case: `sum(x) FROM nulls` reads rows of `case_rows.ts`. */
+function queryOf(call: string): string {
+  const [, expression, name = ''] = / FROM (\w+)$/.test(call) ? (/^(.*) FROM (\w+)$/s.exec(call) ?? []) : [];
+  const rows = caseRows[name];
+  if (expression === undefined || rows === undefined) return `SELECT ${call}`;
+  return / OVER \(/.test(expression)
+    ? `SELECT arrayMap(one -> one.1, groupArray(tuple(value))) FROM (SELECT ${expression} AS value FROM (${rows}) AS given ORDER BY y) AS calls`
+    : `SELECT ${expression} FROM (${rows}) AS given`;
+}
+
+const cases = functionDefinitions.flatMap((definition) =>
+  Object.entries(definition.cases).map(([call, value]) => ({ call, value })),
+);
+const batches = Array.from({ length: Math.ceil(cases.length / batchSize) }, (_, index) =>
+  cases.slice(index * batchSize, (index + 1) * batchSize),
+);
+
+describe('the cases of the function table', () => {
+  it.each(batches.map((batch) => [batch[0]?.call ?? '', batch] as const))('from %s on', async (_, batch) => {
+    const { text, values } = batched(batch.map(({ call }) => compiled(queryOf(call))));
+    const { rows } = await database.pool.query<{ n: number; result: string | null }>(text, [...values]);
+    const results = rows.toSorted((first, second) => first.n - second.n).map(({ result }) => result);
+    const found = batch.map(({ call }, index) => {
+      const result = results[index] ?? null;
+      return { call, value: comparable(result === null ? null : JSON.parse(result)) };
+    });
+    expect(found).toEqual(batch.map(({ call, value }) => ({ call, value: comparable(value) })));
+  });
+});
