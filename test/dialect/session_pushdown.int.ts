@@ -119,6 +119,8 @@ describe('sessions of a query with a time range', () => {
     'SELECT session.$session_duration FROM events',
     'SELECT session.$session_duration FROM events WHERE timestamp > (SELECT max(created_at) FROM persons)',
     'SELECT e.event FROM events AS e LEFT JOIN sessions AS s ON s.session_id = e.$session_id WHERE s.$start_timestamp IS NULL',
+    // An item of an array belongs to a row of FROM, which the sessions do not have.
+    'SELECT session.$session_duration FROM events WHERE timestamp > fromUnixTimestamp(arrayJoin([1, 2]))',
     'SELECT timestamp FROM events WHERE timestamp > now()',
   ])('are all read in %s', (query) => {
     expect(isPushedDown(query)).toBe(false);

@@ -58,3 +58,36 @@ describe('each node is compiled once', () => {
     expect(compile(`SELECT ${nested(wrap)} AS s FROM numbers(3)`).columns).toHaveLength(1);
   });
 });
+
+describe('constants are folded', () => {
+  it.each([
+    ['1 + 2 * 3', 'Int64', '7'],
+    ['-(2 - 5)', 'Int64', '3'],
+    ['1 / 4', 'Float64', '0.25'],
+    ['-0.5 * 3', 'Float64', '-1.5'],
+    ['plus(1, minus(5, 2))', 'Int64', '4'],
+  ])('%s', (expression, type, value) => {
+    const { sql, parameters, columns } = compile(`SELECT ${expression} AS c LIMIT 1`);
+    expect({ sql, value: parameters[0], type: columns[0]?.typeName }).toEqual({
+      sql: `select $1::${type === 'Int64' ? 'int8' : 'float8'} as "c1" limit $2::int8`,
+      value,
+      type,
+    });
+  });
+
+  it.each([
+    ['9223372036854775807 + 1', 'integer overflow'],
+    ['1e300 * 1e300', 'float overflow'],
+    ['1e-300 * 1e-300', 'float underflow'],
+    ['1 / 0', 'division by zero'],
+    ['number + 1', 'a column'],
+    ['now() + INTERVAL 1 DAY', 'a time'],
+  ])('%s is left to PostgreSQL: %s', (expression) => {
+    expect(compile(`SELECT ${expression} AS c FROM numbers(1) LIMIT 1`).sql).toMatch(/[-+*/] /);
+  });
+
+  it('where a clause requires a constant', () => {
+    expect(compile('SELECT number FROM numbers(10 + 10) LIMIT 2 * 3').limit).toBe(6);
+    expect(() => compile('SELECT topK(1 - 1)(number) FROM numbers(3)')).toThrow("Parameter 1 of 'topK'");
+  });
+});
