@@ -23,12 +23,12 @@ afterAll(() =>
 );
 
 it('queries of a stack run under a role of its database', async () => {
-  const { environment, update } = await prepareQueryRole(database.url, keys);
-  await update();
+  const role = await prepareQueryRole(database.url, keys);
+  await role.update();
   const settings = readSettings({
     DATABASE_URL: database.url,
     EXPORTD_ENCRYPTION_KEYS: keys,
-    ...environment,
+    ...role.environment,
   });
   const source = connectQueriesToSource(settings);
   const rows = await source.read(queryTransaction(60_000, 1), undefined, async ({ connection }) => [

@@ -54,6 +54,7 @@ export async function checkQueryRole(
     unprotected: string[];
     closed: boolean;
     limited: boolean;
+    cancels: boolean;
   }>(factsSql, [role.name, querySchema, policyNames.restriction]);
   const [facts] = rows;
   if (!facts)
@@ -78,6 +79,7 @@ export async function checkQueryRole(
     ...(facts.unprotected.length > 0
       ? [`row security does not restrict ${list(facts.unprotected)}: run "exportd query setup"`]
       : []),
+    ...(facts.cancels ? [] : ['its statements cannot be cancelled: run "exportd query setup"']),
     ...(await problemsOfTransactions(
       settings,
       expected.map(({ name }) => name),
@@ -141,7 +143,13 @@ const factsSql = `
     exists (
       select from pg_db_role_setting, unnest(setconfig) as setting
       where setrole = role.oid and setting like 'temp\\_file\\_limit=%' and setting <> 'temp_file_limit=-1'
-    ) as limited
+    ) as limited,
+    exists (
+      select from pg_proc join pg_namespace as namespace on namespace.oid = pronamespace
+        join pg_roles as owner on owner.oid = proowner
+      where nspname = $2 and proname = 'cancel' and (owner.rolsuper
+        or pg_has_role(owner.oid, role.oid, 'usage') or pg_has_role(owner.oid, 'pg_signal_backend', 'usage'))
+    ) as cancels
   from pg_roles as role where rolname = $1`;
 
 /** Whether transactions of the role read what they should: the relations of a signed project, and nothing without one. */

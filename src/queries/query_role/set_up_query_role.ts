@@ -36,6 +36,13 @@ do $$ begin
   end if;
 end $$;
 alter role ${role} with login${password === '' ? '' : ` password ${escapeLiteral(passwordVerifier(password))}`};
+do $$ begin
+  -- The owner of exportd_query.cancel() must be a member of the role. A superuser need not.
+  if not (select rolsuper from pg_catalog.pg_roles where rolname = current_user)
+    and not pg_has_role(current_user, ${escapeLiteral(name)}, 'usage') then
+    execute format('grant %I to %I', ${escapeLiteral(name)}, current_user);
+  end if;
+end $$;
 comment on role ${role} is ${escapeLiteral(queryRoleComment)};
 alter role ${role} set default_transaction_read_only = on;
 alter role ${role} set search_path = '';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { functionDefinitions } from '../../../src/dialect/functions/registry.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { batched, comparable, compiled, kindOfType } from './batches.ts';
@@ -13,12 +14,20 @@ import {
 const batchSize = 60;
 
 let database: TestDatabase;
+let pool: pg.Pool;
 beforeAll(async () => {
   database = await createTestDatabase();
   // The role of queries may call only the functions that the compiler needs.
-  database.pool.on('connect', (connection) => void connection.query('set role exportd_query'));
+  pool = new pg.Pool({
+    connectionString: database.url,
+    max: 2,
+    options: '-c role=exportd_query -c timezone=UTC',
+  });
 });
-afterAll(() => database.drop());
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
 
 const batches = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
   Array.from({ length: Math.ceil(items.length / batchSize) }, (_, part) =>
@@ -28,7 +37,7 @@ const batches = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
 /** The results of PostgreSQL, from one statement. */
 async function resultsOf(queries: readonly string[]): Promise<readonly unknown[]> {
   const { text, values } = batched(queries.map(compiled));
-  const { rows } = await database.pool.query<{ n: number; result: string | null }>(text, [...values]);
+  const { rows } = await pool.query<{ n: number; result: string | null }>(text, [...values]);
   return rows
     .toSorted((first, second) => first.n - second.n)
     .map(({ result }) => comparable(result === null ? null : JSON.parse(result)));

@@ -1,11 +1,14 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type pg from 'pg';
 import { insertEventRows } from '../../../src/bench/event_rows.ts';
 import type { InsightRange } from '../../../src/bench/query/insight.ts';
 import { insights } from '../../../src/bench/query/insights/insights.ts';
 import { plansOf } from '../../../src/bench/query/plans.ts';
-import { readSettings } from '../../../src/config/settings.ts';
+import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { postgresConnection } from '../../../src/queries/query_connection.ts';
+import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
+import { queryRoleSettings } from '../../setup/query_role.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 
 const today = new Date();
@@ -37,23 +40,29 @@ const project = {
   property_definitions: [],
 } as const;
 
-/** The plans of all statements of the insights, after a statement that is rolled back. */
+const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progress: () => undefined };
+
+/** The plans of all statements of the insights. */
+async function plansOver(client: pg.PoolClient, settings: Settings): Promise<ReadonlyMap<string, string>> {
+  const kinds = builtInQueryKinds(settings);
+  const connection = postgresConnection(client);
+  const found = new Map<string, string>();
+  for (const insight of insights) {
+    const plans = await plansOf(insight, range, kinds, { ...bounds, connection, project, now: range.now });
+    found.set(insight.name, plans.map(({ plan }) => plan).join('\n'));
+  }
+  return found;
+}
+
+/** The plans after a statement that is rolled back. */
 async function plansAfter(before: string): Promise<ReadonlyMap<string, string>> {
-  const kinds = builtInQueryKinds(readSettings({ DATABASE_URL: database.url }));
-  const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progress: () => undefined };
-  const connection = await database.pool.connect();
+  const client = await database.pool.connect();
   try {
-    await connection.query(`begin; set local jit = off; ${before}`);
-    const found = new Map<string, string>();
-    for (const insight of insights) {
-      const context = { ...bounds, connection: postgresConnection(connection), project, now: range.now };
-      const plans = await plansOf(insight, range, kinds, context);
-      found.set(insight.name, plans.map(({ plan }) => plan).join('\n'));
-    }
-    return found;
+    await client.query(`begin; set local jit = off; ${before}`);
+    return await plansOver(client, readSettings({ DATABASE_URL: database.url }));
   } finally {
-    await connection.query('rollback');
-    connection.release();
+    await client.query('rollback');
+    client.release();
   }
 }
 
@@ -73,6 +82,17 @@ async function scansOf(all: ReadonlyMap<string, string>): Promise<readonly strin
 describe('the statements of typical insights', () => {
   it('never read a whole partition of events', async () => {
     const all = await plansAfter('select');
+    expect(all.size).toBe(insights.length);
+    expect(await scansOf(all)).toEqual([]);
+  });
+
+  it('never do so under the role of queries either', async () => {
+    const settings = readSettings({ DATABASE_URL: database.url, ...queryRoleSettings(database.url) });
+    const source = connectQueriesToSource(settings);
+    const all = await source.read(queryTransaction(60_000, range.teamId), undefined, ({ connection }) =>
+      plansOver(connection, settings),
+    );
+    await source.close();
     expect(all.size).toBe(insights.length);
     expect(await scansOf(all)).toEqual([]);
   });

@@ -114,7 +114,8 @@ describe('attacks', () => {
     const { pool } = api.database;
     const found = [];
     for (const { sql, expected } of attacks) {
-      if (expected !== 'own rows') continue;
+      // The functions of exportd_query refuse anybody without a signature.
+      if (expected !== 'own rows' || sql.some((text) => text.includes('exportd_query'))) continue;
       const { rows } = await pool.query(sql.join(';')).catch((error: unknown) => ({ rows: String(error) }));
       found.push(String(rows).includes('division by zero') || JSON.stringify(rows).includes(secret));
     }

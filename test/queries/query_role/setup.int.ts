@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { readSettings } from '../../../src/config/settings.ts';
+import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { createProject } from '../../../src/http/accounts.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import { checkQueryRole } from '../../../src/queries/query_role/check_query_role.ts';
+import { queryRoleOf } from '../../../src/queries/query_role/query_role.ts';
+import { setUpQueryRole } from '../../../src/queries/query_role/set_up_query_role.ts';
 import {
   addWarehouseTable,
   listWarehouseTables,
@@ -16,6 +18,8 @@ import { useTestDatabase } from '../../setup/use_test_database.ts';
 
 const database = useTestDatabase();
 const analyst = 'exportd_test_analyst';
+const owner = 'exportd_test_owner';
+const limited = 'exportd_test_limited';
 
 beforeAll(async () => {
   const { pool } = database;
@@ -40,8 +44,10 @@ beforeAll(async () => {
   await add(2, 'totals', 'totals', 'team_id');
   await prepareQueryRole(database.url);
 });
-// After the database, which depends on it.
-afterAll(() => onServer(fromSetUp('EXPORTD_TEST_DATABASE_URL'), `drop role if exists ${analyst}`));
+// After the database, which depends on them.
+afterAll(() =>
+  onServer(fromSetUp('EXPORTD_TEST_DATABASE_URL'), `drop role if exists ${analyst}, ${limited}, ${owner}`),
+);
 
 const settings = () => readSettings({ DATABASE_URL: database.url, ...queryRoleSettings(database.url) });
 
@@ -185,5 +191,63 @@ describe('the check finds', () => {
       drop function if exists public.all_events()`);
     await prepareQueryRole(database.url);
     expect((await check())?.problems).toEqual([]);
+  });
+});
+
+describe('a setup by a role that is no superuser', () => {
+  let limitedSettings: Settings;
+
+  beforeAll(async () => {
+    const { pool, url } = database;
+    const name = new URL(url).pathname.slice(1);
+    await pool.query(`drop schema exportd_query cascade;
+      create role ${owner} login createrole password 'owner'; grant exportd_other_roles to ${owner};
+      grant create on database ${name} to ${owner};
+      alter table public.events owner to ${owner}; alter table public.persons owner to ${owner};
+      alter table public.person_distinct_ids owner to ${owner}; alter table public.groups owner to ${owner};
+      alter table public.session_replay_events owner to ${owner}; alter table public.charges owner to ${owner};
+      alter materialized view public.totals owner to ${owner}`);
+    const sourceUrl = new URL(url);
+    sourceUrl.username = owner;
+    sourceUrl.password = 'owner';
+    const roleSettings = queryRoleSettings(url);
+    const roleUrl = new URL(roleSettings.EXPORTD_QUERY_DATABASE_URL);
+    roleUrl.username = limited;
+    limitedSettings = readSettings({
+      ...roleSettings,
+      DATABASE_URL: url,
+      SOURCE_DATABASE_URL: sourceUrl.href,
+      EXPORTD_QUERY_DATABASE_URL: roleUrl.href,
+    });
+    const role = queryRoleOf(limitedSettings);
+    if (!role) throw new Error('The settings name no role of queries.');
+    await setUpQueryRole(pool, limitedSettings, role);
+  });
+
+  it('restricts rows', async () => {
+    const source = connectQueriesToSource(limitedSettings);
+    const { rows } = await source.read(queryTransaction(60_000, 2), undefined, ({ connection }) =>
+      connection.query('select event from public.events'),
+    );
+    await source.close();
+    expect(rows).toEqual([{ event: 'event 2' }]);
+  });
+
+  it('can cancel statements', async () => {
+    const source = connectQueriesToSource(limitedSettings);
+    const stop = new AbortController();
+    const reading = source.read(queryTransaction(60_000, 2), stop.signal, ({ connection }) => {
+      const counted = connection.query('select count(*) from generate_series(1, 10000000000)');
+      stop.abort(new Error('stopped by the test'));
+      return counted;
+    });
+    await expect(reading).rejects.toThrow('stopped by the test');
+    await source.close();
+    const report = await checkQueryRole(
+      database.pool,
+      limitedSettings,
+      await listWarehouseTables(database.pool),
+    );
+    expect(report?.problems.filter((problem) => problem.includes('cancel'))).toEqual([]);
   });
 });
