@@ -191,5 +191,8 @@ it('two hundred drafts at once count against the hourly limit of their project, 
   expect((await server.call('POST', 'query/', quick)).status).toBe(200);
   const rejected = (await Promise.all(drafts)).filter(({ status }) => status !== 200);
   expect(rejected.length).toBeGreaterThanOrEqual(140);
-  for (const { status, headers } of rejected) expect([status, 'retry-after' in headers]).toEqual([429, true]);
+  for (const { status, headers } of rejected) {
+    expect([status, 'retry-after' in headers]).toEqual([429, true]);
+    expect(headers['x-ratelimit-limit']).toBe('60');
+  }
 });
