@@ -186,6 +186,18 @@ describe('the persons of events with merged persons', () => {
     expect((await rowsOf(actors(converted))).map(([id]) => id).sort()).toEqual([ada, bea].sort());
   });
 
+  it('are actors with the events of all their distinct ids', async () => {
+    const select = ['person', 'event_count', 'arraySort(event_distinct_ids)'];
+    const source = pointOf(trends({ math: 'dau' }));
+    const [first] = await rowsOf({ kind: 'ActorsQuery', select, source, orderBy: ['event_count DESC'] });
+    const distinctIds = ['ada', 'browser', 'phone'];
+    expect(first).toEqual([
+      expect.objectContaining({ id: ada, properties: { plan: 'team' }, distinct_ids: distinctIds }),
+      4,
+      distinctIds,
+    ]);
+  });
+
   it('have one first event', async () => {
     const firsts = trends({ event: 'seen', math: 'first_time_for_user' });
     expect(await resultsOf(firsts)).toMatchObject([{ data: [5] }]);
