@@ -77,6 +77,16 @@ export class DistinctCount extends Sql {
   }
 }
 
+/** The fragment with other fragments in place of some that it is made of. */
+export function replaceFragments(fragment: Sql, replacement: (fragment: Sql) => Sql | undefined): Sql {
+  const replaced = replacement(fragment);
+  if (replaced !== undefined) return replaced;
+  const parts = fragment.parts.map((part) =>
+    part instanceof Sql ? replaceFragments(part, replacement) : part,
+  );
+  return parts.every((part, index) => part === fragment.parts[index]) ? fragment : new Sql(parts);
+}
+
 /** Binds a value, given in the text format of its PostgreSQL type. */
 export const bind = (value: string, type: BoundType): Sql => new Sql([{ value, type }]);
 

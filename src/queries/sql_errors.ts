@@ -30,6 +30,8 @@ const sentences: Readonly<Record<string, string>> = {
   '55P03': 'A table of this query is locked by another session. Run the query again later.',
   '53400': 'The query exceeds the limit on temporary disk space.',
   '53200': 'The database is out of memory for this query.',
+  '54000':
+    'A value is too large. Aggregates that gather values, such as groupArray and topK, take 128 MiB: filter the rows, or use GROUP BY.',
   '54001': 'The query is nested too deeply.',
 };
 

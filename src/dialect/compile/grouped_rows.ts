@@ -1,5 +1,6 @@
 import type { GroupBy } from '../ast.ts';
 import type { Grouping } from '../resolve/scope.ts';
+import { gatheredRows } from './gathered_rows.ts';
 import { commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 
 /**
@@ -14,6 +15,7 @@ export function groupedRows(
   groupBy: GroupBy | null,
   groupSql: Sql | null,
 ): Sql {
+  if (grouping.gatheredSizes.length > 0) return gatheredRows(grouping, source, groupSql ?? sql``);
   const { distinctCount: counted } = grouping;
   if (counted === null || (groupBy !== null && groupBy.mode !== 'plain' && groupBy.mode !== 'all'))
     return sql`select ${commaList(grouping.selected)}${source}${groupSql ?? sql``}`;

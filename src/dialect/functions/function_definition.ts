@@ -60,6 +60,8 @@ export interface FunctionDefinition {
   /** Values read from rows are not checked: they yield null or are clamped, so that no row fails a query. */
   readonly argumentRanges: readonly IntegerRange[];
   readonly returns: ValueType;
+  /** Whether an aggregate keeps all values of a group in memory. Their size is then limited. */
+  readonly gathers: boolean;
   /** One line of documentation. */
   readonly description: string;
   /** SQL with the arguments as `$1`, `$2`; null if something else creates it. */
@@ -103,6 +105,8 @@ interface Implementation<Emit> {
   readonly ranges?: readonly IntegerRange[];
   /** SQL with the arguments as `$1`, `$2`, or what creates it. */
   readonly sql: string | Emit | typeof byCompiler;
+  /** For aggregates, see `FunctionDefinition`. */
+  readonly gathers?: boolean;
   /** At least one. */
   readonly cases: FunctionCases;
 }
@@ -123,9 +127,26 @@ const definitionRow =
     emitterOf: (emit: Emit) => Partial<Pick<FunctionDefinition, 'emit' | 'emitAggregate' | 'emitLambda'>>,
   ): DefinitionRow<Emit> =>
   (name, argumentTypes, returns, description, implementation) => {
-    const { parameters = [], parameterRanges = [], ranges = [], sql, cases } = implementation;
+    const {
+      parameters = [],
+      parameterRanges = [],
+      ranges = [],
+      sql,
+      cases,
+      gathers = false,
+    } = implementation;
     return {
-      ...{ name, isCaseInsensitive, kind, argumentTypes, returns, description, parameterRanges, cases },
+      ...{
+        name,
+        isCaseInsensitive,
+        kind,
+        argumentTypes,
+        returns,
+        description,
+        parameterRanges,
+        gathers,
+        cases,
+      },
       parameterTypes: parameters,
       argumentRanges: ranges,
       template: typeof sql === 'string' ? sql : null,

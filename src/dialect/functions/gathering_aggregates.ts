@@ -8,6 +8,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
     sql: basicAggregateEmitters.groupArray,
+    gathers: true,
     cases: {
       'arraySort(groupArray(x)) FROM numbers': [-3, 1, 2, 2, 5],
       'arraySort(groupArray(x)) FROM nulls': [1, 4],
@@ -31,6 +32,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
       { index: 1, min: 0 },
     ],
     sql: listAggregateEmitters.groupArraySample,
+    gathers: true,
     cases: {
       'length(groupArraySample(3)(x)) FROM numbers': 3,
       'groupArraySample(3)(x) FROM none': [],
@@ -41,16 +43,19 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
     sql: listAggregateEmitters.groupArrayMovingAvg,
+    gathers: true,
     cases: { 'length(groupArrayMovingAvg(x)) FROM flags': 3, 'groupArrayMovingAvg(x) FROM none': [] },
   }),
   aggregate('topK', ['T'], 'array(T)', 'The most frequent values.', {
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1, max: 16_777_215 }],
     sql: basicAggregateEmitters.topK,
+    gathers: true,
     cases: { 'topK(1)(x) FROM words': ['a'], 'topK(2)(x) FROM words': ['a', 'b'], 'topK(x) FROM none': [] },
   }),
   aggregate('sumMap', ['map'], 'map', 'Sum of the values of each key.', {
     sql: listAggregateEmitters.sumMap,
+    gathers: true,
     cases: {
       'sumMap(x) FROM maps': { a: 11, b: 2 },
       'sumMapIf(x, 1 = 0) FROM maps': {},
@@ -59,14 +64,17 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   }),
   aggregate('minMap', ['map'], 'map', 'Smallest value of each key.', {
     sql: listAggregateEmitters.minMap,
+    gathers: true,
     cases: { 'minMap(x) FROM maps': { a: 1, b: 2 } },
   }),
   aggregate('maxMap', ['map'], 'map', 'Largest value of each key.', {
     sql: listAggregateEmitters.maxMap,
+    gathers: true,
     cases: { 'maxMap(x) FROM maps': { a: 10, b: 2 } },
   }),
   aggregate('deltaSum', ['number'], 'number', 'Sum of the increases between successive values.', {
     sql: listAggregateEmitters.deltaSum,
+    gathers: true,
     cases: { 'deltaSum(x) FROM pairs': 3, 'deltaSum(x) FROM none': 0, 'deltaSum(x) > -1 FROM numbers': 1 },
   }),
   aggregate(
@@ -78,6 +86,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
       parameters: ['integer', 'string...'],
       parameterRanges: [{ index: 0, min: 0 }],
       sql: listAggregateEmitters.windowFunnel,
+      gathers: true,
       cases: {
         'windowFunnel(3600)(y, x = 1, x = 2, x = 3) FROM grown': 3,
         'windowFunnel(900)(y, x = 1, x = 2, x = 3) FROM grown': 2,
@@ -87,6 +96,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   ),
   standardAggregate('array_agg', ['T'], 'array(T)', 'The values as an array, nulls included.', {
     sql: basicAggregateEmitters.array_agg,
+    gathers: true,
     cases: {
       "arraySort(array_agg(x)) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g":
         [1, 2, 2, 5],
@@ -98,6 +108,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   }),
   standardAggregate('string_agg', ['string', 'string'], 'string', 'The strings joined by a separator.', {
     sql: basicAggregateEmitters.string_agg,
+    gathers: true,
     cases: {
       "string_agg(y, ',' ORDER BY y) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g":
         'a,b,c,d',
@@ -109,6 +120,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   }),
   standardAggregate('json_agg', ['any'], 'json', 'The values as a JSON array.', {
     sql: 'jsonb_agg($1)',
+    gathers: true,
     cases: {
       "json_agg(y) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g where x = 5":
         ['d'],

@@ -1,5 +1,5 @@
 import type { Expression, Query, Window } from '../ast.ts';
-import { DistinctCount, identifier, sql, type Sql } from '../sql.ts';
+import { DistinctCount, generatedName, identifier, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Column, Relation } from './relation.ts';
 import type { WindowSubquery } from './window_subquery.ts';
@@ -25,6 +25,9 @@ export class Grouping {
   #hasEmptySet = false;
   readonly #keys = new Map<string, GroupKey>();
   readonly #aggregates = new Map<string, GroupColumn>();
+  readonly #rowValues = new Set<Sql>();
+  readonly #gatheredSizes = new Map<string, Sql>();
+  #rows = generatedName('rows');
 
   constructor(alias: Sql, withTotals = false) {
     this.alias = alias;
@@ -79,9 +82,46 @@ export class Grouping {
     return this.#keys.size === 0 || this.#withTotals || this.#hasEmptySet;
   }
 
+  /** Notes the fragments of an aggregate that are computed from a row, which an inner query can compute. */
+  addRowValues(fragments: readonly Sql[]): void {
+    for (const fragment of fragments) this.#rowValues.add(fragment);
+  }
+
+  /** The alias of the rows that are grouped, if an inner query reads them. */
+  get rows(): Sql {
+    return this.#rows;
+  }
+
+  get rowValues(): readonly Sql[] {
+    return [...this.#rowValues];
+  }
+
+  /**
+   * Notes that an aggregate keeps values in memory.
+   * @param identity of the call
+   * @param size the bytes that it keeps of a row
+   * @returns the bytes that all aggregates keep of the rows so far
+   */
+  gather(identity: string, size: Sql): Sql {
+    this.#gatheredSizes.set(identity, size);
+    return sql`${this.rows}.gathered`;
+  }
+
+  /** The bytes that aggregates keep of a row; none if they keep no values. */
+  get gatheredSizes(): readonly Sql[] {
+    return [...this.#gatheredSizes.values()];
+  }
+
+  get aggregates(): readonly GroupColumn[] {
+    return [...this.#aggregates.values()];
+  }
+
   /** The same aggregates without keys. */
   get withoutKeys(): Grouping {
     const whole = new Grouping(this.alias);
+    whole.addRowValues(this.rowValues);
+    for (const [identity, size] of this.#gatheredSizes) whole.gather(identity, size);
+    whole.#rows = this.#rows;
     for (const [identity, { sql: call }] of this.#aggregates) whole.aggregate(identity, call);
     return whole;
   }

@@ -51,6 +51,39 @@ describe('aggregates that return one value keep one value', () => {
   });
 });
 
+describe('aggregates that gather values', () => {
+  const text = "repeat('x', 100000)";
+
+  it.each([
+    `length(groupArray(${text})) FROM numbers(2000)`,
+    `length(groupArray(${text})), count() FROM numbers(2000) GROUP BY number % 2`,
+    `length(groupArray(${text})), length(groupArray(concat(${text}, '.'))) FROM numbers(1000)`,
+    `length(string_agg(${text}, ',')) FROM numbers(2000)`,
+    `topK(1)(${text}) FROM numbers(2000)`,
+    `sumMap(map(${text}, number)) FROM numbers(2000)`,
+  ])('are rejected before they fill the memory: %s', async (selected) => {
+    await expect(rowsOf(database.pool, `SELECT ${selected}`, project)).rejects.toMatchObject({
+      code: '54000',
+    });
+  });
+
+  it('count only values that they keep', async () => {
+    const query = `SELECT length(groupArrayIf(${text}, number < 10)), length(groupUniqArray(${text})), count(), max(number)
+      FROM numbers(2000) WHERE number > 0`;
+    expect(await rowsOf(database.pool, query, project)).toEqual([[9, 1, 1999, 1999]]);
+  });
+
+  it('keep keys, order and totals', async () => {
+    const query = `SELECT number % 2 AS k, groupArray(number), groupArray(DISTINCT number % 4), sumIf(number, number > 1), count(DISTINCT number)
+      FROM (SELECT number FROM numbers(6) ORDER BY number DESC) AS given GROUP BY k WITH TOTALS HAVING k < 5 ORDER BY k`;
+    expect(await rowsOf(database.pool, query, project)).toEqual([
+      [0, [4, 2, 0], [0, 2], 6, 3],
+      [1, [5, 3, 1], [1, 3], 8, 3],
+      [null, [5, 4, 3, 2, 1, 0], [0, 1, 2, 3], 14, 6],
+    ]);
+  });
+});
+
 describe('argMin and argMax order keys as ORDER BY does', () => {
   it.each([
     ['toFloat(x)', ["'-1'", "'1e300'", "'3'", "'-inf'", "'inf'", "'nan'"], "'-inf'", "'nan'"],

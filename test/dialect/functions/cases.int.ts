@@ -17,7 +17,7 @@ function queryOf(call: string): string {
   const [, expression, name = ''] = / FROM (\w+)$/.test(call) ? (/^(.*) FROM (\w+)$/s.exec(call) ?? []) : [];
   const rows = caseRows[name];
   if (expression === undefined || rows === undefined) return `SELECT ${call}`;
-  return / OVER \(/.test(expression)
+  return expression.includes(' OVER (')
     ? `SELECT arrayMap(one -> one.1, groupArray(tuple(value))) FROM (SELECT ${expression} AS value FROM (${rows}) AS given ORDER BY y) AS calls`
     : `SELECT ${expression} FROM (${rows}) AS given`;
 }

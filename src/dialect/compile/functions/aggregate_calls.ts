@@ -11,6 +11,7 @@ import type { Compiler } from '../compiler.ts';
 import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
 import { type WindowSpecification, windowSql } from '../windows.ts';
+import { gatheredBytes, withinMemory } from '../gathered_rows.ts';
 import { checkDistinct, checkNulls, checkContext, rejectNested } from './aggregate_checks.ts';
 import { fillTemplate } from './sql_templates.ts';
 import { checkRanges } from './range_checks.ts';
@@ -83,8 +84,22 @@ export function aggregateValue(
     columnCount += 1;
     return `${identity} ${columnCount}`;
   };
+  const conditionsSql = filters.map((filter) => filter.sql);
+  const ordinal = order === null ? sourceOrdinal(call, definition, combinators, scope) : null;
+  const distinct = call.distinct || combinators.includes('Distinct');
+  const { grouping } = scope;
+  grouping?.addRowValues([
+    ...[...values, ...argumentValues, ...(order?.values ?? [])].map((value) => value.sql),
+    ...conditionsSql,
+    ...(ordinal === null ? [] : [ordinal]),
+  ]);
+  // A set of distinct values is sorted on disk, where temp_file_limit bounds it.
+  const limit =
+    definition.gathers && !isWindow && !distinct && grouping !== null
+      ? [withinMemory(grouping.gather(identity, gatheredBytes(values, conditionsSql)))]
+      : [];
   const over = (fragment: Sql, ...more: readonly Sql[]): Sql => {
-    const all = [...filters.map((filter) => filter.sql), ...more];
+    const all = [...conditionsSql, ...more, ...limit];
     const filtered = all.length === 0 ? fragment : sql`${fragment} filter (where ${joinSql(all, ' and ')})`;
     if (window !== null) {
       const whole = sql`${filtered} over ${window.sql}`;
@@ -105,9 +120,9 @@ export function aggregateValue(
   };
   const site: AggregateCallSite = {
     ...base,
-    distinct: call.distinct || combinators.includes('Distinct'),
+    distinct,
     mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.mayBeEmpty === true,
-    orderBy: order === null ? sourceOrder(call, definition, combinators, scope) : sql` order by ${order.sql}`,
+    orderBy: orderBySql(order?.sql ?? ordinal),
     isWindow,
     over,
   };
@@ -139,18 +154,19 @@ const orderSensitive: ReadonlySet<string> = new Set([
   ...['groupArray', 'groupArraySample', 'groupArrayMovingAvg', 'array_agg', 'string_agg', 'deltaSum'],
 ]);
 
-/** The order of the rows of a sorted subquery, which ClickHouse preserves in array aggregates. */
-function sourceOrder(
+const orderBySql = (order: Sql | null): Sql => (order === null ? sql`` : sql` order by ${order}`);
+
+/** The number of a row of a sorted subquery, whose order ClickHouse preserves in array aggregates. */
+function sourceOrdinal(
   { over, distinct }: Call,
   { name }: FunctionDefinition,
   combinators: readonly Combinator[],
   { relations }: Scope,
-): Sql {
+): Sql | null {
   const [only, another] = relations;
   const isSet = over !== null || distinct || combinators.includes('Distinct');
-  if (isSet || !orderSensitive.has(name) || another !== undefined || only?.ordinal === undefined)
-    return sql``;
-  return sql` order by ${only.ordinal()}`;
+  if (isSet || !orderSensitive.has(name) || another !== undefined || only?.ordinal === undefined) return null;
+  return only.ordinal();
 }
 
 /**
