@@ -4,7 +4,7 @@ import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { withInterruptions } from './crash_injection.ts';
 
 let harness: ExportHarness;
-const eventCount = 24_000;
+const eventCount = 6_000;
 beforeAll(async () => {
   harness = await createExportHarness();
   await harness.insertEvents(eventCount);

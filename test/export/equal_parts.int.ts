@@ -21,7 +21,7 @@ const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
   interceptions.push(proxy.intercept(...input));
 };
 /** Four parts of JSON lines, three of gzip. */
-const rows = 18_000;
+const rows = 4_500;
 beforeAll(async () => {
   harness = await createExportHarness();
   proxy = await createS3Proxy(harness.bucket.endpoint);

@@ -28,13 +28,13 @@ import { createReader } from './reader.ts';
 export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
 const teamId = 1;
 
-/** Inserts events of about 1 KB that hardly compress, spread over the hour that starts at `start`. */
+/** Inserts events of about 4 KB that hardly compress, spread over the hour that starts at `start`. */
 export const insertEvents = (pool: Pool, rows: number, start: string): Promise<unknown> =>
   pool.query(
     `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
      select $1, gen_random_uuid(), 'event', 'person', jsonb_build_object('noise', noise), moment, moment
      from generate_series(1, $3::int) n
-     cross join lateral (select string_agg(md5(random()::text || n || g), '') as noise from generate_series(1, 30) g) r
+     cross join lateral (select string_agg(md5(random()::text || n || g), '') as noise from generate_series(1, 120) g) r
      cross join lateral (select $2::timestamptz + make_interval(secs => 3600.0 * (n - 1) / $3) as moment) m`,
     [teamId, start, rows],
   );

@@ -5,7 +5,7 @@ import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 
 let harness: ExportHarness;
-const eventCount = 12_000;
+const eventCount = 3_000;
 beforeAll(async () => {
   harness = await createExportHarness();
   await harness.insertEvents(eventCount);

@@ -6,7 +6,7 @@ import { createExportHarness, insertEvents, interval, type ExportHarness } from 
 import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
 
 let harness: ExportHarness;
-const eventCount = 24_000;
+const eventCount = 6_000;
 const config = { max_file_size_mb: 6 };
 beforeAll(async () => {
   harness = await createExportHarness();
@@ -94,7 +94,7 @@ describe('an export with a maximum file size', () => {
 });
 
 describe('a split interval', () => {
-  const settings = () => ({ ...harness.settings, EXPORTD_RANGE_ROWS: 9_000 });
+  const settings = () => ({ ...harness.settings, EXPORTD_RANGE_ROWS: 2_250 });
 
   async function createSplitRun(more: { config?: object } = {}) {
     const { run_id } = await harness.createRun(more);

@@ -5,7 +5,7 @@ import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
 
 let harness: ExportHarness;
-const eventCount = 12_000;
+const eventCount = 3_000;
 beforeAll(async () => {
   harness = await createExportHarness();
   await harness.insertEvents(eventCount);

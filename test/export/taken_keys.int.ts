@@ -20,7 +20,7 @@ const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
   interceptions.push(proxy.intercept(...input));
 };
 /** Three parts. */
-const rows = 12_000;
+const rows = 3_000;
 beforeAll(async () => {
   harness = await createExportHarness();
   proxy = await createS3Proxy(harness.bucket.endpoint);
