@@ -56,11 +56,12 @@ describe('exportd query setup', () => {
     await roleClient.end();
   });
 
-  it('updates the role', async () => {
+  it('updates the role, and names those that row security stops', async () => {
+    await database.pool.query(`grant insert on public.events to ${poorRole}`);
     const { code, stdout } = await exportd(environment, 'query', 'setup', '--json');
     expect([code, JSON.parse(stdout)]).toMatchObject([
       0,
-      { role, relations: expect.arrayContaining(['public.events']) },
+      { role, relations: expect.arrayContaining(['public.events']), loaders: [poorRole] },
     ]);
   });
 

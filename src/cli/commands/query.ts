@@ -38,10 +38,15 @@ export function addQueryCommands(program: Command): void {
         printer(options)({ role: role.name, sql }, () => [sql]);
         return;
       }
-      const { relations } = await apply(settings, role);
+      const { relations, loaders } = await apply(settings, role);
       const names = relations.map(({ quoted }) => quoted);
-      printer(options)({ role: role.name, relations: names }, () => [
+      printer(options)({ role: role.name, relations: names, loaders }, () => [
         `Role ${role.name} reads ${counted(names.length, 'relation')}: ${names.join(', ')}.`,
+        ...(loaders.length > 0
+          ? [
+              `Row security stops COPY FROM by ${loaders.join(', ')}: make them members of the tables' owner, or run "alter role … bypassrls".`,
+            ]
+          : []),
         'Run this command again after a relation was added or a key was rotated; "exportd doctor" checks the role.',
       ]);
     });

@@ -18,6 +18,8 @@ export interface QueryRoleSetup {
   readonly relations: readonly ReadableRelation[];
   /** A script of one transaction. It contains secrets: the keys that sign, and the verifier of the password. */
   readonly sql: string;
+  /** Roles that may insert rows, and are subject to row security: PostgreSQL refuses their COPY FROM. */
+  readonly loaders: readonly string[];
 }
 
 /** The role itself. It may log in and read, and nothing else; its settings hold whatever a statement tries. */
@@ -96,7 +98,22 @@ end $$;`,
     closeCatalogSql(role.name),
     'commit;',
   ];
-  return { relations, sql: statements.join('\n') };
+  return { relations, sql: statements.join('\n'), loaders: await findLoaders(source, relations) };
+}
+
+async function findLoaders(
+  source: Pick<pg.ClientBase, 'query'>,
+  relations: readonly ReadableRelation[],
+): Promise<readonly string[]> {
+  const { rows } = await source.query<{ role: string }>(
+    `select distinct rolname::text as role from unnest($1::text[]) as name
+     join pg_catalog.pg_class as class on class.oid = to_regclass(name)
+     join pg_catalog.pg_roles as role on not rolsuper and not rolbypassrls and role.oid >= 16384
+       and has_table_privilege(role.oid, class.oid, 'insert') and not pg_has_role(role.oid, relowner, 'usage')
+     order by 1`,
+    [relations.filter(({ isTable }) => isTable).map(({ quoted }) => quoted)],
+  );
+  return rows.map(({ role }) => role);
 }
 
 async function schemasOf(
