@@ -1,16 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { caseRows } from '../../../src/dialect/functions/case_rows.ts';
 import { functionDefinitions } from '../../../src/dialect/functions/registry.ts';
+import { createPool, type Pool } from '../../../src/journal/database.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { queryRoleSettings } from '../../setup/query_role.ts';
 import { batched, comparable, compiled } from '../chdb/batches.ts';
 
 const batchSize = 60;
 
 let database: TestDatabase;
+/** As the role of queries, which may call only some functions of PostgreSQL. */
+let pool: Pool;
 beforeAll(async () => {
   database = await createTestDatabase();
+  pool = createPool(queryRoleSettings(database.url).EXPORTD_QUERY_DATABASE_URL, { max: 1 });
 });
-afterAll(() => database.drop());
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
 
 /** The query of a case: `sum(x) FROM nulls` reads rows of `case_rows.ts`. */
 function queryOf(call: string): string {
@@ -32,7 +40,7 @@ const batches = Array.from({ length: Math.ceil(cases.length / batchSize) }, (_, 
 describe('the cases of the function table', () => {
   it.each(batches.map((batch) => [batch[0]?.call ?? '', batch] as const))('from %s on', async (_, batch) => {
     const { text, values } = batched(batch.map(({ call }) => compiled(queryOf(call))));
-    const { rows } = await database.pool.query<{ n: number; result: string | null }>(text, [...values]);
+    const { rows } = await pool.query<{ n: number; result: string | null }>(text, [...values]);
     const results = rows.toSorted((first, second) => first.n - second.n).map(({ result }) => result);
     const found = batch.map(({ call }, index) => {
       const result = results[index] ?? null;
