@@ -12,6 +12,7 @@ import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { QueryService } from '../queries/query_service.ts';
+import { createQueryRateLimiter } from '../queries/rate_limiter.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { DestinationTestClient } from '../temporal/clients/destination_test_client.ts';
 import type { WebhookTestClient } from '../temporal/clients/webhook_test_client.ts';
@@ -131,7 +132,12 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     outcomes,
     timeoutMs: settings.EXPORTD_COMMAND_TIMEOUT,
   });
-  const context: RouteContext = { ...dependencies, commandService, runLink: createRunLink(settings) };
+  const context: RouteContext = {
+    ...dependencies,
+    commandService,
+    queryRateLimiter: createQueryRateLimiter(pool, settings.EXPORTD_QUERIES_PER_HOUR),
+    runLink: createRunLink(settings),
+  };
 
   monitoringRoutes(app, dependencies);
   app.get('/api/schema', { schema: { hide: true } }, () => app.swagger());

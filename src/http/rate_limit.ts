@@ -1,7 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Settings } from '../config/settings.ts';
-import type { Pool } from '../journal/database.ts';
-import { admitQueryRequest } from '../queries/rate_limiter.ts';
+import type { QueryRateLimiter } from '../queries/rate_limiter.ts';
 import { ApiError } from './api_error.ts';
 import { callerOf } from './authentication.ts';
 
@@ -11,15 +9,11 @@ import { callerOf } from './authentication.ts';
  * @throws ApiError 429
  */
 export async function rateLimitQueries(
-  { pool, settings }: { readonly pool: Pool; readonly settings: Pick<Settings, 'EXPORTD_QUERIES_PER_HOUR'> },
+  { queryRateLimiter }: { readonly queryRateLimiter: QueryRateLimiter },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const decision = await admitQueryRequest(
-    pool,
-    callerOf(request).project_id,
-    settings.EXPORTD_QUERIES_PER_HOUR,
-  );
+  const decision = await queryRateLimiter.admit(callerOf(request).project_id);
   reply.headers({
     'x-ratelimit-limit': String(decision.limit),
     'x-ratelimit-remaining': String(decision.remaining),

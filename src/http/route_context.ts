@@ -10,6 +10,7 @@ import type { CommandService, CommandSubmission, SubmissionResult } from './comm
 import type { DestinationTestService } from './test_destination.ts';
 import type { DryRunService } from './dry_run.ts';
 import type { QueryService } from '../queries/query_service.ts';
+import type { QueryRateLimiter } from '../queries/rate_limiter.ts';
 import type { RunLink } from './read_models/runs.ts';
 import type { WebhookTestService } from './test_webhook.ts';
 
@@ -28,6 +29,7 @@ export interface RouteContext extends DryRunService, DestinationTestService, Web
   readonly keyRing: KeyRing;
   readonly commandService: CommandService;
   readonly queries: QueryService;
+  readonly queryRateLimiter: QueryRateLimiter;
   readonly runLink: RunLink;
 }
 

@@ -1,4 +1,5 @@
 import type { Pool } from '../journal/database.ts';
+import { createKeyedSemaphore } from '../source/keyed_semaphore.ts';
 
 /** The decision of the rate limiter on one request. */
 export interface RateLimitDecision {
@@ -10,6 +11,30 @@ export interface RateLimitDecision {
   readonly resets_at: Date;
   /** Seconds until then, rounded up. */
   readonly wait_seconds: number;
+}
+
+/** Counts requests to the query endpoint. */
+export interface QueryRateLimiter {
+  admit(teamId: number): Promise<RateLimitDecision>;
+}
+
+/**
+ * Creates the limiter of a process. A project's requests are counted one after another, as its row in the control
+ * database requires. They wait for each other here, because there each would occupy a connection that other projects need.
+ */
+export function createQueryRateLimiter(pool: Pool, limit: number): QueryRateLimiter {
+  const turns = createKeyedSemaphore<number>(1);
+  const never = new AbortController().signal;
+  return {
+    admit: async (teamId) => {
+      const release = await turns.acquire(teamId, never);
+      try {
+        return await admitQueryRequest(pool, teamId, limit);
+      } finally {
+        release();
+      }
+    },
+  };
 }
 
 /**
