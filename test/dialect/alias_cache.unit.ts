@@ -40,6 +40,14 @@ it('an alias reads rows inside an aggregate and is a key outside', () => {
   );
 });
 
+it('an alias of WITH means the same whatever was compiled before it', () => {
+  const columns = ['upper(e) as event', 'e as c'];
+  for (const order of [columns, columns.toReversed()])
+    expect(() => sqlOf(`with lower(event) as e select ${order.join(', ')} from events`)).toThrow(
+      'Unable to resolve field: e',
+    );
+});
+
 it('aliases that read each other many times are compiled once each', () => {
   const steps = Array.from({ length: 60 }, (_, index) =>
     index === 0 ? 'toFloat(properties.a) as a0' : `if(a${index - 1} > ${index}, 1, 0) as a${index}`,

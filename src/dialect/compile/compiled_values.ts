@@ -10,8 +10,8 @@ export const knownValue = (node: Expression, scope: Scope, use: ExpressionUse): 
   values.get(scope)?.get(node)?.[use];
 
 /**
- * Remembers a compiled expression. Some operators read an operand several times; without this, nested ones would be
- * compiled exponentially often.
+ * Remembers a compiled expression. Around a window function, each level is first compiled for the inner query; without
+ * this, every level would compile all levels below it again.
  */
 export function rememberValue(node: Expression, scope: Scope, use: ExpressionUse, value: Value): void {
   const known = values.get(scope) ?? new Map<Expression, Partial<Record<ExpressionUse, Value>>>();

@@ -33,10 +33,13 @@ export function expressionValue(
 ): Value {
   const known = knownValue(node, scope, use);
   if (known !== undefined) return known;
+  const { statement } = scope;
+  statement.enterExpression(node);
   const value =
     windowSubqueryValue(compiler, node, scope, use) ??
     groupedValue(compileNode(compiler, node, scope, use), node, scope);
-  scope.statement.checkLength(value.sql, node);
+  statement.leaveExpression();
+  statement.checkLength(value.sql, node);
   rememberValue(node, scope, use, value);
   return value;
 }

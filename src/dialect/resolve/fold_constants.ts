@@ -51,7 +51,9 @@ export function foldConstants(
   }
   if (kind === 'float' && isNumber(left) && isNumber(right)) {
     const result = floatOperations[operation]?.(Number(left), Number(right));
-    return result === undefined || !isNormal(result, Number(left), Number(right)) ? undefined : float(result);
+    return result === undefined || !isNormal(operation, result, Number(left), Number(right))
+      ? undefined
+      : float(result);
   }
   return undefined;
 }
@@ -59,10 +61,10 @@ export function foldConstants(
 const isNumber = (constant: Constant | undefined): constant is number | bigint =>
   typeof constant === 'number' || typeof constant === 'bigint';
 
-/** Whether PostgreSQL computes the same number without an error. */
-const isNormal = (result: number, left: number, right: number): boolean =>
+/** Whether PostgreSQL computes the same number without an error. A product or quotient of 0 may have underflowed. */
+const isNormal = (operation: string, result: number, left: number, right: number): boolean =>
   Number.isFinite(result) &&
-  (result !== 0 || left === 0 || right === 0 || Math.abs(left) === Math.abs(right));
+  (result !== 0 || operation === '+' || operation === '-' || left === 0 || right === 0);
 
 const integer = (constant: bigint): Folded | undefined =>
   constant < minInteger || constant > maxInteger

@@ -45,6 +45,9 @@ interface CompiledSubquery {
   readonly tableCount: number;
 }
 
+/** Maximum levels of expressions through their aliases. The parser limits those of the text; more would exhaust the stack. */
+const maxNestedExpressions = 500;
+
 /** Maximum number of alias expansions in a statement. */
 const maxAliasExpansions = 20_000;
 
@@ -61,6 +64,7 @@ export class Statement {
   readonly aliasCache = new AliasCache();
   #expansions = 0;
   #numbers = 0;
+  #depth = 0;
   readonly #names = new Map<string, number>();
 
   constructor(project: Project, queryText: QueryText) {
@@ -115,6 +119,21 @@ export class Statement {
   error(summary: string, at: Node, suggestion: string | null = null): DialectError {
     const summaryWithPeriod = suggestion === null || /[.!?]$/.test(summary) ? summary : `${summary}.`;
     return new DialectError(this.queryText, summaryWithPeriod, { start: at.start, end: at.end, suggestion });
+  }
+
+  /** Counts a level of expressions, until `leaveExpression`. @throws DialectError if there are too many */
+  enterExpression(at: Node): void {
+    this.#depth += 1;
+    if (this.#depth > maxNestedExpressions)
+      throw this.error(
+        'The aliases of this query nest too deeply.',
+        at,
+        'Use fewer aliases that refer to each other.',
+      );
+  }
+
+  leaveExpression(): void {
+    this.#depth -= 1;
   }
 
   /** @throws DialectError if aliases are expanded too often */

@@ -122,10 +122,19 @@ const identities = new WeakMap<Value, string>();
 export function identityOf(value: Value): string {
   const known = identities.get(value);
   if (known !== undefined) return known;
-  const { operation, operands } = value;
-  const identity = hash('sha256', JSON.stringify([operation, ...operands.map(identityOf)]), 'base64');
-  identities.set(value, identity);
-  return identity;
+  // A stack of its own, because aliases that read each other can nest deeply.
+  const pending = [value];
+  for (let one = pending.at(-1); one !== undefined; one = pending.at(-1)) {
+    const missing = one.operands.filter((operand) => !identities.has(operand));
+    if (missing.length > 0) {
+      for (const operand of missing) pending.push(operand);
+      continue;
+    }
+    const parts = [one.operation, ...one.operands.map((operand) => identities.get(operand))];
+    identities.set(one, hash('sha256', JSON.stringify(parts), 'base64'));
+    pending.pop();
+  }
+  return identities.get(value) ?? '';
 }
 
 /** Whether two values mean the same. */
