@@ -1,3 +1,4 @@
+import { checkQuery } from './check_query.ts';
 import { computeOutput } from './compute_output.ts';
 import { parseForm } from './parse_form.ts';
 import type { QueryExecutor } from './query_executor.ts';
@@ -6,6 +7,10 @@ import type { QueryKinds } from './registry.ts';
 /** Computes queries in the calling thread, where nothing else waits: in threads of queries, benchmarks and tests. */
 export const createInlineExecutor = (kinds: QueryKinds): QueryExecutor => ({
   parse: async (task) => Promise.resolve(parseForm(kinds, task)),
+  check: async (task) => {
+    await Promise.resolve();
+    checkQuery(task);
+  },
   run: (task, environment) => computeOutput(kinds, task, environment),
   close: () => Promise.resolve(),
 });

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../domain/json_value.ts';
+import type { Schema } from '../dialect/schema.ts';
 import type { QueryConnection } from './query_connection.ts';
 import type {
   FiltersOverride,
@@ -25,6 +26,14 @@ export interface QueryForm {
   readonly digest: string;
   readonly freshness: QueryFreshness;
   readonly variables: readonly UsedVariable[];
+}
+
+/** A text of the dialect that is compiled and not run. */
+export interface CheckTask {
+  readonly query: string;
+  readonly project: QueryProject;
+  readonly now: Date;
+  readonly schema: Schema;
 }
 
 /** One run of a query, within its limits. */
@@ -56,6 +65,8 @@ export interface RunEnvironment {
 export interface QueryExecutor {
   /** @throws QueryError, QuerySchemaError */
   parse(task: ParseTask): Promise<QueryForm>;
+  /** @throws QueryError `dialect_error` if the text does not compile */
+  check(task: CheckTask): Promise<void>;
   /** @throws QueryError, the errors of the connection, the reason of the signal */
   run(task: RunTask, environment: RunEnvironment): Promise<ComputedOutput>;
   close(): Promise<void>;

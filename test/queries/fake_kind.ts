@@ -18,6 +18,9 @@ const schema = z.strictObject({
 });
 type StatementQuery = z.infer<typeof schema>;
 
+/** The parser of the PostgreSQL client for a type. */
+const parserOf = pg.types.getTypeParser as (typeId: number) => (text: string) => unknown;
+
 /** A kind that runs any SQL statement, unlike the kinds of the product. */
 const statementQuery: QueryKind<StatementQuery> = {
   kind: 'StatementQuery',
@@ -47,7 +50,7 @@ const statementQuery: QueryKind<StatementQuery> = {
       { text: statement, values: [...own, ...values] },
       context.row_limit + 1,
     );
-    const parsers = columns.map(({ type_id }) => pg.types.getTypeParser(type_id));
+    const parsers = columns.map(({ type_id }) => parserOf(type_id));
     const parsed = rows.map((row) =>
       row.map((value, index) => (value === null ? null : parsers[index]?.(value))),
     );

@@ -17,7 +17,10 @@ const heavyQueries: readonly { readonly name: string; readonly query: object }[]
   { name: '10,000 whole events', query: { kind: 'DialectQuery', query: 'select * from events limit 10000' } },
   {
     name: 'result just below the limit of size',
-    query: { kind: 'DialectQuery', query: "select number, repeat('x', 3000) from numbers(10000)" },
+    query: {
+      kind: 'DialectQuery',
+      query: "select number, repeat('x', 3000) from numbers(10000) limit 10000",
+    },
   },
   {
     name: 'IN of 10,000 values',

@@ -24,8 +24,8 @@ export const draftSqlRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { prompt = null, current_query = null } = request.query;
-      const { source, running, logger } = queries;
-      const service = { pool, source, running, settings, logger };
+      const { source, running, executor, logger } = queries;
+      const service = { pool, source, running, executor, settings, logger };
       const from = {
         team_id: teamOf(request),
         key_id: callerOf(request).key_id,

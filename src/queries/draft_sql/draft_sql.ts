@@ -1,13 +1,16 @@
 import { DateTime } from 'luxon';
 import type { Settings } from '../../config/settings.ts';
+import type { Schema } from '../../dialect/schema.ts';
 import type { Pool } from '../../journal/database.ts';
 import { relationsOf } from '../../source/relations.ts';
 import { SourceBusy, type SourceConnections } from '../../source/source_connection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
+import { openDialectReader } from '../dialect_reader.ts';
 import { readQueryProject } from '../project.ts';
 import { postgresConnection } from '../query_connection.ts';
 import { QueryError, QueryNotStarted } from '../query_errors.ts';
+import type { QueryExecutor } from '../query_executor.ts';
+import type { QueryProject } from '../query_kind.ts';
 import { queryTransaction } from '../query_source.ts';
 import type { RunningQueries } from '../running_queries.ts';
 import { toQueryError } from '../sql_errors.ts';
@@ -32,6 +35,7 @@ export interface DraftService {
   readonly pool: Pool;
   readonly source: SourceConnections;
   readonly running: RunningQueries;
+  readonly executor: QueryExecutor;
   readonly settings: Settings;
   readonly logger: Logger;
 }
@@ -49,17 +53,17 @@ export async function draftSql(service: DraftService, request: DraftRequest): Pr
   if (prompt === '') throw new QueryError('required', 'This field is required.', { attr });
   if (prompt.length > maxPromptLength)
     throw new QueryError('too_long', `A prompt can have at most ${maxPromptLength} characters.`, { attr });
-  const { reader, vocabulary, today } = await readProject(service, request);
+  const { project, now, schema, vocabulary, today } = await readProject(service, request);
   const input = { prompt, current_query: current === '' ? null : current, vocabulary, today };
-  const check = (sql: string): string => {
-    reader.compile(sql);
-    return sql;
+  const check = async (query: string): Promise<string> => {
+    await service.executor.check({ query, project, now, schema });
+    return query;
   };
   const drafted = await draftByModel(service, input, check);
   if (drafted !== null) return drafted;
   const sql = draftByRules(input);
   try {
-    return check(sql);
+    return await check(sql);
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     throw unclear(`The drafted query does not fit the project's data: ${error.message}`);
@@ -67,7 +71,9 @@ export async function draftSql(service: DraftService, request: DraftRequest): Pr
 }
 
 interface ProjectContext {
-  readonly reader: DialectReader;
+  readonly project: QueryProject;
+  readonly now: Date;
+  readonly schema: Schema;
   readonly vocabulary: Vocabulary;
   /** The current date in the project's zone, as `2026-11-21`. */
   readonly today: string;
@@ -95,7 +101,7 @@ async function readProject(
         };
         const reader = await openDialectReader(context, relationsOf(settings));
         const today = DateTime.fromJSDate(now, { zone: project.timezone }).toISODate() ?? '';
-        return { reader, vocabulary: await readVocabulary(reader), today };
+        return { project, now, schema: reader.schema, vocabulary: await readVocabulary(reader), today };
       }),
     );
   } catch (error) {

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
+import { checkQuery } from '../check_query.ts';
 import { computeOutput } from '../compute_output.ts';
 import { parseForm } from '../parse_form.ts';
 import { createRemoteConnection, StatementFailed } from './remote_connection.ts';
@@ -20,7 +21,10 @@ const connection = createRemoteConnection((request) => send({ type: 'statement',
 async function perform(given: ThreadTask): Promise<void> {
   try {
     if (given.type === 'parse') send({ type: 'parsed', form: parseForm(kinds, given.task) });
-    else {
+    else if (given.type === 'check') {
+      checkQuery(given.task);
+      send({ type: 'checked' });
+    } else {
       // The process reports the progress, as it reads the rows.
       const output = await computeOutput(kinds, given.task, { connection, progress: () => undefined });
       send({ type: 'computed', output }, [output.json.buffer as ArrayBuffer]);
@@ -32,6 +36,6 @@ async function perform(given: ThreadTask): Promise<void> {
 }
 
 parentPort?.on('message', (message: ToThread) => {
-  if (message.type === 'parse' || message.type === 'run') void perform(message);
+  if ('task' in message) void perform(message);
   else connection.receive(message);
 });

@@ -1,5 +1,5 @@
 import type { QueryConnection, ReadColumns, RowReceiver } from '../query_connection.ts';
-import type { StatementRequest, ToThread } from './thread_messages.ts';
+import type { StatementRequest, ThreadTask, ToThread } from './thread_messages.ts';
 
 /** A statement failed in the process that owns the connection, which has the error. */
 export class StatementFailed extends Error {
@@ -14,7 +14,7 @@ export class StatementFailed extends Error {
 
 /** A connection in another thread, and what receives its messages. */
 export interface RemoteConnection extends QueryConnection {
-  receive(message: Exclude<ToThread, { type: 'parse' | 'run' }>): void;
+  receive(message: Exclude<ToThread, { type: ThreadTask['type'] }>): void;
 }
 
 interface PendingStatement {

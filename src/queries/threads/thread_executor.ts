@@ -14,8 +14,8 @@ import { restoreError } from './transferred_error.ts';
 
 /** A shorter query is parsed in the calling thread, in less time than a message takes. Characters of JSON. */
 const maxInlineLength = 4_096;
-/** How long a long query may be parsed, in milliseconds. */
-const parseTimeoutMs = 10_000;
+/** How long a long query may be parsed, in milliseconds, with the start of its thread on a busy machine. */
+const parseTimeoutMs = 30_000;
 /** How long a thread may take to end by itself after its statement was cancelled, in milliseconds. */
 const cancelGraceMs = 200;
 
@@ -84,24 +84,33 @@ export function createThreadExecutor(
     });
   }
 
+  /** Runs a task without statements. Projects take turns. */
+  async function performInTurn(
+    { team_id }: { readonly team_id: number },
+    given: ThreadTask,
+  ): Promise<ResultMessage> {
+    const release = await parseSlots.acquire({ team_id, key_id: null }, closing.signal);
+    try {
+      return await parsing.use(closing.signal, (thread) =>
+        perform(thread, given, null, AbortSignal.timeout(parseTimeoutMs)),
+      );
+    } catch (error) {
+      throw isTimeout(error) ? new QueryError('query_timeout', tooLongToParse) : error;
+    } finally {
+      release();
+    }
+  }
+
   return {
     async parse(task): Promise<QueryForm> {
       if (JSON.stringify([task.query, task.filters_override]).length <= maxInlineLength)
         return parseForm(kinds, task);
-      const owner = { team_id: task.project.team_id, key_id: null };
-      const release = await parseSlots.acquire(owner, closing.signal);
-      const timeout = AbortSignal.timeout(parseTimeoutMs);
-      try {
-        const found = await parsing.use(timeout, (thread) =>
-          perform(thread, { type: 'parse', task }, null, timeout),
-        );
-        if (found.type !== 'parsed') throw new Error('A thread replied to another task.');
-        return found.form;
-      } catch (error) {
-        throw timeout.aborted ? new QueryError('query_timeout', tooLongToParse) : error;
-      } finally {
-        release();
-      }
+      const parsed = await performInTurn(task.project, { type: 'parse', task });
+      if (parsed.type !== 'parsed') throw new Error('A thread replied to another task.');
+      return parsed.form;
+    },
+    async check(task) {
+      await performInTurn(task.project, { type: 'check', task });
     },
     async run(task, { signal, ...environment }): Promise<ComputedOutput> {
       const computed = await running.use(signal, (thread) =>
@@ -117,9 +126,11 @@ export function createThreadExecutor(
   };
 }
 
+const isTimeout = (error: unknown): boolean => Error.isError(error) && error.name === 'TimeoutError';
+
 const tooLongToParse = `The query takes longer than ${parseTimeoutMs / 1_000} s to parse. Send a shorter query.`;
 
-type ResultMessage = Extract<FromThread, { type: 'parsed' | 'computed' }>;
+type ResultMessage = Extract<FromThread, { type: 'parsed' | 'checked' | 'computed' }>;
 
 /** Plain data, as a thread needs it. */
 const relationSettingsOf = (settings: RelationSettings): RelationSettings => ({

@@ -1,10 +1,12 @@
 import type { QueryStatement, ReadColumns, TextRow } from '../query_connection.ts';
-import type { ComputedOutput, ParseTask, QueryForm, RunTask } from '../query_executor.ts';
+import type { CheckTask, ComputedOutput, ParseTask, QueryForm, RunTask } from '../query_executor.ts';
 import type { TransferredError } from './transferred_error.ts';
 
 /** A task for a thread, which computes one at a time. */
 export type ThreadTask =
-  { readonly type: 'parse'; readonly task: ParseTask } | { readonly type: 'run'; readonly task: RunTask };
+  | { readonly type: 'parse'; readonly task: ParseTask }
+  | { readonly type: 'check'; readonly task: CheckTask }
+  | { readonly type: 'run'; readonly task: RunTask };
 
 /** A statement that a thread asks its process to run. */
 export interface StatementRequest extends QueryStatement {
@@ -26,6 +28,7 @@ export type ToThread =
 export type FromThread =
   | { readonly type: 'statement'; readonly request: StatementRequest }
   | { readonly type: 'parsed'; readonly form: QueryForm }
+  | { readonly type: 'checked' }
   | { readonly type: 'computed'; readonly output: ComputedOutput }
   | { readonly type: 'failed'; readonly error: TransferredError }
   /** The task ended with the error of this statement. */

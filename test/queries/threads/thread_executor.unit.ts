@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../../../src/queries/inline_executor.ts';
 import type { QueryExecutor } from '../../../src/queries/query_executor.ts';
 import { QuerySchemaError } from '../../../src/queries/registry.ts';
 import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
+import { schema } from '../../dialect/project.ts';
 import { environment, executorSettings, parseTask, runTask } from './fake_environment.ts';
 
 const opened: QueryExecutor[] = [];
@@ -17,6 +18,10 @@ function open(program?: string, settings: object = {}): QueryExecutor {
   opened.push(executor);
   return executor;
 }
+
+/** Threads of the product, which many tests share: a start is slow. */
+const shared = createThreadExecutor(executorSettings);
+afterAll(() => shared.close());
 
 const never = new AbortController().signal;
 const none = environment(never, () => Promise.reject(new Error('No statement is expected.')));
@@ -46,7 +51,7 @@ describe('a thread', () => {
   });
 
   it('that parses long queries takes those of projects in turn', async () => {
-    const executor = open();
+    const executor = shared;
     const parsed: number[] = [];
     const parse = async (team_id: number) => {
       const task = parseTask({ kind: 'DialectQuery', query: `select '${'x'.repeat(10_000)}'` });
@@ -64,14 +69,14 @@ describe('a thread', () => {
   it('computes what the process would', async () => {
     const task = runTask('select event from events');
     const inline = createInlineExecutor(builtInQueryKinds(executorSettings));
-    const [computed, expected] = [await open().run(task, one), await inline.run(task, one)];
+    const [computed, expected] = [await shared.run(task, one), await inline.run(task, one)];
     expect(text(computed.json)).toEqual(text(expected.json));
     expect(text(computed.json)).toMatchObject({ results: [['1']], columns: ['event'] });
     expect(computed.next_refresh_ms).toBe(expected.next_refresh_ms);
   });
 
   it('fails with the error of its statement, and runs the next query', async () => {
-    const executor = open();
+    const executor = shared;
     class Unreachable extends Error {}
     const failing = environment(never, () => Promise.reject(new Unreachable('No server.')));
     await expect(executor.run(runTask('select 1'), failing)).rejects.toThrow(Unreachable);
@@ -101,13 +106,13 @@ describe('a query that is parsed in a thread', () => {
   it('is the same as one that is parsed in the process', async () => {
     const task = parseTask({ kind: 'DialectQuery', query: `select {variables.country}${padding}` });
     const inline = createInlineExecutor(builtInQueryKinds(executorSettings));
-    const parsed = await open().parse(task);
+    const parsed = await shared.parse(task);
     expect(parsed).toEqual(await inline.parse(task));
     expect(parsed.variables).toEqual([{ code_name: 'country', id: null }]);
   });
 
   it('fails with the same errors', async () => {
-    const executor = open();
+    const executor = shared;
     const wrong = executor.parse(parseTask({ kind: 'DialectQuery', query: padding, limit: 'x' }));
     const error: unknown = await wrong.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(QuerySchemaError);
@@ -122,7 +127,7 @@ describe('a query that is parsed in a thread', () => {
   });
 
   it('does not wait for queries that run', async () => {
-    const executor = open();
+    const executor = shared;
     const stop = new AbortController();
     const running = executor.run(
       runTask('select 1'),
@@ -136,9 +141,16 @@ describe('a query that is parsed in a thread', () => {
     );
     const query = `select 1${padding}`;
     expect((await executor.parse(parseTask({ kind: 'DialectQuery', query }))).query).toMatchObject({ query });
-    stop.abort();
+    stop.abort(new Error('Cancelled.'));
     await expect(running).rejects.toThrow('Cancelled.');
   });
+});
+
+it('a draft is checked in a thread', async () => {
+  const { project: ofQuery, now } = parseTask({});
+  const check = (query: string) => shared.check({ query, project: ofQuery, now, schema });
+  await expect(check('select event from events')).resolves.toBeUndefined();
+  await expect(check('select nothing from events')).rejects.toMatchObject({ code: 'dialect_error' });
 });
 
 it('a closed executor runs nothing', async () => {

@@ -19,7 +19,7 @@ const maxAttempts = 3;
 export async function draftByModel(
   { settings, logger }: { readonly settings: Settings; readonly logger: Logger },
   input: DraftInput,
-  check: (sql: string) => string,
+  check: (sql: string) => Promise<string>,
 ): Promise<string | null> {
   const { EXPORTD_DRAFT_SQL_URL: url, EXPORTD_DRAFT_SQL_MODEL: model } = settings;
   if (url === undefined) return null;
@@ -42,7 +42,7 @@ export async function draftByModel(
         'The prompt is unclear. Say what to count or list, of which events, persons or sessions.',
       );
     try {
-      return check(reply.sql);
+      return await check(reply.sql);
     } catch (error) {
       if (!(error instanceof QueryError)) throw error;
       messages.push(
