@@ -14,6 +14,7 @@ export const foundDifferences: readonly (readonly [string, readonly (readonly un
   // The functions of the dialect ignore them too, as in ClickHouse.
   ["SELECT least(1, toInt('x')), greatest('a', nullIf('b', 'b')), least(toInt('x'), NULL)", [[1, 'a', null]]],
   ["SELECT replaceOne('ab', nullIf('a', 'a'), 'x'), replaceOne('ab', 'b', nullIf('a', 'a'))", [[null, null]]],
+  ["SELECT ifNotFinite(toFloat('x'), 2), ifNotFinite(toFloat('nan'), 2), ifNotFinite(1.5, 2)", [[2, 2, 1.5]]],
   // Null is among values that are null in this row, as it equals them.
   [
     "SELECT toInt('x') IN (toInt('y'), 1), toInt('x') NOT IN (toInt('y'), 1), 1 IN (toInt('y'), 2)",

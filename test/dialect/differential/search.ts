@@ -143,7 +143,10 @@ const usedRows = ({ data, text }: Trial): Difference['rows'] =>
         table,
         rows.map((row) =>
           Object.fromEntries(
-            [...row].map(([name, value]) => [name, typeof value === 'bigint' ? String(value) : value]),
+            [...row].map(([name, value]) => [
+              name,
+              typeof value === 'bigint' || typeof value === 'number' ? String(value) : value,
+            ]),
           ),
         ),
       ]),

@@ -99,13 +99,14 @@ const isOneOf =
     };
   };
 
+/** Null is not finite, as in ClickHouse; NaN is greater than infinity. */
 const ifNotFinite: Emitter = (site) => {
   const [value, other] = [argument(site, 0), argument(site, 1)];
   return {
     sql: computeOnce(
       [value],
       (x = sql``) =>
-        sql`(case when ${asFloat(x)} in ('NaN', 'Infinity', '-Infinity') then ${asFloat(other.sql)} else ${asFloat(x)} end)`,
+        sql`(case when ${asFloat(x)} > '-Infinity' and ${asFloat(x)} < 'Infinity' then ${asFloat(x)} else ${asFloat(other.sql)} end)`,
     ),
     type: float(value.type.nullable || other.type.nullable),
   };

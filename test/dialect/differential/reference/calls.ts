@@ -4,7 +4,8 @@ import { convert } from './conversions.ts';
 import { branches, coalesce, intervalOf, meaningOf } from './expressions.ts';
 import type { ArgumentKind, FunctionEntry } from './function_entry.ts';
 import { scalarFunctions } from './functions.ts';
-import { comparison } from './operators.ts';
+import { comparison, strict } from './operators.ts';
+import { dateOf } from './times.ts';
 import { lambdaKey, type Meaning, type ReferenceScope, type Row } from './scope.ts';
 import { arrayOf, commonType, isNumber, itemOf, type ReferenceType, typeOf, withNull } from './types.ts';
 import { defaultOf, listOf, unsupported, type Value } from './values.ts';
@@ -58,6 +59,7 @@ export function callOf(call: Call, scope: ReferenceScope): Meaning {
       return elementOf(of(first), of(second));
     case 'ifNotFinite': {
       const [value, other] = [of(first), of(second)];
+      if (value.type.kind !== 'float' || other.type.kind !== 'float') return unsupported(name);
       return {
         type: typeOf('float', value.type.nullable || other.type.nullable),
         of: (row) => (Number.isFinite(value.of(row) ?? NaN) ? value.of(row) : other.of(row)),
@@ -67,6 +69,13 @@ export function callOf(call: Call, scope: ReferenceScope): Meaning {
       const value = of(first);
       if (value.literal === undefined) return unsupported('toUUID of a value.');
       return { type: typeOf('uuid', true), of: value.of };
+    }
+    case 'dateTrunc': {
+      const [unit, moment] = [of(first).literal ?? '', of(second)];
+      const isDate = ['week', 'month', 'quarter', 'year'].includes(unit);
+      const start = tableCall(name, [of(first), moment], scope);
+      const zone = scope.world.timezone;
+      return isDate ? strict(typeOf('date'), [start], (value) => dateOf(value as bigint, zone)) : start;
     }
     case 'toDecimal':
       return { ...convert(of(first), typeOf('decimal'), scope), type: typeOf('decimal', true) };

@@ -1,4 +1,5 @@
 import type { Case, Expression, Field, TimeLiteral } from '../../../../src/dialect/ast.ts';
+import { walk } from '../../../../src/dialect/walk.ts';
 import { aggregateOf, isAggregate } from './aggregates.ts';
 import { callOf, elementOf } from './calls.ts';
 import { holds, unify } from './conversions.ts';
@@ -44,7 +45,7 @@ export function meaningOf(expression: Expression, outer: ReferenceScope): Meanin
       return { type: arrayOf(withNull(type, nullable)), of: (row) => items.map((item) => item.of(row)) };
     }
     case 'index':
-      if (isZero(expression.index)) return unsupported('The index 0.');
+      if (isZero(expression.index, scope)) return unsupported('The index 0.');
       return elementOf(of(expression.object), of(expression.index));
     case 'unary':
       return unaryOf(expression.operator, of(expression.operand));
@@ -98,9 +99,17 @@ export function meaningOf(expression: Expression, outer: ReferenceScope): Meanin
   }
 }
 
-/** The dialect rejects such an index. */
-const isZero = (index: Expression): boolean =>
-  index.kind === 'number' ? Number(index.text) === 0 : index.kind === 'unary' && isZero(index.operand);
+/** Whether an index is always 0, which the dialect rejects. */
+function isZero(index: Expression, scope: ReferenceScope): boolean {
+  let isConstant = true;
+  walk(index, {
+    enter: ({ kind }) => {
+      if (kind === 'field' || kind === 'subquery') isConstant = false;
+      return isConstant;
+    },
+  });
+  return isConstant && meaningOf(index, scope).of({ cells: new Map() }) === 0n;
+}
 
 const numberOf = (text: string): number => (text === 'inf' ? Infinity : text === 'nan' ? NaN : Number(text));
 

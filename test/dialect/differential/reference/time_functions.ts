@@ -136,11 +136,11 @@ const shiftFunctions = Object.entries(shifts).flatMap(([unit, shift]) =>
 );
 
 const truncated =
-  ({ zone, weekStart }: FunctionContext) =>
+  ({ zone }: FunctionContext) =>
   (unit: TruncationUnit, moment: bigint): bigint => {
     const length = clockLength(unit);
     if (length !== undefined) return startOfClockUnit(moment, length, zone);
-    return midnightOf(startOfDateUnit(dateOf(moment, zone), unit, weekStart), zone);
+    return midnightOf(startOfDateUnit(dateOf(moment, zone), unit, 'monday'), zone);
   };
 
 /** Dates and times. */
