@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
+import { casesOf } from '../setup/effort.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { killPoints, type KillPointGate, type KillPoint } from './kill_points.ts';
@@ -19,12 +20,29 @@ const rows = 1_700;
 const range = { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() };
 
 const allKillPoints = Object.keys(killPoints) as KillPoint[];
+/** One point of each kind: a part, a file, a claim, a delayed request, an event. test/export/resume.int.ts resumes at others. */
+const usualKillPoints: readonly KillPoint[] = [
+  'in a part',
+  'after completion, before the file is recorded',
+  'after the claim, before the manifest',
+  'while the manifest is written',
+  'before the status is recorded',
+];
 /** The points at which a file is resumed, which depends on the format. */
 const fileKillPoints: readonly KillPoint[] = ['in a part', 'between parts', 'after the last part'];
 const formats = [
-  { format: { file_format: 'JSONLines', compression: 'gzip' }, points: allKillPoints },
-  { format: { file_format: 'CSV', compression: 'zstd' }, points: ['in a part', 'after the last part'] },
-  { format: { file_format: 'Parquet', compression: 'zstd' }, points: fileKillPoints },
+  {
+    format: { file_format: 'JSONLines', compression: 'gzip' },
+    points: casesOf(usualKillPoints, allKillPoints),
+  },
+  {
+    format: { file_format: 'CSV', compression: 'zstd' },
+    points: casesOf<KillPoint>([], ['in a part', 'after the last part']),
+  },
+  {
+    format: { file_format: 'Parquet', compression: 'zstd' },
+    points: casesOf<KillPoint>(['between parts'], fileKillPoints),
+  },
 ] as const;
 
 /** A run whose worker is killed at a point; its export has a separate prefix. */
