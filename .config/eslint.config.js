@@ -71,6 +71,7 @@ export default typescript.config(
     },
   },
   { files: ['**/*.js', '**/*.mjs', '**/*.cjs'], ...typescript.configs.disableTypeChecked },
+  { files: ['**/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
     languageOptions: {
@@ -79,6 +80,7 @@ export default typescript.config(
         clearInterval: 'readonly',
         module: 'writable',
         process: 'readonly',
+        require: 'readonly',
         setInterval: 'readonly',
       },
     },

@@ -19,41 +19,6 @@ const transform = {
   ],
 };
 
-// Packages that are published as ES modules only. Jest has to transform them.
-const moduleOnly = [
-  'uuid',
-  'commander',
-  'cookie',
-  'node-pg-migrate',
-  'glob',
-  'minimatch',
-  'brace-expansion',
-  'balanced-match',
-  'yargs',
-  'hyparquet',
-  'hyparquet-compressors',
-  'hysnappy',
-  'hyparquet-writer',
-];
-
-// Without this, each use of a global in Jest's sandbox goes through a proxy, and loops over rows are many times slower.
-// Left out: globals that fake timers replace, and Buffer, which packages declare again.
-const sandboxInjectedGlobals = [
-  'Array',
-  'BigInt',
-  'Error',
-  'JSON',
-  'Map',
-  'Math',
-  'Number',
-  'Object',
-  'Promise',
-  'Set',
-  'String',
-  'Symbol',
-  'Uint8Array',
-];
-
 // Per project, so that a run of the other projects starts no servers.
 const servers = {
   globalSetup: '<rootDir>/test/setup/start_servers.ts',
@@ -64,12 +29,11 @@ const project = (name, suffix, setUp = {}) => ({
   displayName: name,
   ...setUp,
   rootDir,
-  testEnvironment: 'node',
+  runtime: '<rootDir>/.config/jest_runtime.cjs',
+  testEnvironment: '<rootDir>/.config/jest_environment.cjs',
   testMatch: [`<rootDir>/test/**/*.${suffix}.ts`],
   transform,
-  transformIgnorePatterns: [`/node_modules/(?!(${moduleOnly.join('|')})/)`],
   modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test'],
-  sandboxInjectedGlobals,
 });
 
 export default {
