@@ -5,10 +5,12 @@ import { aggregate, standardAggregate, type FunctionDefinition } from './functio
 export const aggregates: readonly FunctionDefinition[] = [
   standardAggregate('count', ['any...'], 'integer', 'Number of rows, or of rows with a non-null argument.', {
     sql: basicAggregateEmitters.count,
+    distinct: 'without_over',
     cases: { 'count() FROM numbers': 5, 'count(x) FROM nulls': 2, 'count() FROM none': 0 },
   }),
   aggregate('countDistinct', ['any', 'any...'], 'integer', 'Number of distinct non-null values.', {
     sql: basicAggregateEmitters.countDistinct,
+    distinct: 'without_over',
     cases: {
       'countDistinct(x) FROM numbers': 4,
       'countDistinct(x) FROM nulls': 2,
@@ -17,6 +19,7 @@ export const aggregates: readonly FunctionDefinition[] = [
   }),
   standardAggregate('sum', ['number'], 'number', 'Sum of the non-null values; 0 if there are none.', {
     sql: basicAggregateEmitters.sum,
+    distinct: 'without_over',
     cases: { 'sum(x) FROM numbers': 7, 'sum(x) FROM nulls': 5, 'sum(x) FROM none': 0 },
   }),
   standardAggregate('avg', ['number'], 'float', 'Mean of the non-null values.', {
@@ -25,18 +28,22 @@ export const aggregates: readonly FunctionDefinition[] = [
   }),
   standardAggregate('min', ['T'], 'T', 'Smallest value.', {
     sql: basicAggregateEmitters.min,
+    distinct: 'supported',
     cases: { 'min(x) FROM numbers': -3, 'min(x) FROM nulls': 1, 'min(x) FROM none': 0 },
   }),
   standardAggregate('max', ['T'], 'T', 'Largest value.', {
     sql: basicAggregateEmitters.max,
+    distinct: 'supported',
     cases: { 'max(x) FROM numbers': 5, 'max(x) FROM nulls': 4, 'max(x) FROM none': 0 },
   }),
   standardAggregate('any', ['T'], 'T', 'Any non-null value.', {
     sql: basicAggregateEmitters.any,
+    distinct: 'supported',
     cases: { 'any(x) FROM only_null': null, 'any(x) FROM none': 0, 'anyIf(x, x > 1) FROM nulls': 4 },
   }),
   aggregate('anyLast', ['T'], 'T', 'The last value read.', {
     sql: basicAggregateEmitters.anyLast,
+    distinct: 'supported',
     cases: { 'anyLast(x) FROM only_null': null, 'anyLast(x) FROM none': 0 },
   }),
   aggregate('anyHeavy', ['T'], 'T', 'A frequent value.', {
@@ -53,14 +60,17 @@ export const aggregates: readonly FunctionDefinition[] = [
   }),
   aggregate('uniq', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
     sql: basicAggregateEmitters.uniq,
+    distinct: 'without_over',
     cases: { 'uniq(x) FROM numbers': 4, 'uniq(x) FROM nulls': 2, 'uniq(x) FROM none': 0 },
   }),
   aggregate('uniqExact', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly.', {
     sql: basicAggregateEmitters.uniqExact,
+    distinct: 'without_over',
     cases: { 'uniqExact(x) FROM numbers': 4, 'uniqExact(x) FROM nulls': 2, 'uniqExact(x) FROM none': 0 },
   }),
   aggregate('uniqHLL12', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
     sql: basicAggregateEmitters.uniqHLL12,
+    distinct: 'without_over',
     cases: { 'uniqHLL12(x) FROM numbers': 4, 'uniqHLL12(x) FROM nulls': 2, 'uniqHLL12(x) FROM none': 0 },
   }),
   standardAggregate('every', ['boolean'], 'boolean', 'Whether all values are true.', {

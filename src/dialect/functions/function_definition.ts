@@ -62,6 +62,10 @@ export interface FunctionDefinition {
   readonly returns: ValueType;
   /** Whether an aggregate keeps all values of a group in memory. Their size is then limited. */
   readonly gathers: boolean;
+  /** Whether an aggregate depends on the order of rows, which a sorted subquery in FROM then decides. */
+  readonly isOrderSensitive: boolean;
+  /** Whether an aggregate supports DISTINCT: never, without OVER, or always. */
+  readonly distinct: 'unsupported' | 'without_over' | 'supported';
   /** One line of documentation. */
   readonly description: string;
   /** SQL with the arguments as `$1`, `$2`; null if something else creates it. */
@@ -107,6 +111,8 @@ interface Implementation<Emit> {
   readonly sql: string | Emit | typeof byCompiler;
   /** For aggregates, see `FunctionDefinition`. */
   readonly gathers?: boolean;
+  readonly isOrderSensitive?: boolean;
+  readonly distinct?: FunctionDefinition['distinct'];
   /** At least one. */
   readonly cases: FunctionCases;
 }
@@ -134,6 +140,8 @@ const definitionRow =
       sql,
       cases,
       gathers = false,
+      isOrderSensitive = false,
+      distinct = 'unsupported',
     } = implementation;
     return {
       ...{
@@ -144,9 +152,9 @@ const definitionRow =
         returns,
         description,
         parameterRanges,
-        gathers,
         cases,
       },
+      ...{ gathers, isOrderSensitive, distinct },
       parameterTypes: parameters,
       argumentRanges: ranges,
       template: typeof sql === 'string' ? sql : null,

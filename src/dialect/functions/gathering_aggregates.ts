@@ -9,6 +9,8 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameterRanges: [{ index: 0, min: 1 }],
     sql: basicAggregateEmitters.groupArray,
     gathers: true,
+    isOrderSensitive: true,
+    distinct: 'supported',
     cases: {
       'arraySort(groupArray(x)) FROM numbers': [-3, 1, 2, 2, 5],
       'arraySort(groupArray(x)) FROM nulls': [1, 4],
@@ -19,6 +21,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
     sql: basicAggregateEmitters.groupUniqArray,
+    distinct: 'supported',
     cases: {
       'arraySort(groupUniqArray(x)) FROM numbers': [-3, 1, 2, 5],
       'arraySort(groupUniqArray(x)) FROM nulls': [1, 4],
@@ -33,6 +36,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     ],
     sql: listAggregateEmitters.groupArraySample,
     gathers: true,
+    isOrderSensitive: true,
     cases: {
       'length(groupArraySample(3)(x)) FROM numbers': 3,
       'groupArraySample(3)(x) FROM none': [],
@@ -44,6 +48,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameterRanges: [{ index: 0, min: 1 }],
     sql: listAggregateEmitters.groupArrayMovingAvg,
     gathers: true,
+    isOrderSensitive: true,
     cases: { 'length(groupArrayMovingAvg(x)) FROM flags': 3, 'groupArrayMovingAvg(x) FROM none': [] },
   }),
   aggregate('topK', ['T'], 'array(T)', 'The most frequent values.', {
@@ -75,6 +80,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   aggregate('deltaSum', ['number'], 'number', 'Sum of the increases between successive values.', {
     sql: listAggregateEmitters.deltaSum,
     gathers: true,
+    isOrderSensitive: true,
     cases: { 'deltaSum(x) FROM pairs': 3, 'deltaSum(x) FROM none': 0, 'deltaSum(x) > -1 FROM numbers': 1 },
   }),
   aggregate(
@@ -97,6 +103,8 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   standardAggregate('array_agg', ['T'], 'array(T)', 'The values as an array, nulls included.', {
     sql: basicAggregateEmitters.array_agg,
     gathers: true,
+    isOrderSensitive: true,
+    distinct: 'supported',
     cases: {
       "arraySort(array_agg(x)) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g":
         [1, 2, 2, 5],
@@ -109,6 +117,8 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   standardAggregate('string_agg', ['string', 'string'], 'string', 'The strings joined by a separator.', {
     sql: basicAggregateEmitters.string_agg,
     gathers: true,
+    isOrderSensitive: true,
+    distinct: 'without_over',
     cases: {
       "string_agg(y, ',' ORDER BY y) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g":
         'a,b,c,d',

@@ -150,22 +150,18 @@ function operationOf(
   return isPlain ? words.join(' ') : `${words.join(' ')} ${JSON.stringify(Object.fromEntries(used))}`;
 }
 
-const orderSensitive: ReadonlySet<string> = new Set([
-  ...['groupArray', 'groupArraySample', 'groupArrayMovingAvg', 'array_agg', 'string_agg', 'deltaSum'],
-]);
-
 const orderBySql = (order: Sql | null): Sql => (order === null ? sql`` : sql` order by ${order}`);
 
 /** The number of a row of a sorted subquery, whose order ClickHouse preserves in array aggregates. */
 function sourceOrdinal(
   { over, distinct }: Call,
-  { name }: FunctionDefinition,
+  { isOrderSensitive }: FunctionDefinition,
   combinators: readonly Combinator[],
   { relations }: Scope,
 ): Sql | null {
   const [only, another] = relations;
   const isSet = over !== null || distinct || combinators.includes('Distinct');
-  if (isSet || !orderSensitive.has(name) || another !== undefined || only?.ordinal === undefined) return null;
+  if (isSet || !isOrderSensitive || another !== undefined || only?.ordinal === undefined) return null;
   return only.ordinal();
 }
 

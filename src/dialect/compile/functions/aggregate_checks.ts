@@ -6,25 +6,19 @@ import { mergeTraits, type Value } from '../../resolve/value.ts';
 import { readsLambdaParameter } from '../window_subquery_values.ts';
 import type { AggregateCallSite } from './call_site.ts';
 
-const supportingDistinct: ReadonlySet<string> = new Set([
-  ...['count', 'countDistinct', 'uniq', 'uniqExact', 'uniqHLL12', 'sum', 'min', 'max', 'any', 'anyLast'],
-  ...['groupArray', 'groupUniqArray', 'array_agg', 'string_agg'],
-]);
-const unchangedByDistinct = /^(min|max|any|anyLast|group.*|array_agg)$/;
-
 /** @throws DialectError if DISTINCT is not supported */
 export function checkDistinct(
   { distinct, isWindow, statement, name, node }: AggregateCallSite,
-  { name: known }: FunctionDefinition,
+  definition: FunctionDefinition,
 ): void {
   if (!distinct) return;
-  if (!supportingDistinct.has(known))
+  if (definition.distinct === 'unsupported')
     throw statement.error(
       `Function '${name}' does not support DISTINCT.`,
       node,
       'Use SELECT DISTINCT in a subquery.',
     );
-  if (isWindow && !unchangedByDistinct.test(known))
+  if (isWindow && definition.distinct === 'without_over')
     throw statement.error(
       `Function '${name}' does not support DISTINCT with OVER.`,
       node,
