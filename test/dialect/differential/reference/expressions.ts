@@ -1,5 +1,6 @@
 import type { Case, Expression, Field, TimeLiteral } from '../../../../src/dialect/ast.ts';
-import { walk } from '../../../../src/dialect/walk.ts';
+import type { Node } from '../../../../src/dialect/ast_node.ts';
+import { findNodes } from '../../../../src/dialect/walk.ts';
 import { aggregateOf, isAggregate } from './aggregates.ts';
 import { callOf, elementOf } from './calls.ts';
 import { holds, unify } from './conversions.ts';
@@ -101,14 +102,9 @@ export function meaningOf(expression: Expression, outer: ReferenceScope): Meanin
 
 /** Whether an index is always 0, which the dialect rejects. */
 function isZero(index: Expression, scope: ReferenceScope): boolean {
-  let isConstant = true;
-  walk(index, {
-    enter: ({ kind }) => {
-      if (kind === 'field' || kind === 'subquery') isConstant = false;
-      return isConstant;
-    },
-  });
-  return isConstant && meaningOf(index, scope).of({ cells: new Map() }) === 0n;
+  const isVariable = (node: Node): node is Node => node.kind === 'field' || node.kind === 'subquery';
+  if (findNodes(index, isVariable).length > 0) return false;
+  return meaningOf(index, scope).of({ cells: new Map() }) === 0n;
 }
 
 const numberOf = (text: string): number => (text === 'inf' ? Infinity : text === 'nan' ? NaN : Number(text));
