@@ -30,7 +30,7 @@ export const compileShapes: readonly CompileShape[] = [
   {
     name: 'OR conditions',
     text: (count) =>
-      `select count() from events where ${repeated(count, (n) => `properties.a_${n} > ${n}`, ' or ')}`,
+      `select count() from events where ${repeated(count, (n) => `properties.a_${n} = '${n}'`, ' or ')}`,
   },
   {
     name: 'branches of multiIf',
