@@ -15,6 +15,11 @@ export const foundDifferences: readonly (readonly [string, readonly (readonly un
   ["SELECT least(1, toInt('x')), greatest('a', nullIf('b', 'b')), least(toInt('x'), NULL)", [[1, 'a', null]]],
   ["SELECT replaceOne('ab', nullIf('a', 'a'), 'x'), replaceOne('ab', 'b', nullIf('a', 'a'))", [[null, null]]],
   ["SELECT ifNotFinite(toFloat('x'), 2), ifNotFinite(toFloat('nan'), 2), ifNotFinite(1.5, 2)", [[2, 2, 1.5]]],
+  // The rank of a row is never null, so the default of an aggregate over no rows is not null either.
+  [
+    'SELECT max(r), sum(r) FROM (SELECT rank() OVER (ORDER BY 1 + 1) AS r FROM events WHERE false) AS q',
+    [[0, 0]],
+  ],
   // Null is among values that are null in this row, as it equals them.
   [
     "SELECT toInt('x') IN (toInt('y'), 1), toInt('x') NOT IN (toInt('y'), 1), 1 IN (toInt('y'), 2)",

@@ -191,7 +191,8 @@ function emit(site: AggregateCallSite, definition: FunctionDefinition): Emitted 
   if (site.distinct || site.node.orderBy.length > 0)
     throw site.statement.error(`Function '${site.name}' does not support DISTINCT or ORDER BY.`, site.node);
   const call = site.over(fillTemplate(definition.template, site.values));
-  return { sql: call, type: { ...site.returnType, nullable: true } };
+  // The number or rank of a row, without arguments, is never null.
+  return { sql: call, type: { ...site.returnType, nullable: site.values.length > 0 } };
 }
 
 /** Splits the conditions of `sumIf(x, c)` and FILTER from the arguments. */
