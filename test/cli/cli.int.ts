@@ -232,6 +232,7 @@ describe('exportd', () => {
       'control database',
       'migrations',
       'source',
+      'query role',
       'prefixes',
     ]);
     const { host, pathname } = new URL(database.DATABASE_URL);
