@@ -1,5 +1,5 @@
 import type { AggregateEmitter, Emitter } from '../compile/functions/call_site.ts';
-import type { LambdaEmitter } from '../compile/functions/higher_order.ts';
+import type { LambdaEmitter } from '../compile/functions/lambda_items.ts';
 
 /** The types that functions distinguish. `T` and `U` each stand for one type throughout a signature. */
 export type SimpleType =

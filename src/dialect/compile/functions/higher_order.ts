@@ -1,4 +1,4 @@
-import type { Call, Expression, Lambda } from '../../ast.ts';
+import type { Call, Lambda } from '../../ast.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, type Value } from '../../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
@@ -8,20 +8,7 @@ import { foldValue } from '../../functions/emit/fold.ts';
 import { toCondition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
 import { defaultOf, fromJson, toJsonItem } from '../json_values.ts';
-
-/** The parallel items of one or more arrays, and the result of the lambda. */
-interface Items {
-  /** FROM item with one row per item, whose index is `at`. */
-  readonly rows: Sql;
-  readonly at: Sql;
-  /** The item as a value and as jsonb. */
-  readonly item: Value;
-  readonly json: Sql;
-  /** The result of the lambda; without a lambda, the item. */
-  readonly result: Value;
-  readonly arrays: readonly Value[];
-  readonly body: Expression;
-}
+import type { LambdaEmitter, LambdaItems } from './lambda_items.ts';
 
 /** Compiles a function that takes a lambda. @throws DialectError */
 export function higherOrderValue(
@@ -36,7 +23,7 @@ export function higherOrderValue(
   return derive(name, [...items.arrays, items.result], type, fragment);
 }
 
-function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
+function itemsOf(compiler: Compiler, call: Call, scope: Scope): LambdaItems {
   const { statement } = scope;
   const [first, ...others] = call.arguments;
   const lambda = first?.kind === 'lambda' ? first : null;
@@ -115,20 +102,14 @@ export function lambdaBodyValue(
   return compiler.value(lambda.body, inside);
 }
 
-interface EmittedSql {
-  readonly sql: Sql;
-  readonly type: Type;
-}
-/** Creates the SQL of a function that takes a lambda. */
-export type LambdaEmitter = (items: Items, scope: Scope) => EmittedSql;
-
-const holds = ({ result, body }: Items, scope: Scope): Sql =>
+const holds = ({ result, body }: LambdaItems, scope: Scope): Sql =>
   sql`(${toCondition(result, body, scope.statement)}) is true`;
 
-const collect = (value: Sql, items: Items, where: Sql = sql``, order: Sql = items.at): Sql =>
+const collect = (value: Sql, items: LambdaItems, where: Sql = sql``, order: Sql = items.at): Sql =>
   sql`(select coalesce(jsonb_agg(${value} order by ${order}), '[]'::jsonb) from ${items.rows}${where})`;
 
-const one = (value: Sql, items: Items, rest: Sql): Sql => sql`(select ${value} from ${items.rows}${rest})`;
+const one = (value: Sql, items: LambdaItems, rest: Sql): Sql =>
+  sql`(select ${value} from ${items.rows}${rest})`;
 
 const sorted =
   (descending: boolean): LambdaEmitter =>
@@ -158,7 +139,7 @@ const indexOfItem =
     return { sql: sql`coalesce(${one(items.at, items, where)}, 0)`, type: scalar('integer') };
   };
 
-const numbers = (items: Items, scope: Scope): Sql => {
+const numbers = (items: LambdaItems, scope: Scope): Sql => {
   const { type, sql: fragment } = items.result;
   if (type.kind === 'boolean') return sql`(${fragment})::int4`;
   if (type.kind === 'null') return sql`(${fragment})::int8`;
@@ -166,17 +147,17 @@ const numbers = (items: Items, scope: Scope): Sql => {
   throw scope.statement.error(`Expected numbers, found ${nameOfType(type)}.`, items.body);
 };
 
-const numberType = ({ result }: Items): Type =>
+const numberType = ({ result }: LambdaItems): Type =>
   isNumber(result.type) ? withNull(result.type, false) : scalar('integer');
 
 /**
  * Computes values from the items in a subquery: an aggregate over outer columns alone would belong to the outer
  * query.
  */
-const computedItems = (value: Sql, { rows, at }: Items): Sql =>
+const computedItems = (value: Sql, { rows, at }: LambdaItems): Sql =>
   sql`(select ${value} as v, ${at} as at from ${rows}) as made`;
 
-const aggregated = (aggregate: Sql, value: Sql, items: Items): Sql =>
+const aggregated = (aggregate: Sql, value: Sql, items: LambdaItems): Sql =>
   sql`(select ${aggregate}(made.v) from ${computedItems(value, items)})`;
 
 const extreme =
