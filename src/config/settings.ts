@@ -10,6 +10,8 @@ export { SettingsError };
  * `64MiB`) are numbers of bytes.
  */
 export type Settings = Readonly<z.infer<typeof settingsSchema>> & {
+  /** `DATABASE_URL` unless it is set. */
+  readonly SOURCE_DATABASE_URL: string;
   /** How to reach Temporal: all `TEMPORAL_` settings, also those of `temporal.toml`. */
   readonly temporal_profile: ClientConfigProfile;
 };
@@ -48,6 +50,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const profile = readTemporalProfile(given);
   return {
     ...data,
+    SOURCE_DATABASE_URL: data.SOURCE_DATABASE_URL ?? data.DATABASE_URL,
     TEMPORAL_ADDRESS: profile.address ?? data.TEMPORAL_ADDRESS,
     TEMPORAL_NAMESPACE: profile.namespace ?? data.TEMPORAL_NAMESPACE,
     temporal_profile: profile,

@@ -47,7 +47,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   });
   const temporal = await createClient(settings);
   const source = createSource({
-    sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    sourceUrl: settings.SOURCE_DATABASE_URL,
     settings: { ...settings, EXPORTD_SOURCE_CONNECTIONS: sourceConnections },
   });
   const metrics = new Registry();

@@ -17,16 +17,13 @@ const serverGraceMs = 5_000;
  * each other. They carry exportd's application name, because they write nothing an export would have to wait for.
  */
 export const connectQueriesToSource = (
-  settings: Pick<
-    Settings,
-    'DATABASE_URL' | 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'
-  > &
+  settings: Pick<Settings, 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'> &
     QueryRoleSettings &
     StatementResourceSettings,
 ): SourceConnections => {
   const role = queryRoleOf(settings);
   return connectToSource({
-    sourceUrl: role?.url ?? settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    sourceUrl: role?.url ?? settings.SOURCE_DATABASE_URL,
     ...(role && { restrictedRole: restrictedRole(role) }),
     resources: statementResources(settings),
     applicationName,

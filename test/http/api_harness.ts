@@ -145,7 +145,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
         : { tested: true, ...(await deliver(deliveryId)) };
     },
   };
-  const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? database.url, settings });
+  const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL, settings });
   const logger = createLogger('test', settings);
   const querySource = connectQueriesToSource(settings);
   const dependencies = {

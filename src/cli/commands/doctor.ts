@@ -6,12 +6,7 @@ import type { Settings } from '../../config/settings.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer, table } from '../output.ts';
-import {
-  commandSettings,
-  databaseNameOf,
-  readDemoService,
-  requireOneInstallation,
-} from '../running_stack.ts';
+import { commandSettings, databaseNameOf, requireOneInstallation, serverUrlOf } from '../running_stack.ts';
 
 interface CheckResult {
   readonly check: string;
@@ -44,7 +39,7 @@ export function addDoctorCommand(program: Command): void {
 
 async function runChecks(settings: Settings): Promise<CheckResult[]> {
   const pool = createPool(settings.DATABASE_URL, { max: 2 });
-  const source = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, {
+  const source = createPool(settings.SOURCE_DATABASE_URL, {
     max: 1,
     allowsStandby: true,
   });
@@ -103,7 +98,7 @@ async function describeMigrations(pool: Pool): Promise<string> {
 
 /** The server that `export` and `webhook` commands use, if they have one. */
 async function describeService(): Promise<string> {
-  const baseUrl = process.env.EXPORTD_BASE_URL ?? readDemoService().base_url;
+  const baseUrl = serverUrlOf(process.env);
   if (baseUrl === undefined) return 'none: EXPORTD_BASE_URL is not set, and no demo is running';
   const response = await fetch(new URL('/healthz', baseUrl)).catch(() => undefined);
   if (!response?.ok) throw new Error(`no response from ${baseUrl}`);
@@ -134,7 +129,7 @@ async function describeRelations(source: Pool, settings: Settings): Promise<stri
     [names],
   );
   if (rows.length > 0) throw new Error(`missing table or view ${rows.map(({ name }) => name).join(', ')}`);
-  return `${names.join(', ')} at ${databaseNameOf(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL)}`;
+  return `${names.join(', ')} at ${databaseNameOf(settings.SOURCE_DATABASE_URL)}`;
 }
 
 async function describeQueryRole(pool: Pool, source: Pool, settings: Settings): Promise<string> {

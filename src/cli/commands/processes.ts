@@ -58,8 +58,7 @@ export function addProcessCommands(program: Command): void {
       const { migrateSource } = await import('../../migrate/migrate_source.ts');
       const settings = commandSettings(process.env);
       const applied = await migrateControl(settings.DATABASE_URL);
-      if (options.source)
-        applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL)));
+      if (options.source) applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL)));
       printer(options)({ applied }, () =>
         applied.length === 0
           ? ['The database is up to date.']

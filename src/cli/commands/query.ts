@@ -89,7 +89,7 @@ async function prepare(settings: Settings, role: QueryRole): Promise<QueryRoleSe
   const { queryRoleSetup } = await import('../../queries/query_role/set_up_query_role.ts');
   return withPool(async (pool) => {
     const source = new pg.Client({
-      connectionString: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+      connectionString: settings.SOURCE_DATABASE_URL,
       application_name: 'exportd',
     });
     await source.connect();

@@ -50,7 +50,7 @@ async function verify(batchExportId: string, { from, to, deep, fast }: Options):
   ]);
   const settings = commandSettings(process.env);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-  const sourceUrl = settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL;
+  const sourceUrl = settings.SOURCE_DATABASE_URL;
   const progress = createProgress(process.stderr.isTTY);
   try {
     return await withPool((pool) =>

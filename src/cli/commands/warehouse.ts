@@ -96,7 +96,7 @@ async function updateQueryRole(): Promise<void> {
 
 async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {
   const settings = commandSettings(process.env);
-  const source: Pool = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, {
+  const source: Pool = createPool(settings.SOURCE_DATABASE_URL, {
     max: 1,
     allowsStandby: true,
   });

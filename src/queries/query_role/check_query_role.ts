@@ -12,10 +12,7 @@ import { findReadableRelations } from './readable_relations.ts';
 type CheckedSettings = RelationSettings &
   QueryRoleSettings &
   StatementResourceSettings &
-  Pick<
-    Settings,
-    'DATABASE_URL' | 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'
-  >;
+  Pick<Settings, 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'>;
 
 /** What the check of the role of queries found. */
 export interface QueryRoleReport {

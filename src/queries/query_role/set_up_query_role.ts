@@ -135,11 +135,11 @@ async function schemasOf(
  */
 export async function setUpQueryRole(
   pool: Pool,
-  settings: QueryRoleSetupSettings & Pick<Settings, 'DATABASE_URL' | 'SOURCE_DATABASE_URL'>,
+  settings: QueryRoleSetupSettings & Pick<Settings, 'SOURCE_DATABASE_URL'>,
   role: QueryRole,
 ): Promise<QueryRoleSetup> {
   const source = new pg.Client({
-    connectionString: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    connectionString: settings.SOURCE_DATABASE_URL,
     application_name: 'exportd',
   });
   await source.connect();
