@@ -1,11 +1,11 @@
-import { commandSettings, databaseNameOf, readDemoService } from './running_stack.ts';
+import { commandSettings, databaseNameOf, serverUrlOf } from './running_stack.ts';
 
 /** What a command works on, for `--verbose`: a line for each server. */
 export function describeInstallation(
   environment: Readonly<Record<string, string | undefined>>,
   options: { readonly baseUrl?: string },
 ): string[] {
-  const server = options.baseUrl ?? environment.EXPORTD_BASE_URL ?? readDemoService().base_url ?? 'none';
+  const server = serverUrlOf(environment, options.baseUrl) ?? 'none';
   return [`server: ${server}`, ...describeServers(environment)];
 }
 
@@ -14,7 +14,7 @@ function describeServers(environment: Readonly<Record<string, string | undefined
     const settings = commandSettings(environment);
     return [
       `control database: ${databaseNameOf(settings.DATABASE_URL)}`,
-      `source: ${databaseNameOf(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL)}`,
+      `source: ${databaseNameOf(settings.SOURCE_DATABASE_URL)}`,
       `Temporal: ${settings.TEMPORAL_ADDRESS}, namespace ${settings.TEMPORAL_NAMESPACE}`,
     ];
   } catch (error) {

@@ -37,6 +37,10 @@ export function readDemoService(): DemoService {
   }
 }
 
+/** The URL of the server that an option, the environment or the running demo names; undefined if none does. */
+export const serverUrlOf = (environment: Environment, baseUrl?: string): string | undefined =>
+  baseUrl ?? environment.EXPORTD_BASE_URL ?? readDemoService().base_url;
+
 /**
  * Checks that DATABASE_URL and the running demo are one installation, unless EXPORTD_BASE_URL names the server: else a
  * project and its key would be created in one of them, and its exports in the other.

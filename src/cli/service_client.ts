@@ -1,5 +1,5 @@
 import { CliError } from './cli_error.ts';
-import { readDemoService, requireOneInstallation } from './running_stack.ts';
+import { readDemoService, requireOneInstallation, serverUrlOf } from './running_stack.ts';
 
 /** URL and API key of the service. */
 export interface ServiceOptions {
@@ -19,10 +19,9 @@ export interface ServiceClient {
 
 /** Connects to the service that the options, the environment or the running demo name. @throws CliError */
 export function openService(options: ServiceOptions): ServiceClient {
-  const demo = readDemoService();
   if (options.baseUrl === undefined) requireOneInstallation(process.env);
-  const baseUrl = options.baseUrl ?? process.env.EXPORTD_BASE_URL ?? demo.base_url;
-  const key = options.key ?? process.env.EXPORTD_API_KEY ?? demo.api_key;
+  const baseUrl = serverUrlOf(process.env, options.baseUrl);
+  const key = options.key ?? process.env.EXPORTD_API_KEY ?? readDemoService().api_key;
   if (baseUrl === undefined)
     throw new CliError(
       'No service: pass --base-url, set EXPORTD_BASE_URL, or start the local stack with "npm start".',
