@@ -26,21 +26,18 @@ import type { QueryKinds } from '../../src/queries/registry.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { createBackfillClient } from '../../src/temporal/clients/backfill_client.ts';
+import { createWorkflowClients } from '../../src/temporal/clients/workflow_clients.ts';
 import { createExecutionLists } from '../../src/temporal/clients/execution_lists.ts';
 import { connectWorkers, createClient } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/reconciler.ts';
-import { createNotificationClient } from '../../src/temporal/clients/notification_client.ts';
-import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_activity_dependencies.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { installRuntime } from '../../src/temporal/worker/runtime.ts';
-import { createScheduleClient, type ScheduleClient } from '../../src/temporal/clients/schedule_client.ts';
+import type { ScheduleClient } from '../../src/temporal/clients/schedule_client.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search_attributes.ts';
-import { createMaintenanceClient } from '../../src/temporal/clients/maintenance_client.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
 import { definition } from '../decisions/commander.ts';
 import { storeTestCommand } from '../journal/store_test_command.ts';
@@ -166,12 +163,8 @@ export async function createControlPlaneHarness(
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
     publishEmpty: (runId: string, signal: AbortSignal) => behaviour.publishEmpty(runId, signal),
+    ...createWorkflowClients(client, pool, settings),
     runs: createRunStarter(client, runSettings),
-    schedules: createScheduleClient(client, settings),
-    backfills: createBackfillClient(client, pool, settings),
-    backgroundQueries: createQueryClient(client, settings),
-    maintenance: createMaintenanceClient(client, settings),
-    notifications: createNotificationClient(client, pool, settings),
     logger,
     settings,
   };

@@ -5,13 +5,8 @@ import { LaunchError } from '../../local_stack/launch_error.ts';
 import type { Report } from '../../local_stack/report.ts';
 import { openJournal } from '../../projections/open_journal.ts';
 import { createLogger } from '../../telemetry/logger.ts';
-import { createBackfillClient } from '../../temporal/clients/backfill_client.ts';
+import { createWorkflowClients } from '../../temporal/clients/workflow_clients.ts';
 import { createExecutionLists } from '../../temporal/clients/execution_lists.ts';
-import { createMaintenanceClient } from '../../temporal/clients/maintenance_client.ts';
-import { createNotificationClient } from '../../temporal/clients/notification_client.ts';
-import { createQueryClient } from '../../temporal/clients/query_client.ts';
-import { createRunStarter } from '../../temporal/clients/run_starter.ts';
-import { createScheduleClient } from '../../temporal/clients/schedule_client.ts';
 import { createClient } from '../../temporal/connections.ts';
 import { createReconcileLoops, type ReconcileLoops } from '../../temporal/reconcilers/reconcile_loops.ts';
 import { createSignalRecovery } from '../../temporal/reconcilers/signal_recovery.ts';
@@ -62,12 +57,7 @@ export async function runReconcilersBench(
         client,
         executionLists,
         policies: createPolicies(settings),
-        schedules: createScheduleClient(client, settings),
-        runs: createRunStarter(client, settings),
-        backfills: createBackfillClient(client, pool, settings),
-        maintenance: createMaintenanceClient(client, settings),
-        notifications: createNotificationClient(client, pool, settings),
-        backgroundQueries: createQueryClient(client, settings),
+        ...createWorkflowClients(client, pool, settings),
         signalRecovery: createSignalRecovery(client, executionLists, journal),
         ensureSearchAttributes: (aborted) => ensureSearchAttributes(temporal, settings, aborted),
         logger: createLogger('bench', settings),

@@ -30,22 +30,17 @@ import { createFaultAlarm } from '../../failures/operator_faults/fault_alarm.ts'
 import { createOperatorFaults } from '../../failures/operator_faults/operator_faults.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
-import { createBackfillClient } from '../clients/backfill_client.ts';
+import { createWorkflowClients } from '../clients/workflow_clients.ts';
 import { createExecutionLists } from '../clients/execution_lists.ts';
 import { loadWorkflowBundle } from './bundle.ts';
 import { connectWorkers, createClient } from '../connections.ts';
-import { createNotificationClient } from '../clients/notification_client.ts';
-import { createQueryClient } from '../clients/query_client.ts';
 import { createQueryActivityDependencies } from './query_activity_dependencies.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { createExportSlots } from './export_slots.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
-import { createRunStarter } from '../clients/run_starter.ts';
 import { installRuntime } from './runtime.ts';
-import { createScheduleClient } from '../clients/schedule_client.ts';
 import { createProblemReporter } from '../problem_reporter.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
-import { createMaintenanceClient } from '../clients/maintenance_client.ts';
 import { createWorkers } from './workers.ts';
 import { untilAborted } from '../until_aborted.ts';
 
@@ -93,7 +88,7 @@ async function serve(
   const temporal = await createClient(settings);
   const { client } = temporal;
   const source = createSource({
-    sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    sourceUrl: settings.SOURCE_DATABASE_URL,
     primaryUrl: settings.SOURCE_PRIMARY_DATABASE_URL,
     settings,
   });
@@ -107,12 +102,7 @@ async function serve(
     recorder: createRunRecorder(journal),
     source,
     readSelection,
-    runs: createRunStarter(client, settings),
-    schedules: createScheduleClient(client, settings),
-    backfills: createBackfillClient(client, pool, settings),
-    backgroundQueries: createQueryClient(client, settings),
-    maintenance: createMaintenanceClient(client, settings),
-    notifications: createNotificationClient(client, pool, settings),
+    ...createWorkflowClients(client, pool, settings),
     logger,
     settings,
   };
