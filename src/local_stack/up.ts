@@ -94,10 +94,9 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
       await ensureUser(databaseUrl);
       return undefined;
     }
-    const accounts = await prepareDemo(databaseUrl, folder, report);
-    // The first start of the demo registers a table.
-    await (await queryRole).update();
-    return accounts;
+    // Before the demo writes: the role needs locks that a long transaction would keep it from.
+    const { update } = await queryRole;
+    return prepareDemo(databaseUrl, folder, report, update);
   });
   const bucketMade = servers.objectStore.then((store) =>
     demo ? ensureBucket(store, demoBucket) : undefined,

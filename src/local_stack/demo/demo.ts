@@ -16,11 +16,15 @@ export const demoBucket = 'exportd-demo';
 /** An arbitrary number. The demo data depends only on it and the start time. */
 export const demoSeed = 20_261;
 
-/** Creates the accounts of the demo and, at the first start, its data. */
+/**
+ * Creates the accounts of the demo and, at the first start, its data.
+ * @param onTablesAdded lets queries read the tables that the first start registers.
+ */
 export async function prepareDemo(
   databaseUrl: string,
   folder: DataFolder,
   report: Report,
+  onTablesAdded: () => Promise<void>,
 ): Promise<DemoAccounts> {
   const accounts = await ensureDemoAccounts(databaseUrl, folder);
   const saved = readDemoState(folder);
@@ -32,6 +36,7 @@ export async function prepareDemo(
   }
   if (saved.tables_project_id !== accounts.projectId) {
     await withPool(databaseUrl, (pool) => ensureDemoTables(pool, accounts.projectId));
+    await onTablesAdded();
     saveDemoState(folder, { tables_project_id: accounts.projectId });
   }
   return accounts;
