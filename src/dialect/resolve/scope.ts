@@ -13,6 +13,8 @@ interface GroupColumn {
 
 interface GroupKey extends GroupColumn {
   readonly value: Value;
+  /** From 1. */
+  readonly position: number;
   readonly type: Type;
 }
 
@@ -37,9 +39,10 @@ export class Grouping {
   addKey(value: Value, nullable: boolean): void {
     const identity = identityOf(value);
     if (this.#keys.has(identity)) return;
-    const name = identifier(`k${this.#keys.size + 1}`);
+    const position = this.#keys.size + 1;
+    const name = identifier(`k${position}`);
     const type = nullable || this.#withTotals ? { ...value.type, nullable: true } : value.type;
-    this.#keys.set(identity, { value, name, sql: value.sql, type });
+    this.#keys.set(identity, { value, position, name, sql: value.sql, type });
   }
 
   /** The key that is equal to an expression. */
@@ -51,7 +54,7 @@ export class Grouping {
 
   /** From 1, in the order of `addKey`. */
   positionOf(value: Value): number {
-    return [...this.#keys.keys()].indexOf(identityOf(value)) + 1;
+    return this.#keys.get(identityOf(value))?.position ?? 0;
   }
 
   /** The column of an aggregate. Calls with the same identity share one. */
