@@ -130,9 +130,9 @@ describe('a file of one part', () => {
     expect(stepsOf(batchExportId)).toEqual(['PutObject', 'HeadObject', 'PutObject']);
     await publishAndVerify(run_id, 2);
     expect(await harness.reader.textOf(key)).toBe(foreign);
-    expect(await warningsOf(harness, run_id)).toEqual([
-      expect.stringMatching(/is taken by an object .* exported as generation 2\.$/),
-    ]);
+    // A connection that the server broke is another warning.
+    const taken = (await warningsOf(harness, run_id)).filter((message) => message.includes(' is taken by '));
+    expect(taken).toEqual([expect.stringMatching(/ exported as generation 2\.$/)]);
     expect(await harness.reader.eventTypes(run_id)).toContain('RunKeyTaken');
   });
 });
