@@ -39,7 +39,7 @@ export async function prepareQueryRole(databaseUrl: string, encryptionKeys: stri
   const role = queryRoleOf(settings);
   if (!role) return none;
   const update = async (): Promise<void> => {
-    await withPool(databaseUrl, (pool) => setUpQueryRole(pool, settings, role));
+    await withPool(databaseUrl, (pool) => setUpQueryRole(pool, settings, role, { closeCatalog: true }));
   };
   await update();
   return { environment, update };

@@ -21,7 +21,7 @@ export async function prepareQueryRole(databaseUrl: string): Promise<void> {
   if (!role) throw new Error('The settings of the test name no role of queries.');
   const pool = createPool(databaseUrl, { max: 1 });
   try {
-    await setUpQueryRole(pool, settings, role);
+    await setUpQueryRole(pool, settings, role, { closeCatalog: true });
   } finally {
     await pool.end();
   }

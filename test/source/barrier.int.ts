@@ -20,9 +20,10 @@ const open = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  await database.pool.query(`create role ${role} login password 'reader'`);
+  // What every role may do whose database keeps the catalogue from the role of queries.
+  await database.pool.query(`create role ${role} login password 'reader' in role exportd_other_roles`);
   await database.pool.query(
-    `create role ${privilegedRole} login password 'reader' in role pg_read_all_stats`,
+    `create role ${privilegedRole} login password 'reader' in role pg_read_all_stats, exportd_other_roles`,
   );
   source = sourceAs(role);
   privileged = sourceAs(privilegedRole);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { queryRoleOf, type QueryRole } from '../../queries/query_role/query_role.ts';
-import type { QueryRoleSetup } from '../../queries/query_role/set_up_query_role.ts';
+import type { QueryRoleSetup, QueryRoleSetupOptions } from '../../queries/query_role/set_up_query_role.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
@@ -11,6 +11,7 @@ import { withPool } from '../with_pool.ts';
 
 interface SetupOptions {
   readonly print?: boolean;
+  readonly closeCatalog?: boolean;
   readonly json?: boolean;
 }
 
@@ -29,16 +30,21 @@ export function addQueryCommands(program: Command): void {
       'create or update the role that queries run under (EXPORTD_QUERY_DATABASE_URL), with the rights of SOURCE_DATABASE_URL',
     )
     .option('--print', 'print the SQL, which contains secrets, and change nothing')
+    .option(
+      '--close-catalog',
+      'also take the catalogue and functions from PUBLIC, as a superuser; other roles keep them by exportd_other_roles',
+    )
     .option('--json', 'print JSON')
     .action(async (options: SetupOptions) => {
       const settings = commandSettings(process.env);
       const role = roleOf(settings);
+      const setup = { closeCatalog: options.closeCatalog ?? false };
       if (options.print === true) {
-        const { sql } = await prepare(settings, role);
+        const { sql } = await prepare(settings, role, setup);
         printer(options)({ role: role.name, sql }, () => [sql]);
         return;
       }
-      const { relations, loaders } = await apply(settings, role);
+      const { relations, loaders } = await apply(settings, role, setup);
       const names = relations.map(({ quoted }) => quoted);
       printer(options)({ role: role.name, relations: names, loaders }, () => [
         `Role ${role.name} reads ${counted(names.length, 'relation')}: ${names.join(', ')}.`,
@@ -85,7 +91,11 @@ function roleOf(settings: Settings): QueryRole {
   return role;
 }
 
-async function prepare(settings: Settings, role: QueryRole): Promise<QueryRoleSetup> {
+async function prepare(
+  settings: Settings,
+  role: QueryRole,
+  options: QueryRoleSetupOptions,
+): Promise<QueryRoleSetup> {
   const { queryRoleSetup } = await import('../../queries/query_role/set_up_query_role.ts');
   return withPool(async (pool) => {
     const source = new pg.Client({
@@ -94,7 +104,7 @@ async function prepare(settings: Settings, role: QueryRole): Promise<QueryRoleSe
     });
     await source.connect();
     try {
-      return await queryRoleSetup({ pool, source }, settings, role);
+      return await queryRoleSetup({ pool, source }, settings, role, options);
     } finally {
       await source.end();
     }
@@ -103,10 +113,14 @@ async function prepare(settings: Settings, role: QueryRole): Promise<QueryRoleSe
 
 const insufficientPrivilege = '42501';
 
-async function apply(settings: Settings, role: QueryRole): Promise<QueryRoleSetup> {
+async function apply(
+  settings: Settings,
+  role: QueryRole,
+  options: QueryRoleSetupOptions,
+): Promise<QueryRoleSetup> {
   const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
   try {
-    return await withPool((pool) => setUpQueryRole(pool, settings, role));
+    return await withPool((pool) => setUpQueryRole(pool, settings, role, options));
   } catch (error) {
     if (error instanceof pg.DatabaseError && error.code === insufficientPrivilege)
       throw new CliError(

@@ -87,11 +87,13 @@ async function updateQueryRole(): Promise<void> {
   const role = queryRoleOf(settings);
   if (!role) return;
   const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
-  await withPool((pool) => setUpQueryRole(pool, settings, role)).catch((error: unknown) => {
-    throw new CliError(
-      `The table is stored, but the rights of ${role.name} are not updated (${error instanceof Error ? error.message : String(error)}). Run "exportd query setup" as a role that may do so.`,
-    );
-  });
+  await withPool((pool) => setUpQueryRole(pool, settings, role, { closeCatalog: false })).catch(
+    (error: unknown) => {
+      throw new CliError(
+        `The table is stored, but the rights of ${role.name} are not updated (${error instanceof Error ? error.message : String(error)}). Run "exportd query setup" as a role that may do so.`,
+      );
+    },
+  );
 }
 
 async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {

@@ -11,6 +11,18 @@ export const queryRoleComment = 'Runs the queries of exportd.';
 export const otherRoles = 'exportd_other_roles';
 
 /**
+ * Row security allows an index for a condition only if its operator cannot fail with a value in the message. `->>` returns
+ * null for anything but an object. Only a superuser can say so.
+ */
+export const leakproofSql = `
+do $$ begin
+  if (select rolsuper from pg_catalog.pg_roles where rolname = current_user) then
+    alter function pg_catalog.jsonb_object_field_text(jsonb, text) leakproof;
+  end if;
+end $$;
+`;
+
+/**
  * Closes the catalogue and the functions that reach beyond their arguments to the role of queries. PostgreSQL knows no
  * rights that are denied to one role, so PUBLIC loses them, and all other roles get them back by a membership. Only a
  * superuser can do so.
@@ -73,8 +85,6 @@ begin
   loop
     execute found.statement;
   end loop;
-  -- Row security allows an index for a condition only if it cannot fail. This one returns null for anything but an object.
-  alter function pg_catalog.jsonb_object_field_text(jsonb, text) leakproof;
 end
 $$;
 `;

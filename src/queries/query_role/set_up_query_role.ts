@@ -5,7 +5,7 @@ import { relationsOf, type RelationSettings } from '../../source/relations.ts';
 import { statementResources, type StatementResourceSettings } from '../statement_resources.ts';
 import { listWarehouseTables } from '../warehouse_tables.ts';
 import { authorizationSql } from './authorization_sql.ts';
-import { closeCatalogSql, queryRoleComment } from './close_catalog_sql.ts';
+import { closeCatalogSql, leakproofSql, queryRoleComment } from './close_catalog_sql.ts';
 import { passwordVerifier } from './password_verifier.ts';
 import type { QueryRole } from './query_role.ts';
 import { findReadableRelations, type ReadableRelation } from './readable_relations.ts';
@@ -63,6 +63,15 @@ do $$ begin
 end $$;
 `;
 
+/** What a setup does beyond the role. */
+export interface QueryRoleSetupOptions {
+  /**
+   * Whether PUBLIC loses the catalogue and functions, which other roles then need a membership for. Without it, one that
+   * is closed stays closed.
+   */
+  readonly closeCatalog: boolean;
+}
+
 /** The settings that a setup depends on. */
 export type QueryRoleSetupSettings = RelationSettings & StatementResourceSettings;
 
@@ -71,6 +80,7 @@ export async function queryRoleSetup(
   { pool, source }: { readonly pool: Pool; readonly source: Pick<pg.ClientBase, 'query'> },
   settings: QueryRoleSetupSettings,
   role: QueryRole,
+  { closeCatalog }: QueryRoleSetupOptions,
 ): Promise<QueryRoleSetup> {
   const relations = await findReadableRelations(
     source,
@@ -95,7 +105,8 @@ end $$;`,
       (schema) => `grant usage on schema ${escapeIdentifier(schema)} to ${escapeIdentifier(role.name)};\n`,
     ),
     ...relations.map((relation) => relationAccessSql(role.name, relation)),
-    closeCatalogSql(role.name),
+    leakproofSql,
+    ...(closeCatalog ? [closeCatalogSql(role.name)] : []),
     'commit;',
   ];
   return { relations, sql: statements.join('\n'), loaders: await findLoaders(source, relations) };
@@ -137,6 +148,7 @@ export async function setUpQueryRole(
   pool: Pool,
   settings: QueryRoleSetupSettings & Pick<Settings, 'SOURCE_DATABASE_URL'>,
   role: QueryRole,
+  options: QueryRoleSetupOptions,
 ): Promise<QueryRoleSetup> {
   const source = new pg.Client({
     connectionString: settings.SOURCE_DATABASE_URL,
@@ -144,7 +156,7 @@ export async function setUpQueryRole(
   });
   await source.connect();
   try {
-    const setup = await queryRoleSetup({ pool, source }, settings, role);
+    const setup = await queryRoleSetup({ pool, source }, settings, role, options);
     await source.query(setup.sql);
     return setup;
   } finally {

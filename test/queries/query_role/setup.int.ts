@@ -221,7 +221,7 @@ describe('a setup by a role that is no superuser', () => {
     });
     const role = queryRoleOf(limitedSettings);
     if (!role) throw new Error('The settings name no role of queries.');
-    await setUpQueryRole(pool, limitedSettings, role);
+    await setUpQueryRole(pool, limitedSettings, role, { closeCatalog: true });
   });
 
   it('restricts rows', async () => {
