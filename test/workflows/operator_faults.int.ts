@@ -88,7 +88,7 @@ beforeAll(async () => {
       return { source, exportActivities };
     },
   );
-  await stack.pool.query(`create role ${role} login password '${role}'`);
+  await stack.pool.query(`create role ${role} login password '${role}' in role exportd_other_roles`);
   await grant();
   for (let hour = 1; hour <= hours; hour += 1) await insertEvents(stack.pool, 5, lastHours(hour).start_at);
   await stack.startWorker();
