@@ -60,8 +60,10 @@ function isSameSet(found: readonly (readonly Value[])[], expected: readonly (rea
 
 /** Floats may differ in their last digits. */
 function isClose(a: Value, b: Value): boolean {
-  if (typeof a === 'number' && typeof b === 'number')
-    return Object.is(a, b) || a === b || Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b), 1e-3);
+  if (typeof a === 'number' && typeof b === 'number') {
+    if (!Number.isFinite(a) || !Number.isFinite(b)) return Object.is(a, b);
+    return Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b), 1e-3);
+  }
   if (Array.isArray(a) && Array.isArray(b))
     return (
       a.length === b.length &&
