@@ -5,6 +5,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DuckDBInstance } from '@duckdb/node-api';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
+import { casesOf } from '../setup/effort.ts';
 import {
   createVerifyHarness,
   crc32Of,
@@ -116,7 +117,7 @@ const csvOf = (given: readonly Row[]): Buffer =>
   );
 
 describe('CSV', () => {
-  it.each([
+  const compressions: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
     ['.csv', (bytes: Buffer) => bytes],
     ['.csv.gz', (bytes: Buffer) => gzipSync(bytes)],
     [
@@ -133,7 +134,10 @@ describe('CSV', () => {
           ),
         ),
     ],
-  ])('is read back (%s)', (extension, compress) =>
+  ];
+  // Each way to find the end of a frame; the other compressions are single streams.
+  const usual = compressions.filter(([extension]) => extension === '.csv' || extension === '.csv.zst');
+  it.each(casesOf(usual, compressions))('is read back (%s)', (extension, compress) =>
     expectReadable(extension, (given) => Promise.resolve(compress(csvOf(given)))),
   );
 
@@ -179,7 +183,8 @@ describe('Parquet', () => {
     return bytes;
   }
 
-  it.each(['zstd', 'snappy', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'])('is read back (%s)', (codec) =>
+  const codecs = ['zstd', 'lz4_raw', 'snappy', 'gzip', 'brotli', 'uncompressed'];
+  it.each(casesOf(codecs.slice(0, 2), codecs))('is read back (%s)', (codec) =>
     expectReadable('.parquet', (given) => parquetOf(given, codec)),
   );
 
