@@ -95,8 +95,8 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
       return undefined;
     }
     // Before the demo writes: the role needs locks that a long transaction would keep it from.
-    const { update } = await queryRole;
-    return prepareDemo(databaseUrl, folder, report, update);
+    const role = await queryRole;
+    return prepareDemo(databaseUrl, folder, report, () => role.update());
   });
   const bucketMade = servers.objectStore.then((store) =>
     demo ? ensureBucket(store, demoBucket) : undefined,
