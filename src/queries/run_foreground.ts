@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { SourceBusy } from '../source/source_connection.ts';
+import { SourceBusy } from '../source/source_pool.ts';
 import { toQueryResponse, type QueryResponse } from './query_response.ts';
 import { jobOf, type PreparedQuery, type QueryRequest } from './prepared_query.ts';
 import type { QueryService } from './query_service.ts';

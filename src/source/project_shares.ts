@@ -1,5 +1,6 @@
 import { createKeyedSemaphore } from './keyed_semaphore.ts';
-import { SourceBusy, type SourceConnections } from './source_connection.ts';
+import type { SourceConnections } from './source_connection.ts';
+import { SourceBusy } from './source_pool.ts';
 
 /** A pool of connections of which each project uses a share. */
 export interface SharedConnections {

@@ -1,20 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { openReusingSocket } from './reusing_socket.ts';
+import { acquire, openPool, type PoolOptions } from './source_pool.ts';
 
 /** Interval in milliseconds at which a cancellation is repeated while its statement runs. */
 const cancelIntervalMs = 200;
-/**
- * How many milliseconds longer than the server a client waits for a statement to end before it closes the connection.
- */
-const responseGraceMs = 15_000;
 /** How long a read waits for a connection of the pool, or for a new one to be established. */
 const connectTimeoutMs = 10_000;
-/**
- * A connection is replaced after this time, even if it is never idle. After a failover it may lead to a standby that no
- * longer follows its primary, which no statement shows.
- */
-const maxConnectionSeconds = 300;
 /** How long a statement waits for a lock, in milliseconds. A locked relation must not occupy the connections of others. */
 const lockTimeoutMs = 2_000;
 
@@ -29,17 +20,9 @@ export class SourceIsStandby extends Error {
   }
 }
 
-/** No connection to the source was free for too long, because others have slow statements. A retry may find one. */
-export class SourceBusy extends Error {
-  override readonly name = 'SourceBusy';
-}
-
 /** Connection options of the source; timeouts in milliseconds. */
-export interface SourceConnectionOptions {
-  readonly sourceUrl: string;
-  readonly applicationName: string;
+export interface SourceConnectionOptions extends PoolOptions {
   readonly maxConnections: number;
-  readonly statementTimeoutMs: number;
   /** Whether a standby may be read; by default it may. */
   readonly allowsStandby?: boolean;
   /** Set for a role that may call few functions. */
@@ -253,57 +236,3 @@ const limitTemporaryFilesStatement = (limit: string): string =>
 const quotedSetting = (name: string): string => name.split('.').map(pg.escapeIdentifier).join('.');
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
-
-function openPool(
-  options: SourceConnectionOptions,
-  size: { max: number; connectionTimeoutMillis: number },
-): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: options.sourceUrl,
-    application_name: options.applicationName,
-    stream: openReusingSocket,
-    ...size,
-    idleTimeoutMillis: 30_000,
-    maxLifetimeSeconds: maxConnectionSeconds,
-    // A peer that disappears is detected by TCP keepalive while idle, and by the query timeout during a statement.
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    query_timeout: options.statementTimeoutMs + responseGraceMs,
-  });
-  // A broken connection fails the running statement, or is replaced while idle. Without a listener it would also end
-  // the process.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
-  return pool;
-}
-
-/** The pool's error when all of its connections stay in use. */
-const isPoolExhausted = (error: unknown): boolean =>
-  Error.isError(error) && error.message === 'timeout exceeded when trying to connect';
-
-/** Acquires a connection of the pool. An abort ends the wait. @throws SourceBusy */
-async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
-  signal?.throwIfAborted();
-  const connecting = pool.connect().catch((error: unknown) => {
-    throw isPoolExhausted(error)
-      ? new SourceBusy(
-          `All ${pool.options.max} connections to the source are busy (EXPORTD_SOURCE_CONNECTIONS). Waiting until one is free.`,
-        )
-      : error;
-  });
-  if (!signal) return connecting;
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([connecting, aborted.promise]);
-  } catch (error) {
-    connecting.then(
-      (connection) => connection.release(),
-      () => undefined,
-    );
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { shareByProject, type SharedConnections } from '../../src/source/project_shares.ts';
-import { SourceBusy, type SourceConnections } from '../../src/source/source_connection.ts';
+import type { SourceConnections } from '../../src/source/source_connection.ts';
+import { SourceBusy } from '../../src/source/source_pool.ts';
 
 /** A read that its test ends. */
 interface OpenRead {

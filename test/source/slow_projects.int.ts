@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Settings } from '../../src/config/settings.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
-import { SourceBusy } from '../../src/source/source_connection.ts';
+import { SourceBusy } from '../../src/source/source_pool.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
