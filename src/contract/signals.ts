@@ -7,7 +7,7 @@ export interface ReceivedSignal {
   readonly ordinal: number;
   /** Identity of the chain: the run id of its first execution, which a reset keeps. */
   readonly chain: string;
-  /** The signal's input: any value, when the signal was sent manually. */
+  /** The signal's input. Nothing is known of it when the signal was sent manually. */
   readonly input: unknown;
 }
 

@@ -142,7 +142,7 @@ function externalIdOf({ external_id, role_arn }: Fields, project: string | undef
   return role_arn === null ? null : project;
 }
 
-/** Credentials of the machine sign requests to AWS only: any other server could ask AWS in their name. */
+/** Credentials of the machine sign requests to AWS alone. Every other server could ask AWS in their name. */
 function checkCredentials(
   { aws_access_key_id, role_arn, endpoint_url }: Fields,
   allowMachine: boolean,

@@ -2,7 +2,7 @@ import type { Name } from '../ast.ts';
 import { commonNameKeywords, keywordsRequiringAs, reservedWords } from '../keywords.ts';
 import type { Cursor } from './cursor.ts';
 
-/** A name where only a name is possible, after AS or a dot: any word. */
+/** A name where only a name is possible, after AS or a dot. Every word is one. */
 export function anyName(cursor: Cursor, expected: string): Name {
   const { token } = cursor;
   if (token.kind !== 'word' && token.kind !== 'quoted_name') throw cursor.unexpected(expected, []);

@@ -15,7 +15,7 @@ export interface AliasNames {
   readonly ctes: WithExpressions | null;
 }
 
-/** All named windows together: any call may name one, so every expression counts as reading them. */
+/** All named windows together. Each call may name one, so every expression counts as reading them. */
 const windowsNode = Symbol('windows');
 type GraphNode = Expression | typeof windowsNode;
 
