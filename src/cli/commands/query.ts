@@ -96,19 +96,8 @@ async function prepare(
   role: QueryRole,
   options: QueryRoleSetupOptions,
 ): Promise<QueryRoleSetup> {
-  const { queryRoleSetup } = await import('../../queries/query_role/set_up_query_role.ts');
-  return withPool(async (pool) => {
-    const source = new pg.Client({
-      connectionString: settings.SOURCE_DATABASE_URL,
-      application_name: 'exportd',
-    });
-    await source.connect();
-    try {
-      return await queryRoleSetup({ pool, source }, settings, role, options);
-    } finally {
-      await source.end();
-    }
-  });
+  const { prepareQueryRoleSetup } = await import('../../queries/query_role/set_up_query_role.ts');
+  return withPool((pool) => prepareQueryRoleSetup(pool, settings, role, options));
 }
 
 const insufficientPrivilege = '42501';

@@ -73,10 +73,11 @@ export interface QueryRoleSetupOptions {
 }
 
 /** The settings that a setup depends on. */
-export type QueryRoleSetupSettings = RelationSettings & StatementResourceSettings;
+export type QueryRoleSetupSettings = RelationSettings &
+  StatementResourceSettings &
+  Pick<Settings, 'SOURCE_DATABASE_URL'>;
 
-/** Prepares the setup of the role for the relations that exist in the source now. */
-export async function queryRoleSetup(
+async function prepareOn(
   { pool, source }: { readonly pool: Pool; readonly source: Pick<pg.ClientBase, 'query'> },
   settings: QueryRoleSetupSettings,
   role: QueryRole,
@@ -112,6 +113,9 @@ end $$;`,
   return { relations, sql: statements.join('\n'), loaders: await findLoaders(source, relations) };
 }
 
+const tablesOf = (relations: readonly ReadableRelation[]): readonly string[] =>
+  relations.filter(({ isTable }) => isTable).map(({ quoted }) => quoted);
+
 async function findLoaders(
   source: Pick<pg.ClientBase, 'query'>,
   relations: readonly ReadableRelation[],
@@ -122,7 +126,7 @@ async function findLoaders(
      join pg_catalog.pg_roles as role on not rolsuper and not rolbypassrls and role.oid >= 16384
        and has_table_privilege(role.oid, class.oid, 'insert') and not pg_has_role(role.oid, relowner, 'usage')
      order by 1`,
-    [relations.filter(({ isTable }) => isTable).map(({ quoted }) => quoted)],
+    [tablesOf(relations)],
   );
   return rows.map(({ role }) => role);
 }
@@ -135,30 +139,47 @@ async function schemasOf(
     `select distinct nspname::text as schema from unnest($1::text[]) as name
      join pg_catalog.pg_class as class on class.oid = to_regclass(name)
      join pg_catalog.pg_namespace as namespace on namespace.oid = relnamespace`,
-    [relations.filter(({ isTable }) => isTable).map(({ quoted }) => quoted)],
+    [tablesOf(relations)],
   );
   return rows.map(({ schema }) => schema);
 }
+
+/** Prepares the setup for the relations that exist in the source now, with the rights of `SOURCE_DATABASE_URL`. */
+export const prepareQueryRoleSetup = (
+  pool: Pool,
+  settings: QueryRoleSetupSettings,
+  role: QueryRole,
+  options: QueryRoleSetupOptions,
+): Promise<QueryRoleSetup> =>
+  withSource(settings, (source) => prepareOn({ pool, source }, settings, role, options));
 
 /**
  * Creates or updates the role of queries in the source, with the rights of `SOURCE_DATABASE_URL`. It can be repeated,
  * and has to be after a relation was added.
  */
-export async function setUpQueryRole(
+export const setUpQueryRole = (
   pool: Pool,
-  settings: QueryRoleSetupSettings & Pick<Settings, 'SOURCE_DATABASE_URL'>,
+  settings: QueryRoleSetupSettings,
   role: QueryRole,
   options: QueryRoleSetupOptions,
-): Promise<QueryRoleSetup> {
+): Promise<QueryRoleSetup> =>
+  withSource(settings, async (source) => {
+    const setup = await prepareOn({ pool, source }, settings, role, options);
+    await source.query(setup.sql);
+    return setup;
+  });
+
+async function withSource<Result>(
+  settings: QueryRoleSetupSettings,
+  work: (source: pg.Client) => Promise<Result>,
+): Promise<Result> {
   const source = new pg.Client({
     connectionString: settings.SOURCE_DATABASE_URL,
     application_name: 'exportd',
   });
   await source.connect();
   try {
-    const setup = await queryRoleSetup({ pool, source }, settings, role, options);
-    await source.query(setup.sql);
-    return setup;
+    return await work(source);
   } finally {
     await source.end();
   }
