@@ -1,4 +1,4 @@
-import { findServer } from '../../src/local_stack/servers/built_server.ts';
+import { findServer } from '../../src/local_stack/servers/find_server.ts';
 import { temporalServer } from '../../src/local_stack/servers/temporal.ts';
 
 /** Path of the `temporal` program that the global set-up started the server with. */

@@ -5,7 +5,7 @@ import { assignPorts } from '../ports.ts';
 import { waitUntilReady } from '../wait_until_ready.ts';
 import type { Report } from '../report.ts';
 import { loadOrCreateSecrets } from '../secrets.ts';
-import { findServer } from './built_server.ts';
+import { findServer } from './find_server.ts';
 import {
   isObjectStoreReady,
   objectStoreProgram,
@@ -50,8 +50,8 @@ export interface ServerOptions {
 }
 
 /**
- * Starts PostgreSQL, Temporal and an S3 server, or uses those that the environment names. Builds missing servers one
- * after the other, because each build uses every core.
+ * Starts PostgreSQL, Temporal and an S3 server, or uses those that the environment names. Brings missing servers one
+ * after the other, because a build uses every core.
  */
 export async function startServers(
   folder: DataFolder,

@@ -1,13 +1,32 @@
 import type { ProgramSpec } from '../child_processes.ts';
 import type { DataFolder } from '../data_folder.ts';
-import type { BuildableServer } from './built_server.ts';
+import type { ServerProgram } from './find_server.ts';
+import type { Release } from './release.ts';
+
+const version = '1.5.1';
+
+const release = (platform: string, sha256: string): Release => ({
+  url: `https://github.com/temporalio/cli/releases/download/v${version}/temporal_cli_${version}_${platform}.tar.gz`,
+  sha256,
+  executable: 'temporal',
+});
 
 /** The Temporal CLI, which includes a development server with UI. */
-export const temporalServer: BuildableServer = {
+export const temporalServer: ServerProgram = {
   name: 'temporal',
   title: 'Temporal',
   module: 'github.com/temporalio/cli/cmd/temporal',
-  version: 'v1.5.1',
+  version: `v${version}`,
+  // The README of this folder says where these checksums come from.
+  releases: {
+    'linux-x64': release('linux_amd64', 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d'),
+    'linux-arm64': release('linux_arm64', 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5'),
+    'darwin-x64': release('darwin_amd64', 'bbb73e2a31135abe50a1f1cdb35030c42961df618e8ce9c60ae89f201540c5d9'),
+    'darwin-arm64': release(
+      'darwin_arm64',
+      'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
+    ),
+  },
   buildMinutes: 5,
   addressVariable: 'TEMPORAL_ADDRESS',
 };
