@@ -17,7 +17,7 @@ const floors = [
   ['workflows'],
   ['src/temporal'],
   ['src/http'],
-  ['src/local_stack'],
+  ['src/console', 'src/local_stack'],
   ['src/bench'],
   ['src/cli'],
 ];
@@ -84,6 +84,16 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/http/' },
       to: { path: '^(activities|src/(export|maintenance))/' },
+    },
+    {
+      name: 'console-is-browser-code',
+      comment: 'The server sends src/console to browsers: of the rest of exportd it may know types alone.',
+      severity: 'error',
+      from: { path: '^src/console/' },
+      to: {
+        pathNot: '^(src/console/|node_modules/(preact|@preact|htm|uplot)/)',
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'data-plane-stands-alone',

@@ -44,6 +44,10 @@ export default typescript.config(
     },
   },
   {
+    files: ['src/console/**/*.ts'],
+    languageOptions: { parserOptions: { project: join(root, 'src/console/tsconfig.json') } },
+  },
+  {
     files: ['workflows/**/*.ts'],
     rules: {
       'no-restricted-globals': [

@@ -1,0 +1,166 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type uPlot from 'uplot';
+import { html, type View } from '../html.ts';
+import { formatBytes } from '../formatting/bytes.ts';
+import { formatShortCount } from '../formatting/count.ts';
+import { formatDuration } from '../formatting/duration.ts';
+import { theme } from '../theme.ts';
+import type { Tone } from './statuses.ts';
+
+type Unit = 'count' | 'bytes' | 'seconds';
+
+/** One line, or one set of bars or points, of a plot. */
+export interface PlotSeries {
+  readonly label: string;
+  readonly values: readonly (number | null)[];
+  readonly kind?: 'line' | 'bars' | 'points';
+  /** The accent colour without one. */
+  readonly tone?: Tone;
+}
+
+interface PlotProps {
+  /** What the plot shows, for screen readers and as its caption. */
+  readonly label: string;
+  /** Seconds since 1970, ascending. */
+  readonly times: readonly number[];
+  readonly series: readonly PlotSeries[];
+  readonly unit: Unit;
+  readonly height?: number;
+  /** A click selects the point with this index. */
+  readonly onSelect?: (index: number) => void;
+}
+
+const formats: Record<Unit, (value: number) => string> = {
+  count: formatShortCount,
+  bytes: formatBytes,
+  seconds: formatDuration,
+};
+
+/** Values over time, drawn by uPlot, which is loaded with the first plot. It follows the width of its parent. */
+export function Plot(props: PlotProps): View {
+  const element = useRef<HTMLDivElement>(null);
+  const drawn = useRef<uPlot>(undefined);
+  const latest = useRef(props);
+  latest.current = props;
+  const shape = props.series.map(({ label, kind, tone }) => `${label} ${kind ?? ''} ${tone ?? ''}`).join();
+  const currentTheme = theme.value;
+
+  useEffect(() => {
+    const parent = element.current;
+    if (!parent) return undefined;
+    let isRemoved = false;
+    const observer = new ResizeObserver(() => {
+      drawn.current?.setSize({ width: parent.clientWidth, height: heightOf(latest.current) });
+    });
+    void import('uplot').then(({ default: UPlot }) => {
+      if (isRemoved) return;
+      drawn.current = new UPlot(optionsOf(latest, parent), dataOf(latest.current), parent);
+      observer.observe(parent);
+    });
+    return () => {
+      isRemoved = true;
+      observer.disconnect();
+      drawn.current?.destroy();
+      drawn.current = undefined;
+    };
+  }, [shape, props.unit, currentTheme]);
+
+  useEffect(() => {
+    drawn.current?.setData(dataOf(props));
+  }, [props.times, props.series]);
+
+  return html`<figure class="plot">
+    <figcaption>${props.label}</figcaption>
+    <div
+      class="plot-area"
+      role="img"
+      aria-label=${summaryOf(props)}
+      ref=${element}
+      style=${{ minHeight: `${heightOf(props)}px` }}
+    />
+  </figure>`;
+}
+
+const heightOf = ({ height = 180 }: PlotProps): number => height;
+
+const dataOf = ({ times, series }: PlotProps): uPlot.AlignedData => [
+  [...times],
+  ...series.map(({ values }) => [...values]),
+];
+
+/** `Landing time: 12 s to 3 min, last 14 s`. */
+function summaryOf({ label, series, unit }: PlotProps): string {
+  const format = formats[unit];
+  const parts = series.map(({ label: name, values }) => {
+    const known = values.filter((value) => value !== null);
+    const last = known.at(-1);
+    if (last === undefined) return `${name}: no values`;
+    return `${name}: ${format(Math.min(...known))} to ${format(Math.max(...known))}, last ${format(last)}`;
+  });
+  return `${label}. ${parts.join('; ')}`;
+}
+
+function optionsOf(props: { readonly current: PlotProps }, parent: HTMLElement): uPlot.Options {
+  const { series, unit } = props.current;
+  const colors = resolvedColors(parent);
+  const axis = { stroke: colors('--text-muted'), font: `12px ${colors.font}`, ticks: { show: false } };
+  const grid = { stroke: colors('--border'), width: 1 };
+  return {
+    width: parent.clientWidth,
+    height: heightOf(props.current),
+    cursor: {
+      y: false,
+      points: { size: 6 },
+      bind: {
+        click: (plot) => () => {
+          const index = plot.cursor.idx;
+          if (index !== null && index !== undefined) props.current.onSelect?.(index);
+          return null;
+        },
+      },
+    },
+    legend: { live: true },
+    axes: [
+      { ...axis, grid: { show: false } },
+      { ...axis, grid, size: 64, values: (_plot, splits) => splits.map(formats[unit]) },
+    ],
+    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
+    series: [
+      { value: '{YYYY}-{MM}-{DD} {HH}:{mm}' },
+      ...series.map(({ label, kind = 'line', tone }) => {
+        const color = colors(tone ? `--tone-${tone}` : '--accent');
+        return {
+          label,
+          stroke: color,
+          width: kind === 'points' ? 0 : 1.5,
+          ...(kind === 'bars' ? { fill: color, paths: bars } : {}),
+          points: { show: kind === 'points', size: 5, fill: color },
+          value: (_plot: uPlot, value: number | null) => (value === null ? '–' : formats[unit](value)),
+        } satisfies uPlot.Series;
+      }),
+    ],
+  };
+}
+
+/** uPlot's paths of bars, which exist once it is loaded. */
+const bars: uPlot.Series.PathBuilder = (plot, ...rest) => {
+  const { paths } = plot.constructor as unknown as typeof uPlot;
+  return paths.bars?.({ size: [0.8, 40] })(plot, ...rest) ?? null;
+};
+
+/** Canvas knows no custom properties: colours are read from an element that has them. */
+function resolvedColors(parent: HTMLElement): ((property: string) => string) & { readonly font: string } {
+  const probe = document.createElement('span');
+  parent.append(probe);
+  const font = getComputedStyle(probe).fontFamily;
+  probe.remove();
+  const read = (property: string): string => {
+    const element = document.createElement('span');
+    element.style.color = `var(${property})`;
+    parent.append(element);
+    const { color } = getComputedStyle(element);
+    element.remove();
+    return color;
+  };
+  return Object.assign(read, { font });
+}

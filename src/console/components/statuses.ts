@@ -1,0 +1,68 @@
+import type { IntervalStatus } from '../../http/schemas/interval.ts';
+
+/** The colours that mean something; tokens.css has `--tone-…` for each. */
+export type Tone = 'good' | 'running' | 'held' | 'attention' | 'danger' | 'neutral';
+
+/** How a status looks: a colour and a shape, so that it is read without seeing colours. */
+export interface StatusLook {
+  readonly label: string;
+  readonly tone: Tone;
+  readonly shape: Shape;
+}
+
+/** Outlines in a square of 12 units. */
+const shapes = {
+  full: 'M0 0h12v12h-12z',
+  lowerHalf: 'M0 6h12v6h-12z M0 0h12v1.5h-12z',
+  bars: 'M0 0h4.5v12h-4.5z M7.5 0h4.5v12h-4.5z',
+  cutCorner: 'M0 0h7l5 5v7h-12z',
+  cross: 'M0 2l2-2 4 4 4-4 2 2-4 4 4 4-2 2-4-4-4 4-2-2 4-4z',
+  hollow: 'M0 0h12v12h-12z M2 2v8h8v-8z',
+  baseline: 'M0 9h12v3h-12z',
+  middle: 'M0 4.5h12v3h-12z',
+  dot: 'M4 4h4v4h-4z',
+  corners: 'M0 0h4v2h-2v2h-2z M12 12h-4v-2h2v-2h2z',
+} as const;
+export type Shape = keyof typeof shapes;
+
+/** The outline of a shape as the `d` of an SVG path, drawn with `fill-rule="evenodd"`. */
+export const shapePath = (shape: Shape): string => shapes[shape];
+
+/** How each status of an interval looks. */
+export const intervalLooks: Readonly<Record<IntervalStatus, StatusLook>> = {
+  exported: { label: 'Exported', tone: 'good', shape: 'full' },
+  running: { label: 'Running', tone: 'running', shape: 'lowerHalf' },
+  held: { label: 'Held', tone: 'held', shape: 'bars' },
+  unsettled: { label: 'Unsettled', tone: 'attention', shape: 'cutCorner' },
+  failed: { label: 'Failed', tone: 'danger', shape: 'cross' },
+  gap: { label: 'Gap', tone: 'danger', shape: 'hollow' },
+  due: { label: 'Due', tone: 'neutral', shape: 'baseline' },
+  paused: { label: 'Paused', tone: 'neutral', shape: 'middle' },
+  excluded: { label: 'Excluded', tone: 'neutral', shape: 'dot' },
+  expired: { label: 'Expired', tone: 'neutral', shape: 'corners' },
+};
+
+/** How the statuses of exports, runs, backfills and deliveries look. */
+const otherLooks: Readonly<Record<string, StatusLook>> = {
+  // Exports
+  active: { label: 'Active', tone: 'good', shape: 'full' },
+  behind: { label: 'Behind', tone: 'attention', shape: 'cutCorner' },
+  failing: { label: 'Failing', tone: 'danger', shape: 'cross' },
+  // Runs
+  Starting: { label: 'Starting', tone: 'running', shape: 'baseline' },
+  Running: { label: 'Running', tone: 'running', shape: 'lowerHalf' },
+  Completed: { label: 'Completed', tone: 'good', shape: 'full' },
+  ContinuedAsNew: { label: 'Continued as new', tone: 'neutral', shape: 'middle' },
+  Failed: { label: 'Failed', tone: 'danger', shape: 'cross' },
+  FailedRetryable: { label: 'Failed, retryable', tone: 'attention', shape: 'cross' },
+  Cancelled: { label: 'Cancelled', tone: 'neutral', shape: 'hollow' },
+  Terminated: { label: 'Terminated', tone: 'danger', shape: 'hollow' },
+  TimedOut: { label: 'Timed out', tone: 'attention', shape: 'hollow' },
+  // Backfills
+  Paused: { label: 'Paused', tone: 'neutral', shape: 'middle' },
+};
+
+/** How a status looks; one that this version does not know is shown by its name. */
+export const lookOf = (status: string): StatusLook =>
+  (intervalLooks as Partial<Record<string, StatusLook>>)[status] ??
+  otherLooks[status] ?? { label: status, tone: 'neutral', shape: 'dot' };

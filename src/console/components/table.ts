@@ -1,0 +1,57 @@
+import { html, type Content, type View } from '../html.ts';
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly header: string;
+  readonly render: (row: Row) => Content;
+  /** Numbers stand right, so that their digits align. */
+  readonly align?: 'left' | 'right';
+  /** Hides the column on narrow screens. */
+  readonly secondary?: boolean;
+}
+
+/** A table. On a phone each row becomes a block with its headers beside the values. */
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  rowKey,
+  empty,
+}: {
+  /** What the table lists, for screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+  /** Shown instead of a table without rows. */
+  readonly empty?: Content;
+}): View {
+  if (rows.length === 0 && empty) return html`<div>${empty}</div>`;
+  const classOf = ({ align, secondary }: Column<Row>) =>
+    [align === 'right' && 'right figures', secondary && 'secondary'].filter(Boolean).join(' ');
+  return html`<div class="table-scroll">
+    <table class="table">
+      <caption class="visually-hidden">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${columns.map((column) => html`<th key=${column.header} scope="col" class=${classOf(column)}>${column.header}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr key=${rowKey(row)}>
+              ${columns.map(
+                (column) =>
+                  html`<td key=${column.header} class=${classOf(column)} data-label=${column.header}>
+                    ${column.render(row)}
+                  </td>`,
+              )}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}

@@ -1,0 +1,14 @@
+import { render } from 'preact';
+import { listenToChanges } from './api/live.ts';
+import { App } from './app.ts';
+import { startClock } from './clock.ts';
+import { html } from './html.ts';
+import { listenToKeys } from './keyboard.ts';
+import { followLinks } from './router/location.ts';
+
+followLinks();
+listenToKeys();
+startClock();
+listenToChanges();
+const root = document.getElementById('root');
+if (root) render(html`<${App} />`, root);

@@ -1,0 +1,37 @@
+import type { ComponentType } from 'preact';
+
+/** What a page is given: the parameters of its path. The query is `currentQuery` of location.ts. */
+export interface PageProps {
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** The module of a page: `pages/<name>/page.ts`, whose default export is its component. */
+interface PageModule {
+  readonly default: ComponentType<PageProps>;
+}
+
+interface Route {
+  readonly pattern: string;
+  readonly load: () => Promise<PageModule>;
+}
+
+/** Every page of the console; the first pattern that matches wins. A page is loaded when it is first shown. */
+export const routes: readonly Route[] = [
+  { pattern: '/', load: () => import('../pages/exports/page.ts') },
+  { pattern: '/exports/new', load: () => import('../pages/edit/page.ts') },
+  { pattern: '/exports/:id', load: () => import('../pages/export/page.ts') },
+  { pattern: '/exports/:id/edit', load: () => import('../pages/edit/page.ts') },
+  { pattern: '/exports/:id/intervals/:start', load: () => import('../pages/interval/page.ts') },
+  { pattern: '/query', load: () => import('../pages/query/page.ts') },
+];
+
+/** The paths of pages, for links. */
+export const paths = {
+  exports: '/',
+  newExport: '/exports/new',
+  export: (id: string) => `/exports/${id}`,
+  editExport: (id: string) => `/exports/${id}/edit`,
+  /** `start` is the start of the interval, ISO 8601. */
+  interval: (id: string, start: string) => `/exports/${id}/intervals/${encodeURIComponent(start)}`,
+  query: '/query',
+};

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { projectSchema } from './project.ts';
+
+/** Who is signed in to the console, and what the key may do. */
+export const sessionSchema = z.object({
+  user: z.object({ id: z.number().int(), first_name: z.string(), last_name: z.string(), email: z.string() }),
+  project: projectSchema,
+  scopes: z.array(z.string()),
+  version: z.string().describe('The version of exportd.'),
+  temporal_ui: z.string().nullable().describe('Base URL of the Temporal UI.'),
+});
+export type Session = z.infer<typeof sessionSchema>;
+
+/** Null when nobody is signed in: not an error, so that the browser logs none. */
+export const sessionResponse = z.object({ session: sessionSchema.nullable() });
+
+export const signInBody = z.strictObject({ key: z.string().trim().min(1, 'Enter an API key.').max(1_000) });
