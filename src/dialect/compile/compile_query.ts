@@ -10,6 +10,7 @@ import { QueryText } from '../query_text.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
 import { rowBounds } from './limit_clause.ts';
+import { memoryOperations } from './memory_operations.ts';
 import { appendTotals } from './totals.ts';
 import { compileAnyQuery, compiler, topScope } from './query_compiler.ts';
 
@@ -54,6 +55,8 @@ export interface CompiledStatement {
    * query has no LIMIT, if its LIMIT was reduced, or if its LIMIT does not fix the number of rows.
    */
   readonly hasExtraRow: boolean;
+  /** See `memoryOperations`. */
+  readonly memoryOperations: number;
   /** Whether a totals row, not counted by `limit`, follows all other rows. */
   readonly hasTotals: boolean;
 }
@@ -116,6 +119,7 @@ export function compileTypedQuery(
       limit: bounded.limit,
       offset: bounded.offset,
       hasExtraRow: bounded.rowCap !== null || bounded.executed !== bounded.reported,
+      memoryOperations: memoryOperations(resolved),
       hasTotals: compiled.totals !== undefined,
     },
   };

@@ -1,5 +1,14 @@
 import type { Grouping } from '../resolve/scope.ts';
-import { bind, commaList, identifier, joinSql, replaceFragments, sql, type Sql } from '../sql.ts';
+import {
+  bind,
+  commaList,
+  generatedName,
+  identifier,
+  joinSql,
+  replaceFragments,
+  sql,
+  type Sql,
+} from '../sql.ts';
 import type { Type } from '../types.ts';
 
 /** What all gathering aggregates of a query may take in memory, roughly. */
@@ -30,6 +39,10 @@ export function gatheredBytes(
   return filters.length === 0 ? size : sql`case when ${joinSql(filters, ' and ')} then ${size} else 0 end`;
 }
 
+/** A value in a type whose values PostgreSQL can compare. */
+export const comparable = ({ sql: value, type }: { readonly sql: Sql; readonly type: Type }): Sql =>
+  type.kind === 'json' ? sql`(${value})::jsonb` : value;
+
 /**
  * A condition that holds until the gathered values take too much memory, and then fails the query: repeat() rejects
  * the length. A result without the other values would be wrong.
@@ -58,11 +71,42 @@ export function gatheredRows(grouping: Grouping, source: Sql, groupSql: Sql): Sq
     ...grouping.keys.map(({ name }) => sql`${rows}.${name} as ${name}`),
     ...grouping.aggregates.map((one) => sql`${replaceFragments(one.sql, read)} as ${one.name}`),
   ];
-  const total = sql`sum(${joinSql(grouping.gatheredSizes, ' + ')}) over (rows unbounded preceding)`;
   const inner = [
     ...grouping.keys.map((key) => sql`${key.sql} as ${key.name}`),
     ...[...columns].map(([fragment, column]) => sql`${fragment} as ${column}`),
-    sql`${total} as ${identifier('gathered')}`,
   ];
-  return sql`select ${commaList(outer)} from (select ${commaList(inner)}${source}) as ${rows}${groupSql}`;
+  return sql`select ${commaList(outer)} from (${withRunningTotal(grouping, inner, source)}) as ${rows}${groupSql}`;
+}
+
+/** Rows with the size of what aggregates have kept so far, as the column `gathered`. */
+function withRunningTotal(grouping: Grouping, columns: readonly Sql[], source: Sql): Sql {
+  const sizesOfAll = grouping.gathered.flatMap(({ size, distinctBy }) => (distinctBy === null ? [size] : []));
+  const sets = grouping.gathered.flatMap(({ size, distinctBy }) =>
+    distinctBy === null ? [] : [{ size, distinctBy }],
+  );
+  const total = (sizes: readonly Sql[]): Sql =>
+    sql`sum(${joinSql(sizes, ' + ')}) over (rows unbounded preceding) as ${identifier('gathered')}`;
+  if (sets.length === 0) return sql`select ${commaList([...columns, total(sizesOfAll)])}${source}`;
+  // A value counts in the first row of its group that has it.
+  const sized = sets.map(({ size, distinctBy }, index) => {
+    const group = commaList([...grouping.keys.map((key) => key.sql), ...distinctBy]);
+    return { size, group, sizeName: identifier(`s${index + 1}`), numberName: identifier(`n${index + 1}`) };
+  });
+  const counted = generatedName('counted');
+  const inner = [
+    ...columns,
+    ...(sizesOfAll.length === 0 ? [] : [sql`${joinSql(sizesOfAll, ' + ')} as ${identifier('s0')}`]),
+    ...sized.flatMap(({ size, group, sizeName, numberName }) => [
+      sql`${size} as ${sizeName}`,
+      sql`row_number() over (partition by ${group}) as ${numberName}`,
+    ]),
+  ];
+  const sizes = [
+    ...(sizesOfAll.length === 0 ? [] : [sql`${counted}.${identifier('s0')}`]),
+    ...sized.map(
+      ({ sizeName, numberName }) =>
+        sql`case when ${counted}.${numberName} = 1 then ${counted}.${sizeName} else 0 end`,
+    ),
+  ];
+  return sql`select ${counted}.*, ${total(sizes)} from (select ${commaList(inner)}${source}) as ${counted}`;
 }

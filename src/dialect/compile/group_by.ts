@@ -30,7 +30,7 @@ export function groupSql(
         .map((item) => {
           const value = compiler.value(item, scope);
           if (value.traits.window !== null)
-            throw scope.statement.error(' A window function is not allowed in GROUP BY.', item);
+            throw scope.statement.error('A window function is not allowed in GROUP BY.', item);
           return position(value);
         }),
     );

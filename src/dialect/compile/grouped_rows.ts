@@ -15,7 +15,7 @@ export function groupedRows(
   groupBy: GroupBy | null,
   groupSql: Sql | null,
 ): Sql {
-  if (grouping.gatheredSizes.length > 0) return gatheredRows(grouping, source, groupSql ?? sql``);
+  if (grouping.gathered.length > 0) return gatheredRows(grouping, source, groupSql ?? sql``);
   const { distinctCount: counted } = grouping;
   if (counted === null || (groupBy !== null && groupBy.mode !== 'plain' && groupBy.mode !== 'all'))
     return sql`select ${commaList(grouping.selected)}${source}${groupSql ?? sql``}`;

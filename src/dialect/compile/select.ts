@@ -1,5 +1,6 @@
 import type { Expression, Select } from '../ast.ts';
 import { Grouping, LateralJoins, type Scope } from '../resolve/scope.ts';
+import { WindowSizes } from '../resolve/window_sizes.ts';
 import { WindowSubquery } from '../resolve/window_subquery.ts';
 import { identityOf, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
@@ -57,7 +58,8 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const withTotals = select.groupBy?.withTotals === true;
   const grouping = new Grouping(statement.uniqueName('grouped'), withTotals);
   const groupBy = select.groupBy === null ? null : groupSql(compiler, select.groupBy, select, rows, grouping);
-  const scope: Scope = { ...rows, grouping };
+  const windowSizes = new WindowSizes(statement);
+  const scope: Scope = { ...rows, grouping, windowSizes };
   const having = select.having === null ? null : filterOf(compiler, select.having, scope, true);
   const directOutputs = compileOutputs(compiler, select, scope);
   const windowSubquery = needsInnerQuery(select, directOutputs, scope)
@@ -93,6 +95,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
       ? rows
       : sql` from (select ${commaList(windowSubquery.selected)}${rows}) as ${windowSubquery.alias}`;
   const sourceRows = isGrouped ? grouped() : source();
+  windowSizes.addTables(sourceRows);
   return {
     typed: typedSelect({ from, conditions, grouping, having, outputs: outputParts }),
     sql: assembleSelect(compiler, { select, ...outputParts, body: withWindowSubquery(sourceRows), scope }),
@@ -153,7 +156,7 @@ function filterOf(compiler: Compiler, node: Expression, scope: Scope, mayAggrega
   const value = compiler.value(node, scope, 'filter');
   if (!mayAggregate && value.traits.window !== null)
     throw scope.statement.error(
-      ' A window function is not allowed in WHERE.',
+      'A window function is not allowed in WHERE.',
       value.traits.window,
       'Use QUALIFY.',
     );

@@ -12,6 +12,9 @@ import { orderItems } from './order_items.ts';
 export interface WindowSpecification {
   readonly sql: Sql;
   readonly values: readonly Value[];
+  readonly partitionBy: readonly Sql[];
+  /** Whether each of its frames has few rows. */
+  readonly hasShortFrames: boolean;
   /** What it consists of besides the values. */
   readonly shape: unknown;
 }
@@ -28,8 +31,20 @@ export function windowSql(compiler: Compiler, window: Window, scope: Scope): Win
   return {
     sql: sql`(${joinSql(parts, ' ')})`,
     values: [...partitions, ...order.values],
+    partitionBy: partitions.map((item) => item.sql),
+    hasShortFrames: isShort(whole.frame),
     shape: [partitions.length, order.directions, whole.frame === null ? null : syntaxIdentity(whole.frame)],
   };
+}
+
+/** The rows before and after the current one that a short frame may have. */
+const maxShortOffset = 1_000;
+
+function isShort(frame: Frame | null): boolean {
+  if (frame === null || frame.unit !== 'rows') return false;
+  const isNear = ({ direction, offset }: FrameBound): boolean =>
+    direction === 'current row' || (offset?.kind === 'number' && Number(offset.text) <= maxShortOffset);
+  return isNear(frame.first) && (frame.last === null || isNear(frame.last));
 }
 
 function withBase(window: Window, scope: Scope, seen: readonly string[]): Window {

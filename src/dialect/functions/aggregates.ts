@@ -10,6 +10,7 @@ export const aggregates: readonly FunctionDefinition[] = [
   }),
   aggregate('countDistinct', ['any', 'any...'], 'integer', 'Number of distinct non-null values.', {
     sql: basicAggregateEmitters.countDistinct,
+    sorts: true,
     distinct: 'without_over',
     cases: {
       'countDistinct(x) FROM numbers': 4,
@@ -60,16 +61,19 @@ export const aggregates: readonly FunctionDefinition[] = [
   }),
   aggregate('uniq', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
     sql: basicAggregateEmitters.uniq,
+    sorts: true,
     distinct: 'without_over',
     cases: { 'uniq(x) FROM numbers': 4, 'uniq(x) FROM nulls': 2, 'uniq(x) FROM none': 0 },
   }),
   aggregate('uniqExact', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly.', {
     sql: basicAggregateEmitters.uniqExact,
+    sorts: true,
     distinct: 'without_over',
     cases: { 'uniqExact(x) FROM numbers': 4, 'uniqExact(x) FROM nulls': 2, 'uniqExact(x) FROM none': 0 },
   }),
   aggregate('uniqHLL12', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
     sql: basicAggregateEmitters.uniqHLL12,
+    sorts: true,
     distinct: 'without_over',
     cases: { 'uniqHLL12(x) FROM numbers': 4, 'uniqHLL12(x) FROM nulls': 2, 'uniqHLL12(x) FROM none': 0 },
   }),

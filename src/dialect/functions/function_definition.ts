@@ -60,8 +60,10 @@ export interface FunctionDefinition {
   /** Values read from rows are not checked: they yield null or are clamped, so that no row fails a query. */
   readonly argumentRanges: readonly IntegerRange[];
   readonly returns: ValueType;
-  /** Whether an aggregate keeps all values of a group in memory. Their size is then limited. */
-  readonly gathers: boolean;
+  /** The values of a group that an aggregate keeps in memory, whose size is then limited; null if it keeps one. */
+  readonly gathers: 'all' | 'distinct' | null;
+  /** Whether an aggregate sorts the values of a group, on disk if they are many. */
+  readonly sorts: boolean;
   /** Whether an aggregate depends on the order of rows, which a sorted subquery in FROM then decides. */
   readonly isOrderSensitive: boolean;
   /** Whether an aggregate supports DISTINCT: never, without OVER, or always. */
@@ -110,7 +112,8 @@ interface Implementation<Emit> {
   /** SQL with the arguments as `$1`, `$2`, or what creates it. */
   readonly sql: string | Emit | typeof byCompiler;
   /** For aggregates, see `FunctionDefinition`. */
-  readonly gathers?: boolean;
+  readonly gathers?: FunctionDefinition['gathers'];
+  readonly sorts?: boolean;
   readonly isOrderSensitive?: boolean;
   readonly distinct?: FunctionDefinition['distinct'];
   /** At least one. */
@@ -139,7 +142,8 @@ const definitionRow =
       ranges = [],
       sql,
       cases,
-      gathers = false,
+      gathers = null,
+      sorts = false,
       isOrderSensitive = false,
       distinct = 'unsupported',
     } = implementation;
@@ -154,7 +158,7 @@ const definitionRow =
         parameterRanges,
         cases,
       },
-      ...{ gathers, isOrderSensitive, distinct },
+      ...{ gathers, sorts, isOrderSensitive, distinct },
       parameterTypes: parameters,
       argumentRanges: ranges,
       template: typeof sql === 'string' ? sql : null,

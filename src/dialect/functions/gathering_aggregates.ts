@@ -8,7 +8,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
     sql: basicAggregateEmitters.groupArray,
-    gathers: true,
+    gathers: 'all',
     isOrderSensitive: true,
     distinct: 'supported',
     cases: {
@@ -21,6 +21,8 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
     sql: basicAggregateEmitters.groupUniqArray,
+    gathers: 'distinct',
+    sorts: true,
     distinct: 'supported',
     cases: {
       'arraySort(groupUniqArray(x)) FROM numbers': [-3, 1, 2, 5],
@@ -35,7 +37,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
       { index: 1, min: 0 },
     ],
     sql: listAggregateEmitters.groupArraySample,
-    gathers: true,
+    gathers: 'all',
     isOrderSensitive: true,
     cases: {
       'length(groupArraySample(3)(x)) FROM numbers': 3,
@@ -47,7 +49,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
     sql: listAggregateEmitters.groupArrayMovingAvg,
-    gathers: true,
+    gathers: 'all',
     isOrderSensitive: true,
     cases: { 'length(groupArrayMovingAvg(x)) FROM flags': 3, 'groupArrayMovingAvg(x) FROM none': [] },
   }),
@@ -55,12 +57,12 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1, max: 16_777_215 }],
     sql: basicAggregateEmitters.topK,
-    gathers: true,
+    gathers: 'all',
     cases: { 'topK(1)(x) FROM words': ['a'], 'topK(2)(x) FROM words': ['a', 'b'], 'topK(x) FROM none': [] },
   }),
   aggregate('sumMap', ['map'], 'map', 'Sum of the values of each key.', {
     sql: listAggregateEmitters.sumMap,
-    gathers: true,
+    gathers: 'all',
     cases: {
       'sumMap(x) FROM maps': { a: 11, b: 2 },
       'sumMapIf(x, 1 = 0) FROM maps': {},
@@ -69,17 +71,17 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   }),
   aggregate('minMap', ['map'], 'map', 'Smallest value of each key.', {
     sql: listAggregateEmitters.minMap,
-    gathers: true,
+    gathers: 'all',
     cases: { 'minMap(x) FROM maps': { a: 1, b: 2 } },
   }),
   aggregate('maxMap', ['map'], 'map', 'Largest value of each key.', {
     sql: listAggregateEmitters.maxMap,
-    gathers: true,
+    gathers: 'all',
     cases: { 'maxMap(x) FROM maps': { a: 10, b: 2 } },
   }),
   aggregate('deltaSum', ['number'], 'number', 'Sum of the increases between successive values.', {
     sql: listAggregateEmitters.deltaSum,
-    gathers: true,
+    gathers: 'all',
     isOrderSensitive: true,
     cases: { 'deltaSum(x) FROM pairs': 3, 'deltaSum(x) FROM none': 0, 'deltaSum(x) > -1 FROM numbers': 1 },
   }),
@@ -92,7 +94,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
       parameters: ['integer', 'string...'],
       parameterRanges: [{ index: 0, min: 0 }],
       sql: listAggregateEmitters.windowFunnel,
-      gathers: true,
+      gathers: 'all',
       cases: {
         'windowFunnel(3600)(y, x = 1, x = 2, x = 3) FROM grown': 3,
         'windowFunnel(900)(y, x = 1, x = 2, x = 3) FROM grown': 2,
@@ -102,7 +104,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   ),
   standardAggregate('array_agg', ['T'], 'array(T)', 'The values as an array, nulls included.', {
     sql: basicAggregateEmitters.array_agg,
-    gathers: true,
+    gathers: 'all',
     isOrderSensitive: true,
     distinct: 'supported',
     cases: {
@@ -116,7 +118,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   }),
   standardAggregate('string_agg', ['string', 'string'], 'string', 'The strings joined by a separator.', {
     sql: basicAggregateEmitters.string_agg,
-    gathers: true,
+    gathers: 'all',
     isOrderSensitive: true,
     distinct: 'without_over',
     cases: {
@@ -130,7 +132,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
   }),
   standardAggregate('json_agg', ['any'], 'json', 'The values as a JSON array.', {
     sql: 'jsonb_agg($1)',
-    gathers: true,
+    gathers: 'all',
     cases: {
       "json_agg(y) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g where x = 5":
         ['d'],

@@ -23,10 +23,12 @@ export const statisticAggregates: readonly FunctionDefinition[] = [
   }),
   aggregate('median', ['number'], 'float', 'The median, interpolated between two values if necessary.', {
     sql: basicAggregateEmitters.median,
+    sorts: true,
     cases: { 'median(x) FROM numbers': 2, 'median(x) FROM nulls': 2.5, 'median(x) FROM none': 'nan' },
   }),
   aggregate('medianExact', ['number'], 'number', 'The median, always an existing value.', {
     sql: listAggregateEmitters.medianExact,
+    sorts: true,
     cases: {
       'medianExact(x) FROM numbers': 2,
       'medianExact(x) FROM nulls': 4,
@@ -36,6 +38,7 @@ export const statisticAggregates: readonly FunctionDefinition[] = [
   aggregate('quantile', ['number'], 'float', 'The quantile at a level, interpolated.', {
     parameters: ['float?'],
     sql: basicAggregateEmitters.quantile,
+    sorts: true,
     cases: {
       'quantile(0.9)(x) FROM numbers': 3.8000000000000003,
       'quantile(0.5)(x) FROM nulls': 2.5,
@@ -45,6 +48,7 @@ export const statisticAggregates: readonly FunctionDefinition[] = [
   aggregate('quantileExact', ['number'], 'number', 'The quantile at a level, always an existing value.', {
     parameters: ['float?'],
     sql: listAggregateEmitters.quantileExact,
+    sorts: true,
     cases: {
       'quantileExact(0.9)(x) FROM numbers': 5,
       'quantileExact(0.5)(y) FROM pairs': 4,
@@ -54,6 +58,7 @@ export const statisticAggregates: readonly FunctionDefinition[] = [
   aggregate('quantiles', ['number'], 'array(float)', 'The quantiles at several levels.', {
     parameters: ['float', 'float...'],
     sql: basicAggregateEmitters.quantiles,
+    sorts: true,
     cases: {
       'quantiles(0.5, 0.9)(x) FROM numbers': [2, 3.8000000000000003],
       'quantiles(0.25)(y) FROM pairs': [2.75],

@@ -98,16 +98,16 @@ function unless(other: RegularExpression, node: RegularExpression): RegularExpre
 class Rewriter {
   #nodes = 0;
 
-  /**
-   * Leaves only the choices that RE2 makes.
-   * @param next what has to match after the node
-   */
   /** Counts nodes. @throws PatternError if they are too many */
   charge(nodes: number): void {
     this.#nodes += nodes;
     if (this.#nodes > maxRewrittenNodes) throw tooComplex();
   }
 
+  /**
+   * Leaves only the choices that RE2 makes.
+   * @param next what has to match after the node
+   */
   rewrite(node: RegularExpression, next: RegularExpression): RegularExpression {
     this.charge(1);
     switch (node.kind) {

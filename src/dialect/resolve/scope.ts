@@ -2,6 +2,7 @@ import type { Expression, Query, Window } from '../ast.ts';
 import { DistinctCount, generatedName, identifier, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Column, Relation } from './relation.ts';
+import type { WindowSizes } from './window_sizes.ts';
 import type { WindowSubquery } from './window_subquery.ts';
 import type { Statement } from './statement.ts';
 import { identityOf, type Value } from './value.ts';
@@ -9,6 +10,14 @@ import { identityOf, type Value } from './value.ts';
 interface GroupColumn {
   readonly name: Sql;
   readonly sql: Sql;
+}
+
+/** What an aggregate keeps of each row in memory. */
+export interface Gathered {
+  /** Bytes. */
+  readonly size: Sql;
+  /** If it keeps each value once: what makes rows equal, in types that PostgreSQL can compare. */
+  readonly distinctBy: readonly Sql[] | null;
 }
 
 interface GroupKey extends GroupColumn {
@@ -28,7 +37,7 @@ export class Grouping {
   readonly #keys = new Map<string, GroupKey>();
   readonly #aggregates = new Map<string, GroupColumn>();
   readonly #rowValues = new Set<Sql>();
-  readonly #gatheredSizes = new Map<string, Sql>();
+  readonly #gathered = new Map<string, Gathered>();
   #rows = generatedName('rows');
 
   constructor(alias: Sql, withTotals = false) {
@@ -102,17 +111,16 @@ export class Grouping {
   /**
    * Notes that an aggregate keeps values in memory.
    * @param identity of the call
-   * @param size the bytes that it keeps of a row
    * @returns the bytes that all aggregates keep of the rows so far
    */
-  gather(identity: string, size: Sql): Sql {
-    this.#gatheredSizes.set(identity, size);
+  gather(identity: string, gathered: Gathered): Sql {
+    this.#gathered.set(identity, gathered);
     return sql`${this.rows}.gathered`;
   }
 
-  /** The bytes that aggregates keep of a row; none if they keep no values. */
-  get gatheredSizes(): readonly Sql[] {
-    return [...this.#gatheredSizes.values()];
+  /** What aggregates keep of a row; none if they keep no values. */
+  get gathered(): readonly Gathered[] {
+    return [...this.#gathered.values()];
   }
 
   get aggregates(): readonly GroupColumn[] {
@@ -123,7 +131,7 @@ export class Grouping {
   get withoutKeys(): Grouping {
     const whole = new Grouping(this.alias);
     whole.addRowValues(this.rowValues);
-    for (const [identity, size] of this.#gatheredSizes) whole.gather(identity, size);
+    for (const [identity, gathered] of this.#gathered) whole.gather(identity, gathered);
     whole.#rows = this.#rows;
     for (const [identity, { sql: call }] of this.#aggregates) whole.aggregate(identity, call);
     return whole;
@@ -212,4 +220,6 @@ export interface Scope {
   readonly windows: ReadonlyMap<string, Window>;
   /** Set if window functions are columns of an inner query. */
   readonly windowSubquery?: WindowSubquery | undefined;
+  /** Set inside a SELECT. */
+  readonly windowSizes?: WindowSizes;
 }

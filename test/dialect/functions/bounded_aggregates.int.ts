@@ -67,6 +67,60 @@ describe('aggregates that gather values', () => {
     });
   });
 
+  /** A million characters that no other row has. */
+  const different = "concat(repeat('x', 999990), leftPad(toString(number), 10, '0'))";
+
+  it.each([
+    `length(groupUniqArray(${different})) FROM numbers(150)`,
+    `length(groupArray(DISTINCT ${different})) FROM numbers(150)`,
+    `length(string_agg(DISTINCT ${different}, ',')) FROM numbers(150)`,
+    `length(groupUniqArray(${different})), length(groupArray(${text})) FROM numbers(130)`,
+    `length(groupUniqArrayIf(${different}, number > 0)), length(groupUniqArray(lower(${different}))) FROM numbers(80)`,
+    `number % 2 AS k, length(groupUniqArray(${different})) FROM numbers(150) GROUP BY k`,
+  ])('count each value of a set once, and are rejected: %s', async (selected) => {
+    await expect(rowsOf(database.pool, `SELECT ${selected}`, project)).rejects.toMatchObject({
+      code: '54000',
+    });
+  });
+
+  it('accept a small set of many large values', async () => {
+    const query = `SELECT number % 2 AS k, length(groupUniqArray(repeat(toString(number % 4), 100000))), length(groupArray(number)),
+      length(groupUniqArrayIf(repeat('x', 100000), number > 100)) FROM numbers(2000) GROUP BY k ORDER BY k`;
+    expect(await rowsOf(database.pool, query, project)).toEqual([
+      [0, 2, 1000, 1],
+      [1, 2, 1000, 1],
+    ]);
+  });
+
+  it.each([
+    `length(groupArray(${different}) OVER ()) FROM numbers(150)`,
+    `length(groupUniqArray(${different}) OVER (ORDER BY number)) FROM numbers(150)`,
+    `length(groupArray(${different}) OVER (PARTITION BY number % 2)) FROM numbers(300)`,
+    `length(groupArray(max(${different})) OVER ()) FROM numbers(150) GROUP BY number`,
+    `length(groupArray(${different}) OVER (ROWS BETWEEN 2000 PRECEDING AND CURRENT ROW)) FROM numbers(150)`,
+  ])('are rejected for a partition that fills the memory: %s', async (selected) => {
+    await expect(rowsOf(database.pool, `SELECT ${selected} LIMIT 1`, project)).rejects.toMatchObject({
+      code: '54000',
+    });
+  });
+
+  it('accept small partitions and short frames of many rows', async () => {
+    const query = `SELECT number, length(groupArray(${different}) OVER (PARTITION BY number % 50)),
+      length(groupArray(${different}) OVER (ORDER BY number ROWS BETWEEN 1 PRECEDING AND CURRENT ROW))
+      FROM numbers(150) ORDER BY number LIMIT 2`;
+    expect(await rowsOf(database.pool, query, project)).toEqual([
+      [0, 3, 1],
+      [1, 3, 2],
+    ]);
+  });
+
+  it('are rejected in a lambda, whose values their size cannot depend on', () => {
+    const query = 'SELECT arrayMap(x -> (SELECT groupArray(number + x) OVER () FROM numbers(1)), [1])';
+    expect(() => compileQuery(query, project)).toThrow(
+      "Function 'groupArray' with OVER is not allowed in a lambda.",
+    );
+  });
+
   it('count only values that they keep', async () => {
     const query = `SELECT length(groupArrayIf(${text}, number < 10)), length(groupUniqArray(${text})), count(), max(number)
       FROM numbers(2000) WHERE number > 0`;

@@ -11,7 +11,7 @@ import type { Compiler } from '../compiler.ts';
 import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
 import { type WindowSpecification, windowSql } from '../windows.ts';
-import { gatheredBytes, withinMemory } from '../gathered_rows.ts';
+import { comparable, gatheredBytes, withinMemory } from '../gathered_rows.ts';
 import { checkDistinct, checkNulls, checkContext, rejectNested } from './aggregate_checks.ts';
 import { fillTemplate } from './sql_templates.ts';
 import { checkRanges } from './range_checks.ts';
@@ -93,11 +93,14 @@ export function aggregateValue(
     ...conditionsSql,
     ...(ordinal === null ? [] : [ordinal]),
   ]);
-  // A set of distinct values is sorted on disk, where temp_file_limit bounds it.
-  const limit =
-    definition.gathers && !isWindow && !distinct && grouping !== null
-      ? [withinMemory(grouping.gather(identity, gatheredBytes(values, conditionsSql)))]
-      : [];
+  const kept = (size: Sql): Sql | null => {
+    if (window !== null) return keptOfPartition(window, { identity, size, call }, scope);
+    const isSet = distinct || definition.gathers === 'distinct';
+    const distinctBy = isSet ? [...values.map(comparable), ...conditionsSql] : null;
+    return grouping?.gather(identity, { size, distinctBy }) ?? null;
+  };
+  const keptBytes = definition.gathers === null ? null : kept(gatheredBytes(values, conditionsSql));
+  const limit = keptBytes === null ? [] : [withinMemory(keptBytes)];
   const over = (fragment: Sql, ...more: readonly Sql[]): Sql => {
     const all = [...conditionsSql, ...more, ...limit];
     const filtered = all.length === 0 ? fragment : sql`${fragment} filter (where ${joinSql(all, ' and ')})`;
@@ -130,6 +133,19 @@ export function aggregateValue(
   checkNulls(call, definition, statement);
   const emitted = withEmptyValue(emit(site, definition), site, combinators);
   return derive(operation, operands, emitted.type, emitted.sql, { traits });
+}
+
+/** The bytes that a gathering window function keeps of its largest partition; null if its frames are short. */
+function keptOfPartition(
+  { hasShortFrames, partitionBy }: WindowSpecification,
+  { identity, size, call }: { readonly identity: string; readonly size: Sql; readonly call: Call },
+  { windowSizes, lambdaDepth, statement }: Scope,
+): Sql | null {
+  if (hasShortFrames || windowSizes === undefined) return null;
+  // The sizes are computed outside the lambda.
+  if (lambdaDepth > 0)
+    throw statement.error(`Function '${call.name.text}' with OVER is not allowed in a lambda.`, call);
+  return windowSizes.add(identity, size, partitionBy);
 }
 
 /** A call without the values that it reads: their numbers by role, sort directions and the window. */
