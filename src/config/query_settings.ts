@@ -13,7 +13,7 @@ export const queries = {
     'Maximum heap of a thread that computes a query. There are as many threads as slots.',
   ),
   EXPORTD_QUERY_WORK_MEM: size('32MiB', { min: '64KiB', max: '1024GiB' }).describe(
-    "PostgreSQL's `work_mem` for queries: memory of each sort, hash table and aggregate before it uses temporary files.",
+    "PostgreSQL's `work_mem` for queries: memory of each sort, hash table and aggregate before it uses temporary files. A statement with more than 8 of them gives each less.",
   ),
   EXPORTD_QUERY_TEMP_FILE_LIMIT: size('1GiB', { min: '1MiB', max: '1024GiB' }).describe(
     "PostgreSQL's `temp_file_limit` for queries: temporary files of a query. Has an effect if the role may set it; `exportd doctor` checks that.",

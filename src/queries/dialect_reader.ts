@@ -59,11 +59,11 @@ export async function openDialectReader(context: QueryContext, relations: Relati
   };
   const read: DialectReader['read'] = async (query, options) => {
     const statement = compile(query, options);
-    const { sql, parameters, limit, hasExtraRow, hasTotals, columns } = statement;
+    const { sql, parameters, limit, hasExtraRow, hasTotals, columns, memoryOperations } = statement;
     const most = limit ?? row_limit;
     const { rows } = await readRows(
       context,
-      { text: sql, values: parameters },
+      { text: sql, values: parameters, memoryOperations },
       most + Number(hasExtraRow) + Number(hasTotals),
     );
     const dataRows = hasTotals ? rows.slice(0, -1) : rows;

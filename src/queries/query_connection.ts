@@ -5,6 +5,8 @@ import { resultTooLarge } from './result_too_large.ts';
 export interface QueryStatement {
   readonly text: string;
   readonly values: readonly unknown[];
+  /** Sorts and hash tables that it may keep in memory at the same time; few by default. */
+  readonly memoryOperations?: number;
 }
 
 /** A row as PostgreSQL writes it, in column order. */
@@ -40,11 +42,25 @@ const batchBytes = 256 * 1024;
 
 const asText = { getTypeParser: () => (text: string) => text };
 
-/** The statements of a query over a connection to PostgreSQL. Measures each row as it arrives. */
-export function postgresConnection(client: Pick<pg.PoolClient, 'query'>): QueryConnection {
+/**
+ * The statements of a query over a connection to PostgreSQL. Measures each row as it arrives.
+ * @param workMemOf the `work_mem` of a statement with so many operations; without it, the transaction's is used
+ */
+export function postgresConnection(
+  client: Pick<pg.PoolClient, 'query'>,
+  workMemOf?: (memoryOperations: number) => string,
+): QueryConnection {
+  let workMem = workMemOf?.(0);
+  const shareMemory = async (memoryOperations = 0): Promise<void> => {
+    const wanted = workMemOf?.(memoryOperations);
+    if (wanted === undefined || wanted === workMem) return;
+    await client.query(`set local work_mem = ${pg.escapeLiteral(wanted)}`);
+    workMem = wanted;
+  };
   return {
     query: (text, values) => client.query(text, [...values]),
-    async readRows({ text, values }, { maxRows, maxBytes, receive }) {
+    async readRows({ text, values, memoryOperations }, { maxRows, maxBytes, receive }) {
+      await shareMemory(memoryOperations);
       const config: pg.QueryConfig & { readonly queryMode: 'extended'; readonly rowMode: 'array' } = {
         text,
         values: [...values],

@@ -9,12 +9,16 @@ import type { QueryProject } from './query_kind.ts';
 import { queryTransaction } from './query_source.ts';
 import type { RunningQuery } from './running_queries.ts';
 import { toQueryError } from './sql_errors.ts';
+import { workMemOf } from './statement_resources.ts';
 
 /** The dependencies of a query run. */
 export interface QueryRunnerDependencies {
   readonly source: SourceConnections;
   readonly executor: QueryExecutor;
-  readonly settings: Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE'>;
+  readonly settings: Pick<
+    Settings,
+    'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE' | 'EXPORTD_QUERY_WORK_MEM'
+  >;
 }
 
 /** One run of a query. */
@@ -51,7 +55,11 @@ export async function runQuery(
     return await source.read(queryTransaction(timeoutMs, project.team_id), ending, ({ connection: client }) =>
       executor.run(
         { kind: form.kind, query: form.query, variables, project, now, ...limits },
-        { connection: postgresConnection(client), progress, signal: ending },
+        {
+          connection: postgresConnection(client, (operations) => workMemOf(settings, operations)),
+          progress,
+          signal: ending,
+        },
       ),
     );
   } catch (error) {

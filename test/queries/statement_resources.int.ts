@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { connectQueriesToSource, queryTransaction } from '../../src/queries/query_source.ts';
+import { postgresConnection } from '../../src/queries/query_connection.ts';
+import { workMemOf } from '../../src/queries/statement_resources.ts';
 import { otherRoles } from '../../src/queries/query_role/close_catalog_sql.ts';
 import { toQueryError } from '../../src/queries/sql_errors.ts';
 import type { SourceConnections } from '../../src/source/source_connection.ts';
@@ -54,4 +56,21 @@ it('a role that may not bound its temporary files still runs queries', async () 
   expect(await run(limits, url.href)).toMatchObject({ temp_file_limit: '1MB' });
   await database.pool.query(`revoke set on parameter temp_file_limit from ${role}`);
   await database.pool.query(`drop role ${role}`);
+});
+
+it('many sorts of a statement share the memory of eight', async () => {
+  const settings = readSettings({ DATABASE_URL: database.url, EXPORTD_QUERY_WORK_MEM: '1MiB' });
+  const source = connectQueriesToSource(settings);
+  opened.push(source);
+  const workMems = await source.read(queryTransaction(60_000, 1), undefined, async ({ connection }) => {
+    const statements = postgresConnection(connection, (operations) => workMemOf(settings, operations));
+    const found: unknown[] = [];
+    for (const memoryOperations of [0, 8, 32, 4_000, 1])
+      await statements.readRows(
+        { text: "select current_setting('work_mem')", values: [], memoryOperations },
+        { maxRows: 1, maxBytes: 100, receive: (rows) => found.push(...rows.flat()) },
+      );
+    return found;
+  });
+  expect(workMems).toEqual(['1MB', '1MB', '256kB', '64kB', '1MB']);
 });

@@ -42,9 +42,9 @@ export function createRemoteConnection(send: (request: StatementRequest) => void
     query: async (text, values) => ({
       rows: await request<readonly unknown[]>({ text, values, limits: null }, null),
     }),
-    readRows: ({ text, values }, receiver) => {
+    readRows: (statement, receiver) => {
       const { maxRows, maxBytes } = receiver;
-      return request<ReadColumns>({ text, values, limits: { maxRows, maxBytes } }, receiver);
+      return request<ReadColumns>({ ...statement, limits: { maxRows, maxBytes } }, receiver);
     },
     receive(message) {
       const statement = pending.get(message.id);

@@ -18,26 +18,23 @@ export function createStatementServer(
   const errors = new Map<number, unknown>();
   let running: Promise<unknown> = Promise.resolve();
 
-  async function run({ id, text, values, limits }: StatementRequest): Promise<void> {
+  async function run({ id, limits, ...statement }: StatementRequest): Promise<void> {
     if (limits === null) {
-      const { rows } = await connection.query(text, values);
+      const { rows } = await connection.query(statement.text, statement.values);
       send({ type: 'objects', id, rows });
       return;
     }
     let rowsRead = 0;
     let bytesRead = 0;
-    const columns = await connection.readRows(
-      { text, values },
-      {
-        ...limits,
-        receive: (rows, bytes) => {
-          rowsRead += rows.length;
-          bytesRead += bytes;
-          progress({ rows_read: rowsRead, bytes_read: bytesRead });
-          send({ type: 'rows', id, rows, bytes });
-        },
+    const columns = await connection.readRows(statement, {
+      ...limits,
+      receive: (rows, bytes) => {
+        rowsRead += rows.length;
+        bytesRead += bytes;
+        progress({ rows_read: rowsRead, bytes_read: bytesRead });
+        send({ type: 'rows', id, rows, bytes });
       },
-    );
+    });
     send({ type: 'columns', id, columns });
   }
 
