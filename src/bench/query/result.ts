@@ -51,6 +51,8 @@ export interface ServerLoadResult {
   readonly ms: number;
   /** The longest response time of a request that needs nothing but the event loop. */
   readonly longest_silence_ms: number;
+  /** CPU time of the longest turn of the server's event loop. */
+  readonly longest_turn_ms: number;
   /** Null without /proc. */
   readonly peak_memory_bytes: number | null;
 }

@@ -6,6 +6,7 @@ import { memoryOf, resetPeakMemory } from '../process_usage.ts';
 import { withExportd } from '../schedule/with_exportd.ts';
 import type { ScratchStack } from '../scratch_stack.ts';
 import { rounded } from '../statistics.ts';
+import { measureTurns, recordTurns } from './longest_turn.ts';
 import type { ServerLoadResult } from './result.ts';
 
 const pollMs = 5;
@@ -54,7 +55,12 @@ export async function measureServerLoad(
   report: Report,
 ): Promise<readonly ServerLoadResult[]> {
   const { baseUrl, environment } = await exportdEnvironment(stack, 'load');
-  const settings = { EXPORTD_QUERIES_PER_HOUR: '1000000', EXPORTD_QUERY_TIMEOUT: '10m' };
+  const folder = stack.folder.path;
+  const settings = {
+    EXPORTD_QUERIES_PER_HOUR: '1000000',
+    EXPORTD_QUERY_TIMEOUT: '10m',
+    ...recordTurns(folder),
+  };
   const send = async (query: object): Promise<{ status: number; bytes: number }> => {
     const response = await fetch(`${baseUrl}/api/projects/${String(account.teamId)}/query/`, {
       method: 'POST',
@@ -72,6 +78,7 @@ export async function measureServerLoad(
       for (const { name, query } of heavyQueries) {
         resetPeakMemory(server.pid);
         const startedAt = performance.now();
+        const longestTurn = measureTurns(folder, server.pid);
         const done = new AbortController();
         const silence = longestResponse(`${baseUrl}/healthz`, AbortSignal.any([signal, done.signal]));
         const responses = await Promise.all(Array.from({ length: concurrency }, () => send(query)));
@@ -83,6 +90,7 @@ export async function measureServerLoad(
           response_bytes: response?.bytes ?? 0,
           ms: rounded(performance.now() - startedAt),
           longest_silence_ms: rounded(await silence),
+          longest_turn_ms: rounded(longestTurn()),
           peak_memory_bytes: memoryOf(server.pid)?.peak ?? null,
         });
         report(`${name}: ${JSON.stringify(results.at(-1))}`);
