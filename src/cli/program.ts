@@ -8,6 +8,8 @@ import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
 import { addPropertyCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
+import { addSourceCommands } from './commands/source.ts';
+import { addSecretCommands } from './commands/secrets.ts';
 import { addTemporalCommands } from './commands/temporal.ts';
 import { addVariableCommands } from './commands/variables.ts';
 import { addVerifyCommand } from './commands/verify.ts';
@@ -27,6 +29,7 @@ export function createProgram(): Command {
     });
   addProcessCommands(program);
   addDoctorCommand(program);
+  addSourceCommands(program);
   addTemporalCommands(program);
   addQueryCommands(program);
   addUserCommands(program);
@@ -34,6 +37,7 @@ export function createProgram(): Command {
   addKeyCommands(program);
   addDashboardCommands(program);
   addVariableCommands(program);
+  addSecretCommands(program);
   addPropertyCommands(program);
   addWarehouseCommands(program);
   addExportCommands(program);

@@ -34,6 +34,7 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   MalformedBlock: 'operator',
   RelationNotFound: 'operator',
   InvalidRelationName: 'operator',
+  InvalidRelation: 'operator',
   FingerprintHashDiffers: 'operator',
   UnsupportedSelection: 'tenant',
   RowQueryFailed: 'tenant',

@@ -20,12 +20,12 @@ const states: Readonly<Record<string, Describe>> = {
   }),
   '42P01': (server) => ({
     type: 'UndefinedTable',
-    message: `The source lacks a relation (${server}). Check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,
+    message: `A relation is missing (${server}). Check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,
     owner: 'operator',
   }),
   '42703': (server) => ({
     type: 'UndefinedColumn',
-    message: `The source lacks a column (${server}). Compare its relations with those that exportd expects: src/source/README.md.`,
+    message: `A relation lacks a column (${server}). "exportd source check" compares the relations of the source with what exports need.`,
     owner: 'operator',
   }),
   '42501': (server) => ({
@@ -55,7 +55,7 @@ const states: Readonly<Record<string, Describe>> = {
   }),
   '57014': (_, state) => ({
     type: 'StatementTimeout',
-    message: `A statement exceeded its timeout and was cancelled (SQLSTATE ${state}).`,
+    message: `A statement exceeded its timeout and was cancelled (SQLSTATE ${state}). Statements on the source have EXPORTD_SOURCE_STATEMENT_TIMEOUT.`,
     owner: 'nobody',
   }),
 };
@@ -72,10 +72,10 @@ const classes: Readonly<Record<string, Describe>> = {
     message: 'The database rejected the login. Check DATABASE_URL and SOURCE_DATABASE_URL.',
     owner: 'operator',
   }),
-  // One that an export's own query causes becomes `SelectionRejected` in src/source.
-  '42': (_, state) => ({
+  // In src/source, one that an export's own query causes becomes `SelectionRejected`, one of a column `InvalidRelation`.
+  '42': (server, state) => ({
     type: 'StatementRejected',
-    message: `The database rejected a statement (SQLSTATE ${state}). Check that the relations of the source have the expected columns and types.`,
+    message: `The database rejected a statement (${server}, SQLSTATE ${state}). Run "exportd source check", which compares the relations of the source with what exports need.`,
     owner: 'operator',
   }),
 };

@@ -7,11 +7,22 @@ import {
   type ModelQuery,
   type PageKeys,
 } from './model_query.ts';
-import { columnTypesOf, type ColumnTypes, type Relations } from './relations.ts';
+import {
+  columnTypesOfExisting,
+  RelationNotFound,
+  requireColumns,
+  type CatalogConnection,
+  type ColumnTypes,
+  type Relations,
+} from './relations.ts';
 import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
-import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
+import {
+  sortKeyColumns,
+  rowQueryStatement,
+  type RowQueryStatement,
+} from './row_query/row_query_statement.ts';
 import type { ExportedColumn, RowRange } from './source.ts';
 
 /** The columns of an export of events. */
@@ -39,39 +50,44 @@ const keyOf = (bound: 'after' | 'until'): string =>
 /** Columns and types of the relations that events are read from. */
 export interface EventColumnTypes {
   readonly events: ColumnTypes;
-  /** Columns of the persons relation; absent when it is not read. */
-  readonly persons?: ColumnTypes;
+  /** Columns of the persons relation; absent when it is not read, or does not exist. */
+  readonly persons?: ColumnTypes | undefined;
 }
 
-/** Reads the columns from the catalog. @throws RelationNotFound */
+/** Reads the columns from the catalog. The relations of persons may be missing. @throws RelationNotFound */
 export async function eventColumnTypes(
-  connection: Parameters<typeof columnTypesOf>[0],
+  connection: CatalogConnection,
   relations: Relations,
   { query }: Pick<RowSelection, 'query'> = {},
 ): Promise<EventColumnTypes> {
-  const events = await columnTypesOf(connection, relations.events);
+  const present = await columnTypesOfExisting(connection, [relations.events, relations.persons]);
+  const events = requireColumns(present, relations.events);
   if (events.has('person_properties') && !query) return { events };
-  return { events, persons: await columnTypesOf(connection, relations.persons) };
+  return { events, persons: present.get(relations.persons) };
 }
 
 /**
  * Builds the statements that read the selected events, depending on the columns of the events relation.
- * @throws UnsupportedSelection, RowQueryFailed
+ * @throws UnsupportedSelection, RowQueryFailed, RelationNotFound if they need persons and the source has none
  */
 export function eventsQuery(
   relations: Relations,
   types: EventColumnTypes,
   { team_id, selection }: Pick<RowRange, 'team_id' | 'selection'>,
 ): ModelQuery {
-  const person = types.events.has('person_properties')
+  const carriesPerson = types.events.has('person_properties');
+  const filtersByPerson = selection.filters.some(({ type }) => type === 'person');
+  let readsPerson = !carriesPerson && (filtersByPerson || !selection.query);
+  const person = carriesPerson
     ? { expression: 'e.person_properties', type: types.events.get('person_properties') }
     : { expression: joinedPersonProperties(relations), type: types.persons?.get('properties') };
   const event = { expression: 'e.properties', type: types.events.get('properties') };
   const rowColumns: ColumnAccess = {
-    sql: (name) =>
-      name === 'person_properties'
-        ? person.expression
-        : `e."${name === '_inserted_at' ? 'inserted_at' : name}"`,
+    sql: (name) => {
+      if (name !== 'person_properties') return `e."${name === '_inserted_at' ? 'inserted_at' : name}"`;
+      readsPerson ||= !carriesPerson;
+      return person.expression;
+    },
     jsonType: (name) => (name === 'person_properties' ? person.type : event.type),
   };
   const rowQuery =
@@ -82,6 +98,11 @@ export function eventsQuery(
       events: { relation: relations.events, columns: types.events },
       persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
     });
+  readsPerson ||= rowQuery !== undefined && rowQuery !== null && readsJoinedPerson(rowQuery);
+  if (readsPerson && !types.persons)
+    throw new RelationNotFound(
+      `Relation ${relations.persons} does not exist in the source, or exportd's role cannot see it. Exports of events read it for the persons of events: name it with EXPORTD_PERSONS_RELATION, or give ${relations.events} the column person_properties and use no fields of person.`,
+    );
   const selected = rowQuery
     ? `e.inserted_at::timestamptz, e.uuid::uuid, ${rowQuery.selected}`
     : `e.uuid::uuid, e."timestamp"::timestamptz, e.inserted_at::timestamptz, e.created_at::timestamptz,
@@ -115,12 +136,14 @@ export function eventsQuery(
       fingerprintByScans('uuid_hash_extended/0', 'e.uuid::uuid', (bounds) =>
         within({ after: false, until: false }, '', bounds),
       ),
-    selectsByPerson:
-      rowQuery?.conditionReadsPerson === true ||
-      (!types.events.has('person_properties') && selection.filters.some(({ type }) => type === 'person')),
+    selectsByPerson: rowQuery?.conditionReadsPerson === true || (!carriesPerson && filtersByPerson),
     splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
   };
 }
+
+/** Whether a query joins the persons relation. A row of events joins nothing else. */
+const readsJoinedPerson = ({ joins, conditionJoins }: RowQueryStatement): boolean =>
+  joins !== '' || conditionJoins !== '';
 
 /**
  * The current properties of the person, for events that do not store them. A subquery instead of a join: it neither

@@ -85,7 +85,7 @@ export function requireColumns(present: ReadonlyMap<string, ColumnTypes>, relati
   const columns = present.get(relation);
   if (!columns)
     throw new RelationNotFound(
-      `Relation ${relation} does not exist in the source, or exportd's role cannot see it.`,
+      `Relation ${relation} does not exist in the source, or exportd's role cannot see it. Check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION; "exportd source check" says what is missing.`,
     );
   return columns;
 }

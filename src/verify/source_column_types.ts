@@ -6,5 +6,5 @@ import type { ColumnTypes } from '../source/relations.ts';
  */
 export interface SourceColumnTypes {
   readonly events?: ColumnTypes;
-  readonly persons?: ColumnTypes;
+  readonly persons?: ColumnTypes | undefined;
 }

@@ -56,7 +56,7 @@ async function runChecks(settings: Settings): Promise<CheckResult[]> {
       }),
       await check('control database', () => describeServer(pool, settings.DATABASE_URL)),
       await check('migrations', () => describeMigrations(pool)),
-      await check('source', () => describeRelations(source, settings)),
+      await check('source', () => describeRelations(settings)),
       await check('query role', () => describeQueryRole(pool, source, settings)),
       await check('Temporal', () => describeWorkers(settings)),
       await check('prefixes', () => describeSharedKeys(pool)),
@@ -118,18 +118,22 @@ async function describeSharedKeys(pool: Pool): Promise<string> {
     .join('; ');
 }
 
-async function describeRelations(source: Pool, settings: Settings): Promise<string> {
-  const names = [
-    settings.EXPORTD_EVENTS_RELATION,
-    settings.EXPORTD_PERSONS_RELATION,
-    settings.EXPORTD_PERSON_DISTINCT_IDS_RELATION,
-  ];
-  const { rows } = await source.query<{ name: string }>(
-    'select name from unnest($1::text[]) as name where to_regclass(name) is null',
-    [names],
+async function describeRelations(settings: Settings): Promise<string> {
+  const [{ checkSource }, { withSource }] = await Promise.all([
+    import('../../source/check/check_source.ts'),
+    import('../open_source.ts'),
+  ]);
+  const { ok, findings, relations } = await withSource(settings, (connections) =>
+    checkSource(connections, settings),
   );
-  if (rows.length > 0) throw new Error(`missing table or view ${rows.map(({ name }) => name).join(', ')}`);
-  return `${names.join(', ')} at ${databaseNameOf(settings.SOURCE_DATABASE_URL)}`;
+  const hint = 'run "exportd source check" for the SQL that fixes it';
+  if (!ok) {
+    const errors = findings.filter(({ level }) => level === 'error');
+    throw new Error(`${errors.map(({ subject, message }) => `${subject}: ${message}`).join(' ')} ${hint}`);
+  }
+  const found = relations.filter(({ kind }) => kind !== null).map(({ relation }) => relation);
+  const warnings = findings.length === 0 ? '' : `; ${counted(findings.length, 'warning')}: ${hint}`;
+  return `${found.join(', ')} at ${databaseNameOf(settings.SOURCE_DATABASE_URL)}${warnings}`;
 }
 
 async function describeQueryRole(pool: Pool, source: Pool, settings: Settings): Promise<string> {

@@ -1,0 +1,59 @@
+import { Option, type Command } from 'commander';
+import { models, type Model } from '../../domain/batch_export.ts';
+import type { RelationSettings } from '../../source/relations.ts';
+import { CliError } from '../cli_error.ts';
+import { counted, printer } from '../output.ts';
+import { commandSettings } from '../running_stack.ts';
+import { sourceReportLines } from '../source_report_lines.ts';
+
+interface CheckOptions {
+  readonly events?: string;
+  readonly persons?: string;
+  readonly personDistinctIds?: string;
+  readonly model?: Model;
+  readonly json?: boolean;
+}
+
+/** `source check`. */
+export function addSourceCommands(program: Command): void {
+  program
+    .command('source')
+    .description('the database that exportd reads')
+    .command('check')
+    .description(
+      'compare the relations of the source with what exports need, and print the SQL that fixes them; changes nothing',
+    )
+    .option('--events <relation>', 'check this table or view as events; by default EXPORTD_EVENTS_RELATION')
+    .option('--persons <relation>', 'the same for persons; by default EXPORTD_PERSONS_RELATION')
+    .option(
+      '--person-distinct-ids <relation>',
+      'the same for distinct ids; by default EXPORTD_PERSON_DISTINCT_IDS_RELATION',
+    )
+    .addOption(
+      new Option(
+        '--model <model>',
+        'what will be exported; by default events, and persons if their relations exist',
+      ).choices(models),
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExit codes: 0 exports can run, maybe with warnings; 1 they cannot.')
+    .action(async (options: CheckOptions) => {
+      const [{ checkSource }, { withSource }] = await Promise.all([
+        import('../../source/check/check_source.ts'),
+        import('../open_source.ts'),
+      ]);
+      const settings = commandSettings(process.env);
+      const report = await withSource(settings, (connections) =>
+        checkSource(connections, { ...settings, ...namedRelations(options) }, { model: options.model }),
+      );
+      printer(options)(report, () => sourceReportLines(report));
+      const errors = report.findings.filter(({ level }) => level === 'error').length;
+      if (!report.ok) throw new CliError(`Exports cannot read the source: ${counted(errors, 'error')}.`);
+    });
+}
+
+const namedRelations = ({ events, persons, personDistinctIds }: CheckOptions): Partial<RelationSettings> => ({
+  ...(events !== undefined && { EXPORTD_EVENTS_RELATION: events }),
+  ...(persons !== undefined && { EXPORTD_PERSONS_RELATION: persons }),
+  ...(personDistinctIds !== undefined && { EXPORTD_PERSON_DISTINCT_IDS_RELATION: personDistinctIds }),
+});

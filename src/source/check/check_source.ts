@@ -1,0 +1,187 @@
+import pg from 'pg';
+import type { Model } from '../../domain/batch_export.ts';
+import { relationSettings, type RelationRole } from '../contract.ts';
+import { eventColumnTypes, eventsQuery } from '../events_query.ts';
+import { statementSettings } from '../pages.ts';
+import { personsQuery } from '../persons_query.ts';
+import { columnTypesOf, relationsOf, type Relations, type RelationSettings } from '../relations.ts';
+import { allRows } from '../row_selection.ts';
+import type { RowRange } from '../source.ts';
+import type { SourceConnections } from '../source_connection.ts';
+import { catalogReader } from './catalog_reader.ts';
+import { checkAccessPaths } from './check_access_paths.ts';
+import { findColumnProblems, warnOfColumns } from './check_columns.ts';
+import {
+  checkRelationRights,
+  checkRole,
+  forbiddenSchema,
+  readSourceRole,
+  type SourceRole,
+} from './check_rights.ts';
+import { draftView } from './draft_view.ts';
+import { findColumn, readRelationFacts, type RelationFacts } from './relation_facts.ts';
+import type { CheckedRelation, DraftView, ReadCatalog, SourceFinding, SourceReport } from './report.ts';
+import { safeMessage } from './safe_message.ts';
+import { sampleRows } from './sample_rows.ts';
+
+export type { CheckedRelation, DraftView, SourceFinding, SourceReport } from './report.ts';
+
+export interface CheckSourceOptions {
+  /** The model to be exported. By default events, and persons if their relations exist. */
+  readonly model?: Model | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The result of checking one relation. */
+interface RelationCheck {
+  readonly checked: CheckedRelation;
+  readonly findings: readonly SourceFinding[];
+  readonly view: DraftView | null;
+  /** Null if the relation cannot be read. */
+  readonly facts: RelationFacts | null;
+  /** A project that has rows. */
+  readonly team_id: number;
+}
+
+/**
+ * Compares the relations of the source with what exports need: columns, types, nulls, rights, indexes and the plan of the
+ * statements. It changes nothing, and reads the first 10,000 rows of each relation.
+ * @throws InvalidRelationName, and errors of the connection
+ */
+export async function checkSource(
+  connections: SourceConnections,
+  settings: RelationSettings,
+  { model, signal }: CheckSourceOptions = {},
+): Promise<SourceReport> {
+  const relations = relationsOf(settings);
+  const read = catalogReader(connections, signal);
+  const role = await readSourceRole(read);
+  const events = model === 'persons' ? null : await checkRelation(read, 'events', relations, role);
+  const readsPersons = model === 'persons' || lacksPersonProperties(events);
+  const persons =
+    model === 'events' && !readsPersons
+      ? []
+      : [
+          await checkRelation(read, 'persons', relations, role),
+          await checkRelation(read, 'person_distinct_ids', relations, role),
+        ];
+  const isAbsent = persons.every(({ checked }) => checked.kind === null);
+  // Persons are optional: an installation may export events alone.
+  const counted = isAbsent && !readsPersons ? [] : persons;
+  const checks = [...(events ? [events] : []), ...counted];
+  const findings = [...checkRole(role), ...checks.flatMap((check) => check.findings)];
+  if (isAbsent && lacksPersonProperties(events)) findings.push(missingPersons(relations));
+  const hasErrors = findings.some(({ level }) => level === 'error');
+  if (!hasErrors) findings.push(...(await checkStatements(connections, relations, checks, signal)));
+  return {
+    ok: findings.every(({ level }) => level !== 'error'),
+    relations: [...(events ? [events] : []), ...persons].map(({ checked }) => checked),
+    findings,
+    views: checks.flatMap(({ view }) => view ?? []),
+  };
+}
+
+const lacksPersonProperties = (events: RelationCheck | null): boolean =>
+  events?.facts != null && !findColumn(events.facts, 'person_properties');
+
+const missingPersons = ({ events }: Relations): SourceFinding => ({
+  level: 'error',
+  subject: events,
+  column: 'person_properties',
+  message:
+    'Without the column person_properties, exports of events read the relations of persons, which do not exist. Add the column, for example null::jsonb as person_properties in a view.',
+  sql: null,
+});
+
+async function checkRelation(
+  read: ReadCatalog,
+  role: RelationRole,
+  relations: Relations,
+  reader: SourceRole,
+): Promise<RelationCheck> {
+  const relation = relations[role];
+  const setting = relationSettings[role];
+  const facts = await readRelationFacts(read, relation);
+  if (typeof facts === 'string') {
+    const finding: SourceFinding =
+      facts === 'forbidden'
+        ? forbiddenSchema(relation, reader)
+        : {
+            level: 'error',
+            subject: relation,
+            column: null,
+            message: `It does not exist. Set ${setting} to the name of your table or view; "exportd source check" drafts a view for a table with other columns.`,
+            sql: null,
+          };
+    const checked = { role, setting, relation, kind: null };
+    return { checked, findings: [finding], view: null, facts: null, team_id: 1 };
+  }
+  const checked = { role, setting, relation: facts.name, kind: facts.kind };
+  const rights = checkRelationRights(role, facts, reader);
+  const mayRead = rights.every(({ level }) => level !== 'error');
+  const problems = await findColumnProblems(read, role, facts);
+  const sample = mayRead ? await sampleRows(read, role, facts, problems) : { findings: [], team_id: 1 };
+  const isReadable = mayRead && problems.length === 0;
+  const indexes = isReadable ? await checkAccessPaths(read, role, facts, sample.team_id) : [];
+  return {
+    checked,
+    facts,
+    team_id: sample.team_id,
+    view: problems.length === 0 ? null : draftView(role, facts, problems),
+    findings: [
+      ...rights,
+      ...problems.map(({ column, message }): SourceFinding => ({
+        level: 'error',
+        subject: facts.name,
+        column: column.name,
+        message,
+        sql: null,
+      })),
+      ...warnOfColumns(role, facts, problems),
+      ...sample.findings,
+      ...indexes,
+    ],
+  };
+}
+
+/** Has PostgreSQL plan the statements that exports send. They show what no single relation does. */
+async function checkStatements(
+  connections: SourceConnections,
+  relations: Relations,
+  checks: readonly RelationCheck[],
+  signal: AbortSignal | undefined,
+): Promise<SourceFinding[]> {
+  const roles = checks.map(({ checked }) => checked.role);
+  const models: Model[] = [
+    ...(roles.includes('events') ? (['events'] as const) : []),
+    ...(roles.includes('persons') ? (['persons'] as const) : []),
+  ];
+  const findings: SourceFinding[] = [];
+  for (const model of models)
+    try {
+      await connections.read({}, signal, async ({ connection, set }) => {
+        const range: RowRange = {
+          model,
+          team_id: checks[0]?.team_id ?? 1,
+          interval: { start: '2026-01-01T00:00:00Z', end: '2026-01-01T01:00:00Z' },
+          selection: allRows,
+        };
+        const query =
+          model === 'events'
+            ? eventsQuery(relations, await eventColumnTypes(connection, relations), range)
+            : personsQuery(relations, await columnTypesOf(connection, relations.persons), range);
+        await set(statementSettings(query, range));
+        await connection.query(`explain ${query.page(1, { after: false, until: false })}`);
+      });
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) throw error;
+      findings.push({
+        level: 'error',
+        subject: relations[model],
+        column: null,
+        message: `PostgreSQL rejects the statement that exports ${model}: ${safeMessage(error)}.`,
+        sql: null,
+      });
+    }
+  return findings;
+}

@@ -1,0 +1,119 @@
+import {
+  relationSettings,
+  sourceContract,
+  unconvertedTypes,
+  type ContractColumn,
+  type ContractType,
+  type RelationRole,
+} from '../contract.ts';
+import { quotedName, type ColumnProblem } from './check_columns.ts';
+import { findColumn, type FoundColumn, type RelationFacts } from './relation_facts.ts';
+import type { DraftView } from './report.ts';
+
+/** An expression of the view, and what a person has to know about it. */
+interface Drafted {
+  readonly sql: string;
+  readonly comment?: string;
+}
+
+/**
+ * Drafts a view with all columns of the contract over a relation that lacks some, or has them with other types. The relation
+ * stays unchanged. Columns are recognized by common names.
+ */
+export function draftView(
+  role: RelationRole,
+  facts: RelationFacts,
+  problems: readonly ColumnProblem[],
+): DraftView {
+  const drafted = sourceContract[role].columns.map((column) => ({
+    column,
+    ...draftColumn(column, facts, problems),
+  }));
+  const usual = `${facts.schema}.exportd_${role}`;
+  const name = facts.name === usual ? `${usual}_2` : usual;
+  const lines = drafted.map(({ column, sql, comment }, index) => {
+    const separator = index === drafted.length - 1 ? '' : ',';
+    return `  ${sql} as ${quotedColumn(column.name)}${separator}${comment === undefined ? '' : `  -- ${comment}`}`;
+  });
+  return {
+    setting: relationSettings[role],
+    name,
+    sql: [`create view ${name} as`, 'select', ...lines, `from ${facts.name} as source;`].join('\n'),
+    to_choose: drafted.filter(({ sql }) => sql.startsWith('null::')).flatMap(({ column }) => chosen(column)),
+  };
+}
+
+/** `timestamp` is a type too, but a valid name of a column. */
+const quotedColumn = (name: string): string => (name === 'timestamp' ? '"timestamp"' : name);
+
+/** A column that exports need and for which nothing was found. */
+const chosen = ({ name, fallback }: ContractColumn): string[] => (fallback === null ? [name] : []);
+
+/** A time that the client sets would lose rows, and its name does not say who sets it. */
+const decidingTimes: ReadonlySet<string> = new Set(['inserted_at', 'updated_at']);
+
+function draftColumn(
+  column: ContractColumn,
+  facts: RelationFacts,
+  problems: readonly ColumnProblem[],
+): Drafted {
+  const { name, type, otherNames, fallback } = column;
+  const own = findColumn(facts, name);
+  if (own && !problems.some((problem) => problem.column === column)) return { sql: sourceColumn(own) };
+  const candidates = [name, ...otherNames].flatMap((one) => findColumn(facts, one) ?? []);
+  for (const candidate of candidates) {
+    const converted = convert(candidate, type, facts);
+    if (converted)
+      return candidate.name !== name && decidingTimes.has(name)
+        ? { comment: 'it must be set by PostgreSQL at each write, and decides the interval', ...converted }
+        : converted;
+  }
+  if (fallback !== null) return { sql: fallback };
+  return { sql: `null::${shortNames[type] ?? type}`, comment: `CHOOSE: ${column.why}` };
+}
+
+const shortNames: Readonly<Partial<Record<ContractType, string>>> = {
+  'timestamp with time zone': 'timestamptz',
+};
+
+const sourceColumn = ({ name }: FoundColumn): string =>
+  /^[a-z_][a-z0-9_]*$/.test(name) ? `source.${name}` : `source.${quotedName(name)}`;
+
+const numbers: ReadonlySet<string> = new Set([
+  ...['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'],
+]);
+const texts: ReadonlySet<string> = new Set(unconvertedTypes.text);
+
+/** A column of the relation as the type of the contract; undefined if there is no usual conversion. */
+function convert(found: FoundColumn, type: ContractType, facts: RelationFacts): Drafted | undefined {
+  const sql = sourceColumn(found);
+  const from = found.type;
+  if (unconvertedTypes[type].includes(from) && from !== 'timestamp without time zone') return { sql };
+  const isText = texts.has(from);
+  switch (type) {
+    case 'uuid':
+      if (isText) return { sql: `${sql}::uuid` };
+      // The same uuid each time, and another one in each relation.
+      if (numbers.has(from)) return { sql: `md5('${facts.name.replaceAll("'", "''")} ' || ${sql})::uuid` };
+      return undefined;
+    case 'timestamp with time zone':
+      if (from === 'timestamp without time zone')
+        return { sql: `${sql} at time zone 'UTC'`, comment: 'if its times are UTC' };
+      if (from === 'date') return { sql: `${sql}::timestamp at time zone 'UTC'` };
+      if (numbers.has(from))
+        return { sql: `to_timestamp(${sql})`, comment: 'seconds since 1970; divide milliseconds by 1000.0' };
+      return undefined;
+    case 'text':
+      return { sql: `${sql}::text` };
+    case 'jsonb':
+      return isText ? { sql: `${sql}::jsonb` } : { sql: `to_jsonb(${sql})` };
+    case 'boolean':
+      if (numbers.has(from)) return { sql: `${sql} <> 0` };
+      return from.startsWith('timestamp') ? { sql: `${sql} is not null` } : undefined;
+    case 'integer':
+    case 'bigint':
+      return isText || numbers.has(from) ? { sql: `${sql}::${type}` } : undefined;
+    default:
+      return undefined;
+  }
+}
