@@ -1,5 +1,5 @@
 import { databaseUrl } from './database_url.ts';
-import { count, duration, flag, oneOf, secret, size, text, url } from './value_types.ts';
+import { count, duration, flag, oneOf, optionalCount, secret, size, text, url } from './value_types.ts';
 
 /** Where the servers are. */
 export const servers = {
@@ -32,12 +32,36 @@ export const process = {
   EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info').describe(
     'Minimum level of the log lines on stderr.',
   ),
+  EXPORTD_LOG_FORMAT: oneOf(['auto', 'json', 'readable'], 'auto').describe(
+    'Form of the log lines. `auto`: readable on a terminal, else JSON.',
+  ),
   EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
     'How long run logs and delivered notifications are kept in the database.',
+  ),
+  EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' }).describe(
+    'A process ends this long after SIGTERM at the latest. Until 10 s before, a worker lets exports, deliveries and queries finish; then it stops them, and other workers resume them. Set the grace period of the supervisor (`terminationGracePeriodSeconds`, `TimeoutStopSec`, `stop_grace_period`) longer.',
   ),
   EXPORTD_RECONCILE_INTERVAL: duration('1m', { min: '100ms' }).describe(
     'How often the reconciler compares the journal with Temporal and starts missing workflows.',
   ),
+  EXPORTD_WORKER_HTTP_HOST: text('127.0.0.1').describe(
+    'Address that a worker serves its `/livez`, `/readyz` and `/metrics` on. They need no key: keep them from your users.',
+  ),
+  EXPORTD_WORKER_HTTP_PORT: optionalCount({ min: 0, max: 65_535 }).describe(
+    'Its port. `0` chooses a free one, which the log names. Default: the worker does not listen, since several workers of a machine need different ports.',
+  ),
+  EXPORTD_METRICS_PER_EXPORT: flag(false).describe(
+    'Whether metrics have the labels `project_id` and `batch_export_id`: about 20 series for each export. By default they are sums and maxima of all exports with the same interval.',
+  ),
+};
+
+/** Where traces go. The SDK of OpenTelemetry reads its other settings from the environment. */
+export const traces = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: url()
+    .optional()
+    .describe(
+      "Base URL of a collector that receives traces by OTLP over HTTP, such as `http://localhost:4318`. OpenTelemetry's other variables have an effect too, for example `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` and `OTEL_RESOURCE_ATTRIBUTES`. Default: no traces.",
+    ),
 };
 
 /** Secrets and what the destinations of users may reach. */
@@ -65,6 +89,9 @@ export const httpApi = {
   EXPORTD_BASE_URL: url()
     .optional()
     .describe('Public base URL, for `next`, `previous` and `Location`. Default: the host of the request.'),
+  EXPORTD_CONSOLE: flag(true).describe(
+    'Whether the server serves the console at `/` and accepts its cookie. Without it, the API accepts only the header `Authorization`.',
+  ),
   EXPORTD_HTTP_MAX_BODY_SIZE: size('1MiB', { min: '1KiB', max: '64MiB' }).describe(
     'Maximum size of a request body.',
   ),
@@ -95,6 +122,9 @@ export const webhooks = {
     .describe(
       "Webhook of the operator, which is notified once of each operator's fault: what delays runs of all exports, and what to fix. Default: none.",
     ),
+  EXPORTD_OPERATOR_WEBHOOK_FORMAT: oneOf(['json', 'slack'], 'json').describe(
+    'The form of these messages. `slack` fits an incoming webhook of Slack.',
+  ),
   EXPORTD_OPERATOR_WEBHOOK_SECRET: secret()
     .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'invalid: write `whsec_` and 24 to 64 bytes in base64')
     .optional()

@@ -86,6 +86,7 @@ export const adoptedRun = (
   run: {
     status: 'Completed',
     spec: { ...spec, model: adopted.model, config_version: adopted.config_version },
+    created_at: adopted.created_at,
     records_total_count: adopted.source_rows,
     source_fingerprint: null,
     read_since: null,

@@ -14,7 +14,7 @@ import {
 
 /** Folds one event into a run's state. */
 export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
-  if (event.type === 'RunCreated') return createdState(event.data);
+  if (event.type === 'RunCreated') return createdState(event.data, event.recorded_at);
   if (state.status === 'Absent') return state;
   switch (event.type) {
     case 'RunCounted': {
@@ -133,9 +133,13 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   }
 }
 
-const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: InheritedProgress }): ExistingRun => ({
+const createdState = (
+  { inherited, ...spec }: RunSpec & { inherited?: InheritedProgress },
+  created_at: string,
+): ExistingRun => ({
   status: 'Starting',
   spec,
+  created_at,
   records_total_count: null,
   source_fingerprint: null,
   read_since: null,

@@ -87,6 +87,8 @@ export type RunState = { readonly status: 'Absent' } | ExistingRun;
 export interface ExistingRun {
   readonly status: RunStatus;
   readonly spec: RunSpec;
+  /** ISO 8601. */
+  readonly created_at: string;
   readonly records_total_count: number | null;
   /** The rows of the source when the run started; null before they were counted. */
   readonly source_fingerprint: Fingerprint | null;

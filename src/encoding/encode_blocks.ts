@@ -16,6 +16,8 @@ export interface EncodingContext {
   readonly memory: MemoryReservation;
   /** Maximum number of blocks that are being encoded or waiting to be consumed. */
   readonly blocksInFlight: number;
+  /** Receives how long the caller waited for the next block: for its rows, or for the encoder. */
+  readonly onWait?: (waitedFor: 'read' | 'encode', seconds: number) => void;
 }
 
 /**
@@ -25,7 +27,7 @@ export interface EncodingContext {
  */
 export async function* encodeBlocks(
   blocks: AsyncGenerator<RowBlock>,
-  { encoder, memory, blocksInFlight }: EncodingContext,
+  { encoder, memory, blocksInFlight, onWait }: EncodingContext,
 ): AsyncGenerator<ReservedBlock> {
   const pending: Promise<EncodedBlock>[] = [];
   const state = { stopped: false, ended: false };
@@ -58,6 +60,15 @@ export async function* encodeBlocks(
     }
   };
 
+  const waitFor = async <Result>(waitedFor: 'read' | 'encode', awaited: Promise<Result>): Promise<Result> => {
+    const startedAt = performance.now();
+    try {
+      return await awaited;
+    } finally {
+      onWait?.(waitedFor, (performance.now() - startedAt) / 1_000);
+    }
+  };
+
   const started = startEncoding().finally(() => {
     state.ended = true;
     notifyChange();
@@ -67,7 +78,7 @@ export async function* encodeBlocks(
     for (;;) {
       const first = pending[0];
       if (first) {
-        const block = await first;
+        const block = await waitFor('encode', first);
         void pending.shift();
         notifyChange();
         const { length } = block.bytes;
@@ -75,7 +86,7 @@ export async function* encodeBlocks(
       } else if (state.ended) {
         await started;
         return;
-      } else await changed.promise;
+      } else await waitFor('read', changed.promise);
     }
   } finally {
     state.stopped = true;

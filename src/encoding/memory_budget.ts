@@ -24,6 +24,8 @@ export interface MemoryReservation {
 /** The memory budget for rows and encoded bytes of all runs of a process. */
 export interface MemoryBudget {
   openReservation(): MemoryReservation;
+  /** The bytes that are reserved now. */
+  held(): number;
 }
 
 interface ReservationState {
@@ -66,6 +68,7 @@ export function createMemoryBudget(limit: number): MemoryBudget {
   };
 
   return {
+    held: () => held,
     openReservation() {
       const reservation: ReservationState = { rows: 0, encoded: 0, closed: false };
       const release = (kind: 'rows' | 'encoded', bytes: number): void => {

@@ -9,6 +9,7 @@ import type { EncoderPool } from '../encoding/encoder.ts';
 import type { Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { PerExportLimit } from './per_export_limit.ts';
+import type { StageObserver } from './stage_clock.ts';
 
 /** Dependencies of an export. */
 export interface ExportDependencies {
@@ -23,6 +24,8 @@ export interface ExportDependencies {
   readonly openLocation: OpenLocation;
   readonly readSelection: ReadSelection;
   readonly mayShrink: MayShrink;
+  /** Measures the stages of attempts; nobody in most tests. */
+  readonly onStage?: StageObserver;
   readonly logger: Logger;
   readonly settings: Pick<
     Settings,

@@ -4,6 +4,7 @@ import { exportRange } from './export_range.ts';
 import { finishExport } from './finish_export.ts';
 import type { RangeContext } from './range_context.ts';
 import { withDestination } from './run_destination.ts';
+import { createStageClock } from './stage_clock.ts';
 
 /** The result of an export activity, which is stored in the workflow's history: numbers only. */
 export interface ExportOutcome {
@@ -34,7 +35,7 @@ export async function exportInterval(call: ExportCall): Promise<ExportOutcome> {
     while (!run.finished) {
       const exported = await exportRange(context, 0, run);
       if (!exported.done) return outcomeOf(exported.run, false);
-      run = await finishExport(context, exported.run);
+      run = await finish(context, exported.run);
     }
     return outcomeOf(run, true);
   });
@@ -52,9 +53,19 @@ export async function exportOneRange(call: ExportCall, position: number): Promis
 /** Finishes a split interval; `finished` is false when its ranges must be exported again. */
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
   return withContext(call, async (context, existing) => {
-    const run = existing.finished ? existing : await finishExport(context, existing);
+    const run = existing.finished ? existing : await finish(context, existing);
     return outcomeOf(run, run.finished !== null);
   });
+}
+
+/** Finishes the export, which waits for a fresh fingerprint of the source. */
+async function finish(context: RangeContext, run: ExistingRun): Promise<ExistingRun> {
+  const stages = createStageClock(context.dependencies.onStage);
+  try {
+    return await stages.measure('read', () => finishExport(context, run));
+  } finally {
+    stages.report();
+  }
 }
 
 async function withContext<Result>(

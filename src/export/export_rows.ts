@@ -6,6 +6,7 @@ import { abortAfterPermanentFailure, tryAbortUpload } from './abort_upload.ts';
 import { createFileWriter, type FileTarget, type FileWriter, type ResumedFile } from './file_writer.ts';
 import { currentAttempt, rangeAt, type ExportAttempt } from './range_attempt.ts';
 import { intervalOf, rowRangeOf } from './row_range.ts';
+import { createStageClock } from './stage_clock.ts';
 import { startUpload, writeWholeFile, type CurrentRun } from './start_file.ts';
 import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 
@@ -22,6 +23,7 @@ export async function exportRows(
   const { dependencies, runId, destination, encoder, selection, progress, signal } = attempt;
   const { recorder, source, settings } = dependencies;
   const memory = dependencies.memory.openReservation();
+  const stages = createStageClock(dependencies.onStage);
   const { after, until, files } = rangeAt(attempt, initial);
   const fileAfter = files.last ?? after;
   const resumeAfter = resumed?.cutBlock?.last ?? lastKeyOf(resumed) ?? fileAfter;
@@ -35,7 +37,7 @@ export async function exportRows(
   let rejected = rejectedRowsOf(initial);
 
   const finishFile = async (open: FileWriter): Promise<void> => {
-    const file = await open.finish();
+    const file = await stages.measure('upload', () => open.finish());
     open.close();
     partsOfClosedFiles += open.partsPlanned();
     writer = null;
@@ -55,7 +57,8 @@ export async function exportRows(
     const blocks = source.blocks(rows, { after: resumeAfter, until }, { blockBytes, signal, memory });
     // One block for each thread, and one that waits for it.
     const blocksInFlight = 2 * settings.EXPORTD_ENCODER_THREADS;
-    const encodedBlocks = encodeBlocks(blocks, { encoder, memory, blocksInFlight });
+    const onWait = stages.add;
+    const encodedBlocks = encodeBlocks(blocks, { encoder, memory, blocksInFlight, onWait });
     let lastKey = fileAfter;
     for await (const encoded of startingWith(resumed?.cutBlock ?? null, encodedBlocks)) {
       const { block } = encoded;
@@ -66,7 +69,8 @@ export async function exportRows(
       }
       writer ??= openWriter(null, lastKey);
       lastKey = block.last;
-      await writer.append(encoded);
+      const open = writer;
+      await stages.measure('upload', () => open.append(encoded));
       progress.rows += block.rows;
       rejected += block.rejected.length;
       if (rejected > settings.EXPORTD_MAX_REJECTED_ROWS)
@@ -91,6 +95,7 @@ export async function exportRows(
   } finally {
     writer?.close();
     memory.close();
+    stages.report();
   }
 }
 

@@ -6,6 +6,7 @@ import type { ExportDependencies } from './export_dependencies.ts';
 import { adoptManifest } from './adopt_manifest.ts';
 import { checkExportedRows } from './replacement/check_replacement.ts';
 import { withDestination } from './run_destination.ts';
+import { createStageClock } from './stage_clock.ts';
 
 /** How many unknown manifests one attempt adopts. More of them mean that others publish at the same time. */
 const maxAdoptions = 3;
@@ -13,7 +14,14 @@ const maxAdoptions = 3;
 /** Dependencies of publishing. */
 export type PublishDependencies = Pick<
   ExportDependencies,
-  'recorder' | 'source' | 'openDestination' | 'openLocation' | 'readSelection' | 'mayShrink' | 'logger'
+  | 'recorder'
+  | 'source'
+  | 'openDestination'
+  | 'openLocation'
+  | 'readSelection'
+  | 'mayShrink'
+  | 'onStage'
+  | 'logger'
 >;
 
 /** The result of publishing, which is stored in the workflow's history. */
@@ -34,12 +42,15 @@ export async function publishManifest(
   runId: string,
   signal: AbortSignal,
 ): Promise<PublishOutcome> {
+  const stages = createStageClock(dependencies.onStage);
   for (let adoptions = 0; ; adoptions += 1) {
     try {
-      return await publishOnce(dependencies, runId, signal);
+      return await stages.measure('publish', () => publishOnce(dependencies, runId, signal));
     } catch (error) {
       if (!(error instanceof ManifestReplaced) || adoptions >= maxAdoptions) throw error;
       await adoptManifest(dependencies, runId, error.found);
+    } finally {
+      stages.report();
     }
   }
 }

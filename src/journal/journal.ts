@@ -42,6 +42,16 @@ export interface JournalTransaction {
   ): Promise<LockedStream<State, Event>>;
 }
 
+/** An event that was appended, with the state of its stream before and after it. */
+export interface AppendedEvent {
+  readonly stored: StoredEvent;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/** Receives the new events of a transaction after its commit, for example to count them. It must not throw. */
+export type CommitObserver = (events: readonly AppendedEvent[]) => void;
+
 /** The journal of a control database. */
 export interface Journal {
   readonly pool: Pool;
@@ -50,16 +60,17 @@ export interface Journal {
 }
 
 /** Creates the journal on a pool. Use `openJournal` of src/projections, which passes the projector. */
-export function createJournal(pool: Pool, projector: Projector): Journal {
+export function createJournal(pool: Pool, projector: Projector, onCommitted?: CommitObserver): Journal {
   return {
     pool,
     projector,
-    transaction: (work) =>
-      inTransaction(
+    transaction: async (work) => {
+      const appended: AppendedEvent[] = [];
+      const result = await inTransaction(
         pool,
         async (connection, rows) => {
           const [row] = rows as readonly { readonly now: string }[];
-          const streams = createStreams(connection, projector);
+          const streams = createStreams(connection, projector, (event) => appended.push(event));
           const result = await work({
             connection,
             now: new Date(row?.now ?? Number.NaN),
@@ -70,7 +81,10 @@ export function createJournal(pool: Pool, projector: Projector): Journal {
         },
         // In this order, so that the clock is read after waiting for a rebuild of the projections.
         `select pg_advisory_xact_lock_shared(${String(projector.lock)}), clock_timestamp() as now`,
-      ),
+      );
+      if (appended.length > 0) onCommitted?.(appended);
+      return result;
+    },
   };
 }
 
@@ -87,6 +101,7 @@ export async function readState<State, Event extends DomainEvent>(
 function createStreams(
   connection: Connection,
   projector: Projector,
+  onAppended: (event: AppendedEvent) => void,
 ): {
   readonly lock: JournalTransaction['lock'];
   readonly write: () => Promise<void>;
@@ -99,7 +114,7 @@ function createStreams(
       // A stream type has exactly one decider, so the cached stream has the requested types.
       const known = locked.get(key) as LockedStream<State, Event> | undefined;
       if (known) return known;
-      const { stream, write } = await lockStream(connection, projector, decider, id);
+      const { stream, write } = await lockStream(connection, projector, decider, id, onAppended);
       locked.set(key, stream);
       writes.push(write);
       return stream;
@@ -115,6 +130,7 @@ async function lockStream<State, Event extends DomainEvent>(
   projector: Projector,
   decider: Decider<State, Event>,
   id: string,
+  onAppended: (event: AppendedEvent) => void,
 ): Promise<{ readonly stream: LockedStream<State, Event>; readonly write: () => Promise<void> }> {
   const found = await lockAndRead(connection, projector, decider, id);
   let { version, state } = found;
@@ -137,8 +153,10 @@ async function lockStream<State, Event extends DomainEvent>(
       }
       version += 1;
       const fact = { ...event, recorded_at: inserted.recorded_at };
+      const before = state;
       state = decider.evolve(state, fact);
       recorded.push(fact);
+      onAppended({ stored: inserted, before, after: state });
       await projector.apply(connection, inserted, { state });
     }
     return recorded;

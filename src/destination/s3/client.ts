@@ -7,6 +7,8 @@ import { DestinationError } from '../destination.ts';
 import type { S3Config } from './config.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointProblem, endpointLookup } from './endpoint.ts';
+import { publishRequests } from './request_events.ts';
+import { traceRequests } from './trace_requests.ts';
 import { secureContextOf } from './trusted_authorities.ts';
 
 /** Attempts of the client before it reports an error. */
@@ -16,13 +18,16 @@ const maxSockets = 16;
 
 /** Creates a client for a config. The caller destroys it. @throws DestinationError when the endpoint is not allowed */
 export function createS3Client(config: S3Config, settings: Settings): S3Client {
-  return new S3Client({
+  const client = new S3Client({
     region: config.region,
     maxAttempts: maxAttempts,
     requestHandler: requestHandler(config, settings),
     ...credentialsOf(config, settings),
     ...addressing(config),
   });
+  publishRequests(client);
+  traceRequests(client);
+  return client;
 }
 
 /**

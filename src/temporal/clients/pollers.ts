@@ -4,22 +4,80 @@ import proto from '@temporalio/proto';
 import type { Settings } from '../../config/settings.ts';
 import { taskQueues } from '../task_queues.ts';
 
+type QueueSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>;
+
+/** A name of `taskQueues`. */
+export type TaskQueueName = keyof ReturnType<typeof taskQueues>;
+
+/** A task queue as Temporal sees it. */
+export interface TaskQueueState {
+  readonly name: TaskQueueName;
+  /** Worker processes that have polled it lately. */
+  readonly pollers: number;
+  /** Tasks that wait for a worker, approximately. */
+  readonly backlog: number;
+  /** How long the oldest of them has waited; 0 without any. */
+  readonly backlog_age_seconds: number;
+}
+
 /** A live worker polls at least once a minute. */
 const maxPollAgeMs = 70_000;
 
-/**
- * Counts the pollers of the control task queue, which runs schedules and runs.
- * @throws ServiceError of @temporalio/client when Temporal does not respond in time
- */
-export async function countPollers(
-  client: Client,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
-): Promise<number> {
-  const { pollers } = await client.workflowService.describeTaskQueue({
+/** The queue of schedules and runs has workflow tasks; the others have activities only. */
+const typeOf = (name: TaskQueueName) =>
+  name === 'control'
+    ? proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+    : proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY;
+
+async function describe(client: Client, settings: QueueSettings, name: TaskQueueName, reportStats = false) {
+  const { pollers, stats } = await client.workflowService.describeTaskQueue({
     namespace: client.options.namespace,
-    taskQueue: { name: taskQueues(settings).control },
-    taskQueueType: proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    taskQueue: { name: taskQueues(settings)[name] },
+    taskQueueType: typeOf(name),
+    reportStats,
   });
   const since = Date.now() - maxPollAgeMs;
-  return pollers.filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000 >= since).length;
+  return {
+    stats,
+    identities: new Set(
+      pollers
+        .filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000 >= since)
+        .map(({ identity }) => identity),
+    ),
+  };
+}
+
+/**
+ * Counts the worker processes that poll the control task queue, which runs schedules and runs.
+ * @throws ServiceError of @temporalio/client when Temporal does not respond in time
+ */
+export async function countPollers(client: Client, settings: QueueSettings): Promise<number> {
+  return (await describe(client, settings, 'control')).identities.size;
+}
+
+/**
+ * Whether the process with this identity polls the control task queue.
+ * @throws ServiceError of @temporalio/client when Temporal does not respond in time
+ */
+export async function isPolling(client: Client, settings: QueueSettings, identity: string): Promise<boolean> {
+  return (await describe(client, settings, 'control')).identities.has(identity);
+}
+
+/**
+ * Describes every task queue. Temporal knows a backlog from 1.25 on; on older servers it is 0.
+ * @throws ServiceError of @temporalio/client when Temporal does not respond in time
+ */
+export async function describeTaskQueues(client: Client, settings: QueueSettings): Promise<TaskQueueState[]> {
+  const names = Object.keys(taskQueues(settings)) as TaskQueueName[];
+  return Promise.all(
+    names.map(async (name) => {
+      const { stats, identities } = await describe(client, settings, name, true);
+      return {
+        name,
+        pollers: identities.size,
+        backlog: Number(stats?.approximateBacklogCount ?? 0),
+        backlog_age_seconds: Number(stats?.approximateBacklogAge?.seconds ?? 0),
+      };
+    }),
+  );
 }

@@ -1,5 +1,14 @@
 import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit } from '@temporalio/worker';
 
+/** How the activity slots of a worker are used. */
+export interface SlotUse {
+  readonly slots: number;
+  /** Activities that run, those included that have yielded their slot. */
+  readonly running: number;
+  /** Slots that running activities have yielded to others. */
+  readonly yielded: number;
+}
+
 /** The activity slots of a worker. An activity that waits yields its slot to another, and reclaims it. */
 export interface ActivitySlots {
   /**
@@ -7,6 +16,8 @@ export interface ActivitySlots {
    * @returns a function that reclaims the slot, once; undefined when no more slots may be yielded
    */
   yieldSlot(): (() => void) | undefined;
+  /** How the slots are used now. */
+  use(): SlotUse;
   /** Hands out the slots to the SDK. */
   readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
 }
@@ -15,6 +26,7 @@ export interface ActivitySlots {
 export function createActivitySlots(ownSlots: number, maxYielded: number): ActivitySlots {
   const waiting = new Set<() => void>();
   let reserved = 0;
+  let running = 0;
   let yielded = 0;
   // After a slot is reclaimed, more may be reserved than exist, until an activity ends.
   const isFree = (): boolean => reserved < ownSlots + yielded;
@@ -30,6 +42,7 @@ export function createActivitySlots(ownSlots: number, maxYielded: number): Activ
     }
   };
   return {
+    use: () => ({ slots: ownSlots, running, yielded }),
     yieldSlot: () => {
       if (yielded >= maxYielded) return undefined;
       yielded += 1;
@@ -56,9 +69,13 @@ export function createActivitySlots(ownSlots: number, maxYielded: number): Activ
         });
       },
       tryReserveSlot: () => (isFree() && waiting.size === 0 ? reserve() : null),
-      markSlotUsed: () => undefined,
-      releaseSlot: () => {
+      markSlotUsed: () => {
+        running += 1;
+      },
+      // The SDK also reserves a slot for each poll, and releases it unused when there was no task.
+      releaseSlot: ({ slotInfo }) => {
         reserved -= 1;
+        if (slotInfo) running -= 1;
         grantWaiting();
       },
     },
