@@ -1,17 +1,25 @@
 import type { Connection } from '../journal/database.ts';
 import { deterministicId } from '../journal/journal.ts';
-import type { NotificationData, NotificationType } from '../notifications/notification.ts';
+import { maxPendingDeliveries } from '../notifications/deliveries.ts';
+import {
+  noManifest,
+  type NotificationData,
+  type NotificationType,
+  type PublishedManifest,
+} from '../notifications/notification.ts';
 
 /** A notification to store. */
 export interface NewNotification extends Omit<
   NotificationData,
-  'project_id' | 'batch_export_id' | 'batch_export_name'
+  'project_id' | 'batch_export_id' | 'batch_export_name' | keyof PublishedManifest
 > {
   readonly type: NotificationType;
   /** Identifies what it reports: each cause is notified once. */
   readonly cause: string;
   readonly team_id: number;
   readonly batch_export_id: string;
+  /** Only of `interval.published`. */
+  readonly manifest?: PublishedManifest;
 }
 
 /** Errors in messages are truncated to this number of characters. */
@@ -102,30 +110,26 @@ export async function resolveIncidents(
 
 /**
  * Stores a notification with a delivery to each subscribed webhook, in the transaction of the event that it reports. Once
- * per cause; deleted exports have none.
+ * per cause; deleted exports have none. `interval.published`, which each run has, is stored only for webhooks that
+ * subscribe to it. A webhook that has too many pending deliveries already gets one that is dropped, so that its log shows
+ * what it missed.
  */
 export async function storeNotification(
   connection: Connection,
   notification: NewNotification,
 ): Promise<void> {
-  const { type, cause, team_id, batch_export_id, ...fields } = notification;
+  const { type, cause, team_id, batch_export_id, manifest, ...fields } = notification;
   const data: Omit<NotificationData, 'batch_export_name'> = {
     project_id: team_id,
     batch_export_id,
     ...fields,
     latest_error: fields.latest_error?.slice(0, maxErrorLength) ?? null,
+    ...(manifest ?? noManifest),
   };
-  await connection.query(
-    `with added as (
-       insert into exportd.notifications (id, type, team_id, batch_export_id, run_id, data)
-       select $1, $2, $3, $4, $5, $6::jsonb || jsonb_build_object('batch_export_name', name)
-       from exportd.batch_exports where id = $4 and not deleted
-       on conflict (id) do nothing returning id)
-     insert into exportd.webhook_deliveries (notification_id, webhook_id, batch_export_id)
-     select added.id, webhook.id, $4 from added cross join exportd.webhooks webhook
-     where webhook.team_id = $3 and webhook.enabled and $2 = any(webhook.events)
-       and (webhook.batch_export_id is null or webhook.batch_export_id = $4)`,
-    [
+  await connection.query({
+    name: 'store-notification',
+    text: storeStatement,
+    values: [
       deterministicId('notification', type, batch_export_id, cause),
       type,
       team_id,
@@ -133,8 +137,31 @@ export async function storeNotification(
       notification.run_id,
       JSON.stringify(data),
     ],
-  );
+  });
 }
+
+/** Only `interval.published` is limited: failures are few, since an export that fails is paused. */
+const storeStatement = `with subscribed as (
+    select webhook.id, $2 = 'interval.published' and (
+        select count(*) from (
+          select from exportd.webhook_deliveries waiting
+          where waiting.webhook_id = webhook.id and waiting.status = 'pending' limit ${maxPendingDeliveries}) pending
+      ) = ${maxPendingDeliveries} as is_full
+    from exportd.webhooks webhook
+    where webhook.team_id = $3 and webhook.enabled and $2 = any(webhook.events)
+      and (webhook.batch_export_id is null or webhook.batch_export_id = $4)),
+  added as (
+    insert into exportd.notifications (id, type, team_id, batch_export_id, run_id, data)
+    select $1, $2, $3, $4, $5, $6::jsonb || jsonb_build_object('batch_export_name', name)
+    from exportd.batch_exports where id = $4 and not deleted
+      and ($2 <> 'interval.published' or exists (select from subscribed))
+    on conflict (id) do nothing returning id)
+  insert into exportd.webhook_deliveries (notification_id, webhook_id, batch_export_id, status, detail, ended_at)
+  select added.id, subscribed.id, $4,
+    case when is_full then 'dropped' else 'pending' end,
+    case when is_full then 'The webhook already had ${maxPendingDeliveries.toLocaleString('en')} pending deliveries.' end,
+    case when is_full then clock_timestamp() end
+  from added cross join subscribed`;
 
 /** The cause of a notification that an export has at most once a day, in UTC. */
 export const dayOf = (now: Date): string => now.toISOString().slice(0, 'YYYY-MM-DD'.length);
@@ -143,7 +170,9 @@ export const dayOf = (now: Date): string => now.toISOString().slice(0, 'YYYY-MM-
 export async function dropNotifications(connection: Connection, batchExportId: string): Promise<void> {
   for (const statement of [
     'delete from exportd.webhooks where batch_export_id = $1',
-    `update exportd.webhook_deliveries set status = 'dropped' where batch_export_id = $1 and status = 'pending'`,
+    `update exportd.webhook_deliveries
+     set status = 'dropped', detail = 'The batch export was deleted.', ended_at = clock_timestamp()
+     where batch_export_id = $1 and status = 'pending'`,
     'delete from exportd.incidents where batch_export_id = $1',
   ])
     await connection.query(statement, [batchExportId]);

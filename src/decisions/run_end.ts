@@ -29,7 +29,8 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
        exists (select from exportd.batch_export_runs failed
                where failed.batch_export_id = run.batch_export_id and failed.retry_at is not null) as has_retries,
        exists (select from exportd.webhook_deliveries delivery where delivery.batch_export_id = run.batch_export_id
-               and delivery.status = 'pending' and delivery.attempts = 0) as has_new_deliveries,
+               and delivery.status = 'pending' and delivery.attempts = 0
+               and delivery.created_at > clock_timestamp() - interval '1 minute') as has_new_deliveries,
        array(select waiting.backfill_id::text from exportd.backfill_runs waiting
              where waiting.run_id = run.id and waiting.status is null) as waiting_backfill_ids
      from exportd.batch_export_runs run where id = $1`,

@@ -7,7 +7,8 @@ import {
   type Delivery,
   type DeliveryPolicy,
 } from './deliveries.ts';
-import { describeNotification, messageBody } from './notification.ts';
+import { describeNotification } from './notification.ts';
+import { messageBody, type PayloadSettings } from './payload.ts';
 import { sendWebhook, type Attempt, type WebhookSettings } from './send_webhook.ts';
 import { openWebhookSecret } from './webhook_secret.ts';
 
@@ -24,17 +25,21 @@ export interface DeliveryOutcome extends Attempt {
 /** Sends the message of a delivery if it is due, and records the result. */
 export type DeliverNotification = (deliveryId: string) => Promise<DeliveryOutcome>;
 
+/** The settings of deliveries. */
+export type DelivererSettings = DeliveryPolicy & WebhookSettings & PayloadSettings;
+
 /** Creates the function that delivers notifications of a control database. Only workers can open webhook secrets. */
 export const createDeliverer =
-  (pool: Pool, keyRing: KeyRing, settings: DeliveryPolicy & WebhookSettings): DeliverNotification =>
+  (pool: Pool, keyRing: KeyRing, settings: DelivererSettings): DeliverNotification =>
   async (deliveryId) => {
     const action = await nextDeliveryAction(pool, deliveryId);
     if (action.type === 'stop') return idle(action.reason, { ended: true, wait_ms: 0 });
-    if (action.type === 'wait')
-      return idle('The delivery is not due yet.', { ended: false, wait_ms: action.wait_ms });
+    if (action.type === 'wait') return idle(action.reason, { ended: false, wait_ms: action.wait_ms });
     const { delivery } = action;
+    const startedAt = performance.now();
     const attempt = await send(delivery, keyRing, settings);
-    const progress = await recordAttempt(pool, settings, delivery, attempt);
+    const duration_ms = Math.round(performance.now() - startedAt);
+    const progress = await recordAttempt(pool, settings, delivery, { ...attempt, duration_ms });
     return { ...attempt, ...progress, summary: summaryOf(delivery, attempt) };
   };
 
@@ -49,7 +54,7 @@ const idle = (reason: string, progress: { readonly ended: boolean; readonly wait
 async function send(
   { notification, webhook }: Delivery,
   keyRing: KeyRing,
-  settings: WebhookSettings,
+  settings: DelivererSettings,
 ): Promise<Attempt> {
   const secret = openWebhookSecret(keyRing, webhook.id, webhook.sealed_secret);
   // No attempt that counts: another worker may have the key, or the operator restores it. A test reports it at once.
@@ -64,7 +69,12 @@ async function send(
       detail: "The webhook's secret cannot be decrypted with the keys of this installation.",
     };
   return sendWebhook(
-    { id: notification.id, url: webhook.url, secret, body: messageBody(notification) },
+    {
+      id: notification.id,
+      url: webhook.url,
+      secret,
+      body: messageBody(webhook.format, notification, settings),
+    },
     settings,
   );
 }

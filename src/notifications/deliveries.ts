@@ -2,6 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
 import { describeNotification, type Notification } from './notification.ts';
+import type { PayloadFormat } from './payload.ts';
 import type { Attempt } from './send_webhook.ts';
 
 /** Settings of delivery retries. */
@@ -17,13 +18,18 @@ export interface Delivery {
   /** Attempts made so far. */
   readonly attempts: number;
   readonly notification: Notification;
-  readonly webhook: { readonly id: string; readonly url: string; readonly sealed_secret: string };
+  readonly webhook: {
+    readonly id: string;
+    readonly url: string;
+    readonly format: PayloadFormat;
+    readonly sealed_secret: string;
+  };
 }
 
 /** Next action for a delivery: send it, wait, or stop because it has ended. */
 export type DeliveryAction =
   | { readonly type: 'send'; readonly delivery: Delivery }
-  | { readonly type: 'wait'; readonly wait_ms: number }
+  | { readonly type: 'wait'; readonly wait_ms: number; readonly reason: string }
   | { readonly type: 'stop'; readonly reason: string };
 
 /** State of a delivery after an attempt. */
@@ -33,29 +39,48 @@ export interface DeliveryProgress {
   readonly wait_ms: number;
 }
 
+/** An attempt and how long it took. */
+export interface TimedAttempt extends Attempt {
+  readonly duration_ms: number;
+}
+
+/**
+ * Pending deliveries of a webhook, each of which is a workflow. More notifications of published intervals are stored as
+ * dropped.
+ */
+export const maxPendingDeliveries = 1_000;
+
 const httpGone = 410;
+/** A delivery checks no more often whether the delivery before it has ended, in milliseconds. */
+const minOrderWaitMs = 1_000;
 
 /** The name of a webhook in logs: its URL without the path and query, which may contain credentials. */
 export const webhookName = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'invalid URL');
 
-/** Returns the next action for a delivery. Ends the delivery if its webhook has been disabled. */
+/**
+ * Returns the next action for a delivery. Ends the delivery if its webhook has been disabled. A published interval waits
+ * while the webhook has not received an earlier generation of it.
+ */
 export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promise<DeliveryAction> {
   const { rows } = await pool.query<
     Omit<Delivery, 'notification' | 'webhook'> &
       Notification & {
         status: string;
         wait_ms: number;
+        order_wait_ms: number | null;
         notification_id: string;
         webhook_id: string;
         url: string;
+        format: PayloadFormat;
         secret: string;
         enabled: boolean;
       }
   >(
     `select delivery.id, delivery.status, delivery.attempts, notification.id as notification_id, notification.type,
        notification.data, notification.team_id, notification.created_at, webhook.id as webhook_id, webhook.url,
-       webhook.secret, webhook.enabled,
-       ceil(greatest(0, extract(epoch from delivery.next_attempt_at - clock_timestamp()) * 1000))::float8 as wait_ms
+       webhook.format, webhook.secret, webhook.enabled,
+       ceil(greatest(0, extract(epoch from delivery.next_attempt_at - clock_timestamp()) * 1000))::float8 as wait_ms,
+       ${orderWait} as order_wait_ms
      from exportd.webhook_deliveries delivery
      join exportd.notifications notification on notification.id = notification_id
      join exportd.webhooks webhook on webhook.id = webhook_id
@@ -68,12 +93,20 @@ export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promis
   const { type, data, created_at } = row;
   if (!row.enabled && type !== 'test') {
     await pool.query(
-      `update exportd.webhook_deliveries set status = 'dropped' where id = $1 and status = 'pending'`,
+      `update exportd.webhook_deliveries
+       set status = 'dropped', detail = 'The webhook is disabled.', ended_at = clock_timestamp()
+       where id = $1 and status = 'pending'`,
       [deliveryId],
     );
     return { type: 'stop', reason: 'The webhook is disabled.' };
   }
-  if (row.wait_ms > 0) return { type: 'wait', wait_ms: row.wait_ms };
+  if (row.wait_ms > 0) return { type: 'wait', wait_ms: row.wait_ms, reason: 'The delivery is not due yet.' };
+  if (row.order_wait_ms !== null)
+    return {
+      type: 'wait',
+      wait_ms: Math.max(row.order_wait_ms, minOrderWaitMs),
+      reason: 'An earlier generation of the interval is delivered first.',
+    };
   return {
     type: 'send',
     delivery: {
@@ -81,20 +114,32 @@ export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promis
       team_id: row.team_id,
       attempts: row.attempts,
       notification: { id: row.notification_id, type, data, created_at },
-      webhook: { id: row.webhook_id, url: row.url, sealed_secret: row.secret },
+      webhook: { id: row.webhook_id, url: row.url, format: row.format, sealed_secret: row.secret },
     },
   };
 }
 
+/** Milliseconds until the next attempt of an earlier generation's delivery; negative while it is attempted, null if none. */
+const orderWait = `(
+  select ceil(extract(epoch from min(earlier.next_attempt_at) - clock_timestamp()) * 1000)::float8
+  from exportd.webhook_deliveries earlier
+  join exportd.notifications published on published.id = earlier.notification_id
+  where notification.type = 'interval.published' and published.type = 'interval.published'
+    and earlier.webhook_id = delivery.webhook_id and earlier.status = 'pending'
+    and earlier.batch_export_id = delivery.batch_export_id
+    and published.data->>'data_interval_start' = notification.data->>'data_interval_start'
+    and published.data->>'data_interval_end' = notification.data->>'data_interval_end'
+    and (published.data->>'generation')::integer < (notification.data->>'generation')::integer)`;
+
 /**
  * Records an attempt in the delivery and its webhook. The first failure, the last one and the success also go to the log
- * of the export. A response of 410 disables the webhook, except in a test, where the owner sees the response and decides.
+ * of the export, except that of a published interval, which is no incident. A response of 410 disables the webhook, except in a test, where the owner sees the response and decides.
  */
 export async function recordAttempt(
   pool: Pool,
   policy: DeliveryPolicy,
   delivery: Delivery,
-  attempt: Attempt,
+  attempt: TimedAttempt,
 ): Promise<DeliveryProgress> {
   return inTransaction(pool, async (connection) => {
     const isTest = delivery.notification.type === 'test';
@@ -111,15 +156,31 @@ export async function recordAttempt(
     );
     const isLast = disable || isTest;
     const { rows } = await connection.query<{ status: 'pending' | 'delivered' | 'failed' }>(
-      `update exportd.webhook_deliveries set attempts = attempts + 1,
-         next_attempt_at = clock_timestamp() + $2 * interval '1 millisecond',
-         status = case
-           when $3 then 'delivered'
-           when $4 or clock_timestamp() + $2 * interval '1 millisecond' > created_at + $5 * interval '1 millisecond'
-             then 'failed'
-           else 'pending' end
-       where id = $1 and status = 'pending' returning status`,
-      [delivery.id, waitMs, attempt.delivered, isLast, policy.EXPORTD_WEBHOOK_RETRY_BUDGET],
+      `with recorded as (
+         update exportd.webhook_deliveries set attempts = attempts + 1, detail = $7,
+           next_attempt_at = clock_timestamp() + $2 * interval '1 millisecond',
+           status = outcome, ended_at = case when outcome <> 'pending' then clock_timestamp() end
+         from (select case
+             when $3 then 'delivered'
+             when $4 or clock_timestamp() + $2 * interval '1 millisecond' > created_at + $5 * interval '1 millisecond'
+               then 'failed'
+             else 'pending' end as outcome
+           from exportd.webhook_deliveries where id = $1) decided
+         where id = $1 and status = 'pending' returning id, status, attempts),
+       attempted as (
+         insert into exportd.webhook_attempts (delivery_id, number, duration_ms, status, detail)
+         select id, attempts, $8, $6, $7 from recorded)
+       select status from recorded`,
+      [
+        delivery.id,
+        waitMs,
+        attempt.delivered,
+        isLast,
+        policy.EXPORTD_WEBHOOK_RETRY_BUDGET,
+        attempt.status,
+        attempt.detail,
+        attempt.duration_ms,
+      ],
     );
     const [recorded] = rows;
     if (!recorded) return { ended: true, wait_ms: 0 };
@@ -136,6 +197,7 @@ async function logAttempt(
 ): Promise<void> {
   const { batch_export_id, run_id } = notification.data;
   if (batch_export_id === null || (outcome === 'pending' && attempts > 0)) return;
+  if (delivered && notification.type === 'interval.published') return;
   // The id distinguishes webhooks of the same host.
   const name = `Webhook ${webhook.id} (${webhookName(webhook.url)})`;
   const description = describeNotification(notification);
@@ -156,12 +218,17 @@ async function logAttempt(
   });
 }
 
-/** Ids of an export's deliveries without an attempt. */
+/** Deliveries that the end of one run starts; a run must not wait for more. */
+const maxNewDeliveries = 200;
+
+/** Ids of an export's deliveries of the last minute without an attempt. The reconciler starts older ones. */
 export const newDeliveries = (pool: Pool, batchExportId: string): Promise<string[]> =>
   ids(
     pool,
-    `select id from exportd.webhook_deliveries where batch_export_id = $1 and status = 'pending' and attempts = 0
-     order by created_at`,
+    `select id from exportd.webhook_deliveries
+     where batch_export_id = $1 and status = 'pending' and attempts = 0
+       and created_at > clock_timestamp() - interval '1 minute'
+     order by created_at limit ${maxNewDeliveries}`,
     [batchExportId],
   );
 

@@ -4,6 +4,7 @@ export const notificationTypes = [
   'run.retries_exhausted',
   'run.held',
   'run.key_taken',
+  'interval.published',
   'interval.expired',
   'batch_export.paused',
   'batch_export.recovered',
@@ -11,8 +12,34 @@ export const notificationTypes = [
 ] as const;
 export type NotificationType = (typeof notificationTypes)[number];
 
+/** What a webhook receives that subscribes to nothing in particular: a person reads these. */
+export const incidentTypes = notificationTypes.filter((type) => type !== 'interval.published');
+
+/** The manifest that `interval.published` is about. */
+export interface PublishedManifest {
+  readonly manifest_key: string;
+  /** Counts how often the interval was published, from 1. Of two messages for an interval, the higher one wins. */
+  readonly generation: number;
+  /** Rows, bytes and number of the files that the manifest names. */
+  readonly rows: number;
+  readonly bytes: number;
+  readonly files: number;
+}
+
+/** The fields of a published manifest in the `data` of any message: null unless it is `interval.published`. */
+type ManifestFields = { readonly [Field in keyof PublishedManifest]: PublishedManifest[Field] | null };
+
+/** The fields of a message that is not about a manifest. */
+export const noManifest: ManifestFields = {
+  manifest_key: null,
+  generation: null,
+  rows: null,
+  bytes: null,
+  files: null,
+};
+
 /** The `data` of a message. It contains no secrets and no rows. Every field is present; null means no value. */
-export interface NotificationData {
+export interface NotificationData extends ManifestFields {
   readonly project_id: number;
   /** This and the following fields are null in a webhook test. */
   readonly batch_export_id: string | null;
@@ -37,6 +64,7 @@ export const testNotificationData = (projectId: number): NotificationData => ({
   latest_error: null,
   data_interval_start: null,
   data_interval_end: null,
+  ...noManifest,
 });
 
 /** A stored notification. */
@@ -60,6 +88,8 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return `the run of ${interval} was held, because the source no longer has all rows that were exported`;
     case 'run.key_taken':
       return `other objects have keys of the run of ${interval}, which writes its files under others`;
+    case 'interval.published':
+      return `the interval ${interval} was published as generation ${data.generation ?? '?'} with ${(data.rows ?? 0).toLocaleString('en')} rows`;
     case 'interval.expired':
       return `the source has no rows left for ${interval}, which stay in the bucket`;
     case 'batch_export.paused':
@@ -72,7 +102,3 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return 'test';
   }
 }
-
-/** The JSON body of a notification's message. */
-export const messageBody = ({ id, type, data, created_at }: Notification): string =>
-  JSON.stringify({ id, type, timestamp: created_at, data });

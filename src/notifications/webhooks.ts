@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { testNotificationData, type NotificationType } from './notification.ts';
+import type { PayloadFormat } from './payload.ts';
 import { sealWebhookSecret } from './webhook_secret.ts';
 
 /** A webhook without its secret. */
@@ -19,6 +20,7 @@ export interface Webhook extends WebhookFields {
 export interface WebhookFields {
   readonly url: string;
   readonly events: readonly NotificationType[];
+  readonly format: PayloadFormat;
   /** The export whose events it receives; null for all exports of the project. */
   readonly batch_export: string | null;
   readonly enabled: boolean;
@@ -30,7 +32,7 @@ type WebhookRow = Omit<Webhook, 'last_delivery'> & {
   readonly last_attempt_detail: string | null;
 };
 
-const columns = `id, url, events, batch_export_id as batch_export, enabled, created_at, last_attempt_at,
+const columns = `id, url, events, format, batch_export_id as batch_export, enabled, created_at, last_attempt_at,
   last_attempt_status, last_attempt_detail`;
 
 function webhookOf(row: WebhookRow): Webhook {
@@ -46,15 +48,15 @@ export async function createWebhook(
   pool: Pool,
   keyRing: KeyRing,
   teamId: number,
-  { url, events, batch_export, enabled }: WebhookFields,
+  { url, events, format, batch_export, enabled }: WebhookFields,
   secret: string,
 ): Promise<Webhook | undefined> {
   const id = randomUUID();
   const { rows } = await pool.query<WebhookRow>(
-    `insert into exportd.webhooks (id, team_id, url, events, batch_export_id, enabled, secret)
-     select $1, $2, $3, $4, $5, $6, $7
+    `insert into exportd.webhooks (id, team_id, url, events, format, batch_export_id, enabled, secret)
+     select $1, $2, $3, $4, $5, $6, $7, $8
      where (select count(*) from exportd.webhooks where team_id = $2) < ${maxWebhooks} returning ${columns}`,
-    [id, teamId, url, events, batch_export, enabled, sealWebhookSecret(keyRing, id, secret)],
+    [id, teamId, url, events, format, batch_export, enabled, sealWebhookSecret(keyRing, id, secret)],
   );
   return rows[0] && webhookOf(rows[0]);
 }
@@ -104,7 +106,7 @@ export async function updateWebhook(
   const { rows } = await pool.query<WebhookRow>(
     `update exportd.webhooks set url = coalesce($3, url), events = coalesce($4, events),
        batch_export_id = case when $5 then $6 else batch_export_id end,
-       enabled = coalesce($7, enabled), secret = coalesce($8, secret)
+       enabled = coalesce($7, enabled), secret = coalesce($8, secret), format = coalesce($9, format)
      where team_id = $1 and id = $2 returning ${columns}`,
     [
       teamId,
@@ -115,6 +117,7 @@ export async function updateWebhook(
       fields.batch_export ?? null,
       fields.enabled ?? null,
       secret === undefined ? null : sealWebhookSecret(keyRing, id, secret),
+      fields.format ?? null,
     ],
   );
   return rows[0] && webhookOf(rows[0]);

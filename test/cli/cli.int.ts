@@ -159,7 +159,7 @@ describe('exportd', () => {
     expect(created).toMatchObject({ url, events: ['run.failed'], secret: expect.stringMatching(/^whsec_/) });
     const { id, secret } = created as { id: string; secret: string };
     const lines = await exportd(service, 'webhook', 'list');
-    expect(lines.stdout).toMatch(new RegExp(`^${id} +${url} +all +true +run.failed +-$`, 'm'));
+    expect(lines.stdout).toMatch(new RegExp(`^${id} +${url} +json +all +true +run.failed +-$`, 'm'));
     expect(lines.stdout).not.toContain(secret);
     const tested = await exportd(service, 'webhook', 'test', id);
     expect([tested.code, tested.stdout]).toEqual([

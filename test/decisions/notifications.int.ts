@@ -4,7 +4,7 @@ import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
-import { notificationTypes } from '../../src/notifications/notification.ts';
+import { incidentTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, type WebhookFields } from '../../src/notifications/webhooks.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
@@ -22,7 +22,8 @@ async function webhook(fields: Partial<WebhookFields> = {}, teamId = 1) {
     teamId,
     {
       url: 'https://example.com/',
-      events: notificationTypes,
+      events: incidentTypes,
+      format: 'json',
       batch_export: null,
       enabled: true,
       ...fields,

@@ -24,7 +24,8 @@ afterAll(async () => {
   await api.close();
 });
 
-const allEvents = [
+/** Every event but `interval.published`. */
+const incidents = [
   'run.failed',
   'run.retries_exhausted',
   'run.held',
@@ -49,13 +50,14 @@ const stored = async () =>
   ).rows.map(({ row }) => row);
 
 describe('a webhook', () => {
-  it('gets all notifications of the project by default, and returns its secret once', async () => {
+  it('is notified of the incidents of the project by default, and returns its secret once', async () => {
     const created = await create();
     const { secret, ...shown } = created.body;
     expect(shown).toEqual({
       id: expect.any(String),
       url: `${receiver.endpoint}/hook?a=1`,
-      events: allEvents,
+      events: incidents,
+      format: 'json',
       batch_export: null,
       enabled: true,
       created_at: expect.any(String),
@@ -81,7 +83,7 @@ describe('a webhook', () => {
     expect(before.body).toMatchObject({ batch_export: batchExport, events: ['run.failed'] });
     expect((await api.call('PATCH', path, before.body)).body).toEqual(before.body);
     const changed = await api.call('PATCH', path, { enabled: false, batch_export: null, events: null });
-    expect(changed.body).toEqual({ ...before.body, enabled: false, batch_export: null, events: allEvents });
+    expect(changed.body).toEqual({ ...before.body, enabled: false, batch_export: null, events: incidents });
     const rotated = await api.call('PATCH', path, {
       secret: `whsec_${randomBytes(64).toString('base64')}`,
     });

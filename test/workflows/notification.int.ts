@@ -41,7 +41,7 @@ async function createWatchedExport(events: readonly NotificationType[] = notific
     stack.pool,
     stack.keyRing,
     teamId,
-    { url: `${receiver.url}/${id}?token=hidden`, events, batch_export: id, enabled: true },
+    { url: `${receiver.url}/${id}?token=hidden`, events, format: 'json', batch_export: id, enabled: true },
     secret,
   );
   if (!webhook) throw new Error('There are too many webhooks.');

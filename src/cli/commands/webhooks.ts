@@ -5,12 +5,20 @@ import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } 
 
 type Options = ServiceCommandOptions;
 
+interface CreateOptions {
+  readonly url: string;
+  readonly events?: string;
+  readonly format: string;
+  readonly batchExport?: string;
+}
+
 const webhookTable = (webhooks: readonly JsonObject[]): string[] =>
   table(
-    ['id', 'url', 'batch export', 'enabled', 'events', 'last delivery'],
+    ['id', 'url', 'format', 'batch export', 'enabled', 'events', 'last delivery'],
     webhooks.map((one) => [
       one.id,
       one.url,
+      one.format,
       one.batch_export ?? 'all',
       one.enabled,
       (one.events as string[]).join(', '),
@@ -18,21 +26,38 @@ const webhookTable = (webhooks: readonly JsonObject[]): string[] =>
     ]),
   );
 
+const deliveryTable = (deliveries: readonly JsonObject[]): string[] =>
+  table(
+    ['id', 'created', 'event', 'batch export', 'interval start', 'status', 'attempts', 'detail'],
+    deliveries.map((one) => [
+      one.id,
+      one.created_at,
+      one.event,
+      one.batch_export_name,
+      one.data_interval_start,
+      one.status,
+      one.attempts,
+      one.detail,
+    ]),
+  );
+
 const path = (id: string): string => `webhooks/${encodeURIComponent(id)}/`;
 
-/** `webhook create|list|delete|test`. */
+/** `webhook create|list|delete|test|deliveries|resend`. */
 export function addWebhookCommands(program: Command): void {
   const webhooks = program
     .command('webhook')
     .description('manage webhooks for batch exports (uses the HTTP API)');
 
-  serviceCommand(webhooks, 'create', 'send failures, pauses and recoveries to a URL')
+  serviceCommand(webhooks, 'create', 'send failures, pauses, recoveries and published intervals to a URL')
     .requiredOption('--url <url>', 'URL that receives the messages')
-    .option('--events <names>', 'event names, separated by commas; by default all')
+    .option('--events <names>', 'event names, separated by commas; by default all but interval.published')
+    .option('--format <format>', 'json, or slack for an incoming webhook of Slack', 'json')
     .option('--batch-export <id>', 'only of this batch export')
-    .action(async (options: Options & { url: string; events?: string; batchExport?: string }) => {
+    .action(async (options: Options & CreateOptions) => {
       const { body } = await openService(options).call('POST', 'webhooks/', {
         url: options.url,
+        format: options.format,
         ...(options.events === undefined
           ? {}
           : { events: options.events.split(',').map((name) => name.trim()) }),
@@ -66,5 +91,33 @@ export function addWebhookCommands(program: Command): void {
         `${body.delivered === true ? 'Delivered' : 'Not delivered'}. ${String(body.detail)}`,
       ]);
       if (body.delivered !== true) process.exitCode = 1;
+    });
+
+  serviceCommand(webhooks, 'deliveries', 'list the newest deliveries of a webhook')
+    .argument('<id>')
+    .option('--status <names>', 'pending, delivered, failed or dropped, separated by commas')
+    .option('--limit <number>', 'number of deliveries', '20')
+    .action(async (id: string, options: Options & { status?: string; limit: string }) => {
+      const parameters = new URLSearchParams({
+        limit: options.limit,
+        ...(options.status === undefined ? {} : { status: options.status }),
+      });
+      const { body } = await openService(options).call(
+        'GET',
+        `${path(id)}deliveries/?${parameters.toString()}`,
+      );
+      printer(options)(body, () => deliveryTable(results(body)));
+    });
+
+  serviceCommand(webhooks, 'resend', 'send the message of a delivery again')
+    .argument('<id>')
+    .argument('<delivery>')
+    .action(async (id: string, delivery: string, options: Options) => {
+      const { body } = await openService(options).call(
+        'POST',
+        `${path(id)}deliveries/${encodeURIComponent(delivery)}/resend/`,
+        {},
+      );
+      printer(options)(body, () => [`Sending it again as delivery ${String(body.id)}.`]);
     });
 }

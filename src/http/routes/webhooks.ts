@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
 import { outgoingUrlProblem } from '../../network/outgoing_url.ts';
-import { notificationTypes } from '../../notifications/notification.ts';
+import { incidentTypes } from '../../notifications/notification.ts';
 import { createWebhookSecret } from '../../notifications/signature.ts';
 import {
   createWebhook,
@@ -56,7 +56,7 @@ async function validateFields(
   });
 }
 
-/** Create, list, retrieve, update, delete and test webhooks, which receive notifications about batch exports. */
+/** Create, list, retrieve, update, delete and test webhooks, which are notified about batch exports. */
 export const webhookRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool, keyRing } = context;
 
@@ -88,10 +88,11 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const { url, events, batch_export, enabled, secret } = request.body;
+      const { url, events, format, batch_export, enabled, secret } = request.body;
       const fields: WebhookFields = {
         url,
-        events: events ?? notificationTypes,
+        events: events ?? incidentTypes,
+        format: format ?? 'json',
         batch_export: batch_export ?? null,
         enabled: enabled ?? true,
       };
@@ -135,10 +136,11 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request) => {
-      const { url, events, batch_export, enabled, secret } = request.body;
+      const { url, events, format, batch_export, enabled, secret } = request.body;
       const fields: Partial<WebhookFields> = {
         ...(url === undefined ? {} : { url }),
-        ...(events === undefined ? {} : { events: events ?? notificationTypes }),
+        ...(events === undefined ? {} : { events: events ?? incidentTypes }),
+        ...(format === undefined ? {} : { format: format ?? 'json' }),
         ...(batch_export === undefined ? {} : { batch_export }),
         ...(enabled === undefined ? {} : { enabled: enabled ?? true }),
       };

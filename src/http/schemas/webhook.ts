@@ -1,12 +1,20 @@
 import { z } from 'zod';
 import { notificationTypes } from '../../notifications/notification.ts';
+import { payloadFormats } from '../../notifications/payload.ts';
 import { isWebhookSecret } from '../../notifications/signature.ts';
 import { pathId, readOnly, responseTimestampSchema } from './common.ts';
 
 const events = z
   .array(z.enum(notificationTypes))
-  .min(1, 'List at least one event, or omit `events` to receive all.')
-  .transform((given) => notificationTypes.filter((type) => given.includes(type)));
+  .min(1, 'List at least one event, or omit `events` to receive all but `interval.published`.')
+  .transform((given) => notificationTypes.filter((type) => given.includes(type)))
+  .describe('By default all events but `interval.published`.');
+
+const format = z
+  .enum(payloadFormats)
+  .describe(
+    '`json`: id, type, time and data of the event. `slack`: a message for an incoming webhook of Slack.',
+  );
 
 const batchExport = z.guid('Must be the UUID of a batch export.').toLowerCase();
 
@@ -26,6 +34,7 @@ export const webhookSchema = z
     id: z.string(),
     url: z.string(),
     events: z.array(z.enum(notificationTypes)),
+    format,
     batch_export: z
       .string()
       .nullable()
@@ -54,6 +63,7 @@ export const createWebhookBody = z
   .strictObject({
     url,
     events: events.nullish(),
+    format: format.nullish(),
     batch_export: batchExport.nullish(),
     enabled: z.boolean().nullish(),
     secret: secret.nullish(),
@@ -65,6 +75,7 @@ export const updateWebhookBody = z
   .strictObject({
     url: url.optional(),
     events: events.nullish(),
+    format: format.nullish(),
     batch_export: batchExport.nullish(),
     enabled: z.boolean().nullish(),
     secret: secret.optional(),

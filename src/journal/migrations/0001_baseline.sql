@@ -28,6 +28,9 @@ create table exportd.journal_events (
   unique (stream_type, stream_id, stream_version),
   foreign key (stream_type, stream_id) references exportd.journal_streams
 );
+-- What people and exportd changed about an export, without the event that each interval adds.
+create index journal_events_history on exportd.journal_events (stream_id, stream_version)
+  where stream_type = 'batch_export' and event_type not in ('IntervalScheduled', 'IntervalsSkipped');
 
 create function exportd.reject_change() returns trigger language plpgsql as $$
 begin
@@ -49,6 +52,8 @@ create table exportd.commands (
   idempotency_key text,
   -- Id of the user who sent it; null for a manual signal.
   user_id integer,
+  -- The W3C `traceparent` of the request that stored it. Workers continue that trace.
+  trace_parent text,
   status text not null default 'pending' check (status in ('pending', 'applied', 'no-op', 'rejected', 'withdrawn')),
   outcome jsonb,
   position bigint generated always as identity,
@@ -214,6 +219,11 @@ create table exportd.interval_comparisons (
 create index interval_comparisons_due on exportd.interval_comparisons (next_due_at) where next_due_at is not null;
 create index interval_comparisons_neighbours on exportd.interval_comparisons
   (team_id, selection_hash, data_interval_start) where next_due_at is not null;
+-- Metrics read the latest comparison of each export, and count differences.
+create index interval_comparisons_latest on exportd.interval_comparisons (batch_export_id, last_compared_at desc)
+  where last_compared_at is not null;
+create index interval_comparisons_differing on exportd.interval_comparisons (batch_export_id, outcome)
+  where outcome in ('rows_added', 'rows_missing', 'both');
 
 -- The token bucket of the rows that comparisons read. It is empty until `available_at`.
 create table exportd.comparison_budget (
@@ -232,6 +242,8 @@ create table exportd.webhooks (
   batch_export_id uuid,
   url text not null,
   events text[] not null,
+  -- The form of its messages.
+  format text not null default 'json' check (format in ('json', 'slack')),
   -- The sealed secret that signs its messages.
   secret text not null,
   enabled boolean not null default true,
@@ -262,15 +274,35 @@ create table exportd.webhook_deliveries (
   notification_id uuid not null references exportd.notifications on delete cascade,
   webhook_id uuid not null references exportd.webhooks on delete cascade,
   batch_export_id uuid,
+  -- The delivery that a person had repeated.
+  resend_of uuid,
   status text not null default 'pending' check (status in ('pending', 'delivered', 'failed', 'dropped')),
+  -- The result of the latest attempt, or why the delivery was dropped.
+  detail text,
   attempts integer not null default 0,
   next_attempt_at timestamptz not null default clock_timestamp(),
   created_at timestamptz not null default clock_timestamp(),
-  unique (notification_id, webhook_id)
+  ended_at timestamptz
 );
-create index webhook_deliveries_webhook on exportd.webhook_deliveries (webhook_id);
+create index webhook_deliveries_notification on exportd.webhook_deliveries (notification_id);
+-- In list order.
+create index webhook_deliveries_listed on exportd.webhook_deliveries (webhook_id, created_at desc, id);
+create unique index webhook_deliveries_pending on exportd.webhook_deliveries (webhook_id, notification_id)
+  where status = 'pending';
 create index webhook_deliveries_of_export on exportd.webhook_deliveries (batch_export_id) where status = 'pending';
 create index webhook_deliveries_due on exportd.webhook_deliveries (next_attempt_at) where status = 'pending';
+
+-- Every attempt of a delivery, numbered from 1.
+create table exportd.webhook_attempts (
+  delivery_id uuid not null references exportd.webhook_deliveries on delete cascade,
+  number integer not null,
+  attempted_at timestamptz not null default clock_timestamp(),
+  duration_ms integer not null,
+  -- The HTTP status of the response; null without one.
+  status integer,
+  detail text not null,
+  primary key (delivery_id, number)
+);
 
 -- Open incidents: opened by a failure, deleted by a recovery. The owner is the export itself (its schedule) or one of its
 -- backfills.

@@ -28,7 +28,7 @@ async function storeWebhook(
   { url }: Receiver,
   batch_export: string | null,
 ): Promise<string> {
-  const fields = { url, events: notificationTypes, batch_export, enabled: true };
+  const fields = { url, events: notificationTypes, format: 'json', batch_export, enabled: true } as const;
   const webhook = await createWebhook(stack.pool, stack.keyRing, teamId, fields, secret);
   if (!webhook) throw new Error('There are too many webhooks.');
   return webhook.id;
