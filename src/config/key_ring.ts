@@ -13,6 +13,8 @@ export class SecretUnreadable extends Error {
 
 /** Seals and opens secrets at rest. The first key seals and every key opens, so keys can be rotated. */
 export interface KeyRing {
+  /** Id of the first key, which sealed secrets start with. */
+  readonly keyId: string;
   /**
    * Encrypts with AES-256-GCM under the first key.
    * @param location Where the secret is stored. Authenticated, not encrypted: `open` needs the same location.
@@ -38,6 +40,7 @@ export function createKeyRing(setting: string | undefined): KeyRing {
   if (!sealing) throw new SettingsError('EXPORTD_ENCRYPTION_KEYS contains no key.');
 
   return {
+    keyId: sealing[0],
     seal: (secret, location) => {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv(algorithm, sealing[1], nonce, { authTagLength: tagBytes });

@@ -82,6 +82,10 @@ export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig
   return { destination_type: sealed.destination_type, config: { ...sealed.config, ...opened } };
 }
 
+/** Encrypts a secret of a config again, under the first key. @throws SecretUnreadable */
+export const resealField = (keyRing: KeyRing, owner: string, field: string, sealed: string): string =>
+  keyRing.seal(keyRing.open(sealed, secretContext(owner, field)), secretContext(owner, field));
+
 /** The context that an encrypted secret is bound to. */
 const secretContext = (owner: string, field: string): string => `${owner}/${field}`;
 

@@ -16,3 +16,7 @@ export function openWebhookSecret(keyRing: KeyRing, webhookId: string, sealed: s
     throw error;
   }
 }
+
+/** Encrypts the secret of a webhook again, under the first key. @throws SecretUnreadable */
+export const resealWebhookSecret = (keyRing: KeyRing, webhookId: string, sealed: string): string =>
+  keyRing.seal(keyRing.open(sealed, sealContext(webhookId)), sealContext(webhookId));
