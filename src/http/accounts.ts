@@ -84,6 +84,10 @@ export async function createUser(
 export const listUsers = async (pool: Pool): Promise<User[]> =>
   (await pool.query<User>(`select ${userColumns} from exportd.users order by id`)).rows;
 
+/** The user with this id. */
+export const findUser = async (pool: Pool, id: number): Promise<User | undefined> =>
+  (await pool.query<User>(`select ${userColumns} from exportd.users where id = $1`, [id])).rows[0];
+
 /** Creates a project. @throws InvalidAccount when the time zone is unknown or the id is already used. */
 export async function createProject(
   pool: Pool,

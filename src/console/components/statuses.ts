@@ -60,9 +60,33 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
   TimedOut: { label: 'Timed out', tone: 'attention', shape: 'hollow' },
   // Backfills
   Paused: { label: 'Paused', tone: 'neutral', shape: 'middle' },
+  // Steps of a destination test
+  Passed: { label: 'Passed', tone: 'good', shape: 'full' },
+  Skipped: { label: 'Skipped', tone: 'neutral', shape: 'hollow' },
+  // Deliveries and verifications
+  pending: { label: 'Pending', tone: 'running', shape: 'lowerHalf' },
+  delivered: { label: 'Delivered', tone: 'good', shape: 'full' },
+  dropped: { label: 'Dropped', tone: 'attention', shape: 'hollow' },
 };
 
 /** How a status looks; one that this version does not know is shown by its name. */
 export const lookOf = (status: string): StatusLook =>
   (intervalLooks as Partial<Record<string, StatusLook>>)[status] ??
   otherLooks[status] ?? { label: status, tone: 'neutral', shape: 'dot' };
+
+/** The statuses of the letters that lists of intervals are sent as (`intervalLetters` of the server). */
+const statusesByLetter: Readonly<Record<string, IntervalStatus>> = {
+  e: 'exported',
+  r: 'running',
+  h: 'held',
+  u: 'unsettled',
+  f: 'failed',
+  g: 'gap',
+  d: 'due',
+  p: 'paused',
+  x: 'excluded',
+  o: 'expired',
+};
+
+/** The status of a letter. */
+export const statusOfLetter = (letter: string): IntervalStatus => statusesByLetter[letter] ?? 'excluded';

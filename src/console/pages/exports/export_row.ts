@@ -1,0 +1,79 @@
+import type { OverviewItem } from '../../../http/schemas/console_overview.ts';
+import { IntervalCells, type IntervalCell } from '../../components/interval_cells.ts';
+import { Moment } from '../../components/moment.ts';
+import { Sparkline } from '../../components/sparkline.ts';
+import { StatusBadge } from '../../components/status_badge.ts';
+import { statusOfLetter } from '../../components/statuses.ts';
+import { formatBytes } from '../../formatting/bytes.ts';
+import { formatQuantity, formatShortCount } from '../../formatting/count.ts';
+import { html, type View } from '../../html.ts';
+import { paths } from '../../router/routes.ts';
+
+/** An export in the list of all. */
+export function ExportRow({ item }: { readonly item: OverviewItem }): View {
+  const { id, name, model, interval, destination, problem, behind_intervals: behind } = item;
+  const rows = sumOf(item.rows_by_hour);
+  const bytes = sumOf(item.bytes_by_hour);
+  return html`<tr class="export-row">
+    <td class="export-name">
+      <a href=${paths.export(id)}>${name}</a>
+      <div class="muted">${model}, ${nameOfInterval(interval)}, ${destination}</div>
+      ${problem && html`<div class="export-problem">${problem}</div>`}
+    </td>
+    <td data-label="Status">
+      <${StatusBadge} status=${item.condition} label=${labelOf(item)} />
+    </td>
+    <td data-label="Fresh until">
+      <div>
+        <${Moment} at=${item.fresh_until} />
+        ${behind !== null && behind > 0 && html`<div class="muted">${formatQuantity(behind, 'interval')} missing</div>`}
+      </div>
+    </td>
+    <td class="export-cells" data-label="Last 48 intervals">
+      <${IntervalCells}
+        cells=${cellsOf(item)}
+        pathOf=${({ start }: IntervalCell) => paths.interval(id, start)}
+      />
+    </td>
+    <td class="right" data-label="Last day">
+      <div class="export-volume">
+        <${Sparkline}
+          values=${item.rows_by_hour}
+          label="${formatShortCount(rows)} rows, ${formatBytes(bytes)} in the last day, by hour"
+        />
+        <span class="figures"
+          ><span>${formatShortCount(rows)} rows</span> <span class="muted">${formatBytes(bytes)}</span></span
+        >
+      </div>
+    </td>
+    <td data-label="Next run"><${Moment} at=${item.next_run_at} /></td>
+  </tr>`;
+}
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+/** `hour` as people say it; `every 5 minutes` is said already. */
+const nameOfInterval = (interval: string): string =>
+  interval.startsWith('every') ? interval : `every ${interval}`;
+
+function labelOf({ condition, paused }: OverviewItem): string | undefined {
+  if (condition === 'failing' && paused) return 'Paused, failing';
+  return undefined;
+}
+
+/** The intervals of the compact form. */
+function cellsOf({ cells }: OverviewItem): IntervalCell[] {
+  if (cells.start === null) return [];
+  const seconds = cells.lengths.flatMap(([length, count]) => Array<number>(count).fill(length));
+  let start = Date.parse(cells.start);
+  return [...cells.statuses].map((letter, index) => {
+    const end = start + (seconds[index] ?? 0) * 1_000;
+    const cell = {
+      start: new Date(start).toISOString(),
+      end: new Date(end).toISOString(),
+      status: statusOfLetter(letter),
+    };
+    start = end;
+    return cell;
+  });
+}

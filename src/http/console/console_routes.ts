@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { notFound } from '../api_error.ts';
+import type { HttpApp } from '../route_context.ts';
+import { acceptedEncoding, createCompressedFile, type CompressedFile } from './asset_encodings.ts';
+import { readConsoleFiles } from './console_files.ts';
+import { createPageShell } from './page_shell.ts';
+
+/** The paths of pages, which the router in the browser reads (src/console/router/routes.ts). */
+const pagePaths = ['/', '/exports/*', '/query'];
+
+const aYear = 31_536_000;
+
+/** The document of the pages and the files that it loads, without authentication: they hold no data. */
+export function consoleRoutes(app: HttpApp): void {
+  const site = once(() => {
+    const files = readConsoleFiles();
+    const shell = createPageShell(files);
+    return {
+      files,
+      shell,
+      page: createCompressedFile(Buffer.from(shell.html)),
+      etag: `"${createHash('sha256').update(shell.html).digest('base64url').slice(0, 22)}"`,
+    };
+  });
+  // Off the path of the first request. A server that only answers the API is not slowed before it listens.
+  app.addHook('onListen', (done) => {
+    setImmediate(site);
+    done();
+  });
+
+  for (const path of pagePaths)
+    app.get(path, { schema: { hide: true } }, async (request, reply) => {
+      const { shell, page, etag } = site();
+      void reply.headers({
+        'content-security-policy': shell.contentSecurityPolicy,
+        'cache-control': 'no-cache',
+        etag,
+        'referrer-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+      });
+      if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send();
+      return sendCompressed(request, reply, 'text/html; charset=utf-8', page);
+    });
+
+  app.get('/console/assets/*', { schema: { hide: true } }, async (request, reply) => {
+    const { files } = site();
+    const path = new URL(request.url, 'http://host').pathname;
+    const file = path.startsWith(`${files.base}/`)
+      ? files.files.get(path.slice(files.base.length + 1))
+      : undefined;
+    if (!file) throw notFound();
+    void reply.headers({
+      'cache-control': `public, max-age=${aYear}, immutable`,
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+    });
+    return sendCompressed(request, reply, file.type, file);
+  });
+}
+
+async function sendCompressed(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  type: string,
+  file: CompressedFile,
+): Promise<FastifyReply> {
+  const encoding = acceptedEncoding(request.headers['accept-encoding']);
+  if (encoding !== 'identity') void reply.header('content-encoding', encoding);
+  return reply
+    .header('vary', 'accept-encoding')
+    .type(type)
+    .send(await file.encode(encoding));
+}
+
+/** Calls `create` when the value is first needed. */
+function once<Value>(create: () => Value): () => Value {
+  let created: { readonly value: Value } | undefined;
+  return () => (created ??= { value: create() }).value;
+}

@@ -1,0 +1,104 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { programPath } from '../setup/programs.ts';
+
+/** The sizes of windows that pages are looked at in. */
+export const devices = {
+  desktop: { width: 1440, height: 900 },
+  phone: { width: 360, height: 740 },
+} as const;
+export type Device = keyof typeof devices;
+export type ColorScheme = 'light' | 'dark';
+
+/** A page of the console in Chromium, with what went wrong in it. */
+export interface ConsolePage {
+  readonly page: Page;
+  /** Errors of scripts and of the Content-Security-Policy, and requests to other hosts. A test expects none. */
+  readonly problems: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Starts Chromium without a window. */
+export const launchBrowser = async (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: await programPath('chromium'),
+    // Containers do not allow Chromium its sandbox, and their /dev/shm is small.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  });
+
+/** Opens a window on a server. Nobody is signed in, unless `key` is given. */
+export async function openConsole(
+  browser: Browser,
+  baseUrl: string,
+  options: { readonly device?: Device; readonly colorScheme?: ColorScheme; readonly key?: string } = {},
+): Promise<ConsolePage> {
+  const { device = 'desktop', colorScheme = 'light', key } = options;
+  const context = await browser.newContext({
+    baseURL: baseUrl,
+    viewport: devices[device],
+    colorScheme,
+    isMobile: device === 'phone',
+    hasTouch: device === 'phone',
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  if (key !== undefined) await keepKey(context, baseUrl, key);
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
+  page.on('console', (message) => {
+    // Chromium logs each response that is an error. Tests of errors expect those.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      problems.push(`console: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (protocol.startsWith('http') && origin !== new URL(baseUrl).origin)
+      problems.push(`request to another host: ${request.url()}`);
+  });
+  return { page, problems, close: () => context.close() };
+}
+
+/** Signs in as the sign-in page does, without showing it. */
+async function keepKey(context: BrowserContext, baseUrl: string, key: string): Promise<void> {
+  const response = await context.request.post(`${baseUrl}/console/session`, {
+    headers: { 'x-exportd-console': '1', origin: baseUrl },
+    data: { key },
+  });
+  if (response.status() !== 200) throw new Error(`Signing in failed: ${await response.text()}`);
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** A rule of axe-core that a page breaks. */
+export interface Violation {
+  readonly rule: string;
+  readonly help: string;
+  readonly elements: readonly string[];
+}
+
+/** Checks the page as it is shown now against the accessibility rules of axe-core (WCAG 2.2 AA and best practices). */
+export async function findViolations(page: Page): Promise<Violation[]> {
+  // Evaluated by the debugger, which the Content-Security-Policy does not restrict.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<{
+    violations: { id: string; help: string; nodes: { html: string; failureSummary?: string }[] }[];
+  }>('axe.run(document, { resultTypes: ["violations"] })');
+  return violations.map(({ id, help, nodes }) => ({
+    rule: id,
+    help,
+    elements: nodes.map(({ html, failureSummary }) => `${html}: ${failureSummary ?? ''}`),
+  }));
+}
+
+/** Whether something is wider than the window, so that a phone would scroll sideways. */
+export const overflowsSideways = (page: Page): Promise<boolean> =>
+  page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+
+/** Saves a picture of the whole page. */
+export async function takeScreenshot(page: Page, folder: string, name: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}

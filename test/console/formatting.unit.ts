@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import { formatBytes } from '../../src/console/formatting/bytes.ts';
+import { formatCount, formatQuantity, formatShortCount } from '../../src/console/formatting/count.ts';
+import { formatDuration } from '../../src/console/formatting/duration.ts';
+import { formatInterval, formatMoment, formatRelative } from '../../src/console/formatting/moment.ts';
+
+describe('formatBytes', () => {
+  it.each([
+    [null, '–'],
+    [0, '0 B'],
+    [999, '999 B'],
+    [1_000, '1.00 kB'],
+    [12_345, '12.3 kB'],
+    [999_499, '999 kB'],
+    [999_500, '1.00 MB'],
+    [1.5e15, '1.50 PB'],
+    [2e18, '2000 PB'],
+  ])('%p is %s', (bytes, text) => {
+    expect(formatBytes(bytes)).toBe(text);
+  });
+});
+
+describe('counts', () => {
+  it('have separators, or a unit where space is little', () => {
+    expect([formatCount(1_234_567), formatCount(null)]).toEqual(['1,234,567', '–']);
+    expect([formatShortCount(1_234_567), formatShortCount(42)]).toEqual(['1.2M', '42']);
+    expect([formatQuantity(1, 'row'), formatQuantity(2_000, 'row')]).toEqual(['1 row', '2,000 rows']);
+  });
+});
+
+describe('formatDuration', () => {
+  it.each([
+    [undefined, '–'],
+    [0, '0 s'],
+    [0.0004, '1 ms'],
+    [0.25, '250 ms'],
+    [1.5, '1.5 s'],
+    [45, '45 s'],
+    [59.6, '1 min'],
+    [3_600, '1 h'],
+    [7_500, '2 h 5 min'],
+    [86_405, '1 d'],
+    [90_000, '1 d 1 h'],
+    [-45, '−45 s'],
+  ])('%p is %s', (seconds, text) => {
+    expect(formatDuration(seconds)).toBe(text);
+  });
+});
+
+describe('times', () => {
+  it('are shown in the time zone of the project', () => {
+    const moment = '2026-11-22T23:05:09Z';
+    expect(formatMoment(moment, 'UTC')).toBe('2026-11-22 23:05:09');
+    expect(formatMoment(moment, 'Asia/Tokyo', { seconds: false })).toBe('2026-11-23 08:05');
+    expect(formatMoment('nonsense', 'UTC')).toBe('–');
+  });
+
+  it.each([
+    ['2026-11-22T20:00:00Z', '2026-11-22T21:00:00Z', '2026-11-22 20:00 – 21:00'],
+    ['2026-11-22T23:00:00Z', '2026-11-23T00:00:00Z', '2026-11-22 23:00 – 2026-11-23 00:00'],
+    ['2026-11-22T00:00:00Z', '2026-11-23T00:00:00Z', '2026-11-22'],
+    ['2026-11-01T00:00:00Z', '2026-12-01T00:00:00Z', '2026-11-01 – 2026-12-01'],
+  ])('an interval from %s to %s is %s', (start, end, text) => {
+    expect(formatInterval(start, end, 'UTC')).toBe(text);
+  });
+
+  it.each([
+    [2_000, 'now'],
+    [-90_000, '1 min. ago'],
+    [-7_200_000, '2 hr. ago'],
+    [300_000, 'in 5 min.'],
+    [-172_800_000, '2 days ago'],
+  ])('%p ms from now is %s', (difference, text) => {
+    const now = Date.parse('2026-11-22T20:00:00Z');
+    expect(formatRelative(now + difference, now)).toBe(text);
+  });
+});
