@@ -7,8 +7,26 @@ export interface ServiceOptions {
   readonly key?: string;
 }
 
+/** What a service can do, as `/readyz` says. */
+export interface Readiness {
+  /** `ok`, `degraded` or `unavailable`. */
+  readonly status: string;
+  /** `ok`, or why no worker acts on commands. */
+  readonly act?: string;
+  readonly operator_faults?:
+    | readonly {
+        readonly type: string;
+        readonly message: string;
+        readonly opened_at: string;
+        readonly waiting_runs: number;
+      }[]
+    | null;
+}
+
 /** Client of the HTTP API, for the project of its key. */
 export interface ServiceClient {
+  /** Asks the service what it can do. @throws CliError when it cannot be reached */
+  readiness(): Promise<Readiness>;
   /** Sends a request. @throws CliError with the error message of the response. */
   call(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
@@ -28,16 +46,18 @@ export function openService(options: ServiceOptions): ServiceClient {
     );
   if (key === undefined) throw new CliError('No API key: pass --key or set EXPORTD_API_KEY.');
 
+  const send = (url: string, init?: RequestInit) =>
+    fetch(`${baseUrl.replace(/\/+$/, '')}${url}`, init).catch(() => {
+      throw new CliError(`Cannot connect to the service at ${baseUrl}.`);
+    });
   const request = async (method: string, url: string, body?: unknown) => {
-    const response = await fetch(`${baseUrl.replace(/\/+$/, '')}${url}`, {
+    const response = await send(url, {
       method,
       headers: {
         authorization: `Bearer ${key}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    }).catch(() => {
-      throw new CliError(`Cannot connect to the service at ${baseUrl}.`);
     });
     const text = await response.text();
     const responseBody = text === '' ? {} : parseObject(text);
@@ -53,6 +73,11 @@ export function openService(options: ServiceOptions): ServiceClient {
     return String(first.id);
   };
   return {
+    readiness: async () => {
+      // It responds with 503 when it is not ready, and says why.
+      const response = await send('/readyz?for=act');
+      return { status: 'unknown', ...parseObject(await response.text()) };
+    },
     call: async (method, path, body) => {
       project ??= findProject();
       return request(method, `/api/environments/${await project}/${path}`, body);

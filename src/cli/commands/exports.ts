@@ -1,14 +1,21 @@
 import type { Command } from 'commander';
-import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { parseJsonObject } from '../arguments.ts';
+import { definitionLines, exportTable, runTable } from '../export_tables.ts';
 import { intervalTable } from '../interval_table.ts';
 import { lagLines, type Lag } from '../lag_lines.ts';
 import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
 import { allowShrinkOption, allowsShrink, type ShrinkOptions } from './allow_shrink.ts';
+import { addCreateCommand } from './create_export.ts';
 import { addRetryCommand } from './retry.ts';
 import { sendAction } from './send_action.ts';
-import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
+import {
+  results,
+  searchOf,
+  serviceCommand,
+  type JsonObject,
+  type ServiceCommandOptions,
+} from './service_command.ts';
 
 type Options = ServiceCommandOptions;
 
@@ -24,25 +31,6 @@ interface IntervalFilters {
   readonly before?: string;
   readonly limit: string;
 }
-
-const exportTable = (exports: readonly JsonObject[]): string[] =>
-  table(
-    ['id', 'name', 'model', 'interval', 'paused'],
-    exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused]),
-  );
-
-const runTable = (runs: readonly JsonObject[]): string[] =>
-  table(
-    ['id', 'interval start', 'interval end', 'status', 'rows', 'latest error'],
-    runs.map((run) => [
-      run.id,
-      run.data_interval_start,
-      run.data_interval_end,
-      runStatusLabels[run.status as RunStatus],
-      run.records_completed,
-      run.latest_error,
-    ]),
-  );
 
 /** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|logs`. */
 export function addExportCommands(program: Command): void {
@@ -62,20 +50,14 @@ export function addExportCommands(program: Command): void {
       printer(options)(body, () => [
         ...exportTable([body]),
         '',
+        ...definitionLines(body),
         ...lagLines(body.lag as Lag | null),
         '',
         ...runTable(results({ results: body.latest_runs })),
       ]);
     });
 
-  serviceCommand(exports, 'create', 'create a batch export')
-    .argument('<JSON>', 'its fields, as in POST …/batch_exports/', parseJsonObject)
-    .action(async (fields: JsonObject, options: Options) => {
-      const { status, body } = await openService(options).call('POST', 'batch_exports/', fields);
-      printer(options)(body, () =>
-        status === 202 ? [`${String(body.id)}: ${String(body.detail)}`] : exportTable([body]),
-      );
-    });
+  addCreateCommand(exports);
 
   serviceCommand(exports, 'update', 'change a batch export; omitted fields stay unchanged')
     .argument('<id>')
@@ -141,11 +123,8 @@ export function addExportCommands(program: Command): void {
     .option('--limit <number>', 'maximum number', '100')
     .action(async (id: string, options: Options & IntervalFilters) => {
       const { status, after, before, limit } = options;
-      const filters = Object.entries({ status, after, before, limit }).flatMap(([name, value]) =>
-        value === undefined ? [] : [[name, value] as [string, string]],
-      );
-      const query = new URLSearchParams(filters).toString();
-      const path = `batch_exports/${encodeURIComponent(id)}/intervals/?${query}`;
+      const search = searchOf({ status, after, before, limit });
+      const path = `batch_exports/${encodeURIComponent(id)}/intervals/${search}`;
       const { body } = await openService(options).call('GET', path);
       printer(options)(body, () => intervalTable(results(body)));
     });

@@ -20,3 +20,11 @@ export function serviceCommand(parent: Command, name: string, description: strin
 /** The items of a list response. */
 export const results = (body: JsonObject): JsonObject[] =>
   Array.isArray(body.results) ? (body.results as JsonObject[]) : [];
+
+/** The query of a URL with the given parameters; empty without any. */
+export function searchOf(parameters: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as [string, string]],
+  );
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
+}
