@@ -8,6 +8,8 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 export const searchAttributes = {
   project: defineSearchAttributeKey('ExportdProject', 'KEYWORD'),
   batchExport: defineSearchAttributeKey('ExportdBatchExport', 'KEYWORD'),
+  /** The export's name; SQL visibility allows the 255 characters that a name can have. */
+  name: defineSearchAttributeKey('ExportdName', 'KEYWORD'),
   model: defineSearchAttributeKey('ExportdModel', 'KEYWORD'),
   destination: defineSearchAttributeKey('ExportdDestination', 'KEYWORD'),
   intervalStart: defineSearchAttributeKey('ExportdIntervalStart', 'KEYWORD'),

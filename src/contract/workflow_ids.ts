@@ -30,6 +30,8 @@ export interface WorkflowIds {
   readonly delivery: (deliveryId: string) => string;
   /** The delivery id in the workflow id of a delivery; undefined for any other workflow. */
   readonly deliveryIdOf: (workflowId: string) => string | undefined;
+  /** Id of a verification. */
+  readonly verification: (verificationId: string) => string;
   /** Id of the maintenance, one per deployment. */
   readonly maintenance: () => string;
 }
@@ -48,15 +50,16 @@ export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: Deploymen
     schedule: (batchExportId) => `${prefix}batch-export-${batchExportId}`,
     backfill: (backfillId) => `${prefix}batch-export-backfill-${backfillId}`,
     run: ({ batch_export_id, data_interval_start, data_interval_end }) =>
-      `${prefix}batch-export-${batch_export_id}-${compactTime(data_interval_start)}-${compactTime(data_interval_end)}`,
+      `${prefix}batch-export-run-${batch_export_id}-${compactTime(data_interval_start)}-${compactTime(data_interval_end)}`,
     query: ({ team_id, id }) => `${prefix}query-${team_id}-${id}`,
     destinationTest: (testId) => `${prefix}batch-export-destination-test-${testId}`,
+    verification: (verificationId) => `${prefix}batch-export-verification-${verificationId}`,
     delivery: (deliveryId) => `${deliveryPrefix}${deliveryId}`,
     deliveryIdOf: (workflowId) => {
       const id = workflowId.slice(deliveryPrefix.length);
       return workflowId.startsWith(deliveryPrefix) && isId(id) ? id : undefined;
     },
-    maintenance: () => `${deployment}-maintenance`,
+    maintenance: () => `${prefix}batch-export-maintenance`,
   };
 }
 

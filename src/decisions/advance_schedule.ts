@@ -2,13 +2,14 @@ import type { ReceivedSignal } from '../contract/signals.ts';
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { decideNextInterval, type ScheduleDecision } from '../domain/next_interval.ts';
-import { readPendingCommandIds } from '../journal/commands.ts';
+import { readPendingCommands } from '../journal/commands.ts';
 import {
   deterministicId,
   type Journal,
   type JournalTransaction,
   type LockedStream,
 } from '../journal/journal.ts';
+import { inTraceOf } from '../tracing/spans.ts';
 import { applyCommand } from './apply_command.ts';
 import { createDueRetries } from './due_retries.ts';
 import { findActiveRun, createRun } from './create_run.ts';
@@ -54,10 +55,11 @@ export async function advanceSchedule(
   const cancelled: string[] = [];
   const backfills: string[] = [];
   const errors: unknown[] = [];
-  const pending = await readPendingCommandIds(journal.pool, batchExportId);
-  for (const commandId of pending.slice(0, maxCommands)) {
-    const createEffect = await applyCommand(journal, policies, batchExportId, commandId, (error) =>
-      errors.push(error),
+  const pending = await readPendingCommands(journal.pool, batchExportId);
+  for (const { id, name, trace_parent } of pending.slice(0, maxCommands)) {
+    const attributes = { 'exportd.command_id': id, 'exportd.batch_export_id': batchExportId };
+    const createEffect = await inTraceOf(trace_parent, `apply ${name}`, { attributes }, () =>
+      applyCommand(journal, policies, batchExportId, id, (error) => errors.push(error)),
     );
     cancelled.push(...(createEffect?.cancel_runs ?? []));
     backfills.push(...(createEffect?.wake_backfills ?? []));

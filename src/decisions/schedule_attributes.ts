@@ -3,6 +3,8 @@ import type { Pool } from '../journal/database.ts';
 /** The search attributes of a schedule workflow, besides the id of its export. */
 export interface ScheduleAttributes {
   readonly project: string;
+  /** The export's name; absent in results that were recorded before it was added. */
+  readonly name?: string;
   readonly model: string;
   readonly destination: string;
   readonly status: 'Active' | 'Paused' | 'Deleted';
@@ -15,17 +17,20 @@ export async function readScheduleAttributes(
 ): Promise<ScheduleAttributes | null> {
   const { rows } = await pool.query<{
     team_id: number;
+    name: string;
     model: string;
     destination_type: string;
     paused: boolean;
     deleted: boolean;
-  }>('select team_id, model, destination_type, paused, deleted from exportd.batch_exports where id = $1', [
-    batchExportId,
-  ]);
+  }>(
+    'select team_id, name, model, destination_type, paused, deleted from exportd.batch_exports where id = $1',
+    [batchExportId],
+  );
   const [row] = rows;
   if (!row) return null;
   return {
     project: String(row.team_id),
+    name: row.name,
     model: row.model,
     destination: row.destination_type,
     status: row.deleted ? 'Deleted' : row.paused ? 'Paused' : 'Active',

@@ -13,10 +13,13 @@ export interface StartableRun {
   readonly data_interval_end: string;
   /** The backfill that created it, or null. */
   readonly backfill_id: string | null;
+  /** The number of intervals of that backfill, or null. */
+  readonly backfill_intervals: number | null;
 }
 
 const columns = `run.id as run_id, run.batch_export_id, export.name as batch_export_name, run.team_id, run.model,
-  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id`;
+  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id,
+  (select total_runs from exportd.backfills where id = run.backfill_id) as backfill_intervals`;
 
 /**
  * Reads the runs that were created and not started. They are read from the read model, not returned by the step that

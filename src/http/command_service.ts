@@ -13,6 +13,7 @@ import {
 import { isInvalidRequest } from '../failures/grpc_errors.ts';
 import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { inSpan } from '../tracing/spans.ts';
 import { SearchAttributesMissing } from '../temporal/search_attributes.ts';
 import { ApiError, invalid } from './api_error.ts';
 import type { Caller } from './authentication.ts';
@@ -87,7 +88,10 @@ export function createCommandService(dependencies: {
   readonly logger: Logger;
   readonly timeoutMs: number;
 }): CommandService {
-  const submit = async (submission: CommandSubmission): Promise<SubmissionResult> => {
+  const submit = (submission: CommandSubmission): Promise<SubmissionResult> =>
+    inSpan(`command ${submission.name}`, {}, () => storeAndWait(submission));
+
+  const storeAndWait = async (submission: CommandSubmission): Promise<SubmissionResult> => {
     const timeoutMs = submission.timeoutMs ?? dependencies.timeoutMs;
     const deadline = performance.now() + timeoutMs;
     const stored = await storeOnce(dependencies.pool, submission);

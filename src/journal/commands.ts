@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { activeTraceParent } from '../tracing/spans.ts';
 import type { Connection, Pool } from './database.ts';
 
 /** The commands for a batch export. */
@@ -60,14 +61,15 @@ export interface CommandRequest {
 }
 
 /**
- * Stores a command as pending. If the project has already used the Idempotency-Key, nothing is stored and the first
+ * Stores a command as pending, with the trace that it belongs to. If the project has already used the Idempotency-Key, nothing is stored and the first
  * command is returned; the caller compares the fingerprints.
  */
 export async function storeCommand(pool: Pool | Connection, request: CommandRequest): Promise<Command> {
   const { rows } = await pool.query<Command>(
     `with inserted as (
-       insert into exportd.commands (id, batch_export_id, team_id, name, body, fingerprint, idempotency_key, user_id)
-       values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing returning ${columns})
+       insert into exportd.commands (id, batch_export_id, team_id, name, body, fingerprint, idempotency_key, user_id,
+         trace_parent)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning ${columns})
      select ${columns} from inserted
      union all
      select ${columns} from exportd.commands
@@ -82,6 +84,7 @@ export async function storeCommand(pool: Pool | Connection, request: CommandRequ
       request.fingerprint,
       request.idempotency_key,
       request.user_id,
+      activeTraceParent(),
     ],
   );
   const [stored] = rows;
@@ -108,13 +111,22 @@ export async function readCommand(pool: Pool | Connection, id: string): Promise<
   return rows[0];
 }
 
-/** Returns the ids of the export's pending commands, in the order they were stored. */
-export async function readPendingCommandIds(pool: Pool, batchExportId: string): Promise<string[]> {
-  const { rows } = await pool.query<{ id: string }>(
-    `select id from exportd.commands where batch_export_id = $1 and status = 'pending' order by position`,
+/** A command that waits for its decision. */
+export interface PendingCommand {
+  readonly id: string;
+  readonly name: CommandName;
+  /** The trace of the request that stored it, as a W3C `traceparent`. */
+  readonly trace_parent: string | null;
+}
+
+/** Returns the export's pending commands, in the order they were stored. */
+export async function readPendingCommands(pool: Pool, batchExportId: string): Promise<PendingCommand[]> {
+  const { rows } = await pool.query<PendingCommand>(
+    `select id, name, trace_parent from exportd.commands where batch_export_id = $1 and status = 'pending'
+     order by position`,
     [batchExportId],
   );
-  return rows.map(({ id }) => id);
+  return rows;
 }
 
 /** Reads and locks a command if it is pending. */

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { traceStatements } from '../tracing/statements.ts';
 import { DatabaseIsStandby, isConnectionLost, isReadOnly } from './database_errors.ts';
 
 /** A pool of connections to the control database. */
@@ -71,6 +72,7 @@ export function createPool(
   // listeners the error would also end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
+  traceStatements(pool, 'control');
   return pool;
 }
 

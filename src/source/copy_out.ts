@@ -1,4 +1,6 @@
 import type pg from 'pg';
+import { failSpan } from '../tracing/spans.ts';
+import { beginStatementSpan } from '../tracing/statements.ts';
 import { createBlockBuilder, type BlockLimits, type CopiedBlocks } from './block_builder.ts';
 import { tapCopyData } from './copy_data_tap.ts';
 import type { ModelQuery } from './model_query.ts';
@@ -23,6 +25,8 @@ export function copyOut(
 ): Promise<CopiedBlocks> {
   return new Promise((resolve, reject) => {
     const builder = createBlockBuilder(query, bounds);
+    const text = `copy (${select}) to stdout (format binary)`;
+    const span = beginStatementSpan(text, 'source');
     let restore = (): void => undefined;
 
     const end = (error?: Error | null): void => {
@@ -30,10 +34,15 @@ export function copyOut(
       try {
         const copied = builder.finish();
         // After `onFull` the error is that of the cancellation. The rows received before it are complete.
-        if (error && !copied.truncated) reject(error);
-        else resolve(copied);
+        if (error && !copied.truncated) {
+          if (span) failSpan(span, error);
+          reject(error);
+        } else resolve(copied);
       } catch (failure) {
+        if (span) failSpan(span, failure);
         reject(failure instanceof Error ? failure : new Error(String(failure)));
+      } finally {
+        span?.end();
       }
     };
 
@@ -41,7 +50,7 @@ export function copyOut(
       callback: end,
       submit: (wire) => {
         restore = tapCopyData(wire.stream, builder);
-        wire.query(`copy (${select}) to stdout (format binary)`);
+        wire.query(text);
       },
       handleCommandComplete: () => undefined,
       handleReadyForQuery: () => copy.callback(),

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { traceStatements } from '../tracing/statements.ts';
 import { openReusingSocket } from './reusing_socket.ts';
 
 /**
@@ -45,6 +46,7 @@ export function openPool(
   // the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
+  traceStatements(pool, 'source');
   return pool;
 }
 

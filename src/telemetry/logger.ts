@@ -1,22 +1,59 @@
-import { pino, type Logger } from 'pino';
+import { createRequire } from 'node:module';
+import { pino, type DestinationStream, type Logger } from 'pino';
+import type { prettyFactory } from 'pino-pretty';
 import type { Settings } from '../config/settings.ts';
+import { activeTraceIds } from '../tracing/spans.ts';
+import { currentLogFields } from './log_fields.ts';
 
 export type { Logger };
 
 /** Fields that could contain a secret, at any of the redacted depths of a logged object. */
 const secretFields = ['aws_access_key_id', 'aws_secret_access_key', 'authorization', 'api_key', 'secrets'];
 
-/** Creates the logger of a process. It writes JSON lines to stderr; stdout is for the output of commands. */
-export function createLogger(name: string, settings: Pick<Settings, 'EXPORTD_LOG_LEVEL'>): Logger {
+type LogSettings = Pick<Settings, 'EXPORTD_LOG_LEVEL'> & Partial<Pick<Settings, 'EXPORTD_LOG_FORMAT'>>;
+
+/** What is used of the package. */
+interface PinoPretty {
+  readonly prettyFactory: typeof prettyFactory;
+}
+
+const stderr = 2;
+
+/**
+ * Creates the logger of a process. It writes to stderr, since stdout is for the output of commands: JSON lines, or readable
+ * ones on a terminal. A line carries the ids of the run or the other work that it belongs to, and those of its trace.
+ */
+export function createLogger(
+  name: string,
+  settings: LogSettings,
+  destination: DestinationStream = destinationOf(settings),
+): Logger {
   return pino(
     {
       name,
       level: settings.EXPORTD_LOG_LEVEL,
+      mixin: () => ({ ...currentLogFields(), ...activeTraceIds() }),
       redact: {
         paths: secretFields.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`]),
         censor: '[secret]',
       },
     },
-    pino.destination(2),
+    destination,
   );
+}
+
+function destinationOf({ EXPORTD_LOG_FORMAT: format = 'json' }: LogSettings): DestinationStream {
+  const isReadable = format === 'readable' || (format === 'auto' && process.stderr.isTTY);
+  return isReadable ? readableLines(process.stderr) : pino.destination(stderr);
+}
+
+/** Formats lines for people: the time of day, the level and the message, then a line for each field. */
+export function readableLines(
+  output: Pick<NodeJS.WritableStream, 'write'>,
+  colorize = process.stderr.isTTY,
+): DestinationStream {
+  // Loaded only here: a process in production never needs it.
+  const { prettyFactory } = createRequire(import.meta.url)('pino-pretty') as PinoPretty;
+  const format = prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname' });
+  return { write: (line) => void output.write(format(line)) };
 }

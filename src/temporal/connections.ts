@@ -5,9 +5,13 @@ import type { Settings } from '../config/settings.ts';
 import { connectionOptions, type ConnectionSettings } from './connection_options.ts';
 import { loadPayloadCodecs } from './payload_codecs.ts';
 import { countRequests } from './request_count.ts';
+import { clientInterceptors } from './tracing/interceptors.ts';
 
 type ClientSettings = ConnectionSettings &
-  Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT' | 'EXPORTD_PAYLOAD_CODEC_MODULE'>;
+  Pick<
+    Settings,
+    'EXPORTD_TEMPORAL_REQUEST_TIMEOUT' | 'EXPORTD_PAYLOAD_CODEC_MODULE' | 'OTEL_EXPORTER_OTLP_ENDPOINT'
+  >;
 
 /** A client with its connection; `close` closes the connection. */
 export interface ClientConnection {
@@ -25,6 +29,7 @@ export interface ClientConnection {
 export async function createClient(settings: ClientSettings): Promise<ClientConnection> {
   const timeoutMs = settings.EXPORTD_TEMPORAL_REQUEST_TIMEOUT;
   const payloadCodecs = await loadPayloadCodecs(settings);
+  const interceptors = await clientInterceptors(settings);
   const connection = Connection.lazy({
     ...connectionOptions(settings),
     connectTimeout: timeoutMs,
@@ -39,6 +44,7 @@ export async function createClient(settings: ClientSettings): Promise<ClientConn
       connection,
       namespace: settings.TEMPORAL_NAMESPACE,
       dataConverter: { payloadCodecs },
+      interceptors,
     }),
     connection,
     close: () => connection.close(),

@@ -30,12 +30,13 @@ describe('workflow ids', () => {
     for (const ofStaging of Object.values(idsOf('staging'))) expect(ofStaging).toMatch(/^staging-/);
   });
 
-  it('have no prefix in the default deployment, so that a person can signal a schedule', () => {
+  it('begin with what they are in the default deployment, so that a person can find and signal them', () => {
     expect(idsOf('exportd')).toMatchObject({
       schedule: `batch-export-${id}`,
-      run: `batch-export-${id}-20261101T100000Z-20261101T110000Z`,
+      run: `batch-export-run-${id}-20261101T100000Z-20261101T110000Z`,
+      backfill: `batch-export-backfill-${id}`,
       query: 'query-1-chosen-by-a-user',
-      maintenance: 'exportd-maintenance',
+      maintenance: 'batch-export-maintenance',
     });
   });
 

@@ -42,7 +42,7 @@ describe('a command', () => {
       generation: null,
     });
     expect(run?.temporal_ui).toMatch(
-      /^http:\/\/temporal\.test:8233\/namespaces\/default\/workflows\/batch-export-[^/]+$/,
+      /^http:\/\/temporal\.test:8233\/namespaces\/default\/workflows\/batch-export-run-[^/]+$/,
     );
 
     const path = `batch_exports/${id}/runs/${run?.id ?? ''}`;

@@ -4,8 +4,9 @@ import { wakeSignal } from '../../contract/signals.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { BackfillInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
+import { inTraceOf } from '../../tracing/spans.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
-import { backfillSummary } from './summaries.ts';
+import { backfillSummary, withReason } from './summaries.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
@@ -13,10 +14,10 @@ import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 export interface BackfillClient {
   /** Wakes the workflow, if it runs. */
   wake(backfillId: string): Promise<void>;
-  /** Starts the workflow, or wakes it when it runs. */
-  start(backfillId: string): Promise<void>;
-  /** Terminates a stuck execution and starts a new one. */
-  restart(backfillId: string): Promise<void>;
+  /** Starts the workflow, or wakes it when it runs. The summary of a new execution shows the reason. */
+  start(backfillId: string, reason?: string): Promise<void>;
+  /** Terminates a stuck execution and starts a new one, whose summary shows the reason. */
+  restart(backfillId: string, reason: string): Promise<void>;
 }
 
 interface BackfillRow {
@@ -28,6 +29,8 @@ interface BackfillRow {
   readonly status: string;
   readonly model: string;
   readonly destination_type: string;
+  /** The trace of the command that created it, as a W3C `traceparent`. */
+  readonly trace_parent: string | null;
 }
 
 /** Creates the client. It reads what the executions show from the control database. */
@@ -37,16 +40,21 @@ export function createBackfillClient(
   settings: ExecutionSettings,
 ): BackfillClient {
   const ids = workflowIds(settings);
-  const optionsOf = async (backfillId: string) => {
+  const readBackfill = async (backfillId: string) => {
     const { rows } = await pool.query<BackfillRow>(
-      `select batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
-         export.model, export.destination_type
-       from exportd.backfills backfill join exportd.batch_exports export on export.id = batch_export_id
+      `select backfill.batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
+         export.model, export.destination_type, command.trace_parent
+       from exportd.backfills backfill join exportd.batch_exports export on export.id = backfill.batch_export_id
+       left join exportd.journal_events created
+         on created.stream_type = 'backfill' and created.stream_id = backfill.id and created.stream_version = 1
+       left join exportd.commands command
+         on command.id = case when created.cause like 'command:%' then substr(created.cause, 9)::uuid end
        where backfill.id = $1`,
       [backfillId],
     );
-    const [row] = rows;
-    if (!row) return undefined;
+    return rows[0];
+  };
+  const optionsOf = (backfillId: string, row: BackfillRow, reason: string | undefined) => {
     const input: BackfillInput = { backfill_id: backfillId };
     return {
       workflowId: ids.backfill(backfillId),
@@ -55,32 +63,47 @@ export function createBackfillClient(
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
       typedSearchAttributes: [
         { key: searchAttributes.batchExport, value: row.batch_export_id },
+        { key: searchAttributes.name, value: row.name },
         { key: searchAttributes.project, value: String(row.team_id) },
         { key: searchAttributes.model, value: row.model },
         { key: searchAttributes.destination, value: row.destination_type },
         { key: searchAttributes.backfill, value: backfillId },
         { key: searchAttributes.status, value: row.status },
       ],
-      staticSummary: backfillSummary(row),
+      staticSummary: withReason(backfillSummary(row), reason),
     };
+  };
+  /** Sends a request in the trace of the command that created the backfill. */
+  const send = async (
+    backfillId: string,
+    reason: string | undefined,
+    request: (options: ReturnType<typeof optionsOf>) => Promise<unknown>,
+  ): Promise<void> => {
+    const row = await readBackfill(backfillId);
+    if (!row) return;
+    const attributes = {
+      'exportd.backfill_id': backfillId,
+      'exportd.batch_export_id': row.batch_export_id,
+    };
+    await inTraceOf(row.trace_parent, 'start backfill', { attributes }, () =>
+      request(optionsOf(backfillId, row, reason)),
+    );
   };
   return {
     wake: async (backfillId) => {
       const handle = client.workflow.getHandle(ids.backfill(backfillId));
       await handle.signal(wakeSignal).catch(ignoreNotFound);
     },
-    start: async (backfillId) => {
-      const options = await optionsOf(backfillId);
-      if (!options) return;
-      await client.workflow.signalWithStart(workflowTypes.backfill, { ...options, signal: wakeSignal });
-    },
-    restart: async (backfillId) => {
-      const options = await optionsOf(backfillId);
-      if (!options) return;
-      await client.workflow.start(workflowTypes.backfill, {
-        ...options,
-        workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-      });
-    },
+    start: (backfillId, reason) =>
+      send(backfillId, reason, (options) =>
+        client.workflow.signalWithStart(workflowTypes.backfill, { ...options, signal: wakeSignal }),
+      ),
+    restart: (backfillId, reason) =>
+      send(backfillId, reason, (options) =>
+        client.workflow.start(workflowTypes.backfill, {
+          ...options,
+          workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+        }),
+      ),
   };
 }

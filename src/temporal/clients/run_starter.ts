@@ -2,12 +2,13 @@ import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowOptions
 import type { StartableRun } from '../../decisions/startable_runs.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
+import { inNewTrace } from '../../tracing/spans.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { forEachConcurrently } from '../concurrency.ts';
 import { describeExecution, isExecutionOf } from './executions.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { createRecentIds } from './recent_ids.ts';
-import { runSummary } from './summaries.ts';
+import { runSummary, withReason } from './summaries.ts';
 import { runInput, type RunSettings } from './run_limits.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
@@ -15,18 +16,18 @@ import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 /** Starts and cancels executions of runs. An execution does not depend on its caller. */
 export interface RunStarter {
   /**
-   * Starts a run's execution, unless it runs.
+   * Starts a run's execution, unless it runs. Its summary shows the reason.
    * @returns false while an execution of another run of the same interval has not closed
    */
-  start(run: StartableRun): Promise<boolean>;
+  start(run: StartableRun, reason?: string): Promise<boolean>;
   /**
    * Starts the runs that have had no execution yet. The reconciler handles those whose execution ended without recording
    * an outcome, since it distinguishes terminations from crashes, and those that Temporal rejects.
    * @returns how many wait for an execution of another run of their interval to close
    */
   startAll(runs: readonly StartableRun[]): Promise<number>;
-  /** Terminates a stuck execution and starts a new one. */
-  restart(run: StartableRun): Promise<void>;
+  /** Terminates a stuck execution and starts a new one, whose summary shows the reason. */
+  restart(run: StartableRun, reason: string): Promise<void>;
   /** Cancels a run's execution, if it runs. */
   cancel(run: StartableRun): Promise<void>;
   /** Cancels the executions of runs, if they run. */
@@ -41,6 +42,12 @@ const maxConcurrentRequests = 8;
  */
 const priorities = { scheduled: 2, backfill: 4 } as const;
 
+/**
+ * The largest backfill, in intervals, whose runs belong to the trace of the request. Those of a larger one, and scheduled
+ * runs, have a trace each, which is linked to what started them.
+ */
+const maxIntervalsInTrace = 24;
+
 /** How many started runs are remembered; starting any other asks Temporal. */
 const maxRememberedRuns = 10_000;
 
@@ -49,9 +56,10 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
   // Every step of a schedule or backfill lists its created runs again; Temporal would reject each as started.
   const started = createRecentIds(maxRememberedRuns);
   const ids = workflowIds(settings);
-  const startAs = (
+  const send = (
     run: StartableRun,
     policies: Pick<WorkflowOptions, 'workflowIdConflictPolicy' | 'workflowIdReusePolicy'>,
+    reason?: string,
   ) =>
     client.workflow.start(workflowTypes.run, {
       workflowId: ids.run(run),
@@ -69,6 +77,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       typedSearchAttributes: [
         { key: searchAttributes.project, value: String(run.team_id) },
         { key: searchAttributes.batchExport, value: run.batch_export_id },
+        { key: searchAttributes.name, value: run.batch_export_name },
         { key: searchAttributes.model, value: run.model },
         { key: searchAttributes.destination, value: run.destination_type },
         { key: searchAttributes.intervalStart, value: run.data_interval_start },
@@ -76,11 +85,22 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
         { key: searchAttributes.status, value: 'Starting' },
         ...(run.backfill_id === null ? [] : [{ key: searchAttributes.backfill, value: run.backfill_id }]),
       ],
-      staticSummary: runSummary(run),
+      staticSummary: withReason(runSummary(run), reason),
     });
-  const start = async (run: StartableRun): Promise<boolean> => {
+  const startAs: typeof send = (run, policies, reason) => {
+    const { run_id, batch_export_id, data_interval_start, backfill_intervals } = run;
+    if (backfill_intervals !== null && backfill_intervals <= maxIntervalsInTrace)
+      return send(run, policies, reason);
+    const attributes = {
+      'exportd.run_id': run_id,
+      'exportd.batch_export_id': batch_export_id,
+      'exportd.interval_start': data_interval_start,
+    };
+    return inNewTrace(`run ${run.model}`, { attributes }, () => send(run, policies, reason));
+  };
+  const start = async (run: StartableRun, reason?: string): Promise<boolean> => {
     try {
-      await startAs(run, { workflowIdConflictPolicy: 'FAIL' });
+      await startAs(run, { workflowIdConflictPolicy: 'FAIL' }, reason);
       return true;
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -117,8 +137,8 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       });
       return blocked;
     },
-    restart: async (run) => {
-      await startAs(run, { workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
+    restart: async (run, reason) => {
+      await startAs(run, { workflowIdConflictPolicy: 'TERMINATE_EXISTING' }, reason);
     },
     cancel,
     cancelAll: (runs) => forEachConcurrently(runs, maxConcurrentRequests, cancel),

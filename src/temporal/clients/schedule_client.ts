@@ -4,6 +4,7 @@ import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { ScheduleInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
+import { withReason } from './summaries.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
 /** Signals stored commands to the schedule of an export. */
@@ -23,16 +24,16 @@ export interface ScheduleSignaller {
 export interface ScheduleClient extends ScheduleSignaller {
   /** Wakes the workflow, if it runs. */
   wake(batchExportId: string): Promise<void>;
-  /** Starts the workflow, or wakes it when it runs. */
-  start(batchExportId: string): Promise<void>;
-  /** Terminates a stuck execution and starts a new one. */
-  restart(batchExportId: string): Promise<void>;
+  /** Starts the workflow, or wakes it when it runs. The summary of a new execution shows the reason. */
+  start(batchExportId: string, reason?: string): Promise<void>;
+  /** Terminates a stuck execution and starts a new one, whose summary shows the reason. */
+  restart(batchExportId: string, reason: string): Promise<void>;
 }
 
 /** Creates the client. */
 export function createScheduleClient(client: Client, settings: ExecutionSettings): ScheduleClient {
   const ids = workflowIds(settings);
-  const optionsOf = (batchExportId: string) => {
+  const optionsOf = (batchExportId: string, reason?: string) => {
     const input: ScheduleInput = { batch_export_id: batchExportId };
     return {
       workflowId: ids.schedule(batchExportId),
@@ -40,12 +41,17 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
       typedSearchAttributes: [{ key: searchAttributes.batchExport, value: batchExportId }],
-      staticSummary: 'Schedule of a batch export',
+      staticSummary: withReason('Schedule of a batch export', reason),
     };
   };
-  const signalWithStart = async (batchExportId: string, signal: string, signalArgs: unknown[]) => {
+  const signalWithStart = async (
+    batchExportId: string,
+    signal: string,
+    signalArgs: unknown[],
+    reason?: string,
+  ) => {
     await client.workflow.signalWithStart(workflowTypes.schedule, {
-      ...optionsOf(batchExportId),
+      ...optionsOf(batchExportId, reason),
       signal,
       signalArgs,
     });
@@ -56,10 +62,10 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
       const handle = client.workflow.getHandle(ids.schedule(batchExportId));
       await handle.signal(wakeSignal).catch(ignoreNotFound);
     },
-    start: (batchExportId) => signalWithStart(batchExportId, wakeSignal, []),
-    restart: async (batchExportId) => {
+    start: (batchExportId, reason) => signalWithStart(batchExportId, wakeSignal, [], reason),
+    restart: async (batchExportId, reason) => {
       await client.workflow.start(workflowTypes.schedule, {
-        ...optionsOf(batchExportId),
+        ...optionsOf(batchExportId, reason),
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
       });
     },

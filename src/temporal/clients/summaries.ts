@@ -24,6 +24,10 @@ export const backfillSummary = (backfill: {
 export const deliverySummary = (type: string, name: string, receiver: string): string =>
   `${type} of "${truncate(name)}" to ${receiver.slice(0, 100)}`;
 
+/** Adds to a summary why the reconciler started the execution. */
+export const withReason = (summary: string, reason: string | undefined): string =>
+  reason === undefined ? summary : `${summary}. Started by the reconciler: ${reason}`;
+
 const dateAndTime = (time: string): string[] => time.slice(0, 16).split('T');
 
 /** Truncates a name between two characters, without control characters, which JSON escapes with six bytes. */

@@ -1,6 +1,6 @@
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
-import { checkExecutions, isStuck } from './check_executions.ts';
+import { checkExecutions, isStuck, replacementReason } from './check_executions.ts';
 import { activeBackfills } from './expected_executions.ts';
 import type { Pass } from './pass.ts';
 import type { ReconcilerDependencies } from './reconciler.ts';
@@ -15,8 +15,8 @@ export async function reconcileBackfills(dependencies: ReconcilerDependencies, p
       workflow_id: workflowIds(settings).backfill(backfill.id),
     })),
     repair: async ({ id }, execution) => {
-      if (execution?.status !== 'RUNNING') await backfills.start(id);
-      else if (isStuck(execution)) await backfills.restart(id);
+      if (execution?.status !== 'RUNNING') await backfills.start(id, replacementReason(execution));
+      else if (isStuck(execution)) await backfills.restart(id, replacementReason(execution));
       else return false;
       return true;
     },

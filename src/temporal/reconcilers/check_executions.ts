@@ -84,6 +84,14 @@ const byWorkflowId = (executions: readonly ListedExecution[]): ReadonlyMap<strin
  */
 const stuckAttempt = 5;
 
+/** Why an execution is started again, for the summary of the new one. `execution` is the latest of its workflow id. */
+export function replacementReason(execution: Execution | undefined): string {
+  if (!execution) return 'Temporal had no execution.';
+  return execution.status === 'RUNNING'
+    ? `the workflow task of the previous execution failed ${execution.task_attempt} times.`
+    : `the previous execution has the status ${execution.status}.`;
+}
+
 /** Whether the workflow task of a running execution keeps failing. */
 export const isStuck = (execution: Execution): boolean =>
   execution.status === 'RUNNING' && execution.task_attempt >= stuckAttempt;

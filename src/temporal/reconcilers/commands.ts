@@ -1,6 +1,6 @@
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { describeExecution } from '../clients/executions.ts';
-import { isStuck } from './check_executions.ts';
+import { isStuck, replacementReason } from './check_executions.ts';
 import { pendingCommands } from './expected_executions.ts';
 import type { Pass } from './pass.ts';
 import type { ReconcilerDependencies } from './reconciler.ts';
@@ -23,7 +23,7 @@ export async function reconcileCommands(dependencies: ReconcilerDependencies, pa
         pass.counts.described += 1;
         if (execution && isStuck(execution)) {
           pass.counts.stuck += 1;
-          await schedules.restart(command.batch_export_id);
+          await schedules.restart(command.batch_export_id, replacementReason(execution));
           return true;
         }
         if (execution?.status === 'RUNNING' && execution.is_busy) return false;

@@ -4,7 +4,7 @@ import { renewTimeLimits } from '../../decisions/operator_waits.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
 import { isExecutionOf, type Execution } from '../clients/executions.ts';
-import { checkExecutions, isStuck } from './check_executions.ts';
+import { checkExecutions, isStuck, replacementReason } from './check_executions.ts';
 import { activeRuns, isActiveRun } from './expected_executions.ts';
 import type { Pass } from './pass.ts';
 import type { ReconcilerDependencies } from './reconciler.ts';
@@ -37,13 +37,14 @@ async function repairRun(
   if (execution?.status === 'TERMINATED') {
     await end(dependencies, run, 'Terminated', 'Terminated in Temporal.');
   } else if (execution?.status === 'TIMED_OUT') {
-    if (await renewTimeLimits(journal.pool, runId, execution.temporal_run_id)) await runs.start(run);
+    if (await renewTimeLimits(journal.pool, runId, execution.temporal_run_id))
+      await runs.start(run, 'it waited for the operator for longer than its time limit.');
     else await end(dependencies, run, 'TimedOut', 'The run exceeded its timeout.');
   } else if (execution?.status === 'CANCELLED') {
     await end(dependencies, run, 'Cancelled', 'Cancelled in Temporal.');
   } else if (execution?.status === 'RUNNING') {
     logger.warn({ run_id: runId }, "Restarting a run's workflow, which is stuck.");
-    await runs.restart(run);
+    await runs.restart(run, replacementReason(execution));
   } else if (await isActiveRun(journal.pool, runId)) {
     // Still active after the description, so its execution is missing: Temporal knows none, or the interval's latest
     // execution is that of another run.
@@ -52,7 +53,7 @@ async function repairRun(
         { run_id: runId, status: execution.status },
         'Starting a run again, whose workflow ended without recording an outcome.',
       );
-    await runs.start(run);
+    await runs.start(run, replacementReason(execution));
   } else return false;
   return true;
 }

@@ -1,7 +1,7 @@
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';
-import { checkExecutions, isStuck } from './check_executions.ts';
+import { checkExecutions, isStuck, replacementReason } from './check_executions.ts';
 import { liveExports } from './expected_executions.ts';
 import type { Pass } from './pass.ts';
 import type { ReconcilerDependencies } from './reconciler.ts';
@@ -21,8 +21,8 @@ export async function reconcileSchedules(dependencies: ReconcilerDependencies, p
       is_suspect: overdue.ids.has(id),
     })),
     repair: async ({ id, is_suspect }, execution) => {
-      if (execution?.status !== 'RUNNING') await schedules.start(id);
-      else if (isStuck(execution)) await schedules.restart(id);
+      if (execution?.status !== 'RUNNING') await schedules.start(id, replacementReason(execution));
+      else if (isStuck(execution)) await schedules.restart(id, replacementReason(execution));
       // A busy schedule decides about the interval when its step succeeds. A wake-up would only lengthen its history.
       else if (is_suspect && !execution.is_busy) await schedules.start(id);
       else return false;

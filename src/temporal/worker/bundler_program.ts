@@ -9,12 +9,14 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 const [workflowsPath] = process.argv.slice(2);
 if (workflowsPath === undefined) throw new Error('Usage: bundler_program.ts <workflows>');
 
-const signalInterceptor = join(import.meta.dirname, '../../../workflows/normalize_signals.ts');
+const interceptors = ['normalize_signals.ts', 'trace_spans.ts'].map((file) =>
+  join(import.meta.dirname, '../../../workflows', file),
+);
 const { code } = await bundleWorkflowCode({
   workflowsPath,
-  workflowInterceptorModules: [signalInterceptor],
+  workflowInterceptorModules: interceptors,
   // Evaluated once per worker instead of once per execution. All executions share the frozen state of these modules.
-  preloadModules: [signalInterceptor, workflowsPath],
+  preloadModules: [...interceptors, workflowsPath],
   // Stack traces need no sources, which would be half of the bundle: 8 MB in a worker.
   webpackConfigHook: (config) => ({ ...config, devtool: 'inline-nosources-source-map' }),
   logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),

@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
+
+/** Streams of events last as long as a page is open. */
+const untracedRoutes = /\/console\/live\/?$/;
+
+/**
+ * Gives every request to the API a span, in the trace of the caller if it sent one. It shows method, route and status, and
+ * neither the URL nor anything of headers and body. Call it before other hooks are added.
+ */
+export function addRequestSpans(app: FastifyInstance): void {
+  const begun = new WeakMap<FastifyRequest, ReturnType<typeof beginSpan>>();
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { url: route } = request.routeOptions;
+    if (!route?.startsWith('/api/') || untracedRoutes.test(route)) return done();
+    const attributes = { 'http.request.method': request.method, 'http.route': route };
+    const { traceparent } = request.headers;
+    const parent = typeof traceparent === 'string' ? traceparent : null;
+    const current = beginSpan(`${request.method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
+    begun.set(request, current);
+    current.run(done);
+  });
+
+  // The body is parsed in callbacks of the connection, outside of the span.
+  app.addHook('preValidation', (request, _reply, done) => {
+    const current = begun.get(request);
+    if (current) current.run(done);
+    else done();
+  });
+
+  app.addHook('onError', (request, _reply, error, done) => {
+    const span = begun.get(request)?.span;
+    // Errors of the caller are responses as any other.
+    if (span && (error.statusCode === undefined || error.statusCode >= 500)) failSpan(span, error);
+    done();
+  });
+
+  app.addHook('onResponse', (request, reply, done) => {
+    const span = begun.get(request)?.span;
+    span?.setAttribute('http.response.status_code', reply.statusCode);
+    span?.end();
+    done();
+  });
+}

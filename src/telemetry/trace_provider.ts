@@ -1,0 +1,56 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { context, diag, DiagLogLevel, propagation, trace, type DiagLogger } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { detectResourcesSync, envDetectorSync, Resource } from '@opentelemetry/resources';
+import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import type { Logger } from './logger.ts';
+import type { Tracing } from './tracing.ts';
+import { version } from './version.ts';
+
+/** A process that shuts down waits this long for a collector that does not respond. */
+const stopTimeoutMs = 3_000;
+/** A collector that is down is reported once in this time. */
+const reportIntervalMs = 60_000;
+
+/** Registers the SDK of OpenTelemetry for this process. */
+export function createTracing(
+  part: 'server' | 'worker',
+  logger: Logger,
+  exporter: SpanExporter = new OTLPTraceExporter(),
+): Tracing {
+  diag.setLogger(failureReporter(logger), { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true });
+  const resource = Resource.default()
+    .merge(new Resource({ 'service.name': `exportd-${part}`, 'service.version': version }))
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+    .merge(detectResourcesSync({ detectors: [envDetectorSync] }));
+  const spanProcessor = new BatchSpanProcessor(exporter);
+  const provider = new BasicTracerProvider({ resource, spanProcessors: [spanProcessor] });
+  provider.register({ contextManager: new AsyncLocalStorageContextManager().enable() });
+  return {
+    spanProcessor,
+    resource,
+    stop: async () => {
+      const stopped = new AbortController();
+      const stopping = provider.shutdown().catch(() => undefined);
+      const timeout = wait(stopTimeoutMs, undefined, { signal: stopped.signal }).catch(() => undefined);
+      await Promise.race([stopping, timeout]);
+      stopped.abort();
+      for (const api of [trace, context, propagation, diag]) api.disable();
+    },
+  };
+}
+
+/** Logs that spans could not be sent, without what the SDK says: it quotes the request. */
+function failureReporter(logger: Logger): DiagLogger {
+  let reportedAt = -Infinity;
+  const ignore = (): void => undefined;
+  const error = (): void => {
+    if (performance.now() - reportedAt < reportIntervalMs) return;
+    reportedAt = performance.now();
+    logger.warn(
+      'Traces could not be sent. Check OTEL_EXPORTER_OTLP_ENDPOINT and whether its collector accepts OTLP over HTTP.',
+    );
+  };
+  return { error, warn: ignore, info: ignore, debug: ignore, verbose: ignore };
+}

@@ -1,0 +1,123 @@
+import {
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+} from '@opentelemetry/api';
+
+export { SpanKind, type Attributes, type Span };
+
+/** What a span shows besides its name and its duration. Attributes hold no secrets, no parameters and no rows. */
+export interface SpanOptions {
+  readonly kind?: SpanKind;
+  readonly attributes?: Attributes;
+}
+
+/** The tracer of exportd. It records nothing until a process has started tracing (src/telemetry/tracing.ts). */
+const tracer = () => trace.getTracer('exportd');
+
+/** Whether the caller runs in a trace. False in every process that does not trace. */
+export const isTraced = (): boolean => trace.getActiveSpan() !== undefined;
+
+/** Runs `work` in a span below the active one; outside of a trace without any span. */
+export function inSpan<Result>(
+  name: string,
+  options: SpanOptions,
+  work: (span: Span | undefined) => Promise<Result>,
+): Promise<Result> {
+  if (!isTraced()) return work(undefined);
+  return runIn(context.active(), tracer().startSpan(name, options), work);
+}
+
+/**
+ * Runs `work` in the first span of a new trace, with a link to the active span. For work that outlives what caused it: a
+ * schedule lives for years, and the trace of each run should show that run alone.
+ */
+export function inNewTrace<Result>(
+  name: string,
+  options: SpanOptions,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const cause = trace.getActiveSpan()?.spanContext();
+  const links = cause ? [{ context: cause }] : [];
+  return runIn(ROOT_CONTEXT, tracer().startSpan(name, { ...options, links, root: true }), work);
+}
+
+/**
+ * Runs `work` in a span of the trace that began elsewhere: in another process, or before the process was restarted.
+ * Without such a trace it is a span below the active one.
+ */
+export function inTraceOf<Result>(
+  parent: string | null,
+  name: string,
+  options: SpanOptions,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (parent === null) return inSpan(name, options, work);
+  const remote = contextOf(parent);
+  return runIn(remote, tracer().startSpan(name, options, remote), work);
+}
+
+/** The active span as the W3C header `traceparent`, to be stored with what continues its trace; null outside of a trace. */
+export function activeTraceParent(): string | null {
+  if (!isTraced()) return null;
+  const carrier: { traceparent?: string } = {};
+  propagation.inject(context.active(), carrier);
+  return carrier.traceparent ?? null;
+}
+
+/** The ids of the active span, for log lines; nothing outside of a trace. */
+export function activeTraceIds(): { readonly trace_id: string; readonly span_id: string } | undefined {
+  const active = trace.getActiveSpan()?.spanContext();
+  return active && { trace_id: active.traceId, span_id: active.spanId };
+}
+
+/**
+ * Begins a span that ends with `end`, for work that is not one function: a request passes through many hooks. Code runs in
+ * it by `run`. A `parent` is the header `traceparent` of the caller, who may have sent anything.
+ */
+export function beginSpan(name: string, options: SpanOptions, parent: string | null) {
+  const remote = parent === null ? ROOT_CONTEXT : contextOf(parent);
+  const span = tracer().startSpan(name, options, remote);
+  const active = trace.setSpan(remote, span);
+  return { span, run: (work: () => void): void => context.with(active, work) };
+}
+
+/** Begins a span below the active one, for work that ends in a callback. */
+export const beginChildSpan = (name: string, options: SpanOptions): Span => tracer().startSpan(name, options);
+
+/** Marks a span as failed. Messages of errors can quote rows and parameters, so only the type is recorded. */
+export function failSpan(span: Span, error: unknown): void {
+  const type = errorTypeOf(error);
+  span.setAttribute('error.type', type);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: type });
+}
+
+/** Only this header: baggage of a caller would travel on to workflow histories. */
+const contextOf = (traceparent: string): Context => propagation.extract(ROOT_CONTEXT, { traceparent });
+
+async function runIn<Result>(
+  parent: Context,
+  span: Span,
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await context.with(trace.setSpan(parent, span), () => work(span));
+  } catch (error) {
+    failSpan(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** The code of an error, such as a SQLSTATE, or its name. */
+function errorTypeOf(error: unknown): string {
+  if (!Error.isError(error)) return 'unknown';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}

@@ -1,0 +1,101 @@
+import { EventEmitter } from 'node:events';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { inNewTrace } from '../../src/tracing/spans.ts';
+import { summarizeStatement, traceStatements } from '../../src/tracing/statements.ts';
+import { recordSpans, type RecordedSpans } from './recorded_spans.ts';
+
+describe('the summary of a statement', () => {
+  it.each([
+    ['select id from exportd.commands where id = $1', 'select exportd.commands'],
+    [
+      '\n  WITH inserted AS (INSERT INTO exportd.commands (id) VALUES ($1)) SELECT 1',
+      'with exportd.commands',
+    ],
+    ['update only "public"."events" set event = $1', 'update public.events'],
+    ["begin; set local timezone = 'UTC'", 'begin'],
+    ['copy (select uuid from public.events) to stdout (format binary)', 'copy public.events'],
+    ['select set_config($1, $2, true)', 'select'],
+    ["set local app.filter = 'a value from secrets'", 'set'],
+    [`select ${"'from secrets'".repeat(400)} from events`, 'select'],
+    ["select 'it''s from secrets' from events", 'select events'],
+    ['', 'statement'],
+  ])('of %j is %j', (text, summary) => {
+    expect(summarizeStatement(text)).toBe(summary);
+  });
+});
+
+/** A connection that fails for the text `fail`, and remembers what it was sent. */
+function createFakePool() {
+  const pool = new EventEmitter();
+  const sent: unknown[] = [];
+  const error = Object.assign(new Error('row (secret)'), { code: '42P01' });
+  const client = {
+    query: (query: unknown, ...rest: unknown[]): unknown => {
+      sent.push(query);
+      const fails = query === 'fail';
+      const callback = rest.at(-1);
+      if (typeof callback === 'function')
+        return void (callback as (...results: unknown[]) => void)(fails ? error : null, 'rows');
+      if (typeof query === 'object') return query;
+      return fails ? Promise.reject(error) : Promise.resolve('rows');
+    },
+  };
+  traceStatements(pool as unknown as pg.Pool, 'control');
+  pool.emit('connect', client);
+  return { client, sent };
+}
+
+describe('statements of a traced pool', () => {
+  let recorded: RecordedSpans;
+  beforeAll(() => {
+    recorded = recordSpans();
+  });
+  afterEach(() => recorded.reset());
+  afterAll(() => recorded.stop());
+
+  it('have a span without text, parameters and messages', async () => {
+    const { client } = createFakePool();
+    await inNewTrace('run', {}, async () => {
+      expect(await client.query("select * from exportd.runs where name = 'Ada'", ['Grace'])).toBe('rows');
+      await expect(client.query('fail')).rejects.toThrow('row (secret)');
+    });
+    expect(recorded.spanOf('select exportd.runs').attributes).toEqual({
+      'db.system.name': 'postgresql',
+      'db.namespace': 'control',
+      'db.query.summary': 'select exportd.runs',
+    });
+    expect(recorded.spanOf('fail').attributes['error.type']).toBe('42P01');
+    const everything = JSON.stringify(
+      recorded.spans().map(({ name, attributes, status, events }) => [name, attributes, status, events]),
+    );
+    for (const secret of ['Ada', 'Grace', 'secret']) expect(everything).not.toContain(secret);
+  });
+
+  it('have one too when their result goes to a callback, as those of the pool itself', async () => {
+    const { client } = createFakePool();
+    const results: unknown[] = [];
+    await inNewTrace('run', {}, () => {
+      client.query('select 1', [], (...result: unknown[]) => results.push(result));
+      client.query('fail', (...result: unknown[]) => results.push(result));
+      return Promise.resolve();
+    });
+    expect(results).toEqual([
+      [null, 'rows'],
+      [expect.any(Error), 'rows'],
+    ]);
+    expect(recorded.spans().map(({ name }) => name)).toEqual(['select', 'fail', 'run']);
+  });
+
+  it('have none outside of a trace, and none if they are objects that submit themselves', async () => {
+    const { client, sent } = createFakePool();
+    const copy = { submit: () => undefined };
+    await client.query('select 1');
+    await inNewTrace('run', {}, () => {
+      expect(client.query(copy)).toBe(copy);
+      return Promise.resolve();
+    });
+    expect(sent).toEqual(['select 1', copy]);
+    expect(recorded.spans().map(({ name }) => name)).toEqual(['run']);
+  });
+});

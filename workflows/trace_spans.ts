@@ -1,0 +1,179 @@
+import { defaultPayloadConverter } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  ContinueAsNew,
+  proxySinks,
+  workflowInfo,
+  type Headers,
+  type WorkflowInterceptorsFactory,
+} from '@temporalio/workflow';
+import type { OpenTelemetrySinks, SerializableSpan } from '@temporalio/interceptors-opentelemetry';
+import { workflowTypes } from '../src/contract/workflow_types.ts';
+
+/** The header in which `@temporalio/interceptors-opentelemetry` passes the W3C `traceparent`. */
+const traceHeader = '_tracer-data';
+
+/** A span of a trace, as the header names it. */
+interface TracePosition {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly traceFlags: number;
+}
+
+/** They live for years, so their execution is no span. A step of theirs belongs to the trace of the signal that caused it. */
+const longLived: ReadonlySet<string> = new Set([workflowTypes.schedule, workflowTypes.maintenance]);
+
+/** The values of OpenTelemetry's enumerations, which the sandbox does not load. */
+const spanKinds = { internal: 0 } as const;
+const statusCodes = { unset: 0, ok: 1, error: 2 } as const;
+
+/**
+ * Spans of workflows, and the trace of what they start. The interceptors of the package would load the SDK of OpenTelemetry
+ * into every execution; these write the same header and report spans to the same sink. A history without the header
+ * replays as if they did not exist.
+ */
+export const interceptors: WorkflowInterceptorsFactory = () => {
+  /** What activities and the next execution belong to. */
+  let current: TracePosition | undefined;
+  /** The length of the history when a signal set it. */
+  let setAtLength = -1;
+  let spans = 0;
+
+  /** Derived from the execution and not random, so that a replay gives a span the same id. */
+  const nextSpanId = (): string => {
+    spans += 1;
+    return `${workflowInfo().runId.slice(0, 8)}${spans.toString(16).padStart(8, '0')}`;
+  };
+
+  const inHeaders = (headers: Headers): Headers =>
+    current === undefined ? headers : { ...headers, [traceHeader]: toHeader(current) };
+
+  return {
+    inbound: [
+      {
+        execute: (input, next) => {
+          const { workflowType } = workflowInfo();
+          const parent = positionIn(input.headers);
+          if (!parent || longLived.has(workflowType)) return next(input);
+          current = { ...parent, spanId: nextSpanId() };
+          return reportExecution(`RunWorkflow:${workflowType}`, current, parent, () => next(input));
+        },
+        handleSignal: (input, next) => {
+          if (!longLived.has(workflowInfo().workflowType)) return next(input);
+          const parent = positionIn(input.headers);
+          const { historyLength } = workflowInfo();
+          if (parent) {
+            current = { ...parent, spanId: nextSpanId() };
+            setAtLength = historyLength;
+            report(`HandleSignal:${input.signalName}`, current, parent, Date.now(), statusCodes.ok);
+          } else if (historyLength !== setAtLength) current = undefined;
+          return next(input);
+        },
+      },
+    ],
+    outbound: [
+      {
+        scheduleActivity: (input, next) => next({ ...input, headers: inHeaders(input.headers) }),
+        scheduleLocalActivity: (input, next) => next({ ...input, headers: inHeaders(input.headers) }),
+        continueAsNew: (input, next) => next({ ...input, headers: inHeaders(input.headers) }),
+        startTimer: (input, next) => {
+          // The step that a signal caused has ended.
+          if (longLived.has(workflowInfo().workflowType)) current = undefined;
+          return next(input);
+        },
+      },
+    ],
+  };
+};
+
+async function reportExecution(
+  name: string,
+  span: TracePosition,
+  parent: TracePosition,
+  execute: () => Promise<unknown>,
+): Promise<unknown> {
+  const startedAt = Date.now();
+  try {
+    const result = await execute();
+    report(name, span, parent, startedAt, statusCodes.ok);
+    return result;
+  } catch (error) {
+    report(name, span, parent, startedAt, statusOf(error), failureTypeOf(error));
+    throw error;
+  }
+}
+
+const statusOf = (error: unknown): number => {
+  if (error instanceof ContinueAsNew) return statusCodes.ok;
+  return error instanceof CancelledFailure ? statusCodes.unset : statusCodes.error;
+};
+
+/** The type alone: messages name rows. */
+const failureTypeOf = (error: unknown): string | undefined => {
+  if (error instanceof ContinueAsNew) return undefined;
+  if (error instanceof ApplicationFailure) return error.type ?? error.name;
+  return error instanceof Error ? error.name : undefined;
+};
+
+/** Passes an ended span to the worker. It is not called during a replay. */
+function report(
+  name: string,
+  { traceId, spanId, traceFlags }: TracePosition,
+  parent: TracePosition,
+  startedAt: number,
+  code: number,
+  failureType?: string,
+): void {
+  const endedAt = Date.now();
+  const span: SerializableSpan = {
+    name,
+    kind: spanKinds.internal,
+    spanContext: { traceId, spanId, traceFlags },
+    parentSpanId: parent.spanId,
+    startTime: toHrTime(startedAt),
+    endTime: toHrTime(endedAt),
+    duration: toHrTime(endedAt - startedAt),
+    status: {
+      code,
+      ...(code === statusCodes.error && failureType !== undefined && { message: failureType }),
+    },
+    attributes: { ...(failureType !== undefined && { 'error.type': failureType }) },
+    links: [],
+    events: [],
+    ended: true,
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+    instrumentationLibrary: { name: 'exportd' },
+  };
+  proxySinks<OpenTelemetrySinks>().exporter.export([span]);
+}
+
+/** Seconds and nanoseconds. */
+const toHrTime = (milliseconds: number): [number, number] => [
+  Math.floor(milliseconds / 1_000),
+  (milliseconds % 1_000) * 1_000_000,
+];
+
+const toHeader = ({ traceId, spanId, traceFlags }: TracePosition): Headers[string] =>
+  defaultPayloadConverter.toPayload({
+    traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
+  });
+
+/** The span that headers name. A person can send a signal with any header. */
+function positionIn(headers: Headers): TracePosition | undefined {
+  const payload = headers[traceHeader];
+  if (payload === undefined) return undefined;
+  let carrier: unknown;
+  try {
+    carrier = defaultPayloadConverter.fromPayload(payload);
+  } catch {
+    return undefined;
+  }
+  if (typeof carrier !== 'object' || carrier === null || !('traceparent' in carrier)) return undefined;
+  const [, traceId, spanId, flags] =
+    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(String(carrier.traceparent)) ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) };
+}
