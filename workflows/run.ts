@@ -184,7 +184,11 @@ async function waitForTransactions(
     if (check.state.phase !== 'settling' && waitedMs >= limits.settle_timeout_ms)
       return { settled: false, blocked_by: check.blocked_by, barrier: check.state };
     const remainingMs = workflowInfo().runStartTime.getTime() + limits.timeout_ms - Date.now();
-    if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The run exceeded its timeout.', runTimedOut);
+    if (remainingMs <= 0)
+      throw ApplicationFailure.nonRetryable(
+        'The run exceeded its timeout (EXPORTD_RUN_TIMEOUT).',
+        runTimedOut,
+      );
     if (check.blocked_by.length > 0) setCurrentDetails(`Waiting for ${check.blocked_by.join(', ')}`);
     await sleep(Math.max(1, Math.min(remainingMs, barrierPollMs(check.wait_ms, waitedMs))));
   }

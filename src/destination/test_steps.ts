@@ -57,7 +57,7 @@ async function runStep(
     if (error instanceof DestinationError) return failed(error.message, false);
     if (!deadline.aborted) throw error;
     return failed(
-      'The destination did not respond in time; check its address and whether it is running.',
+      'The destination did not respond in time (EXPORTD_DESTINATION_TEST_TIMEOUT); check its address and whether it is running.',
       false,
     );
   }

@@ -47,7 +47,7 @@ export function requireBackfillRange(
   if (intervals > maxIntervals)
     throw new CommandRejected(
       'invalid_input',
-      `A backfill covers at most ${maxIntervals} intervals.`,
+      `A backfill covers at most ${maxIntervals} intervals (EXPORTD_MAX_BACKFILL_INTERVALS). Split the range.`,
       lengthField,
     );
   return { ...range, intervals };

@@ -84,7 +84,11 @@ function queryError(error: Error, request: FastifyRequest): ApiError | undefined
 function frameworkError(error: FastifyError, bodyLimit: number | undefined): ApiError | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError(413, 'payload_too_large', `The body exceeds the limit of ${bodyLimit} bytes.`);
+      return new ApiError(
+        413,
+        'payload_too_large',
+        `The body exceeds the limit of ${bodyLimit} bytes (EXPORTD_HTTP_MAX_BODY_SIZE).`,
+      );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError(
         415,

@@ -23,7 +23,7 @@ export async function rateLimitQueries(
     throw new ApiError(
       429,
       'throttled',
-      `Rate limit exceeded: a project can run ${decision.limit} queries per hour. Retry in ${decision.wait_seconds} seconds. For large volumes of data, use a batch export.`,
+      `Rate limit exceeded: a project can run ${decision.limit} queries per hour (EXPORTD_QUERIES_PER_HOUR). Retry in ${decision.wait_seconds} seconds. For large volumes of data, use a batch export.`,
       { headers: { 'retry-after': String(decision.wait_seconds) } },
     );
 }

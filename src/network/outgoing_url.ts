@@ -4,7 +4,7 @@ import { isBlockedAddress, type AllowedPrivateAddresses } from './private_addres
 
 /** The reason for rejecting a private address, to follow "… is not allowed: ". */
 export const privateAddressProblem =
-  'it points to a private or loopback address, which this installation does not allow';
+  'it points to a private or loopback address, which the setting EXPORTD_ALLOW_PRIVATE_ENDPOINTS of this installation forbids';
 
 /**
  * Returns why exportd does not send requests to a URL, to follow "… is not allowed: "; null if it is allowed. Host

@@ -59,9 +59,10 @@ export class QueryNotStarted extends Error {
 export type BusyScope = 'key' | 'project' | 'process';
 
 const whyBusy: Readonly<Record<BusyScope, (slots: number) => string>> = {
-  key: (slots) => `Queries of this API key use all of its ${slots} slots`,
-  project: (slots) => `Queries of this project use all of its ${slots} slots`,
-  process: (slots) => `Queries of several projects use all ${slots} slots of the server`,
+  key: (slots) => `Queries of this API key use all of its ${slots} slots (EXPORTD_QUERY_KEY_SLOTS)`,
+  project: (slots) => `Queries of this project use all of its ${slots} slots (EXPORTD_QUERY_PROJECT_SLOTS)`,
+  process: (slots) =>
+    `Queries of several projects use all ${slots} slots of the server (EXPORTD_QUERY_SLOTS)`,
 };
 
 /** The code of a query that got no slot. */
@@ -88,7 +89,7 @@ export class BackgroundQueueFull extends Error {
 
   constructor(limit: number, retryAfterSeconds: number) {
     super(
-      `The project has ${limit} background queries that have not ended. Retry in ${retryAfterSeconds} seconds, or cancel one.`,
+      `The project has ${limit} background queries that have not ended (EXPORTD_QUERY_PROJECT_QUEUE_SIZE). Retry in ${retryAfterSeconds} seconds, or cancel one.`,
     );
     this.retryAfterSeconds = retryAfterSeconds;
   }

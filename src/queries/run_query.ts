@@ -66,7 +66,7 @@ export async function runQuery(
     if (Error.isError(error) && error.name === 'QueryTimeout')
       throw new QueryError(
         'query_timeout',
-        `The query took longer than ${timeoutMs / 1_000} s. Narrow its date range, run it in the background, or use a batch export.`,
+        `The query took longer than ${timeoutMs / 1_000} s (EXPORTD_QUERY_TIMEOUT; EXPORTD_QUERY_ASYNC_TIMEOUT in the background). Narrow its date range, run it in the background, or use a batch export.`,
       );
     // Not an outage, as the same error of the control database is: a statement of ours must never write.
     if (isReadOnly(error))

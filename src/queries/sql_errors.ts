@@ -28,7 +28,7 @@ const sentences: Readonly<Record<string, string>> = {
   '21000': 'A subquery used as a value returned more than one row.',
   '42P19': 'A recursive query does not have the required form.',
   '55P03': 'A table of this query is locked by another session. Run the query again later.',
-  '53400': 'The query exceeds the limit on temporary disk space.',
+  '53400': 'The query exceeds the limit on temporary disk space (EXPORTD_QUERY_TEMP_FILE_LIMIT).',
   '53200': 'The database is out of memory for this query.',
   '54000':
     'A value is too large. Aggregates that gather values, such as groupArray and topK, take 128 MiB: filter the rows, or use GROUP BY.',

@@ -37,7 +37,9 @@ it('a query has bounded memory and temporary files', async () => {
   expect(await run(limits)).toEqual({ work_mem: '64kB', temp_file_limit: '1MB' });
   const sorted = run('select n from generate_series(1, 300000) as n order by n desc limit 1 offset 299999');
   const error = toQueryError(await sorted.catch((thrown: unknown) => thrown));
-  expect(error?.message).toBe('The query exceeds the limit on temporary disk space. (SQLSTATE 53400)');
+  expect(error?.message).toBe(
+    'The query exceeds the limit on temporary disk space (EXPORTD_QUERY_TEMP_FILE_LIMIT). (SQLSTATE 53400)',
+  );
 });
 
 it('a role that may not bound its temporary files still runs queries', async () => {

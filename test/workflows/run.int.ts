@@ -212,7 +212,7 @@ describe('the run workflow', () => {
     stack.setRunTimeout(500);
     const id = await stack.createExportWithRun();
     const timedOut = await stack.waitForRun(id, 'TimedOut');
-    expect(timedOut.latest_error).toBe('The run exceeded its timeout.');
+    expect(timedOut.latest_error).toBe('The run exceeded its timeout (EXPORTD_RUN_TIMEOUT).');
     stack.setRunTimeout(undefined);
     stack.resetBehaviour();
     await stack.waitForRun(id, 'Completed');

@@ -163,7 +163,7 @@ async function requireBackfillCapacity(context: CommandContext): Promise<void> {
   if (active >= context.policies.maxBackfillsPerProject)
     throw new CommandRejected(
       'too_many_concurrent_backfills',
-      `This project already has ${active} backfills running. Wait for some to finish or cancel them.`,
+      `This project already has ${active} unfinished backfills (EXPORTD_MAX_BACKFILLS_PER_PROJECT). Wait for some to finish or cancel them.`,
     );
 }
 
