@@ -53,7 +53,7 @@ function keyOf(request: FastifyRequest): string {
   const { authorization } = request.headers;
   const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
   if (key !== undefined) return key;
-  const sessionKey = authorization === undefined ? sessionKeyOf(request) : undefined;
+  const sessionKey = authorization ? undefined : sessionKeyOf(request);
   if (sessionKey === undefined)
     throw unauthenticated(
       'not_authenticated',

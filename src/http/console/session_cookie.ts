@@ -60,7 +60,7 @@ export function requireSameOrigin(request: FastifyRequest): void {
 function isSameOrigin({ headers, host }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
-  return (
-    headers.origin !== undefined && URL.canParse(headers.origin) && new URL(headers.origin).host === host
-  );
+  const origin = URL.parse(headers.origin ?? '');
+  // An origin leaves out the default port of its scheme, which a proxy may add to the host.
+  return origin !== null && origin.host === URL.parse(`${origin.protocol}//${host}`)?.host;
 }

@@ -1,0 +1,130 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { fastify } from 'fastify';
+import { consoleRoutes } from '../../../src/http/console/console_routes.ts';
+import type { HttpApp } from '../../../src/http/route_context.ts';
+import { acceptedEncoding } from '../../../src/http/console/asset_encodings.ts';
+import { createSignInLimiter } from '../../../src/http/console/sign_in_limiter.ts';
+
+let app: HttpApp;
+beforeAll(() => {
+  app = fastify() as unknown as HttpApp;
+  consoleRoutes(app);
+});
+afterAll(() => app.close());
+
+const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers });
+
+describe('the document', () => {
+  it.each(['/', '/exports/new', '/exports/1/intervals/2026-11-22T20:00:00Z', '/query'])(
+    'is the same at %s',
+    async (path) => {
+      const response = await get(path);
+      expect(response.statusCode).toBe(200);
+      expect(response.body).toBe((await get('/')).body);
+    },
+  );
+
+  it('restricts itself to files of the server', async () => {
+    const { headers, body } = await get('/');
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self' 'sha256-[^' ]+'; style-src 'self'; /);
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:/);
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'same-origin' });
+    expect(body).not.toMatch(/https?:\/\/|<style|style=|on\w+="/);
+    // The only inline script is the import map, whose hash the policy names.
+    expect(body.match(/<script[^>]*>[^<]/g)).toEqual(['<script type="importmap">{']);
+  });
+
+  it('is validated each time and sent again only when it has changed', async () => {
+    const { headers } = await get('/');
+    expect(headers['cache-control']).toBe('no-cache');
+    const again = await get('/', { 'if-none-match': String(headers['etag']) });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+    expect((await get('/', { 'if-none-match': '"other"' })).statusCode).toBe(200);
+  });
+
+  it('names only files that exist', async () => {
+    const { body } = await get('/');
+    const paths = [...body.matchAll(/(?:href|src)="(\/console[^"]+)"/g)].map(([, path = '']) => path);
+    const packages = [...body.matchAll(/":"(\/console[^"]+)"/g)].map(([, path = '']) => path);
+    expect(paths.length).toBeGreaterThan(30);
+    expect(packages.length).toBeGreaterThan(4);
+    const missing = await Promise.all(
+      [...paths, ...packages].map(async (path) => ((await get(path)).statusCode === 200 ? [] : [path])),
+    );
+    expect(missing.flat()).toEqual([]);
+  });
+});
+
+describe('files', () => {
+  const mainOf = async () => /src="([^"]+main\.ts)"/.exec((await get('/')).body)?.[1] ?? '';
+
+  it('are JavaScript without types, kept for ever', async () => {
+    const { headers, body } = await get(await mainOf());
+    expect(headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+    });
+    expect(body).toContain('listenToChanges()');
+    expect(() => new Function(body.replaceAll(/^import .*$/gm, ''))).not.toThrow();
+  });
+
+  it.each([
+    ['br, gzip', 'br', brotliDecompressSync],
+    ['gzip', 'gzip', gunzipSync],
+  ] as const)('are compressed for browsers that accept %s', async (accepted, encoding, decompress) => {
+    const path = await mainOf();
+    const plain = await get(path);
+    const response = await get(path, { 'accept-encoding': accepted });
+    expect(response.headers).toMatchObject({ 'content-encoding': encoding, vary: 'accept-encoding' });
+    expect(decompress(response.rawPayload).toString()).toBe(plain.body);
+  });
+
+  it.each(['/console/assets/old/main.ts', '/console/assets/../../package.json', '/console/assets/'])(
+    'are not found at %s',
+    async (path) => {
+      expect((await get(path)).statusCode).toBe(404);
+    },
+  );
+});
+
+describe('acceptedEncoding', () => {
+  it.each([
+    [undefined, 'identity'],
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip;q=0.5', 'gzip'],
+    ['br;q=0, gzip;q=1', 'gzip'],
+    ['BR', 'br'],
+    ['br;q=0.0, gzip; q=0', 'identity'],
+  ])('of %p is %s', (header, encoding) => {
+    expect(acceptedEncoding(header)).toBe(encoding);
+  });
+});
+
+describe('the limiter of sign-ins', () => {
+  const limited = (admit: () => void): boolean => {
+    try {
+      admit();
+      return false;
+    } catch {
+      return true;
+    }
+  };
+
+  it('counts failures by address, within a window', () => {
+    let now = 0;
+    const limiter = createSignInLimiter({ maxFailures: 2, windowMs: 1_000, now: () => now });
+    const isLimited = (address: string) => limited(() => limiter.admit(address));
+    limiter.recordFailure('a');
+    expect(isLimited('a')).toBe(false);
+    limiter.recordFailure('a');
+    expect([isLimited('a'), isLimited('b')]).toEqual([true, false]);
+    now = 999;
+    expect(isLimited('a')).toBe(true);
+    now = 1_000;
+    expect(isLimited('a')).toBe(false);
+  });
+});

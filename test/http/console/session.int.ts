@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { revokeKey } from '../../../src/http/accounts.ts';
+import { version } from '../../../src/telemetry/version.ts';
+import { openApiHarness, type ApiHarness, type ApiResponse } from '../api_harness.ts';
+
+let api: ApiHarness;
+beforeAll(async () => {
+  api = await openApiHarness();
+});
+afterAll(() => api.close());
+
+/** What the console's own requests send. */
+const ofConsole = { authorization: '', 'x-exportd-console': '1', origin: 'http://localhost' };
+
+const signIn = (key: string, headers: Record<string, string> = ofConsole) =>
+  api.call('POST', '/console/session', { key }, headers);
+
+const cookieOf = ({ headers }: ApiResponse): string => [headers['set-cookie'] ?? ''].flat().join();
+
+/** The header that a browser sends back. */
+const sentCookie = (response: ApiResponse): string => cookieOf(response).split(';', 1)[0] ?? '';
+
+describe('signing in', () => {
+  it('keeps the key in a cookie that scripts and other sites cannot use, and says what it may do', async () => {
+    const { key } = await api.newKey(api.projectId, ['batch_export:read']);
+    const response = await signIn(key);
+    expect(response.status).toBe(200);
+    expect(cookieOf(response)).toMatch(
+      /^exportd_session=exk_[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
+    expect(response.body).toEqual({
+      session: {
+        user: { id: api.userId, first_name: 'Ada', last_name: '', email: 'ada@example.com' },
+        project: expect.objectContaining({ id: api.projectId, name: 'Shop' }),
+        scopes: ['batch_export:read'],
+        version,
+        temporal_ui: 'http://temporal.test:8233',
+      },
+    });
+    const cookie = sentCookie(response);
+    const again = await api.call('GET', '/console/session', undefined, { authorization: '', cookie });
+    expect(again.body).toEqual(response.body);
+    expect(again.headers['cache-control']).toBe('no-store');
+  });
+
+  it('rejects an unknown key and one that was revoked, in the field of the form', async () => {
+    const revoked = await api.newKey(api.projectId);
+    await revokeKey(api.database.pool, revoked.id);
+    for (const key of ['exk_unknown', revoked.key]) {
+      const response = await signIn(key);
+      expect([response.status, response.body.code, response.body.attr]).toEqual([
+        401,
+        'authentication_failed',
+        'key',
+      ]);
+      expect(cookieOf(response)).toBe('');
+    }
+  });
+
+  it('of nobody is not an error, since the console asks at every start', async () => {
+    const { status, body } = await api.call('GET', '/console/session', undefined, { authorization: '' });
+    expect([status, body]).toEqual([200, { session: null }]);
+  });
+
+  it('ends when the key is revoked, and by signing out', async () => {
+    const created = await api.newKey(api.projectId);
+    const cookie = sentCookie(await signIn(created.key));
+    const signedOut = await api.call('DELETE', '/console/session', undefined, { ...ofConsole, cookie });
+    expect(signedOut.status).toBe(204);
+    expect(cookieOf(signedOut)).toMatch(/^exportd_session=; .*Expires=Thu, 01 Jan 1970/);
+    await revokeKey(api.database.pool, created.id);
+    const headers = { authorization: '', cookie };
+    const after = await api.call('GET', '/console/session', undefined, headers);
+    expect(after.body).toEqual({ session: null });
+    expect(cookieOf(after)).toMatch(/^exportd_session=; /);
+    expect((await api.call('GET', 'batch_exports/', undefined, headers)).status).toBe(401);
+  });
+
+  it('sets a cookie for https alone where exportd is reached by https', async () => {
+    const secure = await openApiHarness({ EXPORTD_BASE_URL: 'https://exportd.example.com' });
+    try {
+      const response = await secure.call('POST', '/console/session', { key: secure.key }, ofConsole);
+      expect(cookieOf(response)).toContain('; Secure');
+    } finally {
+      await secure.close();
+    }
+  });
+});
+
+describe('the cookie', () => {
+  let cookie: string;
+  beforeAll(async () => {
+    cookie = sentCookie(await signIn(api.key));
+  });
+
+  it('authenticates reads of the API, with the scopes of the key', async () => {
+    expect((await api.call('GET', 'batch_exports/', undefined, { authorization: '', cookie })).status).toBe(
+      200,
+    );
+    const { key } = await api.newKey(api.projectId, ['query:read']);
+    const narrow = sentCookie(await signIn(key));
+    const rejected = await api.call('GET', 'batch_exports/', undefined, {
+      authorization: '',
+      cookie: narrow,
+    });
+    expect(rejected.status).toBe(403);
+  });
+
+  const anotherSite = 'https://evil.example.com';
+  it.each<[string, Record<string, string>, number]>([
+    ['the console', { 'x-exportd-console': '1', origin: 'http://localhost' }, 200],
+    [
+      'the console, in a browser that says so',
+      { 'x-exportd-console': '1', 'sec-fetch-site': 'same-origin' },
+      200,
+    ],
+    [
+      'the console behind a proxy',
+      { 'x-exportd-console': '1', 'sec-fetch-site': 'same-origin', origin: 'https://exportd.example.com' },
+      200,
+    ],
+    ['a form of this host', { origin: 'http://localhost' }, 403],
+    ['another site', { 'x-exportd-console': '1', origin: anotherSite }, 403],
+    [
+      'another site, in a browser that says so',
+      { 'x-exportd-console': '1', 'sec-fetch-site': 'cross-site', origin: 'http://localhost' },
+      403,
+    ],
+    ['another host of the same site', { 'x-exportd-console': '1', 'sec-fetch-site': 'same-site' }, 403],
+    ['another port', { 'x-exportd-console': '1', origin: 'http://localhost:8080' }, 403],
+    ['a page without an origin', { 'x-exportd-console': '1', origin: 'null' }, 403],
+    ['a request without an origin', { 'x-exportd-console': '1' }, 403],
+  ])('lets %s change something or not', async (_, headers, expected) => {
+    const id = await api.createExport();
+    const response = await api.call('POST', `batch_exports/${id}/pause`, undefined, {
+      authorization: '',
+      cookie,
+      ...headers,
+    });
+    expect([response.status, response.body.code]).toEqual([
+      expected,
+      expected === 403 ? 'csrf_failed' : undefined,
+    ]);
+  });
+
+  it.each([
+    ['signing in, as somebody else', 'POST', { key: 'exk_other' }],
+    ['signing out', 'DELETE', undefined],
+  ] as const)('does not let another site cause %s', async (_, method, body) => {
+    const response = await api.call(method, '/console/session', body, {
+      authorization: '',
+      cookie,
+      origin: anotherSite,
+    });
+    expect([response.status, response.body.code]).toEqual([403, 'csrf_failed']);
+  });
+
+  it('changes nothing for keys in the header', async () => {
+    const id = await api.createExport();
+    expect((await api.call('POST', `batch_exports/${id}/pause`, undefined, { cookie })).status).toBe(200);
+  });
+});
+
+describe('guessing keys', () => {
+  it('is stopped after ten failures for a minute, also with a valid key', async () => {
+    const own = await openApiHarness();
+    try {
+      const attempt = (key: string) => own.call('POST', '/console/session', { key }, ofConsole);
+      for (let count = 0; count < 10; count += 1) expect((await attempt(`exk_${count}`)).status).toBe(401);
+      const response = await attempt(own.key);
+      expect([response.status, response.body.type]).toEqual([429, 'throttled']);
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
+    } finally {
+      await own.close();
+    }
+  });
+});
+
+describe('without the console', () => {
+  it('nothing of it is served, and its cookie is no authentication', async () => {
+    const without = await openApiHarness({ EXPORTD_CONSOLE: 'false' });
+    try {
+      const cookie = `exportd_session=${without.key}`;
+      const read = (path: string) => without.call('GET', path, undefined, { authorization: '', cookie });
+      const paths = [
+        '/',
+        '/query',
+        '/console/session',
+        '/console/assets/x/main.ts',
+        `/api/projects/${without.projectId}/console/overview`,
+      ];
+      expect(await Promise.all(paths.map(async (path) => (await read(path)).status))).toEqual([
+        404, 404, 404, 404, 401,
+      ]);
+      expect((await without.call('GET', 'console/overview')).status).toBe(404);
+      expect((await read('batch_exports/')).status).toBe(401);
+      expect((await without.call('GET', 'batch_exports/')).status).toBe(200);
+    } finally {
+      await without.close();
+    }
+  });
+});
