@@ -20,7 +20,10 @@ end $$`;
  */
 export const migrateSource = (databaseUrl: string): Promise<string[]> =>
   withMigrationClient(databaseUrl, async (client) => {
-    const applied = await runMigrations(client, sourceMigrations, 'exportd_source_migrations');
+    const applied = await runMigrations(client, sourceMigrations, {
+      schema: 'public',
+      name: 'exportd_source_migrations',
+    });
     await client.query('select public.exportd_add_event_months($1)', [monthsAhead]);
     await client.query(analyzeOnce);
     return applied;

@@ -15,17 +15,28 @@ export async function withMigrationClient<Result>(
   }
 }
 
+/** The table that records applied migrations; its schema is created if it is missing. */
+export interface MigrationsTable {
+  readonly schema: string;
+  readonly name: string;
+}
+
 /**
  * Applies the migrations of a folder that a database lacks. Processes that do so at the same time take turns.
- * @param table the table that records applied migrations
  * @returns names of the migrations applied by this call
  */
-export async function runMigrations(client: pg.Client, folder: string, table: string): Promise<string[]> {
+export async function runMigrations(
+  client: pg.Client,
+  folder: string,
+  table: MigrationsTable,
+): Promise<string[]> {
   const applied = await runner({
     // The runner would not wait for a connection that it opens itself to end.
     dbClient: client,
     dir: folder,
-    migrationsTable: table,
+    migrationsTable: table.name,
+    migrationsSchema: table.schema,
+    createMigrationsSchema: true,
     direction: 'up',
     log: () => undefined,
     verbose: false,

@@ -16,7 +16,7 @@ export async function rebuild(pool: Pool): Promise<number> {
 /** Creates missing read models, and rebuilds all of them if a version has changed. */
 export async function ensureProjections(pool: Pool): Promise<void> {
   await withExclusiveLock(pool, async (connection) => {
-    if (!(await isUpToDate(connection))) await refold(connection);
+    if (!(await areProjectionsUpToDate(connection))) await refold(connection);
   });
 }
 
@@ -62,7 +62,8 @@ async function refold(connection: Connection): Promise<number> {
   return events;
 }
 
-async function isUpToDate(connection: Connection): Promise<boolean> {
+/** Whether the read models exist in the versions of this code. */
+export async function areProjectionsUpToDate(connection: Pool | Connection): Promise<boolean> {
   const tables = [versions, ...projections.flatMap(({ owns }) => owns)];
   const { rows } = await connection.query<{ present: boolean }>(
     'select bool_and(to_regclass(name) is not null) as present from unnest($1::text[]) as name',

@@ -87,7 +87,7 @@ async function describeServer(pool: Pool, url: string): Promise<string> {
 }
 
 async function describeMigrations(pool: Pool): Promise<string> {
-  const { rows } = await pool.query<{ name: string }>('select name from exportd_migrations');
+  const { rows } = await pool.query<{ name: string }>('select name from exportd.migrations');
   const applied = new Set(rows.map(({ name }) => name));
   const missing = readdirSync(migrationsFolder)
     .map((file) => file.replace(/\.sql$/, ''))

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
 import { counted, printer } from '../output.ts';
+import type { PendingChanges } from '../../migrate/pending_changes.ts';
 import { commandSettings } from '../running_stack.ts';
 import { handOverSignals } from '../startup_signals.ts';
 import { withPool } from '../with_pool.ts';
@@ -52,8 +53,15 @@ export function addProcessCommands(program: Command): void {
     .command('migrate')
     .description('apply missing migrations to the control database')
     .option('--source', 'also create missing tables of the source')
+    .option('--dry-run', 'print what would change in the control database, and change nothing')
     .option('--json', 'print JSON')
-    .action(async (options: { source?: boolean; json?: boolean }) => {
+    .action(async (options: { source?: boolean; dryRun?: boolean; json?: boolean }) => {
+      if (options.dryRun) {
+        const { findPendingChanges } = await import('../../migrate/pending_changes.ts');
+        const changes = await findPendingChanges(commandSettings(process.env).DATABASE_URL);
+        printer(options)(changes, () => pendingChangeLines(changes));
+        return;
+      }
       const { migrateControl } = await import('../../migrate/migrate_control.ts');
       const { migrateSource } = await import('../../migrate/migrate_source.ts');
       const settings = commandSettings(process.env);
@@ -75,4 +83,14 @@ export function addProcessCommands(program: Command): void {
       const events = await withPool(rebuild);
       printer(options)({ events }, () => [`Rebuilt the read models from ${counted(events, 'event')}.`]);
     });
+}
+
+function pendingChangeLines({ migrations, rebuilds_read_models }: PendingChanges): string[] {
+  if (migrations.length === 0 && !rebuilds_read_models)
+    return ['The database is up to date: servers and workers can be replaced one after another.'];
+  return [
+    ...migrations.map((name) => `Would apply ${name}`),
+    ...(rebuilds_read_models ? ['Would rebuild the read models from the journal'] : []),
+    'Stop all servers and workers of the previous version before you migrate.',
+  ];
 }
