@@ -66,6 +66,8 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
   // Deliveries and verifications
   pending: { label: 'Pending', tone: 'running', shape: 'lowerHalf' },
   delivered: { label: 'Delivered', tone: 'good', shape: 'full' },
+  verified: { label: 'No findings', tone: 'good', shape: 'full' },
+  findings: { label: 'Findings', tone: 'danger', shape: 'cross' },
   dropped: { label: 'Dropped', tone: 'attention', shape: 'hollow' },
 };
 

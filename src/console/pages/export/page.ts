@@ -1,8 +1,81 @@
-import { EmptyState } from '../../components/empty_state.ts';
+import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import { useResource, type Resource } from '../../api/resource.ts';
+import { Loaded } from '../../components/loaded.ts';
 import { Page } from '../../components/page.ts';
+import { StatusBadge } from '../../components/status_badge.ts';
+import { Tabs } from '../../components/tabs.ts';
 import { html, type View } from '../../html.ts';
+import { currentQuery } from '../../router/location.ts';
+import { paths, type PageProps } from '../../router/routes.ts';
+import { Backfills } from './backfills.ts';
+import { ExportActions } from './export_actions.ts';
+import { Log } from './log.ts';
+import { Overview } from './overview.ts';
+import { Runs } from './runs.ts';
+import { Settings } from './settings.ts';
+import { Webhooks } from './webhooks.ts';
 
-/** The page Export. */
-export default function ExportPage(): View {
-  return html`<${Page} title="Export"><${EmptyState} title="Not built yet" /><//>`;
+const parts = [
+  { id: 'overview', label: 'Overview', View: Overview },
+  { id: 'runs', label: 'Runs', View: Runs },
+  { id: 'backfills', label: 'Backfills', View: Backfills },
+  { id: 'log', label: 'Log', View: Log },
+  { id: 'settings', label: 'Settings', View: Settings },
+  { id: 'webhooks', label: 'Webhooks', View: Webhooks },
+] as const;
+
+/** An export: its intervals, runs, backfills, log, settings and webhooks, and every action on it. */
+export default function ExportPage({ params }: PageProps): View {
+  const id = params['id'] ?? '';
+  const resource = useResource<BatchExportResponse>(`batch_exports/${id}/`, { live: id });
+  return html`<${Loaded} resource=${resource}>
+    ${(found: BatchExportResponse) => html`<${FoundExport} found=${found} resource=${resource} />`}
+  <//>`;
 }
+
+function FoundExport({
+  found,
+  resource,
+}: {
+  readonly found: BatchExportResponse;
+  readonly resource: Resource<BatchExportResponse>;
+}): View {
+  const current = parts.find(({ id }) => id === currentQuery.value.get('tab')) ?? parts[0];
+  return html`<${Page}
+    title=${found.name}
+    parents=${[{ title: 'Exports', path: paths.exports }]}
+    subtitle=${html`<span class="export-subtitle">
+      <${StatusBadge} status=${statusOf(found)} />
+      <span>${found.model}, ${cadenceOf(found)}</span>
+      <code>${locationOf(found)}</code>
+    </span>`}
+    actions=${html`<${ExportActions} found=${found} reload=${resource.reload} />`}
+  >
+    <${Tabs}
+      label="Parts of the export"
+      tabs=${parts}
+      current=${current.id}
+      pathOf=${(id: string) => (id === 'overview' ? paths.export(found.id) : `${paths.export(found.id)}?tab=${id}`)}
+    />
+    <${current.View} found=${found} reload=${resource.reload} />
+  <//>`;
+}
+
+/** The status of an export in one word, by what needs attention most. */
+function statusOf({ paused, lag }: BatchExportResponse): string {
+  if (paused) return 'paused';
+  if (lag && lag.gaps.length > 0) return 'failing';
+  return lag && lag.intervals > 1 ? 'behind' : 'active';
+}
+
+/** `every hour`, `every 5 minutes`. */
+const cadenceOf = ({ interval, timezone }: BatchExportResponse): string =>
+  `${interval.startsWith('every') ? interval : `every ${interval}`}${timezone === 'UTC' ? '' : `, ${timezone}`}`;
+
+/** Where the files go: `s3://bucket/prefix`. */
+const locationOf = ({ destination: { type, config } }: BatchExportResponse): string => {
+  const { bucket_name, prefix } = config;
+  return `${type.toLowerCase()}://${text(bucket_name)}/${text(prefix)}`;
+};
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');

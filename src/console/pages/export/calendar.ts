@@ -1,0 +1,141 @@
+import { useMemo } from 'preact/hooks';
+import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import type { IntervalStatus } from '../../../http/schemas/interval.ts';
+import { IntervalLegend } from '../../components/interval_legend.ts';
+import { intervalLooks, shapePath } from '../../components/statuses.ts';
+import { formatQuantity } from '../../formatting/count.ts';
+import { formatInterval } from '../../formatting/moment.ts';
+import { html, type View } from '../../html.ts';
+import { paths } from '../../router/routes.ts';
+import {
+  layOutCalendar,
+  type CalendarCell,
+  type CalendarRow,
+  type TimelineEntry,
+} from './calendar_layout.ts';
+
+/**
+ * The interval ledger of an export as a matrix, oldest row first, in the export's time zone. Each cell opens its interval.
+ * Tab enters the matrix at its newest cell, and the arrow keys move between cells.
+ */
+export function Calendar({
+  found,
+  entries,
+}: {
+  readonly found: Pick<BatchExportResponse, 'id' | 'interval' | 'timezone'>;
+  readonly entries: readonly TimelineEntry[];
+}): View {
+  const { id, interval, timezone } = found;
+  const layout = useMemo(() => layOutCalendar(entries, interval, timezone), [entries, interval, timezone]);
+  const statuses = [...new Set(entries.map(({ status }) => status))];
+  const newest = layout.rows.at(-1)?.cells.at(-1);
+  const template = { gridTemplateColumns: `repeat(${layout.columns}, minmax(0.5rem, 1fr))` };
+  return html`<div class="calendar card">
+    <table class="calendar-table" onKeyDown=${moveFocus}>
+      <caption class="visually-hidden">
+        Intervals, ${timezone}. The arrow keys move between them.
+      </caption>
+      ${
+        layout.headers.length > 0 &&
+        html`<thead>
+          <tr>
+            <td></td>
+            <td>
+              <div class="calendar-row calendar-header muted figures" style=${template} aria-hidden="true">
+                ${layout.headers.map(
+                  ({ column, label }) =>
+                    html`<span key=${column} style=${{ gridColumn: String(column + 1) }}>${label}</span>`,
+                )}
+              </div>
+            </td>
+          </tr>
+        </thead>`
+      }
+      <tbody>
+        ${layout.rows.map(
+          (row) =>
+            html`<tr key=${row.label}>
+              <th scope="row" class="figures">${row.label}</th>
+              <td>
+                <div class="calendar-row" style=${template}>
+                  <${RowCells} row=${row} newest=${newest} exportId=${id} timezone=${timezone} />
+                </div>
+              </td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    <${IntervalLegend} statuses=${statuses} />
+  </div>`;
+}
+
+function RowCells({
+  row,
+  newest,
+  exportId,
+  timezone,
+}: {
+  readonly row: CalendarRow;
+  readonly newest: CalendarCell | undefined;
+  readonly exportId: string;
+  readonly timezone: string;
+}): View {
+  return html`${row.cells.map((cell) => {
+    const title = titleOf(cell, timezone);
+    return html`<a
+      key=${cell.start}
+      class="calendar-cell tone-${intervalLooks[cell.entry.status].tone}"
+      style=${{ gridColumn: `${cell.column + 1} / span ${cell.columns}` }}
+      href=${paths.interval(exportId, cell.start)}
+      title=${title}
+      aria-label=${title}
+      tabindex=${cell === newest ? 0 : -1}
+      ><${CellShape} status=${cell.entry.status}
+    /></a>`;
+  })}`;
+}
+
+function CellShape({ status }: { readonly status: IntervalStatus }): View {
+  return html`<svg viewBox="0 0 12 12" preserveAspectRatio="none" aria-hidden="true">
+    <path fill-rule="evenodd" d=${shapePath(intervalLooks[status].shape)} />
+  </svg>`;
+}
+
+/** `2026-11-23 14:00 – 15:00: exported, 4,933 rows, generation 2`. */
+function titleOf({ start, end, entry }: CalendarCell, timezone: string): string {
+  const facts = [
+    intervalLooks[entry.status].label.toLowerCase(),
+    entry.reason,
+    entry.rows !== null && formatQuantity(entry.rows, 'row'),
+    entry.generation !== null && entry.generation > 1 && `generation ${entry.generation}`,
+  ].filter((fact) => typeof fact === 'string');
+  return `${formatInterval(start, end, timezone)}: ${facts.join(', ')}`;
+}
+
+/** Moves the focus between cells: to the next one, or to the nearest one of the next row. */
+function moveFocus(event: KeyboardEvent): void {
+  if (!(event.currentTarget instanceof HTMLElement) || !(event.target instanceof HTMLElement)) return;
+  const cells = [...event.currentTarget.querySelectorAll<HTMLElement>('.calendar-cell')];
+  const at = cells.indexOf(event.target);
+  if (at < 0) return;
+  const target = cellFrom(cells, at, event.key);
+  if (!target) return;
+  event.preventDefault();
+  target.focus();
+}
+
+function cellFrom(cells: readonly HTMLElement[], at: number, key: string): HTMLElement | undefined {
+  if (key === 'ArrowRight') return cells[at + 1];
+  if (key === 'ArrowLeft') return cells[at - 1];
+  if (key === 'Home') return cells[0];
+  if (key === 'End') return cells.at(-1);
+  if (key !== 'ArrowDown' && key !== 'ArrowUp') return undefined;
+  const rowOf = (cell: HTMLElement | undefined) => cell?.closest('tr');
+  const current = rowOf(cells[at]);
+  const row = key === 'ArrowDown' ? current?.nextElementSibling : current?.previousElementSibling;
+  const left = cells[at]?.getBoundingClientRect().left ?? 0;
+  const distance = (cell: HTMLElement) => Math.abs(cell.getBoundingClientRect().left - left);
+  return cells
+    .filter((cell) => rowOf(cell) === row)
+    .toSorted((one, other) => distance(one) - distance(other))[0];
+}

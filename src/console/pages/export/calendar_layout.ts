@@ -1,0 +1,198 @@
+import type { TimelineResponse } from '../../../http/schemas/console/timeline.ts';
+
+/** An entry of the timeline. */
+export type TimelineEntry = TimelineResponse['entries'][number];
+
+/** A cell of the calendar: an interval, or one of a range of intervals without runs. */
+export interface CalendarCell {
+  readonly start: string;
+  readonly end: string;
+  readonly entry: TimelineEntry;
+  /** The first column of the cell, from 0, and how many it covers. */
+  readonly column: number;
+  readonly columns: number;
+}
+
+/** A row of the calendar: an hour, a day, a week or a year. */
+export interface CalendarRow {
+  readonly label: string;
+  readonly cells: readonly CalendarCell[];
+}
+
+/** The intervals of an export as a matrix. */
+export interface CalendarLayout {
+  readonly columns: number;
+  /** What the columns are, at the first column of each. */
+  readonly headers: readonly { readonly column: number; readonly label: string }[];
+  readonly rows: readonly CalendarRow[];
+}
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+/** A range is drawn as at most so many cells. */
+const maxCells = 1_000;
+const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** The minutes of an interval `every N minutes`; undefined for any other. */
+const minutesOf = (interval: string): number | undefined => {
+  const [, minutes] = /^every (\d+) minutes$/.exec(interval) ?? [];
+  return minutes === undefined ? undefined : Number(minutes);
+};
+
+/** How much time the calendar of an export shows, in milliseconds. */
+export function spanMsOf(interval: string): number {
+  const minutes = minutesOf(interval);
+  if (minutes !== undefined) return minutes < 5 ? 8 * hourMs : dayMs;
+  if (interval === 'hour') return 14 * dayMs;
+  if (interval === 'day') return 26 * 7 * dayMs;
+  return 5 * 365 * dayMs;
+}
+
+/** How the intervals of an export stand in rows and columns. */
+interface Grid {
+  readonly columns: number;
+  readonly unitMs: number;
+  readonly headers: CalendarLayout['headers'];
+  /** The row and the column of an interval that starts at this local time. */
+  readonly place: (local: LocalTime) => { readonly row: string; readonly column: number };
+}
+
+/** A time as clocks of a time zone show it. */
+interface LocalTime {
+  readonly date: string;
+  readonly year: number;
+  readonly month: number;
+  readonly hour: number;
+  readonly minute: number;
+  /** The number of the day since 1970. */
+  readonly day: number;
+}
+
+const headersOf = (labels: readonly string[], every = 1): CalendarLayout['headers'] =>
+  labels.flatMap((label, column) => (column % every === 0 ? [{ column, label }] : []));
+
+function gridOf(interval: string): Grid {
+  const minutes = minutesOf(interval);
+  if (minutes !== undefined) {
+    const columns = Math.max(1, Math.round(60 / minutes));
+    const labels = Array.from(
+      { length: columns },
+      (_, index) => `:${String(index * minutes).padStart(2, '0')}`,
+    );
+    return {
+      columns,
+      unitMs: minutes * minuteMs,
+      headers: headersOf(labels, Math.max(1, Math.floor(columns / 4))),
+      place: ({ date, hour, minute }) => ({
+        row: `${date} ${String(hour).padStart(2, '0')}:00`,
+        column: Math.floor(minute / minutes),
+      }),
+    };
+  }
+  if (interval === 'hour') {
+    const labels = Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, '0'));
+    return {
+      columns: 24,
+      unitMs: hourMs,
+      headers: headersOf(labels, 3),
+      place: ({ date, hour }) => ({ row: date, column: hour }),
+    };
+  }
+  if (interval === 'day')
+    return {
+      columns: 7,
+      unitMs: dayMs,
+      headers: headersOf(weekdays),
+      // The first day of 1970 was a Thursday.
+      place: ({ day }) => ({
+        row: `week of ${dateOf(day - ((day + 3) % 7))}`,
+        column: (day + 3) % 7,
+      }),
+    };
+  if (interval === 'week')
+    return {
+      columns: 53,
+      unitMs: 7 * dayMs,
+      headers: [],
+      place: ({ year, day }) => ({
+        row: String(year),
+        column: Math.floor((day - Date.UTC(year, 0, 1) / dayMs) / 7),
+      }),
+    };
+  return {
+    columns: 12,
+    unitMs: 30.4 * dayMs,
+    headers: headersOf(months),
+    place: ({ year, month }) => ({ row: String(year), column: month - 1 }),
+  };
+}
+
+const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
+
+/**
+ * Lays out the entries of a timeline by the clocks of a time zone. When clocks are set back, an hour occurs twice: its
+ * row then has one column more.
+ */
+export function layOutCalendar(
+  entries: readonly TimelineEntry[],
+  interval: string,
+  timezone: string,
+): CalendarLayout {
+  const grid = gridOf(interval);
+  const localTime = localTimes(timezone);
+  const rows = new Map<string, CalendarCell[]>();
+  for (const { entry, start, end } of entries.flatMap(splitEntry)) {
+    const { row, column } = grid.place(localTime(start));
+    const cells = rows.get(row) ?? [];
+    const last = cells.at(-1);
+    const free = last ? last.column + last.columns : 0;
+    // An interval of another definition can be longer or shorter than the columns.
+    const length = Math.round((Date.parse(end) - Date.parse(start)) / grid.unitMs);
+    const from = Math.max(column, free);
+    const columns = Math.max(1, Math.min(length, grid.columns - from));
+    cells.push({ entry, start, end, column: from, columns });
+    rows.set(row, cells);
+  }
+  return {
+    columns: Math.max(grid.columns, ...[...rows.values()].map((cells) => columnsOf(cells))),
+    headers: grid.headers,
+    rows: [...rows].map(([label, cells]) => ({ label, cells })),
+  };
+}
+
+const columnsOf = (cells: readonly CalendarCell[]): number => {
+  const last = cells.at(-1);
+  return last ? last.column + last.columns : 0;
+};
+
+/** The intervals of an entry: one, or those of a range without runs, which are about equally long. */
+function splitEntry(entry: TimelineEntry): Pick<CalendarCell, 'entry' | 'start' | 'end'>[] {
+  const from = Date.parse(entry.data_interval_start);
+  const to = Date.parse(entry.data_interval_end);
+  const count = Math.min(maxCells, Math.max(1, entry.intervals));
+  const at = (index: number) => new Date(Math.round(from + ((to - from) * index) / count)).toISOString();
+  return Array.from({ length: count }, (_, index) => ({ entry, start: at(index), end: at(index + 1) }));
+}
+
+/** Returns how the clocks of a time zone show a time. */
+function localTimes(timeZone: string): (time: string) => LocalTime {
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
+  return (time) => {
+    const found = format.formatToParts(new Date(time));
+    const part = (type: Intl.DateTimeFormatPartTypes) =>
+      Number(found.find((one) => one.type === type)?.value ?? 0);
+    const [year, month, dayOfMonth] = [part('year'), part('month'), part('day')];
+    const day = Date.UTC(year, month - 1, dayOfMonth) / dayMs;
+    return { date: dateOf(day), year, month, hour: part('hour'), minute: part('minute'), day };
+  };
+}

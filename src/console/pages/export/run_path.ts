@@ -1,0 +1,6 @@
+import type { RunResponse } from '../../../http/schemas/run.ts';
+import { paths } from '../../router/routes.ts';
+
+/** The address of what is known of a run. */
+export const runPath = ({ batch_export, id }: Pick<RunResponse, 'batch_export' | 'id'>): string =>
+  `${paths.export(batch_export)}?tab=runs&run=${id}`;

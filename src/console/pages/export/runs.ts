@@ -1,0 +1,98 @@
+import type { RunResponse } from '../../../http/schemas/run.ts';
+import type { ListOf } from '../../api/client.ts';
+import { useResource } from '../../api/resource.ts';
+import { timezone } from '../../api/session.ts';
+import { Button } from '../../components/button.ts';
+import { EmptyState } from '../../components/empty_state.ts';
+import { SelectField } from '../../components/field.ts';
+import { Loaded } from '../../components/loaded.ts';
+import { Section } from '../../components/page.ts';
+import { RunSteps } from '../../components/run_steps.ts';
+import { RunTable } from '../../components/run_table.ts';
+import { formatInterval } from '../../formatting/moment.ts';
+import { html, type View } from '../../html.ts';
+import { currentQuery, setQuery } from '../../router/location.ts';
+import { paths } from '../../router/routes.ts';
+import type { PartProps } from './part_props.ts';
+import { runPath } from './run_path.ts';
+
+const pageSize = 25;
+
+const statusChoices = [
+  { value: '', label: 'All' },
+  { value: 'Starting,Running', label: 'Active' },
+  { value: 'Completed', label: 'Completed' },
+  { value: 'Failed,FailedRetryable,TimedOut,Terminated', label: 'Failed' },
+  { value: 'Cancelled', label: 'Cancelled' },
+];
+
+/** The runs of an export, and the steps of one of them. */
+export function Runs({ found, reload }: PartProps): View {
+  const status = currentQuery.value.get('status');
+  const cursor = currentQuery.value.get('cursor');
+  const selected = currentQuery.value.get('run');
+  const runs = useResource<ListOf<RunResponse>>(`batch_exports/${found.id}/runs/`, {
+    query: { limit: pageSize, status, cursor },
+    live: found.id,
+  });
+  const reloadAll = async () => {
+    await Promise.all([runs.reload(), reload()]);
+  };
+  return html`
+    ${selected !== null && html`<${SelectedRun} key=${selected} exportId=${found.id} runId=${selected} />`}
+    <${Section}
+      title="Runs"
+      actions=${html`<${SelectField}
+        label="Status"
+        value=${status ?? ''}
+        options=${statusChoices}
+        onChange=${(value: string) => setQuery({ status: value, cursor: null })}
+      />`}
+    >
+      <${Loaded} resource=${runs}>
+        ${(page: ListOf<RunResponse>) =>
+          html`<${RunTable}
+              runs=${page.results}
+              detailOf=${runPath}
+              onChange=${reloadAll}
+              empty=${html`<${EmptyState} title="No runs">
+                ${status === null ? 'The schedule creates one when an interval has ended.' : 'No run has this status.'}
+              <//>`}
+            />
+            <${Pages} page=${page} />`}
+      <//>
+    <//>
+  `;
+}
+
+/** Buttons to the neighbours of a page of runs. */
+function Pages({ page }: { readonly page: ListOf<RunResponse> }): View {
+  const to = (url: string | null) => () =>
+    setQuery({ cursor: url === null ? null : new URL(url).searchParams.get('cursor') });
+  if (page.previous === null && page.next === null) return null;
+  return html`<div class="page-actions">
+    <${Button} disabled=${page.previous === null} onClick=${to(page.previous)}>Newer<//>
+    <${Button} disabled=${page.next === null} onClick=${to(page.next)}>Older<//>
+  </div>`;
+}
+
+function SelectedRun({ exportId, runId }: { readonly exportId: string; readonly runId: string }): View {
+  const run = useResource<RunResponse>(`batch_exports/${exportId}/runs/${runId}/`, { live: exportId });
+  const close = () => setQuery({ run: null });
+  return html`<${Loaded} resource=${run}>
+    ${(found: RunResponse) =>
+      html`<${Section}
+        title="Run of ${formatInterval(found.data_interval_start, found.data_interval_end, timezone.value)}"
+        actions=${html`<${Button} href=${paths.interval(exportId, found.data_interval_start)}
+            >Open interval<//
+          >
+          ${
+            found.temporal_ui !== null &&
+            html`<a href=${found.temporal_ui} target="_blank" rel="noreferrer">Temporal</a>`
+          }
+          <${Button} onClick=${close}>Close<//>`}
+      >
+        <${RunSteps} exportId=${exportId} runId=${runId} />
+      <//>`}
+  <//>`;
+}
