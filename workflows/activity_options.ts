@@ -7,6 +7,7 @@ import type {
   BackgroundQueryInput,
   RunInput,
   RunLimits,
+  VerificationInput,
 } from '../src/contract/workflow_inputs.ts';
 
 /**
@@ -80,6 +81,21 @@ export const deliveryOptions = ({ task_queue, timeout_ms }: NotificationInput): 
   taskQueue: task_queue,
   startToCloseTimeout: timeout_ms,
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+});
+
+/**
+ * Options of a verification. An error is an outcome; the activity fails only when the control database or the worker does.
+ * Heartbeats detect a killed worker.
+ */
+export const verificationOptions = ({
+  task_queue,
+  timeout_ms,
+  heartbeat_timeout_ms,
+}: VerificationInput): ActivityOptions => ({
+  taskQueue: task_queue,
+  startToCloseTimeout: timeout_ms,
+  heartbeatTimeout: heartbeat_timeout_ms,
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 3 },
 });
 
 /**

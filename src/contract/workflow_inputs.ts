@@ -52,6 +52,15 @@ export interface DestinationTestInput {
   readonly timeout_ms: number;
 }
 
+/** Input of a verification. The interval and the report are in the control database. */
+export interface VerificationInput {
+  readonly verification_id: string;
+  readonly task_queue: string;
+  /** Limit of one attempt. */
+  readonly timeout_ms: number;
+  readonly heartbeat_timeout_ms: number;
+}
+
 /** Input of a delivery. The notification and the webhook are in the control database. */
 export interface NotificationInput {
   readonly delivery_id: string;

@@ -7,6 +7,7 @@ export const workflowTypes = {
   maintenance: 'batchExportMaintenance',
   notification: 'batchExportNotification',
   backgroundQuery: 'backgroundQuery',
+  verification: 'batchExportVerification',
 } as const;
 
 /** The name of a workflow. */

@@ -231,6 +231,27 @@ create table exportd.comparison_budget (
   available_at timestamptz not null
 );
 
+-- Verifications of an interval that a person requested. A report names rows by their ids, so that it must not be part of
+-- a workflow history.
+create table exportd.verifications (
+  id uuid primary key default gen_random_uuid(),
+  batch_export_id uuid not null,
+  team_id integer not null,
+  user_id integer not null,
+  data_interval_start timestamptz not null,
+  data_interval_end timestamptz not null,
+  -- Whether all values are compared, not only the presence of rows.
+  deep boolean not null,
+  -- Null while it runs, and if it failed.
+  report jsonb,
+  -- Why it failed, for users.
+  error text,
+  created_at timestamptz not null default clock_timestamp(),
+  finished_at timestamptz
+);
+create index verifications_of_interval on exportd.verifications (batch_export_id, data_interval_start, created_at desc);
+create index verifications_unfinished on exportd.verifications (created_at) where finished_at is null;
+
 -- Notifications -------------------------------------------------------------------------------------------------------
 
 -- Webhooks, notifications and the progress of each delivery. These are plain tables, not part of the journal: a

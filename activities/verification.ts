@@ -1,0 +1,80 @@
+import type { KeyRing } from '../src/config/key_ring.ts';
+import type { Settings } from '../src/config/settings.ts';
+import { withApplicationFailures, stackFramesOf } from '../src/failures/application_failures.ts';
+import { classifyError } from '../src/failures/classify_error.ts';
+import type { Pool } from '../src/journal/database.ts';
+import type { Logger } from '../src/telemetry/logger.ts';
+import { CannotVerify } from '../src/verify/report.ts';
+import { findVerification, recordVerification, type Verification } from '../src/verify/verifications.ts';
+import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
+
+/** Dependencies of the verification's activities. */
+export interface VerificationActivityDependencies {
+  readonly pool: Pool;
+  readonly keyRing: KeyRing;
+  readonly settings: Settings;
+  readonly logger: Logger;
+  /** Temporal's context of the running activity by default; tests bring their own. */
+  readonly context?: () => ActivityContext;
+}
+
+export type VerificationActivities = ReturnType<typeof createVerificationActivities>;
+
+/** The activities of `batchExportVerification`. Only they decrypt the secrets that reading the bucket requires. */
+export function createVerificationActivities(dependencies: VerificationActivityDependencies) {
+  const { pool, settings, logger, context = currentActivity } = dependencies;
+  return withApplicationFailures(
+    {
+      /**
+       * Compares the objects of one interval with the source, as `exportd verify` does, and stores the report. It names
+       * rows by their ids, so it stays out of the history. An error is an outcome too: the person can repeat it.
+       */
+      verifyInterval: async ({ verification_id }: { readonly verification_id: string }): Promise<void> => {
+        const found = await findVerification(pool, verification_id);
+        if (found?.status !== 'pending') return;
+        await withHeartbeats(
+          context(),
+          settings.EXPORTD_HEARTBEAT_TIMEOUT,
+          () => undefined,
+          async (signal) => {
+            const outcome = await verify(dependencies, found, signal).catch((error: unknown) => {
+              if (signal.aborted) throw error;
+              return { error: describeFailure(error, logger) };
+            });
+            await recordVerification(pool, verification_id, outcome);
+          },
+        );
+      },
+    },
+    logger,
+  );
+}
+
+async function verify(
+  { pool, keyRing, settings, logger }: VerificationActivityDependencies,
+  { batch_export_id, start, end, deep }: Verification,
+  signal: AbortSignal,
+) {
+  // Its readers of files are large, and most workers never verify.
+  const { verifyBatchExport } = await import('../src/verify/verify_batch_export.ts');
+  const report = await verifyBatchExport(
+    {
+      pool,
+      keyRing,
+      settings,
+      sourceUrl: settings.SOURCE_DATABASE_URL,
+      onError: ({ type, message }) => {
+        logger.warn({ batch_export_id, type }, `A verification repeats a request. ${message}`);
+      },
+    },
+    { batchExportId: batch_export_id, from: start, to: end, deep, signal },
+  );
+  return { report };
+}
+
+function describeFailure(error: unknown, logger: Logger): string {
+  if (error instanceof CannotVerify) return error.message;
+  const { type, message } = classifyError(error);
+  if (type === 'UnexpectedError') logger.error({ stack: stackFramesOf(error) }, message);
+  return message;
+}

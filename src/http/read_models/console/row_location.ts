@@ -1,0 +1,68 @@
+import { readPublicConfig } from '../../../destination/config_versions.ts';
+import { selectionOfConfig } from '../../../destination/row_selections.ts';
+import type { Pool } from '../../../journal/database.ts';
+import type { RowFinder } from '../../../source/source.ts';
+import type { RowLocationResponse } from '../../schemas/console/interval_detail.ts';
+import type { IntervalResponse } from '../../schemas/interval.ts';
+import { readCompletedRuns } from './generations.ts';
+import { findFileOfKey } from './interval_files.ts';
+
+/** What finding a row needs. */
+export interface RowLocationDependencies {
+  readonly pool: Pool;
+  readonly source: RowFinder;
+}
+
+const nowhere = { inserted_at: null, file: null };
+
+/**
+ * Says which file of an interval's current manifest holds an event. The source knows when it received the event, and the
+ * first and last keys of the files say which of them contains that time. No object is read.
+ */
+export async function locateRow(
+  { pool, source }: RowLocationDependencies,
+  { batch_export_id, team_id }: { readonly batch_export_id: string; readonly team_id: number },
+  interval: IntervalResponse,
+  uuid: string,
+  signal: AbortSignal,
+): Promise<RowLocationResponse> {
+  const bounds = { start: interval.data_interval_start, end: interval.data_interval_end };
+  const completed = await readCompletedRuns(pool, batch_export_id, bounds);
+  const current = completed.find(({ id }) => id === interval.manifest_run_id);
+  if (!current) return { location: 'not_exported', ...nowhere, detail: 'The interval has no manifest yet.' };
+  const { model, config_version } = current.state.spec;
+  if (model !== 'events')
+    return {
+      location: 'unsupported',
+      ...nowhere,
+      detail: 'Only events can be located: a person moves to another interval with each change.',
+    };
+  const config = await readPublicConfig(pool, batch_export_id, config_version);
+  const range = { model, team_id, interval: bounds, selection: selectionOfConfig(config) };
+  const key = await source.findEventKey(range, uuid, signal);
+  if (!key)
+    return {
+      location: 'not_in_source',
+      ...nowhere,
+      detail:
+        'The source has no event with this uuid in this interval, or the export does not select it. ' +
+        'If it was deleted since, only `exportd verify` finds its file.',
+    };
+  const file = await findFileOfKey(pool, current.id, current.state, key);
+  if (file)
+    return {
+      location: 'file',
+      inserted_at: key.inserted_at,
+      file,
+      detail: 'The key of the event is between the first and the last key of this file.',
+    };
+  return {
+    location: 'not_in_manifest',
+    inserted_at: key.inserted_at,
+    file: null,
+    detail:
+      current.state.rejected_file === null
+        ? 'No file has the key of the event, so it arrived after the export. The next comparison with the source finds it.'
+        : 'No file has the key of the event: it is among the rejected rows, or it arrived after the export.',
+  };
+}

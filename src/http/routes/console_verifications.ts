@@ -1,0 +1,121 @@
+import {
+  findVerification,
+  listVerifications,
+  requestVerification,
+  withdrawVerification,
+  type Verification,
+} from '../../verify/verifications.ts';
+import { ApiError, notFound } from '../api_error.ts';
+import { callerOf } from '../authentication.ts';
+import { requireBatchExport } from '../read_models/batch_exports.ts';
+import { readIntervalAt } from '../read_models/console/interval_detail.ts';
+import { teamOf, type ProjectRoutes } from '../route_context.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { intervalPath } from '../schemas/console/interval_detail.ts';
+import {
+  verificationBody,
+  verificationSchema,
+  verificationsSchema,
+  type VerificationResponse,
+} from '../schemas/console/verification.ts';
+import type { IntervalResponse } from '../schemas/interval.ts';
+
+const retryLater = { headers: { 'retry-after': '30' } };
+/** The findings and notes of a response. */
+const maxItems = 50;
+
+/** Verify an interval on a worker, and read what it found. */
+export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
+  const { pool, verifications, logger } = context;
+
+  app.get(
+    '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
+    {
+      config: { scope: 'batch_export:read' },
+      schema: { hide: true, params: intervalPath, response: { 200: verificationsSchema, ...errorResponses } },
+    },
+    async (request) => {
+      const { batch_export_id, start } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const interval = boundsOf(await readIntervalAt(pool, batch_export_id, start));
+      const found = await listVerifications(pool, batch_export_id, interval);
+      return { results: found.map(toVerificationResponse) };
+    },
+  );
+
+  app.post(
+    '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
+    {
+      config: { scope: 'batch_export:write' },
+      schema: {
+        hide: true,
+        params: intervalPath,
+        body: verificationBody,
+        response: { 202: verificationSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const { batch_export_id, start } = request.params;
+      const team_id = teamOf(request);
+      await requireBatchExport(pool, team_id, batch_export_id);
+      const interval = boundsOf(await readIntervalAt(pool, batch_export_id, start));
+      const { user_id } = callerOf(request);
+      const deep = request.body.deep ?? false;
+      const id = await requestVerification(pool, { ...interval, batch_export_id, team_id, user_id, deep });
+      if (id === null)
+        throw new ApiError(
+          429,
+          'too_many_verifications',
+          'Other verifications are still running. Repeat the request when they have ended.',
+          retryLater,
+        );
+      await verifications.start(id).catch(async (error: unknown) => {
+        logger.warn({ err: error, verification_id: id }, 'Could not start a verification.');
+        await withdrawVerification(pool, id);
+        throw new ApiError(
+          503,
+          'temporal_unreachable',
+          'Temporal cannot be reached. Nothing was verified. Retry in a few seconds.',
+          retryLater,
+        );
+      });
+      const found = await findVerification(pool, id);
+      if (!found) throw notFound();
+      return reply.code(202).send(toVerificationResponse(found));
+    },
+  );
+};
+
+const boundsOf = ({ data_interval_start: start, data_interval_end: end }: IntervalResponse) => ({
+  start,
+  end,
+});
+
+const toVerificationResponse = (verification: Verification): VerificationResponse => {
+  const { id, deep, status, error, created_at, finished_at, report } = verification;
+  return {
+    id,
+    deep,
+    status,
+    error:
+      status === 'failed'
+        ? (error ?? 'No worker has finished it in time. Check that the workers run.')
+        : null,
+    created_at,
+    finished_at,
+    report: report && {
+      ok: report.ok,
+      rows: report.totals.rows,
+      files: report.totals.files,
+      bytes: report.totals.bytes,
+      missing: report.totals.missing,
+      duplicate: report.totals.duplicate,
+      unexpected: report.totals.unexpected,
+      mismatched: report.totals.mismatched,
+      findings: report.findings
+        .slice(0, maxItems)
+        .map(({ kind, object, count, detail, rows }) => ({ kind, object, count, detail, rows: [...rows] })),
+      notes: report.notes.slice(0, maxItems).map(({ detail }) => detail),
+    },
+  };
+};

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createRunRecorder } from '../../../src/decisions/run_recorder/index.ts';
+import { attemptOf } from '../../../src/domain/run.ts';
+import { fileOf } from '../../decisions/simulated_runs.ts';
+import { fingerprintOf } from '../../domain/fingerprints.ts';
+import { minuteAgo } from '../../setup/minutes.ts';
+import { openApiHarness, plantedSecrets, type ApiHarness } from '../api_harness.ts';
+import { createLaggingExport } from '../lagging_export.ts';
+import { completeRun } from './complete_run.ts';
+
+let api: ApiHarness;
+beforeAll(async () => {
+  api = await openApiHarness();
+});
+afterAll(() => api.close());
+
+/** Reads what only the console reads of an export. */
+async function read<Body>(path: string): Promise<Body> {
+  const { status, text } = await api.call('GET', `console/batch_exports/${path}`);
+  expect([status, text]).toEqual([200, text]);
+  return JSON.parse(text) as Body;
+}
+
+interface Change {
+  readonly kind: string;
+  readonly summary: string;
+  readonly by: { readonly type: string; readonly email?: string };
+  readonly changes: readonly {
+    readonly field: string;
+    readonly before: unknown;
+    readonly after: unknown;
+    readonly secret: boolean;
+  }[];
+}
+
+/** A paused export with a run for each of the last minutes, newest first. */
+async function createBackfilledExport(minutes: number): Promise<{ id: string; runs: string[] }> {
+  const id = await createLaggingExport(api, minuteAgo(0), { paused: true });
+  await api.call('POST', `batch_exports/${id}/backfill`, {
+    start_at: minuteAgo(minutes).toISOString(),
+    end_at: minuteAgo(0).toISOString(),
+  });
+  const { body } = await api.call('GET', `batch_exports/${id}/runs/?ordering=-data_interval_start`);
+  return { id, runs: (body.results as { id: string }[]).map((run) => run.id) };
+}
+
+describe('the history of the settings', () => {
+  it('says who changed which field, without secrets', async () => {
+    const id = await api.createExport({ paused: true });
+    await api.call('PATCH', `batch_exports/${id}`, {
+      name: 'Renamed',
+      destination: { type: 'S3', config: { file_format: 'Parquet', compression: 'zstd' } },
+    });
+    const rotated = 'another/secret+of+the+bucket';
+    await api.call('PATCH', `batch_exports/${id}`, {
+      destination: { type: 'S3', config: { aws_secret_access_key: rotated } },
+    });
+    await api.call('POST', `batch_exports/${id}/unpause`);
+    const page = await read<{ count: number; results: Change[] }>(`${id}/history`);
+    expect(page.count).toBe(4);
+    expect(page.results.map(({ kind }) => kind)).toEqual(['unpaused', 'updated', 'updated', 'created']);
+    expect(page.results[0]?.by).toMatchObject({ type: 'user', email: 'ada@example.com' });
+    expect(page.results[1]?.changes).toEqual([
+      { field: 'destination.config.aws_secret_access_key', before: null, after: null, secret: true },
+    ]);
+    expect(page.results[2]?.changes).toEqual(
+      expect.arrayContaining([
+        { field: 'name', before: 'Events to S3', after: 'Renamed', secret: false },
+        expect.objectContaining({ field: 'destination.config.file_format', after: 'Parquet' }),
+      ]),
+    );
+    expect(page.results[3]?.changes).toContainEqual({
+      field: 'interval',
+      before: null,
+      after: 'every 1 minutes',
+      secret: false,
+    });
+    const text = JSON.stringify(page);
+    for (const secret of [...Object.values(plantedSecrets), rotated]) expect(text).not.toContain(secret);
+  });
+
+  it('is paged, and leaves out the steps of the schedule', async () => {
+    const { id } = await createBackfilledExport(2);
+    const page = await read<{ count: number; next: string | null; results: Change[] }>(
+      `${id}/history?limit=1`,
+    );
+    expect(page.results.map(({ summary }) => summary)).toEqual([expect.stringContaining('Backfill from')]);
+    expect(page.next).toContain('offset=1');
+    const { results } = await read<{ results: Change[] }>(`${id}/history?limit=10&offset=1`);
+    expect(results.map(({ kind, by }) => [kind, by.type])).toEqual([['created', 'exportd']]);
+  });
+});
+
+describe('the timeline', () => {
+  it('has each interval once, with the time that it landed first', async () => {
+    const { id, runs } = await createBackfilledExport(2);
+    const [newest = ''] = runs;
+    await completeRun(api.journal, newest, { rows: 3 });
+    const landed = (await api.call('GET', `batch_exports/${id}/runs/${newest}`)).body.finished_at;
+    await api.call('POST', `batch_exports/${id}/runs/${newest}/retry`);
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/?limit=1`);
+    await completeRun(api.journal, (body.results as { id: string }[])[0]?.id ?? '', { rows: 4 });
+    const { entries } = await read<{ entries: Record<string, unknown>[] }>(
+      `${id}/timeline?before=${minuteAgo(0).toISOString()}`,
+    );
+    expect(entries).toMatchObject([
+      { data_interval_start: minuteAgo(2).toISOString(), status: 'running', landed_at: null, rows: null },
+      {
+        data_interval_start: minuteAgo(1).toISOString(),
+        status: 'exported',
+        landed_at: landed,
+        rows: 4,
+        generation: 2,
+      },
+    ]);
+  });
+
+  it('is empty for a time without intervals', async () => {
+    const id = await api.createExport({ paused: true });
+    expect(await read(`${id}/timeline?before=2020-01-01T00:00:00Z`)).toMatchObject({
+      entries: [],
+      is_complete: true,
+    });
+  });
+});
+
+/** Starts a run and sends one part of a file. */
+async function sendPart(run: string): Promise<void> {
+  const recorder = createRunRecorder(api.journal);
+  const fingerprint = fingerprintOf(50);
+  await recorder.recordCount(run, { records_total_count: 100, fingerprint, settled: true, split_keys: [] });
+  const attempt = attemptOf(
+    await recorder.reserveGeneration(run, attemptOf(await recorder.startExport(run, 0), 0)),
+    0,
+  );
+  const upload = { file: 0, key: run, upload_id: run, upload_token: '', part_bytes: null, encoder: 'test/1' };
+  await recorder.recordUpload(run, attempt, upload);
+  const { first, last, crc32 } = fileOf(run);
+  await recorder.planPart(run, attempt, run, {
+    part_number: 1,
+    ...{ rows: 50, bytes: 6_000, fingerprint, rejected: 0, crc32, first, last },
+    encoder_state: null,
+  });
+}
+
+describe('an active run', () => {
+  it('has the rows and bytes per second of the last minute', async () => {
+    const { id, runs } = await createBackfilledExport(1);
+    const [run = ''] = runs;
+    const before = await read<{ runs: unknown[] }>(`${id}/active_runs`);
+    expect(before.runs).toMatchObject([{ run: { id: run }, rows_per_second: null, attempts: 0 }]);
+    await sendPart(run);
+    const { runs: active } = await read<{ runs: { rows_per_second: number; bytes_per_second: number }[] }>(
+      `${id}/active_runs`,
+    );
+    expect(active).toMatchObject([{ run: { id: run, records_total_count: 100 }, attempts: 1 }]);
+    expect(active[0]?.rows_per_second).toBeGreaterThan(0);
+    expect(active[0]?.bytes_per_second).toBeGreaterThan(0);
+  });
+
+  it('has its steps, and the throughput of its parts', async () => {
+    const { id, runs } = await createBackfilledExport(1);
+    const [run = ''] = runs;
+    await sendPart(run);
+    const found = await read<{
+      steps: { summary: string; level: string }[];
+      parts: number;
+      throughput: { rows: number; bytes: number }[];
+    }>(`${id}/runs/${run}/steps`);
+    expect(found.steps.map(({ summary }) => summary)).toEqual([
+      'Run created',
+      'Counted 100 rows in the source',
+      'Started to read rows',
+      'Reserved generation 1',
+      'Started file 1',
+    ]);
+    expect(found).toMatchObject({ parts: 1, throughput: [{ rows: 50, bytes: 6_000 }] });
+  });
+});
+
+it('says nothing of an export or a run that another project or another export has', async () => {
+  const { id, runs } = await createBackfilledExport(1);
+  const other = await api.createExport({ paused: true });
+  const { key } = await api.newKey(api.otherProjectId);
+  const headers = { authorization: `Bearer ${key}` };
+  for (const part of ['history', 'timeline', 'active_runs']) {
+    const path = `/api/projects/${api.otherProjectId}/console/batch_exports/${id}/${part}`;
+    expect((await api.call('GET', path, undefined, headers)).status).toBe(404);
+  }
+  const { status } = await api.call('GET', `console/batch_exports/${other}/runs/${runs[0] ?? ''}/steps`);
+  expect(status).toBe(404);
+});
