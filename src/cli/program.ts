@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
 import { describeInstallation } from './installation.ts';
+import { addApplyCommand } from './commands/apply.ts';
 import { addBackfillCommands } from './commands/backfills.ts';
 import { addBenchCommand } from './commands/bench.ts';
 import { addDashboardCommands } from './commands/dashboards.ts';
@@ -47,6 +48,7 @@ export function createProgram(): Command {
   addPropertyCommands(program);
   addWarehouseCommands(program);
   addStatusCommand(program);
+  addApplyCommand(program);
   addExportCommands(program);
   addRunCommands(program);
   addBackfillCommands(program);

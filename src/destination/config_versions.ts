@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import { rejectInvalidPatterns } from './filter_patterns.ts';
 import { destinationTypeOf } from './registry.ts';
 import {
+  changedSecrets,
   mergeSealed,
   openSealed,
   sealConfig,
@@ -69,6 +71,31 @@ export async function mergeConfig(
   const merged = mergeSealed(store, batch_export_id, base, config);
   await rejectInvalidPatterns(connection, merged);
   return insertVersion(connection, batch_export_id, { ...merged, row_query });
+}
+
+/**
+ * The fields of a version that the given ones change. Compares secrets too, so that sending them again changes nothing.
+ * @throws CommandRejected with the invalid field; ConfigVersionNotFound
+ */
+export async function changedConfigFields(
+  connection: Connection,
+  store: ConfigStore,
+  input: {
+    readonly batch_export_id: string;
+    readonly base_version: number;
+    readonly config: Readonly<Record<string, unknown>>;
+  },
+): Promise<string[]> {
+  const { batch_export_id, base_version, config } = input;
+  const base = await readStoredConfig(connection, batch_export_id, base_version);
+  const merged = mergeSealed(store, batch_export_id, base, config);
+  // Versions of older releases lack fields that were added since.
+  const before = { ...destinationTypeOf(base.destination_type).defaultFields, ...base.config };
+  const fields = new Set([...Object.keys(before), ...Object.keys(merged.config)]);
+  const changed = [...fields].filter(
+    (field) => !isDeepStrictEqual(before[field] ?? null, merged.config[field] ?? null),
+  );
+  return [...changed, ...changedSecrets(store.keyRing, batch_export_id, base, merged)];
 }
 
 /** Reads a version without its secrets, for API responses. @throws ConfigVersionNotFound */

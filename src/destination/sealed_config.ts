@@ -1,4 +1,4 @@
-import type { KeyRing } from '../config/key_ring.ts';
+import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
 import type { DestinationSettings } from './destination_type.ts';
 import { rejectField } from './config_fields.ts';
 import { destinationTypeOf } from './registry.ts';
@@ -74,7 +74,7 @@ export function mergeSealed(
   };
 }
 
-/** Decrypts the secrets of a config. Only activities call this. @throws SecretUnreadable */
+/** Decrypts the secrets of a config. Only activities call this: the HTTP API only compares. @throws SecretUnreadable */
 export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig): PublicConfig {
   const opened: Record<string, string> = {};
   for (const [field, secret] of Object.entries(sealed.secrets))
@@ -85,6 +85,31 @@ export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig
 /** Encrypts a secret of a config again, under the first key. @throws SecretUnreadable */
 export const resealField = (keyRing: KeyRing, owner: string, field: string, sealed: string): string =>
   keyRing.seal(keyRing.open(sealed, secretContext(owner, field)), secretContext(owner, field));
+
+/** The secrets that differ between two configs of one owner. A secret that cannot be decrypted differs. */
+export function changedSecrets(
+  keyRing: KeyRing,
+  owner: string,
+  one: SealedConfig,
+  other: SealedConfig,
+): string[] {
+  const open = ({ secrets }: SealedConfig, field: string): string | undefined => {
+    const sealed = secrets[field];
+    return sealed === undefined ? undefined : keyRing.open(sealed, secretContext(owner, field));
+  };
+  const isEqual = (field: string): boolean => {
+    // A kept secret has the same text; a replaced one never has, since each encryption differs.
+    if (one.secrets[field] === other.secrets[field]) return true;
+    try {
+      return open(one, field) === open(other, field);
+    } catch (error) {
+      if (error instanceof SecretUnreadable) return false;
+      throw error;
+    }
+  };
+  const fields = new Set([...Object.keys(one.secrets), ...Object.keys(other.secrets)]);
+  return [...fields].filter((field) => !isEqual(field));
+}
 
 /** The context that an encrypted secret is bound to. */
 const secretContext = (owner: string, field: string): string => `${owner}/${field}`;

@@ -1,5 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
-import { mergeConfig } from '../destination/config_versions.ts';
+import { changedConfigFields, mergeConfig } from '../destination/config_versions.ts';
 import type { ConfigStore } from '../destination/sealed_config.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
@@ -24,8 +23,8 @@ export async function configStoreOf(
 
 /**
  * Stores a new version of the export's config when the body changes one of its fields or the row query (`rowQuery`,
- * undefined when unchanged).
- * @returns the new version, or undefined when nothing changes.
+ * undefined when unchanged). A secret that is sent again is no change.
+ * @returns the new version, or undefined when nothing changes, and the fields that change.
  * @throws ApiError or CommandRejected when the destination is invalid.
  */
 export async function updatedConfigVersion(
@@ -37,22 +36,17 @@ export async function updatedConfigVersion(
     rowQuery,
   }: { destination: UpdateBody['destination']; rowQuery: RowQuery | null | undefined },
   pendingVersion: number | null,
-): Promise<number | undefined> {
+): Promise<{ readonly version: number | undefined; readonly changed: readonly string[] }> {
   rejectTypeChange(current, destination?.type);
   const config = destination?.config ?? {};
-  if (!destination?.config && rowQuery === undefined) return undefined;
+  if (!destination?.config && rowQuery === undefined) return { version: undefined, changed: [] };
   // A pending update has a newer version, whose changes this one must keep.
   const base = Math.max(current.config_version, pendingVersion ?? 0);
-  const differing = Object.entries(config).filter(
-    ([field, value]) => !isDeepStrictEqual(value, current.config[field]),
-  );
-  if (differing.length === 0 && rowQuery === undefined && base === current.config_version) return undefined;
-  return mergeConfig(connection, store, {
-    batch_export_id: current.id,
-    base_version: base,
-    config,
-    row_query: rowQuery,
-  });
+  const update = { batch_export_id: current.id, base_version: base, config, row_query: rowQuery };
+  const changed = await changedConfigFields(connection, store, update);
+  if (changed.length === 0 && rowQuery === undefined && base === current.config_version)
+    return { version: undefined, changed };
+  return { version: await mergeConfig(connection, store, update), changed };
 }
 
 /** The type of a destination cannot change. @throws ApiError 400 */

@@ -10,6 +10,7 @@ const untracedRoutes = /\/console\/live\/?$/;
  */
 export function addRequestSpans(app: FastifyInstance): void {
   const begun = new WeakMap<FastifyRequest, ReturnType<typeof beginSpan>>();
+  const errors = new WeakMap<FastifyRequest, Error>();
 
   app.addHook('onRequest', (request, _reply, done) => {
     const { url: route } = request.routeOptions;
@@ -30,16 +31,18 @@ export function addRequestSpans(app: FastifyInstance): void {
   });
 
   app.addHook('onError', (request, _reply, error, done) => {
-    const span = begun.get(request)?.span;
-    // Errors of the caller are responses as any other.
-    if (span && (error.statusCode === undefined || error.statusCode >= 500)) failSpan(span, error);
+    errors.set(request, error);
     done();
   });
 
   app.addHook('onResponse', (request, reply, done) => {
     const span = begun.get(request)?.span;
-    span?.setAttribute('http.response.status_code', reply.statusCode);
-    span?.end();
+    if (span) {
+      span.setAttribute('http.response.status_code', reply.statusCode);
+      // An error of the caller is a response like any other.
+      if (reply.statusCode >= 500) failSpan(span, errors.get(request));
+      span.end();
+    }
     done();
   });
 }

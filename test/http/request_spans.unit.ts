@@ -1,7 +1,8 @@
 import fastify from 'fastify';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiError } from '../../src/http/api_error.ts';
+import { CommandRejected } from '../../src/domain/errors.ts';
+import { sendError } from '../../src/http/error_handler.ts';
 import { addRequestSpans } from '../../src/http/request_spans.ts';
 import { activeTraceIds, inSpan } from '../../src/tracing/spans.ts';
 import { recordSpans, type RecordedSpans } from '../tracing/recorded_spans.ts';
@@ -12,12 +13,13 @@ describe('the span of a request', () => {
   beforeAll(async () => {
     recorded = recordSpans();
     addRequestSpans(app);
+    app.setErrorHandler(sendError);
     app.post('/api/exports/:id', async () => {
       await inSpan('command', {}, () => Promise.resolve());
       return activeTraceIds();
     });
     app.get('/api/refused', () => {
-      throw new ApiError(404, 'not_found', 'Not found.');
+      throw new CommandRejected('not_found', 'Not found.');
     });
     app.get('/api/broken', () => {
       throw new Error('value of a row');

@@ -6,6 +6,7 @@ import { lagLines, type Lag } from '../lag_lines.ts';
 import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
 import { allowShrinkOption, allowsShrink, type ShrinkOptions } from './allow_shrink.ts';
+import { addGetCommand } from './apply.ts';
 import { addCreateCommand } from './create_export.ts';
 import { addRetryCommand } from './retry.ts';
 import { sendAction } from './send_action.ts';
@@ -58,6 +59,7 @@ export function addExportCommands(program: Command): void {
     });
 
   addCreateCommand(exports);
+  addGetCommand(exports);
 
   serviceCommand(exports, 'update', 'change a batch export; omitted fields stay unchanged')
     .argument('<id>')

@@ -1,7 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { storeConfig } from '../../destination/config_versions.ts';
-import { definitionFrom, defaultDefinition, toUtc } from '../batch_export_definition.ts';
-import { configStoreOf, lockPendingConfigVersion, updatedConfigVersion } from '../destination_config.ts';
+import { prepareCreation, prepareUpdate } from '../batch_export_changes.ts';
 import {
   acceptedDetail,
   submitCommand,
@@ -17,7 +14,6 @@ import {
   listBatchExports,
   requireBatchExport,
 } from '../read_models/batch_exports.ts';
-import { rowQueryOf, updatedRowQuery } from '../row_query.ts';
 import {
   batchExportPath,
   batchExportSchema,
@@ -79,25 +75,9 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const { body } = request;
-      const submitted = await submitCommand(context, request, 'create', async (connection) => {
-        const definition = definitionFrom({ ...defaultDefinition, name: body.name }, body);
-        const batchExportId = randomUUID();
-        const store = await configStoreOf(connection, context, teamOf(request));
-        const version = await storeConfig(connection, store, {
-          batch_export_id: batchExportId,
-          destination_type: body.destination.type,
-          config: body.destination.config ?? {},
-          row_query: await rowQueryOf(connection, teamOf(request), definition),
-        });
-        return {
-          batch_export_id: batchExportId,
-          body: {
-            definition: { ...definition, destination_type: body.destination.type, config_version: version },
-            paused: body.paused ?? false,
-          },
-        };
-      });
+      const submitted = await submitCommand(context, request, 'create', (connection) =>
+        prepareCreation(connection, context, teamOf(request), request.body),
+      );
       const id = submitted.batch_export_id;
       reply.header('location', projectUrl(request, settings, `/batch_exports/${id}/`));
       if (!submitted.decided) return reply.code(202).send({ id, ...acceptedDetail });
@@ -131,35 +111,9 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { id } = request.params;
-      const { body } = request;
-      const submitted = await submitCommand(context, request, 'update', async (connection) => {
-        const pendingVersion = await lockPendingConfigVersion(connection, id);
-        const current = await requireBatchExport(connection, teamOf(request), id);
-        const definition = definitionFrom(current, body);
-        const hasPendingUpdate = pendingVersion !== null;
-        const rowQuery = await updatedRowQuery(connection, current, definition, { body, hasPendingUpdate });
-        const change = { destination: body.destination, rowQuery };
-        const store = await configStoreOf(connection, context, teamOf(request));
-        const version = await updatedConfigVersion(connection, store, current, change, pendingVersion);
-        const changed = Object.entries(definition).filter(
-          ([field, value]) => field in body || value !== current[field as keyof typeof definition],
-        );
-        const lastPausedAt = body.last_paused_at && toUtc(body.last_paused_at);
-        return {
-          batch_export_id: id,
-          body: {
-            changes: {
-              ...Object.fromEntries(changed),
-              ...(version === undefined ? {} : { config_version: version }),
-            },
-            ...(body.paused === undefined ? {} : { paused: body.paused ?? false }),
-            // Omitted when unchanged, since setting it appends an event.
-            ...(lastPausedAt === undefined || lastPausedAt === current.last_paused_at
-              ? {}
-              : { last_paused_at: lastPausedAt }),
-          },
-        };
-      });
+      const submitted = await submitCommand(context, request, 'update', (connection) =>
+        prepareUpdate(connection, context, teamOf(request), id, request.body),
+      );
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
       return reply.code(200).send(await readResponse(context, teamOf(request), id));
     },

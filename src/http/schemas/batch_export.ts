@@ -52,6 +52,9 @@ export type BatchExportResponse = z.infer<typeof batchExportSchema>;
 
 const name = notBlank(z.string().max(255, 'Must have at most 255 characters.'));
 
+const minutes = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30];
+const intervalNames = ['hour', 'day', 'week', 'month', ...minutes.map((count) => `every ${count} minutes`)];
+
 const interval = z
   .string()
   .refine(
@@ -61,6 +64,8 @@ const interval = z
   .meta({
     pattern: '^(hour|day|week|month|every (1|2|3|4|5|6|10|12|15|20|30|60) minutes)$',
     examples: ['hour', 'every 5 minutes'],
+    'x-choices': intervalNames,
+    description: 'How much time each run exports.',
   });
 
 const offset = (max: number) =>
@@ -82,38 +87,55 @@ const destination = z.strictObject({
 });
 
 const schedule = {
-  model: model.nullish(),
   timezone: z
     .string()
     .refine(isTimeZone, 'Unknown time zone. Use an IANA name such as Europe/Berlin.')
     .nullish()
-    .describe('An IANA time zone. Null is UTC.'),
-  offset_hour: offset(23)
+    .meta({
+      ...{ 'x-section': 'Schedule', 'x-suggest': 'timezones' },
+      description: 'An IANA time zone, in which days, weeks and months start. Null is UTC.',
+    }),
+  offset_hour: offset(23).nullish().meta({
+    'x-section': 'Schedule',
+    description: 'For intervals of a day or longer: the hour that they start at.',
+  }),
+  offset_day: offset(27).nullish().meta({
+    'x-section': 'Schedule',
+    description: 'For a week: days after its Sunday, at most 6. For a month: days after its first.',
+  }),
+  paused: z
+    .boolean()
     .nullish()
-    .describe('For intervals of a day or longer: the hour that they start at.'),
-  offset_day: offset(27)
+    .meta({ 'x-section': 'Schedule', description: 'A paused export starts no runs.' }),
+  last_paused_at: timestampSchema
     .nullish()
-    .describe('For a week: days after its Sunday, at most 6. For a month: days after its first.'),
-  paused: z.boolean().nullish(),
-  last_paused_at: timestampSchema.nullish(),
-  start_at: timestampSchema.nullish(),
-  end_at: timestampSchema.nullish(),
+    .meta({ 'x-fixed': true, description: 'When it was last paused. exportd sets it.' }),
+  start_at: timestampSchema
+    .nullish()
+    .meta({ 'x-section': 'Schedule', description: 'Intervals that end before this time are not exported.' }),
+  end_at: timestampSchema
+    .nullish()
+    .meta({ 'x-section': 'Schedule', description: 'Intervals that end after this time are not exported.' }),
   dialect_query: z
     .string()
     .max(65_536, 'Must have at most 65,536 characters.')
     .nullish()
-    .describe(
-      'A SELECT over the model that defines the columns and rows of the files. Null exports the model unchanged.',
-    ),
+    .meta({
+      ...{ title: 'SQL', 'x-section': 'Rows', 'x-language': 'dialect' },
+      description:
+        'A SELECT over the model that defines the columns and rows of the files. Null exports the model unchanged.',
+    }),
   retention_days: z
     .number()
     .int()
     .min(1, 'Must be at least 1.')
     .max(36_500, 'Must be at most 36,500.')
     .nullish()
-    .describe(
-      'The days after which lifecycle rules of the bucket delete what was exported. Set it for rules that were added after objects were written: what is older and missing is expired, not lost.',
-    ),
+    .meta({
+      'x-section': 'More',
+      description:
+        'The days after which lifecycle rules of the bucket delete what was exported. Set it for rules that were added after objects were written: what is older and missing is expired, not lost.',
+    }),
 };
 
 const readOnlyFields = {
@@ -128,6 +150,7 @@ const readOnlyFields = {
 
 const writable = {
   name: name.optional(),
+  model: model.nullish().meta({ default: 'events', description: 'What is exported. Null is events.' }),
   interval: interval.optional(),
   destination: destination.optional(),
   ...schedule,
@@ -148,6 +171,7 @@ export const createBody = z
     }),
   })
   .meta({ id: 'BatchExportCreate' });
+export type CreateBody = z.infer<typeof createBody>;
 
 /** The documented body of pause; only `last_paused_at` has an effect. */
 export const pauseBody = z.strictObject(writable);

@@ -93,6 +93,12 @@ const unpause = {} satisfies z.input<typeof unpauseBody>;
 const unpauseAndBackfill = { backfill: true } satisfies z.input<typeof unpauseBody>;
 const retryFailed = { since: '-2h' } satisfies z.input<typeof retryFailedBody>;
 
+const noChanges = { changes: [], secrets: [] };
+const checkOfNew = {
+  changes: ['name', 'model', 'interval', 'destination__config__aws_secret_access_key'],
+  secrets: ['destination__config__aws_secret_access_key'],
+};
+
 const testSteps = {
   failed: {
     steps: [
@@ -136,6 +142,16 @@ export const batchExportExamples: ExampleTable = {
   'PATCH /batch_exports/{id}': {
     body: { rename, another_bucket: move },
     responses: { 200: { updated: { ...batchExport, ...rename } }, 202: accepted },
+  },
+  'POST /batch_exports/check': {
+    body: { new_export: create },
+    responses: { 200: { accepted: checkOfNew } },
+  },
+  'POST /batch_exports/{id}/check': {
+    body: { another_bucket: move },
+    responses: {
+      200: { changed: { changes: ['destination__config__bucket_name'], secrets: [] }, unchanged: noChanges },
+    },
   },
   'DELETE /batch_exports/{id}': { responses: { 202: accepted } },
   'POST /batch_exports/test': { body: { new_export: testOfNew }, responses: { 200: testSteps } },

@@ -1,0 +1,111 @@
+import type { Command } from 'commander';
+import type { PlannedExport, PlannedRequest } from '../apply/plan.ts';
+import { CliError } from '../cli_error.ts';
+import { printer } from '../output.ts';
+import { openService, type ServiceClient } from '../service_client.ts';
+import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
+
+interface ApplyOptions extends ServiceCommandOptions {
+  readonly file: string;
+  readonly dryRun?: boolean;
+  readonly prune?: boolean;
+}
+
+interface GetOptions extends ServiceCommandOptions {
+  readonly output: string;
+}
+
+/** `apply`: gives the project the exports of a file. */
+export function addApplyCommand(program: Command): void {
+  serviceCommand(
+    program,
+    'apply',
+    'create and update the exports that a YAML file declares (uses the HTTP API)',
+  )
+    .requiredOption('-f, --file <path>', 'the file; - reads stdin')
+    .option('--dry-run', 'print the plan and change nothing')
+    .option('--prune', 'delete the exports of the project that are not in the file')
+    .action(async (options: ApplyOptions) => {
+      const [{ readExportsFile }, { makePlan }, { planLines }] = await Promise.all([
+        import('../apply/exports_file.ts'),
+        import('../apply/plan.ts'),
+        import('../apply/plan_lines.ts'),
+      ]);
+      const declared = readExportsFile(options.file, process.env);
+      const prune = options.prune === true;
+      if (prune && declared.length === 0)
+        throw new CliError(
+          'The file declares no exports, so --prune would delete all. Delete them one by one.',
+        );
+      const service = openService(options);
+      const requests = await makePlan(service, declared, { prune });
+      const plan = requests.map(({ planned }) => planned);
+      const print = printer(options);
+      if (options.dryRun === true) {
+        print({ applied: false, plan }, () => planLines(plan));
+        return;
+      }
+      // Before the requests: if one fails, the plan shows what the ones before it did.
+      if (options.json !== true) print({}, () => planLines(plan));
+      for (const request of requests) await carryOut(service, request);
+      const changed = plan.some(({ action }) => action !== 'unchanged' && action !== 'undeclared');
+      if (options.json === true) print({ applied: true, plan }, () => []);
+      else if (changed) print({}, () => ['Applied.']);
+    });
+}
+
+/** Sends the request of a planned export. An unchanged one needs none. */
+async function carryOut(service: ServiceClient, { planned, body }: PlannedRequest): Promise<void> {
+  try {
+    await sendRequest(service, planned, body);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    throw new CliError(`${planned.name}: ${error.message} Run the command again to continue.`);
+  }
+}
+
+async function sendRequest(
+  service: ServiceClient,
+  { action, id }: PlannedExport,
+  body: JsonObject | undefined,
+): Promise<void> {
+  const path = `batch_exports/${encodeURIComponent(id ?? '')}/`;
+  switch (action) {
+    case 'create':
+      await service.call('POST', 'batch_exports/', body);
+      return;
+    case 'update':
+      await service.call('PATCH', path, body);
+      return;
+    case 'delete':
+      await service.call('DELETE', path);
+      return;
+    default:
+      return;
+  }
+}
+
+/** `export get`: writes exports as a file for `apply`. */
+export function addGetCommand(exports: Command): void {
+  serviceCommand(exports, 'get', 'write batch exports as a file for "exportd apply"')
+    .argument('[id...]', 'by default all of the project')
+    .option('-o, --output <format>', 'yaml or json', 'yaml')
+    .action(async (ids: string[], options: GetOptions) => {
+      const format = options.json === true ? 'json' : options.output;
+      if (format !== 'yaml' && format !== 'json')
+        throw new CliError(`Unknown format ${format}. Write yaml or json.`);
+      const { exportsDocument, toDeclaration } = await import('../apply/exports_document.ts');
+      const service = openService(options);
+      const found = ids.length > 0 ? await readExports(service, ids) : await readAllExports(service);
+      const declarations = { exports: found.map(toDeclaration) };
+      printer({ json: format === 'json' })(declarations, () => [exportsDocument(found).trimEnd()]);
+    });
+}
+
+const readExports = (service: ServiceClient, ids: readonly string[]): Promise<JsonObject[]> =>
+  Promise.all(
+    ids.map(async (id) => (await service.call('GET', `batch_exports/${encodeURIComponent(id)}/`)).body),
+  );
+
+const readAllExports = async (service: ServiceClient): Promise<JsonObject[]> =>
+  results((await service.call('GET', 'batch_exports/?limit=1000')).body).reverse();

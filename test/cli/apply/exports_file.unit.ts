@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { exportsDocument } from '../../../src/cli/apply/exports_document.ts';
+import { parseExports } from '../../../src/cli/apply/exports_file.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'exports-file-'));
+writeFileSync(join(folder, 'secret'), 'from a file\n');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const parse = (text: string) =>
+  parseExports(text, { name: 'exports.yaml', folder, environment: { KEY_ID: 'AKIA' } });
+
+const clicks = `exports:
+  - name: Clicks
+    interval: every 5 minutes
+    destination:
+      type: S3
+      config:
+        bucket_name: my-bucket
+        prefix: clicks/{year}
+        aws_access_key_id: !env KEY_ID
+        aws_secret_access_key: !file secret
+`;
+
+describe('a file of exports', () => {
+  it('declares exports with secrets from the environment and from files', () => {
+    expect(parse(clicks)).toEqual([
+      {
+        name: 'Clicks',
+        fields: {
+          name: 'Clicks',
+          interval: 'every 5 minutes',
+          destination: {
+            type: 'S3',
+            config: {
+              bucket_name: 'my-bucket',
+              prefix: 'clicks/{year}',
+              aws_access_key_id: 'AKIA',
+              aws_secret_access_key: 'from a file',
+            },
+          },
+        },
+      },
+    ]);
+  });
+
+  it.each([
+    ['exports: [', 'exports.yaml:1: '],
+    ['export:\n  - name: Clicks', 'exports.yaml:1: Write `exports:` and a list of exports.'],
+    [`${clicks}more: 1\n`, 'exports.yaml:11: Unknown field more. A file has the field exports only.'],
+    ['exports:\n  - model: events\n', 'exports.yaml:2: An export needs a name.'],
+    ['exports:\n  - name: Clicks\n', 'exports.yaml:2: Clicks needs a destination.'],
+    [
+      clicks.replace('interval', 'intervall'),
+      'exports.yaml:3: Unknown field intervall. Known fields: name, model,',
+    ],
+    [
+      clicks.replace('type: S3', 'kind: S3'),
+      'exports.yaml:5: Unknown field kind. Known fields: type, config.',
+    ],
+    [clicks + clicks.replace('exports:\n', ''), 'exports.yaml:11: Two exports have the name Clicks.'],
+    [clicks.replace('KEY_ID', 'OTHER'), 'exports.yaml:9: The environment variable OTHER is not set.'],
+    [clicks.replace('!file secret', '!file nothing'), 'exports.yaml:10: The file nothing cannot be read.'],
+    [clicks.replace('!env', '!environment'), 'exports.yaml:9: '],
+    ['exports: &all\n  - name: Clicks\n    destination: *all\n', 'exports.yaml:3: Write it out: aliases'],
+  ])('says what is wrong, and where: %j', (text, message) => {
+    expect(() => parse(text)).toThrow(message);
+  });
+
+  it('quotes no line of a broken file, which can hold a secret', () => {
+    const broken = clicks
+      .replace('!env KEY_ID', '"a secret')
+      .replace('!file secret', 'another: secret: here');
+    const thrown = (): string => {
+      try {
+        parse(broken);
+      } catch (error) {
+        return String(error);
+      }
+      return '';
+    };
+    expect(thrown()).toContain('exports.yaml:');
+    for (const secret of ['a secret', 'another: secret']) expect(thrown()).not.toContain(secret);
+  });
+
+  it('is what an export is written as, without what has its default', () => {
+    const text = exportsDocument([
+      {
+        id: 'id',
+        name: 'Clicks',
+        model: 'events',
+        interval: 'hour',
+        timezone: 'UTC',
+        offset_hour: null,
+        offset_day: null,
+        paused: false,
+        start_at: null,
+        end_at: '2027-01-01T00:00:00.000Z',
+        dialect_query: 'select uuid\nfrom events',
+        retention_days: null,
+        latest_runs: [],
+        destination: { type: 'S3', config: { bucket_name: 'my-bucket', endpoint_url: null } },
+      },
+    ]);
+    expect(text).toContain('dialect_query: |-\n      select uuid\n      from events\n');
+    expect(parse(text)).toEqual([
+      {
+        name: 'Clicks',
+        fields: {
+          name: 'Clicks',
+          model: 'events',
+          interval: 'hour',
+          end_at: '2027-01-01T00:00:00.000Z',
+          dialect_query: 'select uuid\nfrom events',
+          destination: { type: 'S3', config: { bucket_name: 'my-bucket' } },
+        },
+      },
+    ]);
+  });
+});
