@@ -11,7 +11,7 @@ it.each([
     'SELECT groupUniqArray(event), groupArray(DISTINCT event), sumDistinct(1), groupArray(event) FROM events',
     5,
   ],
-  ['SELECT groupArray(event ORDER BY event), row_number() OVER (ORDER BY event) FROM events', 2],
+  ['SELECT groupArray(event ORDER BY event), row_number() OVER (ORDER BY count()) FROM events', 2],
   [
     'SELECT DISTINCT event FROM events LIMIT 1 BY event UNION ALL SELECT a.event FROM events a JOIN events b ON a.uuid = b.uuid',
     4,
