@@ -1,5 +1,6 @@
 import type { JsonValue } from '../domain/json_value.ts';
 import type { Schema } from '../dialect/schema.ts';
+import type { DraftInput } from './draft_sql/draft_by_rules.ts';
 import type { QueryConnection } from './query_connection.ts';
 import type {
   FiltersOverride,
@@ -36,6 +37,12 @@ export interface CheckTask {
   readonly schema: Schema;
 }
 
+/** A prompt that a query is drafted for, by rules. */
+export interface DraftTask {
+  readonly input: DraftInput;
+  readonly project: Pick<QueryProject, 'team_id'>;
+}
+
 /** One run of a query, within its limits. */
 export interface RunTask extends Pick<QueryForm, 'kind' | 'query'> {
   readonly variables: Readonly<Record<string, JsonValue>>;
@@ -67,6 +74,8 @@ export interface QueryExecutor {
   parse(task: ParseTask): Promise<QueryForm>;
   /** @throws QueryError `dialect_error` if the text does not compile */
   check(task: CheckTask): Promise<void>;
+  /** @throws QueryError `unclear` */
+  draft(task: DraftTask): Promise<string>;
   /** @throws QueryError, the errors of the connection, the reason of the signal */
   run(task: RunTask, environment: RunEnvironment): Promise<ComputedOutput>;
   close(): Promise<void>;

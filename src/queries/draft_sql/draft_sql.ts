@@ -15,7 +15,6 @@ import type { QueryProject } from '../query_kind.ts';
 import { queryTransaction } from '../query_source.ts';
 import type { RunningQueries } from '../running_queries.ts';
 import { toQueryError } from '../sql_errors.ts';
-import { draftByRules } from './draft_by_rules.ts';
 import { draftByModel } from './model/draft_by_model.ts';
 import { readVocabulary, type Vocabulary } from './naming/vocabulary.ts';
 import { unclear } from './unclear.ts';
@@ -62,7 +61,7 @@ export async function draftSql(service: DraftService, request: DraftRequest): Pr
   };
   const drafted = await draftByModel(service, input, check);
   if (drafted !== null) return drafted;
-  const sql = draftByRules(input);
+  const sql = await service.executor.draft({ input, project });
   try {
     return await check(sql);
   } catch (error) {

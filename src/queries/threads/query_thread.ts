@@ -3,6 +3,7 @@ import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { checkQuery } from '../check_query.ts';
 import { computeOutput } from '../compute_output.ts';
+import { draftByRules } from '../draft_sql/draft_by_rules.ts';
 import { parseForm } from '../parse_form.ts';
 import { createRemoteConnection, StatementFailed } from './remote_connection.ts';
 import type { FromThread, ThreadTask, ToThread } from './thread_messages.ts';
@@ -24,7 +25,8 @@ async function perform(given: ThreadTask): Promise<void> {
     else if (given.type === 'check') {
       checkQuery(given.task);
       send({ type: 'checked' });
-    } else {
+    } else if (given.type === 'draft') send({ type: 'drafted', query: draftByRules(given.task.input) });
+    else {
       // The process reports the progress, as it reads the rows.
       const output = await computeOutput(kinds, given.task, { connection, progress: () => undefined });
       send({ type: 'computed', output }, [output.json.buffer as ArrayBuffer]);

@@ -1,11 +1,19 @@
 import type { QueryStatement, ReadColumns, TextRow } from '../query_connection.ts';
-import type { CheckTask, ComputedOutput, ParseTask, QueryForm, RunTask } from '../query_executor.ts';
+import type {
+  CheckTask,
+  ComputedOutput,
+  DraftTask,
+  ParseTask,
+  QueryForm,
+  RunTask,
+} from '../query_executor.ts';
 import type { TransferredError } from './transferred_error.ts';
 
 /** A task for a thread, which computes one at a time. */
 export type ThreadTask =
   | { readonly type: 'parse'; readonly task: ParseTask }
   | { readonly type: 'check'; readonly task: CheckTask }
+  | { readonly type: 'draft'; readonly task: DraftTask }
   | { readonly type: 'run'; readonly task: RunTask };
 
 /** A statement that a thread asks its process to run. */
@@ -29,6 +37,7 @@ export type FromThread =
   | { readonly type: 'statement'; readonly request: StatementRequest }
   | { readonly type: 'parsed'; readonly form: QueryForm }
   | { readonly type: 'checked' }
+  | { readonly type: 'drafted'; readonly query: string }
   | { readonly type: 'computed'; readonly output: ComputedOutput }
   | { readonly type: 'failed'; readonly error: TransferredError }
   /** The task ended with the error of this statement. */

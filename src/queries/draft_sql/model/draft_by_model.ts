@@ -14,7 +14,6 @@ const maxAttempts = 3;
  * model, if it does not reply, or if none of its queries compiles.
  * @param check returns the query if it compiles
  * @throws QueryError `unclear` if the model says so
- * @throws QueryError `unclear` if the model says so
  */
 export async function draftByModel(
   { settings, logger }: { readonly settings: Settings; readonly logger: Logger },

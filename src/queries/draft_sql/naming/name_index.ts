@@ -22,9 +22,36 @@ const firstByKey = <Item>(
 const firstOf = <Item>(keys: readonly string[], map: ReadonlyMap<string, Item>): Item | undefined =>
   keys.map((key) => map.get(key)).find((item) => item !== undefined);
 
+const sortedStems = (name: string): string => [...stemsOf(name)].sort().join(' ');
+
+/** The items by each stem of their names, in their order. */
+function byStem<Item>(
+  items: readonly Item[],
+  nameOf: (item: Item) => string,
+): ReadonlyMap<string, ReadonlySet<Item>> {
+  const found = new Map<string, Set<Item>>();
+  for (const item of items)
+    for (const stem of stemsOf(nameOf(item))) found.set(stem, (found.get(stem) ?? new Set()).add(item));
+  return found;
+}
+
+/** The items whose names have all stems. */
+function withAllStems<Item>(
+  [first, ...rest]: readonly string[],
+  items: ReadonlyMap<string, ReadonlySet<Item>>,
+): readonly Item[] {
+  const ofFirst = first === undefined ? [] : [...(items.get(first) ?? [])];
+  return ofFirst.filter((item) => rest.every((stem) => items.get(stem)?.has(item)));
+}
+
 /** Creates an index of a project's names and the common names of analytics libraries. */
 export function createNameIndex({ events, properties, values }: Vocabulary): NameIndex {
   const eventsByKey = firstByKey(events, keysOf);
+  const eventsByStems = firstByKey(events, (name) => [sortedStems(name)]);
+  const [eventsByStem, propertiesByStem] = [
+    byStem(events, (name) => name),
+    byStem(properties, ({ key }) => key),
+  ];
   const exactEvents = new Set(events);
   const propertiesByKey = firstByKey(properties, ({ key }) => keysOf(key));
   const propertiesByName = new Map(properties.map((property) => [property.key, property]));
@@ -42,10 +69,8 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
       : (firstOf(keys, eventsByKey) ?? firstOf(keys, eventAliases) ?? reordered(said));
   /** `completed orders` is `order_completed`. */
   const reordered = (said: string): string | undefined => {
-    const stems = [...stemsOf(said)].sort().join(' ');
-    return stems.includes(' ')
-      ? events.find((name) => [...stemsOf(name)].sort().join(' ') === stems)
-      : undefined;
+    const stems = sortedStems(said);
+    return stems.includes(' ') ? eventsByStems.get(stems) : undefined;
   };
   const propertyOf = (said: string, keys: readonly string[]): KnownProperty | undefined => {
     const own = propertiesByName.get(said) ?? firstOf(keys, propertiesByKey);
@@ -74,14 +99,10 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
     },
     parts: (said) => {
       const stems = stemsOf(said);
-      const isPart = (name: string): boolean => {
-        const own = stemsOf(name);
-        return stems.length > 0 && stems.every((stem) => own.includes(stem));
-      };
-      const ofEvents = events.filter(isPart).map((name) => event(said, name));
+      const ofEvents = withAllStems(stems, eventsByStem).map((name) => event(said, name));
       return ofEvents.length > 0
         ? ofEvents
-        : properties.filter(({ key }) => isPart(key)).map((one) => property(said, one));
+        : withAllStems(stems, propertiesByStem).map((one) => property(said, one));
     },
   };
 }
