@@ -78,7 +78,7 @@ async function loadPage(path: string): Promise<View> {
 
 /** Shows the error of a page instead of an empty document. */
 class ErrorBoundary extends Component<{ readonly children: Content }, { readonly error?: unknown }> {
-  static getDerivedStateFromError(error: unknown) {
+  static override getDerivedStateFromError(error: unknown) {
     return { error };
   }
 

@@ -81,7 +81,7 @@ describe('styles', () => {
       sources('.ts')
         .map(([, text]) => text)
         .join('\n');
-    const defined = new Set([...all.matchAll(/^\s*(--[\w-]+):/gm)].map(([, name]) => name));
+    const defined = new Set([...all.matchAll(/[\s'](--[\w-]+)'?:/g)].map(([, name]) => name));
     const used = new Set([...all.matchAll(/var\((--[\w-]+)\)/g)].map(([, name]) => name));
     expect([...used].filter((name) => !defined.has(name))).toEqual([]);
   });

@@ -54,7 +54,7 @@ export function Plot(props: PlotProps): View {
     });
     void import('uplot').then(({ default: UPlot }) => {
       if (isRemoved) return;
-      drawn.current = new UPlot(optionsOf(latest, parent), dataOf(latest.current), parent);
+      drawn.current = new UPlot(optionsOf(latest, parent, UPlot.paths), dataOf(latest.current), parent);
       observer.observe(parent);
     });
     return () => {
@@ -100,10 +100,15 @@ function summaryOf({ label, series, unit }: PlotProps): string {
   return `${label}. ${parts.join('; ')}`;
 }
 
-function optionsOf(props: { readonly current: PlotProps }, parent: HTMLElement): uPlot.Options {
+function optionsOf(
+  props: { readonly current: PlotProps },
+  parent: HTMLElement,
+  paths: typeof uPlot.paths,
+): uPlot.Options {
   const { series, unit } = props.current;
   const colors = resolvedColors(parent);
   const axis = { stroke: colors('--text-muted'), font: `12px ${colors.font}`, ticks: { show: false } };
+  const bars = paths.bars?.({ size: [0.8, 40] });
   const grid = { stroke: colors('--border'), width: 1 };
   return {
     width: parent.clientWidth,
@@ -133,7 +138,7 @@ function optionsOf(props: { readonly current: PlotProps }, parent: HTMLElement):
           label,
           stroke: color,
           width: kind === 'points' ? 0 : 1.5,
-          ...(kind === 'bars' ? { fill: color, paths: bars } : {}),
+          ...(kind === 'bars' && bars ? { fill: color, paths: bars } : {}),
           points: { show: kind === 'points', size: 5, fill: color },
           value: (_plot: uPlot, value: number | null) => (value === null ? '–' : formats[unit](value)),
         } satisfies uPlot.Series;
@@ -141,12 +146,6 @@ function optionsOf(props: { readonly current: PlotProps }, parent: HTMLElement):
     ],
   };
 }
-
-/** uPlot's paths of bars, which exist once it is loaded. */
-const bars: uPlot.Series.PathBuilder = (plot, ...rest) => {
-  const { paths } = plot.constructor as unknown as typeof uPlot;
-  return paths.bars?.({ size: [0.8, 40] })(plot, ...rest) ?? null;
-};
 
 /** Canvas knows no custom properties: colours are read from an element that has them. */
 function resolvedColors(parent: HTMLElement): ((property: string) => string) & { readonly font: string } {

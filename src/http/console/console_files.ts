@@ -75,7 +75,22 @@ export function readConsoleFiles(): ConsoleFiles {
 const isClassicScript = (path: string): boolean => path === 'theme_before_paint.ts';
 
 /** Replaces types by spaces, so that lines and columns in a browser's messages are those of the source. */
-const readModule = (path: string): string => stripTypeScriptTypes(readText(path), { mode: 'strip' });
+const readModule = (path: string): string =>
+  withoutWarnings(() => stripTypeScriptTypes(readText(path), { mode: 'strip' }));
+
+/**
+ * Node warns that the function is experimental, between the JSON lines of the log. Which version of Node runs is fixed by
+ * package-lock.json.
+ */
+function withoutWarnings<Result>(work: () => Result): Result {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return work();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
 
 const readText = (path: string): string => readFileSync(join(consoleFolder, path), 'utf8');
 

@@ -66,7 +66,7 @@ describe('the overview', () => {
     const { exports } = await overview();
     expect(exports.map(({ name, condition }) => [name, condition])).toEqual([
       ['Failing', 'failing'],
-      ['Held', 'gap'],
+      ['Held', 'held'],
       ['Behind', 'behind'],
       ['Exported', 'paused'],
       ['Paused', 'paused'],

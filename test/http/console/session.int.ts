@@ -190,7 +190,7 @@ describe('without the console', () => {
         `/api/projects/${without.projectId}/console/overview`,
       ];
       expect(await Promise.all(paths.map(async (path) => (await read(path)).status))).toEqual([
-        404, 404, 404, 404, 401,
+        404, 404, 404, 404, 404,
       ]);
       expect((await without.call('GET', 'console/overview')).status).toBe(404);
       expect((await read('batch_exports/')).status).toBe(401);

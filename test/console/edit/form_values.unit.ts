@@ -1,0 +1,232 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { fieldsOf, type FormField } from '../../../src/console/pages/edit/form_fields.ts';
+import {
+  createBodyOf,
+  fieldOfError,
+  inputsOf,
+  updateBodyOf,
+  withoutSecrets,
+  type Inputs,
+} from '../../../src/console/pages/edit/form_values.ts';
+import type { JsonSchema } from '../../../src/console/pages/edit/json_schema.ts';
+import { parseS3Config } from '../../../src/destination/s3/config.ts';
+import { createBody, updateBody } from '../../../src/http/schemas/batch_export.ts';
+import { describeApi } from '../../http/describe_api.ts';
+
+let fields: readonly FormField[];
+let entered: Inputs;
+beforeAll(async () => {
+  const { components } = (await describeApi()) as { components: { schemas: Record<string, JsonSchema> } };
+  fields = fieldsOf(components.schemas.BatchExportCreateInput ?? {});
+  entered = {
+    ...inputsOf(fields, null),
+    name: 'Clicks',
+    destination__config__bucket_name: 'bucket',
+    destination__config__region: 'eu-central-1',
+    destination__config__prefix: 'clicks/{year}',
+    destination__config__aws_access_key_id: 'AKIA',
+    destination__config__aws_secret_access_key: 'secret',
+  };
+});
+const fieldOf = (attr: string) => fields.find((field) => field.attr === attr);
+
+const stored = {
+  id: '6b1f',
+  name: 'Clicks',
+  model: 'events',
+  interval: 'hour',
+  destination: {
+    type: 'S3',
+    config: {
+      bucket_name: 'bucket',
+      region: 'eu-central-1',
+      prefix: 'clicks',
+      file_format: 'Parquet',
+      compression: 'zstd',
+      include_events: ['$pageview'],
+      filters: [{ type: 'event', key: '$browser', operator: 'exact', value: ['Firefox'] }],
+    },
+  },
+  timezone: 'UTC',
+  start_at: '2026-11-01T00:00:00.000Z',
+  lag: null,
+};
+
+describe('the fields of the form', () => {
+  it('are those of the body of a new export, in its order', () => {
+    expect(fields.slice(0, 7).map(({ attr }) => attr)).toEqual([
+      'name',
+      'model',
+      'interval',
+      'destination__type',
+      'destination__config__bucket_name',
+      'destination__config__region',
+      'destination__config__prefix',
+    ]);
+    const shown = new Set(fields.map(({ path }) => path[0]));
+    expect(Object.keys(updateBody.shape).filter((name) => !shown.has(name))).toEqual([
+      ...['last_paused_at', 'id', 'team_id', 'created_at'],
+      ...['last_updated_at', 'latest_runs', 'schema', 'lag'],
+    ]);
+  });
+
+  it('have the control that their schema asks for', () => {
+    const controls = Object.fromEntries(fields.map(({ attr, control }) => [attr, control]));
+    expect(controls).toMatchObject({
+      name: 'text',
+      model: 'select',
+      interval: 'select',
+      destination__type: 'select',
+      destination__config__aws_secret_access_key: 'secret',
+      destination__config__file_format: 'select',
+      destination__config__compression: 'select',
+      destination__config__max_file_size_mb: 'number',
+      destination__config__include_events: 'lines',
+      destination__config__filters: 'objects',
+      destination__config__use_virtual_style_addressing: 'checkbox',
+      offset_hour: 'number',
+      start_at: 'time',
+      dialect_query: 'dialect',
+      paused: 'checkbox',
+    });
+    expect(Object.values(controls)).not.toContain('json');
+  });
+
+  it('have choices, bounds, hints and sections', () => {
+    expect(fieldOf('interval')).toMatchObject({
+      default: 'hour',
+      choices: expect.arrayContaining(['day', 'every 5 minutes']),
+    });
+    expect(fieldOf('offset_hour')).toMatchObject({
+      minimum: 0,
+      maximum: 23,
+      section: 'Schedule',
+      required: false,
+    });
+    expect(
+      fieldOf('destination__config__filters')?.itemFields.map(({ attr, control }) => [attr, control]),
+    ).toEqual([
+      ['type', 'select'],
+      ['key', 'text'],
+      ['operator', 'select'],
+      ['value', 'json'],
+    ]);
+    expect(
+      fields.filter(({ path, hint }) => path.length === 3 && hint === undefined).map(({ label }) => label),
+    ).toEqual(['Bucket', 'Secret access key', 'File format']);
+  });
+});
+
+describe('the body of a new export', () => {
+  it('has what was entered and no defaults, and is valid', () => {
+    const body = createBodyOf(fields, entered);
+    expect(body).toEqual({
+      name: 'Clicks',
+      destination: {
+        type: 'S3',
+        config: {
+          bucket_name: 'bucket',
+          region: 'eu-central-1',
+          prefix: 'clicks/{year}',
+          aws_access_key_id: 'AKIA',
+          aws_secret_access_key: 'secret',
+        },
+      },
+    });
+    const { destination } = createBody.parse(body);
+    const settings = {
+      EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false,
+      EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: false,
+    } as const;
+    expect(parseS3Config(destination.config, settings)).toMatchObject({
+      file_format: 'JSONLines',
+      prefix: 'clicks/{year}',
+    });
+  });
+
+  it('has numbers, times, lists and objects', () => {
+    const body = createBodyOf(fields, {
+      ...entered,
+      offset_hour: '3',
+      start_at: '2026-11-01T10:30',
+      paused: true,
+      destination__config__include_events: ' $pageview \n\nsigned up',
+      destination__config__filters: [{ type: 'person', key: 'plan', operator: 'exact', value: '["a", 4]' }],
+    });
+    expect(body).toMatchObject({
+      offset_hour: 3,
+      start_at: '2026-11-01T10:30:00.000Z',
+      paused: true,
+      destination: {
+        config: {
+          include_events: ['$pageview', 'signed up'],
+          filters: [{ type: 'person', key: 'plan', operator: 'exact', value: ['a', 4] }],
+        },
+      },
+    });
+    expect(createBody.safeParse(body).success).toBe(true);
+  });
+
+  it('is shown without secrets', () => {
+    const shown = JSON.stringify(withoutSecrets(fields, createBodyOf(fields, entered)));
+    expect(shown).not.toMatch(/AKIA|"secret"/);
+    expect(shown).toContain('"aws_secret_access_key":"…"');
+  });
+});
+
+describe('the body of a change', () => {
+  let before: Inputs;
+  beforeAll(() => {
+    before = inputsOf(fields, stored);
+  });
+
+  it('is empty when nothing was changed', () => {
+    expect(updateBodyOf(fields, before, before)).toEqual({});
+  });
+
+  it('has what differs, resets what was emptied and keeps secrets that were not entered', () => {
+    const inputs = {
+      ...before,
+      name: 'Other',
+      start_at: '',
+      destination__config__prefix: 'new',
+      destination__config__include_events: '',
+      destination__config__filters: [],
+    };
+    expect(updateBodyOf(fields, inputs, before)).toEqual({
+      name: 'Other',
+      start_at: null,
+      destination: { config: { prefix: 'new', include_events: null, filters: null } },
+    });
+  });
+
+  it('shows and returns stored values unchanged', () => {
+    expect(before).toMatchObject({
+      destination__config__include_events: '$pageview',
+      destination__config__filters: [
+        { type: 'event', key: '$browser', operator: 'exact', value: '["Firefox"]' },
+      ],
+      destination__config__aws_secret_access_key: '',
+      start_at: '2026-11-01T00:00',
+    });
+    const touched = {
+      ...before,
+      destination__config__filters: [
+        ...(before.destination__config__filters as []),
+        { type: 'event', key: 'n', operator: 'gt', value: '4' },
+      ],
+    };
+    expect(updateBodyOf(fields, touched, before)).toMatchObject({
+      destination: { config: { filters: [{ value: ['Firefox'] }, { key: 'n', value: 4 }] } },
+    });
+  });
+});
+
+describe('an error of the API', () => {
+  it('belongs to its field, or to the one that contains it', () => {
+    expect(fieldOfError(fields, 'destination__config__prefix')?.label).toBe('Prefix');
+    expect(fieldOfError(fields, 'destination__config__filters__0__key')?.label).toBe('Filters');
+    expect(fieldOfError(fields, 'nothing')).toBeUndefined();
+    expect(fieldOfError(fields, null)).toBeUndefined();
+  });
+});

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { createKey } from '../../src/http/accounts.ts';
+import { insertEvents } from '../e2e/rows.ts';
+import { startStack, type Stack } from '../e2e/stack.ts';
+import { hourAgo } from '../setup/hours.ts';
+import {
+  findViolations,
+  launchBrowser,
+  openConsole,
+  overflowsSideways,
+  type ConsolePage,
+} from './browser.ts';
+
+const rowsPerHour = 40;
+const hours = 3;
+
+let stack: Stack;
+let browser: Browser;
+let own: ConsolePage;
+let page: Page;
+let key: string;
+/** The path of the export that the first test creates. */
+let exportPath: string;
+
+beforeAll(async () => {
+  [stack, browser] = await Promise.all([startStack('console'), launchBrowser()]);
+  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
+  ({ key } = await createKey(stack.pool, {
+    user_id: rows[0]?.id ?? 0,
+    project_id: stack.projectId,
+    scopes: ['batch_export:read', 'batch_export:write', 'dashboard:read', 'query:read'],
+  }));
+  for (let hour = 1; hour <= hours; hour += 1)
+    await insertEvents(stack.pool, stack.projectId, hourAgo(hour), rowsPerHour);
+  own = await openConsole(browser, stack.baseUrl);
+  ({ page } = own);
+});
+afterAll(async () => {
+  await browser.close();
+  await stack.stop();
+});
+
+const button = (name: string | RegExp, within: Page | Locator = page): Locator =>
+  within.getByRole('button', { name, exact: typeof name === 'string' });
+const toast = (text: string): Promise<void> => page.getByRole('status').getByText(text).first().waitFor();
+const fill = (attr: string, value: string): Promise<void> =>
+  page.locator(`[data-attr="${attr}"]`).fill(value);
+
+/** Expects that the page as it is now breaks no rule of accessibility, and that nothing failed in it. */
+async function expectSoundPage(what: string): Promise<void> {
+  expect({ what, violations: await findViolations(page), problems: own.problems }).toEqual({
+    what,
+    violations: [],
+    problems: [],
+  });
+}
+
+describe('the way through the console', () => {
+  it('signs in with a key, and says which key is wrong', async () => {
+    await page.goto('/');
+    await page.getByLabel('API key').fill('exk_wrong');
+    await button('Sign in').click();
+    await page.getByText('This API key is unknown or revoked.').waitFor();
+    await expectSoundPage('sign in');
+    await page.getByLabel('API key').fill(key);
+    await button('Sign in').click();
+    await page.getByText('No exports yet').waitFor();
+    await expectSoundPage('no exports');
+    // Scripts of the page cannot read the key.
+    expect(await page.evaluate<string>('document.cookie')).toBe('');
+  });
+
+  it('creates an export with a test of its destination', async () => {
+    await page.getByRole('link', { name: 'New export' }).first().click();
+    await page.getByRole('heading', { name: 'New export' }).waitFor();
+    const { bucket } = stack;
+    await fill('name', 'Events of the console');
+    await fill('destination__config__bucket_name', bucket.bucket);
+    await fill('destination__config__region', 'us-east-1');
+    await fill('destination__config__prefix', 'console/{year}/{month}');
+    await fill('destination__config__endpoint_url', bucket.endpoint);
+    await fill('destination__config__aws_access_key_id', bucket.accessKeyId);
+    await fill('destination__config__aws_secret_access_key', bucket.secretAccessKey);
+    await button('Test destination').click();
+    await page.locator('.test-steps').waitFor();
+    expect(await page.locator('.test-steps .tone-danger').count()).toBe(0);
+    await expectSoundPage('new export');
+    await button('Create export').click();
+    await page.getByRole('heading', { name: 'Events of the console' }).waitFor();
+    exportPath = new URL(page.url()).pathname;
+    await expectSoundPage('export');
+  });
+
+  it('backfills with a dry run, and shows how the runs get on', async () => {
+    await page.getByRole('link', { name: 'Backfills' }).click();
+    await button('Backfill…').click();
+    const dialog = page.getByRole('dialog');
+    const toField = (time: Date) => time.toISOString().slice(0, 16);
+    await dialog.getByLabel('From (UTC)').fill(toField(hourAgo(hours)));
+    await dialog.getByLabel('To (UTC)').fill(toField(hourAgo(0)));
+    await button('Dry run', dialog).click();
+    await dialog.getByText(`${hours} intervals`).waitFor();
+    await dialog.getByText(`${hours * rowsPerHour} rows`).waitFor();
+    await expectSoundPage('dry run');
+    await button('Start backfill', dialog).click();
+    await toast('The backfill has started.');
+    // Without a reload: the server says what changes.
+    await page.getByText(`${hours} of ${hours} intervals, ${hours * rowsPerHour} rows`).waitFor();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await expect(page.getByText('Completed').count()).resolves.toBeGreaterThanOrEqual(hours);
+    await expectSoundPage('runs');
+  });
+
+  it('pauses and unpauses, and shows the same as lines for a terminal', async () => {
+    await page.goto(exportPath);
+    await button('Pause from a terminal').click();
+    const dialog = page.getByRole('dialog');
+    const id = exportPath.split('/').at(-1) ?? '';
+    expect(await dialog.getByLabel('exportd command', { exact: true }).inputValue()).toBe(
+      `npx exportd export pause ${id}`,
+    );
+    const curl = await dialog.getByLabel('curl command', { exact: true }).inputValue();
+    expect(curl).toContain(`${stack.baseUrl}/api/projects/${stack.projectId}/batch_exports/${id}/pause/`);
+    expect(curl).not.toContain(key);
+    await page.keyboard.press('Escape');
+    await button('Pause').click();
+    await toast('Paused. Active runs end as usual.');
+    await button('Unpause').waitFor();
+    expect((await stack.call('GET', `/batch_exports/${id}/`)).body['paused']).toBe(true);
+    await button('Unpause').click();
+    await toast('Unpaused.');
+  });
+
+  it('opens the proof of an interval and exports it again', async () => {
+    await page.locator('.calendar-cell.tone-good').first().click();
+    await page.getByRole('heading', { name: 'Proof' }).waitFor();
+    await page.getByText('The files have the rows of the source').waitFor();
+    await expectSoundPage('interval');
+    await button('Retry').first().click();
+    await toast('A run of the interval was created.');
+    await page
+      .getByText(/generation 2/i)
+      .first()
+      .waitFor();
+  });
+
+  it('queries, and underlines what is wrong', async () => {
+    await page.getByRole('link', { name: 'Query', exact: true }).click();
+    const editor = page.getByRole('textbox', { name: 'Query' });
+    await editor.fill('select evnt from events');
+    await button('Run').click();
+    await page.getByRole('alert').getByText('evnt').first().waitFor();
+    await expectSoundPage('query with an error');
+    await editor.fill('select count() as number from events');
+    await button('Run').click();
+    await page.getByRole('cell', { name: String(hours * rowsPerHour), exact: true }).waitFor();
+    await expectSoundPage('query');
+  });
+
+  it('is usable by keyboard', async () => {
+    await page.goto('/');
+    await page.getByRole('link', { name: 'Events of the console' }).waitFor();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Skip to content');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('g');
+    await page.keyboard.press('q');
+    await page.getByRole('heading', { name: 'Query' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('e');
+    await page.getByRole('heading', { name: 'Exports' }).waitFor();
+    await expectSoundPage('exports');
+  });
+
+  it.each(['', 'runs', 'backfills', 'log', 'settings', 'webhooks'])(
+    'fits a phone, in the dark: the export, %p',
+    async (tab) => {
+      const phone = await openConsole(browser, stack.baseUrl, { device: 'phone', colorScheme: 'dark', key });
+      try {
+        await phone.page.goto(tab === '' ? exportPath : `${exportPath}?tab=${tab}`);
+        await phone.page.getByRole('heading', { name: 'Events of the console' }).waitFor();
+        expect(await overflowsSideways(phone.page)).toBe(false);
+        expect(await findViolations(phone.page)).toEqual([]);
+        expect(phone.problems).toEqual([]);
+      } finally {
+        await phone.close();
+      }
+    },
+  );
+
+  it('shows a key that may only read nothing else', async () => {
+    const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
+    const narrow = await createKey(stack.pool, {
+      user_id: rows[0]?.id ?? 0,
+      project_id: stack.projectId,
+      scopes: ['batch_export:read'],
+    });
+    const reader = await openConsole(browser, stack.baseUrl, { key: narrow.key });
+    try {
+      await reader.page.goto(exportPath);
+      await reader.page.getByRole('heading', { name: 'Events of the console' }).waitFor();
+      for (const name of ['Pause', 'Unpause', 'Delete', 'Retry'])
+        expect(await reader.page.getByRole('button', { name, exact: true }).count()).toBe(0);
+      for (const name of ['Edit', 'Query', 'New export'])
+        expect(await reader.page.getByRole('link', { name, exact: true }).count()).toBe(0);
+      expect(reader.problems).toEqual([]);
+    } finally {
+      await reader.close();
+    }
+  });
+
+  it('signs out', async () => {
+    await button('Sign out').click();
+    await page.getByLabel('API key').waitFor();
+    await page.reload();
+    await page.getByLabel('API key').waitFor();
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import { chartOf, textOfValue, valueKindOf } from '../../../src/console/pages/query/query_result.ts';
+
+describe('the kind of a type', () => {
+  it.each([
+    ['Int64', 'number'],
+    ['Nullable(Float64)', 'number'],
+    ['Decimal', 'number'],
+    ["Nullable(DateTime64(6, 'UTC'))", 'time'],
+    ['Date', 'time'],
+    ['String', 'text'],
+    ['Array(Int64)', 'text'],
+  ])('of %s is %s', (type, kind) => {
+    expect(valueKindOf(type)).toBe(kind);
+  });
+});
+
+describe('the chart of a result', () => {
+  it('draws numbers over time, in the order of time', () => {
+    const types = [
+      ['day', 'Date'],
+      ['n', 'Int64'],
+      ['share', 'Nullable(Float64)'],
+    ] as const;
+    const results = [
+      ['2026-11-03', '9007199254740993', null],
+      ['2026-11-02', 4, 0.5],
+    ];
+    expect(chartOf({ types, results })).toEqual({
+      kind: 'times',
+      times: [Date.UTC(2026, 10, 2) / 1_000, Date.UTC(2026, 10, 3) / 1_000],
+      series: [
+        { label: 'n', values: [4, 9_007_199_254_740_992] },
+        { label: 'share', values: [0.5, null] },
+      ],
+    });
+  });
+
+  it('draws bars of a name and a number', () => {
+    const types = [
+      ['event', 'String'],
+      ['n', 'Int64'],
+    ] as const;
+    expect(
+      chartOf({
+        types,
+        results: [
+          ['a', 2],
+          [null, 1],
+        ],
+      }),
+    ).toEqual({
+      kind: 'bars',
+      label: 'n',
+      bars: [
+        { name: 'a', value: 2 },
+        { name: 'null', value: 1 },
+      ],
+    });
+  });
+
+  it('is absent without numbers, with one row, and where times repeat', () => {
+    expect(chartOf({ types: [['a', 'String']], results: [['x'], ['y']] })).toBeNull();
+    expect(chartOf({ types: [['n', 'Int64']], results: [[1], [2]] })).toBeNull();
+    const types = [
+      ['day', 'Date'],
+      ['n', 'Int64'],
+    ] as const;
+    expect(chartOf({ types, results: [['2026-11-02', 1]] })).toBeNull();
+    expect(
+      chartOf({
+        types,
+        results: [
+          ['2026-11-02', 1],
+          ['2026-11-02', 2],
+        ],
+      }),
+    ).toBeNull();
+  });
+});
+
+it('shows objects as JSON', () => {
+  expect([textOfValue({ a: [1] }), textOfValue(true), textOfValue('x')]).toEqual(['{"a":[1]}', 'true', 'x']);
+});
