@@ -47,10 +47,15 @@ export const statusRows = (exports: readonly JsonObject[]): unknown[][] =>
       ];
     });
 
+const gapCount = (lag: Lag | null): string => {
+  const gaps = lag?.gaps.length ?? 0;
+  return gaps === 1 ? '1 interval needs' : `${gaps} intervals need`;
+};
+
 function detailOf({ lag, latest_runs }: ExportState, attention: Attention): string | null {
   switch (attention) {
     case 'gaps':
-      return `${lag?.gaps.length ?? 0} intervals need a retry: "exportd export show" lists them`;
+      return `${gapCount(lag)} a retry: "exportd export show" lists them`;
     case 'failing':
       return latest_runs[0]?.latest_error ?? null;
     case 'behind':

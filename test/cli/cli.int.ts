@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { exportBody, openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { version } from '../../src/telemetry/version.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
@@ -39,6 +40,11 @@ describe('exportd', () => {
       'migrate',
       'rebuild',
       'doctor',
+      'source',
+      'status',
+      'run',
+      'backfill',
+      'destination',
       'user',
       'project',
       'key',
@@ -49,6 +55,11 @@ describe('exportd', () => {
     ])
       expect(all.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
     expect(one.stdout).toContain('batch_export:write');
+  });
+
+  it('prints its version', async () => {
+    const { code, stdout } = await exportd({}, '--version');
+    expect([code, stdout]).toEqual([0, `${version}\n`]);
   });
 
   it('writes a workflow bundle', async () => {
@@ -151,6 +162,53 @@ describe('exportd', () => {
     const lines = await exportd(service, 'export', 'list');
     expect(lines.stdout).toMatch(new RegExp(`^${id} +Renamed +events +every 1 minutes +true$`, 'm'));
     expect(await jsonOutputOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
+  });
+
+  it('creates an export with flags, and cancels its runs and backfills', async () => {
+    const keys = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'example-secret' };
+    const flags = ['--bucket', 'bucket', '--region', 'eu-west-1', '--prefix', 'flags', '--format', 'Parquet'];
+    const created = await exportd(
+      { ...service, ...keys },
+      ...['export', 'create', '--interval', 'day', '--paused', ...flags],
+    );
+    expect([created.code, created.stderr]).toEqual([0, '']);
+    const [, id = ''] = /^([0-9a-f-]{36}) +bucket\/flags +events +day +true$/m.exec(created.stdout) ?? [];
+    expect(created.stdout).toContain('Destination: S3 bucket/flags, Parquet');
+    expect(created.stdout).not.toContain('AKIAEXAMPLE');
+
+    const range = ['--start-at', '2026-11-01T00:00:00Z', '--end-at', '2026-11-03T00:00:00Z'];
+    await exportd(service, 'export', 'backfill', id, ...range);
+    const list = async (...command: string[]) =>
+      ((await jsonOutputOf(service, ...command, id)) as { results: { id: string; status: string }[] })
+        .results;
+    const [backfill] = await list('backfill', 'list');
+    const [run] = await list('run', 'list', '--status', 'Starting,Running');
+    const cancelled = await exportd(service, 'run', 'cancel', id, run?.id ?? '');
+    expect([cancelled.code, cancelled.stdout]).toEqual([0, expect.stringContaining('Cancelled')]);
+    expect(await jsonOutputOf(service, 'run', 'show', id, run?.id ?? '')).toMatchObject({
+      status: 'Cancelled',
+    });
+    const paused = await exportd(service, 'backfill', 'pause', id, backfill?.id ?? '');
+    expect(paused.stdout).toMatch(new RegExp(`^${backfill?.id} .* Paused`, 'm'));
+    expect(await jsonOutputOf(service, 'backfill', 'cancel', id, backfill?.id ?? '')).toMatchObject({
+      status: 'Cancelled',
+    });
+
+    const status = await exportd(service, 'status');
+    expect(status.stdout).toMatch(new RegExp(`^Service: .*\n[^]*^gaps +${id} +bucket/flags `, 'm'));
+  });
+
+  it('tests a destination, and creates no export when a step fails', async () => {
+    const closed = { ...service, AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'example-secret' };
+    const flags = ['--bucket', 'bucket', '--region', 'x', '--endpoint-url', 'http://127.0.0.1:1'];
+    const tested = await exportd(closed, 'destination', 'test', ...flags);
+    expect(tested.code).toBe(1);
+    expect(tested.stdout).toMatch(/^Failed +bucket +.*ECONNREFUSED/m);
+    const name = `Never ${randomUUID()}`;
+    const created = await exportd(closed, 'export', 'create', '--name', name, '--test', ...flags);
+    expect(created.code).toBe(1);
+    expect(created.stderr).toContain('no batch export was created');
+    expect((await exportd(service, 'export', 'list')).stdout).not.toContain(name);
   });
 
   it('creates a webhook, prints its secret once, and tests it', async () => {

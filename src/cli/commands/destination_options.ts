@@ -68,8 +68,8 @@ export async function readKeys(environment: Environment): Promise<JsonObject> {
     throw new CliError(
       'AWS_SESSION_TOKEN is set: its keys expire, and exports need lasting ones. Unset it and the keys, or pass --role-arn.',
     );
-  const aws_access_key_id = AWS_ACCESS_KEY_ID || (await askSecret('Access key id of the bucket: '));
-  const aws_secret_access_key = AWS_SECRET_ACCESS_KEY || (await askSecret('Secret access key: '));
+  const aws_access_key_id = AWS_ACCESS_KEY_ID ?? (await askSecret('Access key id of the bucket: '));
+  const aws_secret_access_key = AWS_SECRET_ACCESS_KEY ?? (await askSecret('Secret access key: '));
   if (!aws_access_key_id || !aws_secret_access_key)
     throw new CliError(
       'The keys of the bucket are missing: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass --role-arn or --machine-credentials.',

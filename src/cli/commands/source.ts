@@ -42,7 +42,7 @@ export function addSourceCommands(program: Command): void {
         import('../../source/check/check_source.ts'),
         import('../open_source.ts'),
       ]);
-      const settings = commandSettings(process.env);
+      const settings = commandSettings(sourceEnvironment(process.env));
       const report = await withSource(settings, (connections) =>
         checkSource(connections, { ...settings, ...namedRelations(options) }, { model: options.model }),
       );
@@ -51,6 +51,12 @@ export function addSourceCommands(program: Command): void {
       if (!report.ok) throw new CliError(`Exports cannot read the source: ${counted(errors, 'error')}.`);
     });
 }
+
+/** The check needs no control database, which may not exist yet. */
+const sourceEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+  ...environment,
+  DATABASE_URL: environment.DATABASE_URL ?? environment.SOURCE_DATABASE_URL,
+});
 
 const namedRelations = ({ events, persons, personDistinctIds }: CheckOptions): Partial<RelationSettings> => ({
   ...(events !== undefined && { EXPORTD_EVENTS_RELATION: events }),

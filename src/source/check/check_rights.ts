@@ -84,7 +84,8 @@ export function checkRelationRights(
 
 /** The finding for a relation in a schema that the role may not use. */
 export function forbiddenSchema(relation: string, { role }: SourceRole): SourceFinding {
-  const schema = relation.slice(0, -(relation.match(/(?:"(?:[^"]|"")+")$/)?.[0].length ?? 0) - 1);
+  const [name = ''] = /"(?:[^"]|"")+"$/.exec(relation) ?? [];
+  const schema = relation.slice(0, -name.length - 1);
   return {
     level: 'error',
     subject: relation,

@@ -82,7 +82,7 @@ export async function checkSource(
 }
 
 const lacksPersonProperties = (events: RelationCheck | null): boolean =>
-  events?.facts != null && !findColumn(events.facts, 'person_properties');
+  events !== null && events.facts !== null && !findColumn(events.facts, 'person_properties');
 
 const missingPersons = ({ events }: Relations): SourceFinding => ({
   level: 'error',
@@ -177,7 +177,7 @@ async function checkStatements(
       if (!(error instanceof pg.DatabaseError)) throw error;
       findings.push({
         level: 'error',
-        subject: relations[model],
+        subject: checks.find(({ checked }) => checked.role === model)?.checked.relation ?? relations[model],
         column: null,
         message: `PostgreSQL rejects the statement that exports ${model}: ${safeMessage(error)}.`,
         sql: null,

@@ -84,6 +84,10 @@ const numbers: ReadonlySet<string> = new Set([
 ]);
 const texts: ReadonlySet<string> = new Set(unconvertedTypes.text);
 
+/** The name of a relation without its schema, for a string literal. */
+const literalOf = ({ name, schema }: RelationFacts): string =>
+  name.slice(schema.length + 1).replaceAll("'", "''");
+
 /** A column of the relation as the type of the contract; undefined if there is no usual conversion. */
 function convert(found: FoundColumn, type: ContractType, facts: RelationFacts): Drafted | undefined {
   const sql = sourceColumn(found);
@@ -94,7 +98,7 @@ function convert(found: FoundColumn, type: ContractType, facts: RelationFacts): 
     case 'uuid':
       if (isText) return { sql: `${sql}::uuid` };
       // The same uuid each time, and another one in each relation.
-      if (numbers.has(from)) return { sql: `md5('${facts.name.replaceAll("'", "''")} ' || ${sql})::uuid` };
+      if (numbers.has(from)) return { sql: `md5('${literalOf(facts)} ' || ${sql}::text)::uuid` };
       return undefined;
     case 'timestamp with time zone':
       if (from === 'timestamp without time zone')

@@ -16,7 +16,7 @@ export interface RelationFacts {
   readonly name: string;
   readonly schema: string;
   readonly kind: 'table' | 'partitioned table' | 'view' | 'materialized view' | 'foreign table';
-  /** Whether policies decide which rows exportd's role sees. */
+  /** Whether policies hide rows from exportd's role. Those of `exportd query setup` show it all of them. */
   readonly row_security: boolean;
   readonly columns: readonly FoundColumn[];
 }
@@ -36,7 +36,11 @@ export async function readRelationFacts(
       `select format('%I.%I', nspname, relname) as name, quote_ident(nspname) as schema,
          case relkind when 'r' then 'table' when 'p' then 'partitioned table' when 'v' then 'view'
            when 'm' then 'materialized view' else 'foreign table' end as kind,
-         row_security_active(relation.oid) as row_security,
+         row_security_active(relation.oid) and not coalesce(
+           (select bool_or(polpermissive and pg_get_expr(polqual, polrelid) = 'true') and bool_and(polpermissive)
+            from pg_catalog.pg_policy where polrelid = relation.oid and polcmd in ('*', 'r')
+              and exists (select from unnest(polroles) as granted where granted = 0 or pg_has_role(granted, 'usage'))),
+           false) as row_security,
          (select coalesce(json_agg(json_build_object(
              'name', attname,
              'type', format_type(case typtype when 'd' then typbasetype else type.oid end, null),
