@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,7 +10,7 @@ import { findOnPath } from '../../src/local_stack/servers/executable.ts';
 const run = promisify(execFile);
 
 /** A program that some tests need beside Node and the servers. */
-export type ProgramName = 'promtool' | 'helm' | 'chromium' | 'systemd-analyze';
+export type ProgramName = 'prometheus' | 'promtool' | 'helm' | 'chromium' | 'systemd-analyze';
 
 interface TestProgram {
   /** The part of the folder's name in the cache that changes with the program. */
@@ -21,13 +21,29 @@ interface TestProgram {
   readonly install?: (folder: string) => Promise<unknown>;
 }
 
-const helmVersion = 'v3.19.0';
+const helmVersion = 'v3.19.5';
 
 const programs: Readonly<Record<ProgramName, TestProgram>> = {
+  prometheus: {
+    version: 'debian',
+    command: 'apt-get install prometheus',
+    install: (folder) =>
+      unpackFromDebian(['prometheus'], (unpacked) =>
+        copyFileSync(join(unpacked, 'usr/bin/prometheus'), join(folder, 'prometheus')),
+      ),
+  },
   promtool: {
     version: 'debian',
     command: 'apt-get install prometheus',
-    install: (folder) => unpackFromDebian('prometheus', 'usr/bin/promtool', join(folder, 'promtool')),
+    install: (folder) =>
+      unpackFromDebian(['prometheus'], (unpacked) =>
+        copyFileSync(join(unpacked, 'usr/bin/promtool'), join(folder, 'promtool')),
+      ),
+  },
+  'docker-compose': {
+    version: 'debian',
+    command: 'apt-get install docker-compose',
+    install: (folder) => installCompose(folder),
   },
   helm: {
     version: helmVersion,
@@ -41,20 +57,39 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
   'systemd-analyze': { version: 'system', command: 'apt-get install systemd' },
 };
 
-/** Copies a file out of a Debian package, which needs neither root nor its dependencies. */
-async function unpackFromDebian(name: string, file: string, target: string): Promise<void> {
+/** Unpacks Debian packages into a folder, which needs neither root nor the packages that they depend on. */
+async function unpackFromDebian(
+  names: readonly string[],
+  use: (folder: string) => void | Promise<void>,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'exportd-package-'));
+  const unpacked = join(folder, 'unpacked');
   try {
     // apt's own sandbox user may not enter the folder.
-    await run('apt-get', ['download', '-o', 'APT::Sandbox::User=root', name], { cwd: folder });
-    const archive = readdirSync(folder).find((entry) => entry.endsWith('.deb'));
-    if (archive === undefined) throw new Error(`apt-get download ${name} has left no package.`);
-    await run('dpkg', ['-x', archive, 'unpacked'], { cwd: folder });
-    copyFileSync(join(folder, 'unpacked', file), target);
+    await run('apt-get', ['download', '-o', 'APT::Sandbox::User=root', ...names], { cwd: folder });
+    for (const archive of readdirSync(folder).filter((entry) => entry.endsWith('.deb')))
+      await run('dpkg', ['-x', archive, unpacked], { cwd: folder });
+    await use(unpacked);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** The Python modules that docker-compose imports. */
+const composeModules = [
+  ...['attr', 'certifi', 'chardet', 'charset-normalizer', 'distutils', 'docker', 'dockerpty', 'docopt'],
+  ...['dotenv', 'idna', 'jsonschema', 'pyrsistent', 'requests', 'six', 'texttable', 'urllib3', 'websocket'],
+  'yaml',
+].map((module) => `python3-${module}`);
+
+/** docker-compose with its modules, and a script that runs it with them. */
+const installCompose = (folder: string): Promise<void> =>
+  unpackFromDebian(['docker-compose', ...composeModules], (unpacked) => {
+    cpSync(join(unpacked, 'usr/lib/python3/dist-packages'), join(folder, 'modules'), { recursive: true });
+    const main = 'from compose.cli.main import main; main()';
+    const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec /usr/bin/python3 -c '${main}' "$@"\n`;
+    writeFileSync(join(folder, 'docker-compose'), script, { mode: 0o755 });
+  });
 
 /**
  * Path of a program: from PATH, else from the cache, into which it is installed first where that needs no root. A test
@@ -65,8 +100,8 @@ export async function programPath(name: ProgramName): Promise<string> {
   const onPath = findOnPath(name);
   if (onPath !== undefined) return onPath;
   const { version, command, install } = programs[name];
-  const advice = `Tests need ${name}, which is not on PATH: run "${command}" (.ci/run does so as root).`;
-  if (install === undefined) throw new Error(advice);
+  const advice = `Tests need ${name}, which is not on PATH: run "${command}".`;
+  if (install === undefined) throw new Error(`${advice} .ci/run does so as root.`);
   const folder = join(cacheFolder('programs'), `${name}-${version}`);
   const installation = {
     folder,

@@ -30,6 +30,7 @@ interface Resource {
   };
 }
 
+// Long, because a machine without Helm builds it for minutes.
 let helm: string;
 beforeAll(async () => {
   helm = await programPath('helm');
