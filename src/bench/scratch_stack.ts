@@ -80,7 +80,7 @@ export async function createScratchStack(
   try {
     await stopRecordedProcesses(folder);
     // Data of a killed benchmark, which can be gigabytes.
-    for (const name of ['postgresql', 's3', 's3-attributes'])
+    for (const name of ['postgresql', 's3', 'object-attributes'])
       rmSync(folder.inside(name), { recursive: true, force: true });
     const servers = await startServers(folder, children, { durable: false, useEnvironment }, report);
     const [serverUrl, temporal, objectStore] = await Promise.all([

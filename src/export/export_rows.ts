@@ -57,7 +57,7 @@ export async function exportRows(
     const blocks = source.blocks(rows, { after: resumeAfter, until }, { blockBytes, signal, memory });
     // One block for each thread, and one that waits for it.
     const blocksInFlight = 2 * settings.EXPORTD_ENCODER_THREADS;
-    const onWait = stages.add;
+    const { add: onWait } = stages;
     const encodedBlocks = encodeBlocks(blocks, { encoder, memory, blocksInFlight, onWait });
     let lastKey = fileAfter;
     for await (const encoded of startingWith(resumed?.cutBlock ?? null, encodedBlocks)) {

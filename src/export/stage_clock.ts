@@ -8,7 +8,7 @@ export type StageObserver = (stage: ExportStage, seconds: number) => void;
 export interface StageClock {
   /** Adds the duration of `work` to a stage. */
   measure<Result>(stage: ExportStage, work: () => Promise<Result>): Promise<Result>;
-  add(stage: ExportStage, seconds: number): void;
+  readonly add: StageObserver;
   /** Reports each stage that was waited for. */
   report(): void;
 }

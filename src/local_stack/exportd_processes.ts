@@ -17,6 +17,8 @@ export interface ExportdOptions {
   readonly workerNodeOptions?: readonly string[];
   /** Workflow bundle for the worker and its replacements, which otherwise bundle the workflows at each start. */
   readonly workflowBundle?: string;
+  /** Where the worker serves its health and metrics; without it, nowhere. */
+  readonly workerHttpPort?: number;
 }
 
 const main = join(import.meta.dirname, '../cli/main.ts');
@@ -58,10 +60,13 @@ export async function startExportd(
   children: ChildProcesses,
   environment: StackEnvironment,
   baseUrl: string,
-  { workerNodeOptions, workflowBundle }: ExportdOptions = {},
+  { workerNodeOptions, workflowBundle, workerHttpPort }: ExportdOptions = {},
 ): Promise<ExportdProcesses> {
   const bundled = workflowBundle === undefined ? {} : { EXPORTD_WORKFLOW_BUNDLE: workflowBundle };
-  const worker = children.start(program('worker', { ...bundled, ...environment }, workerNodeOptions));
+  // Not in the environment that the command line reads: a second worker needs a port of its own.
+  const monitored = workerHttpPort === undefined ? {} : { EXPORTD_WORKER_HTTP_PORT: String(workerHttpPort) };
+  const workerEnvironment = { ...bundled, ...environment, ...monitored };
+  const worker = children.start(program('worker', workerEnvironment, workerNodeOptions));
   const server = children.start(program('server', environment));
   const workerExit = worker.exited.then((how) => {
     throw new LaunchError(

@@ -54,6 +54,12 @@ async function chooseHttpPort(folder: DataFolder, settings: Settings): Promise<n
   );
 }
 
+/** The port of the worker's health and metrics: EXPORTD_WORKER_HTTP_PORT, or else the port saved in the folder. */
+async function chooseWorkerPort(folder: DataFolder, settings: Settings): Promise<number> {
+  const port = settings.EXPORTD_WORKER_HTTP_PORT ?? 0;
+  return port > 0 ? port : (await assignPorts(folder.inside('ports.json'), ['worker'])).worker;
+}
+
 /** A stack that is starting or running. */
 interface Stack {
   readonly folder: DataFolder;
@@ -72,6 +78,8 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
   if (stopped.length > 0)
     report(`Stopped processes of an earlier start that was killed: ${stopped.join(', ')}`);
   const httpPort = await chooseHttpPort(folder, settings);
+  const workerPort = await chooseWorkerPort(folder, settings);
+  const workerUrl = baseUrl({ EXPORTD_HOST: settings.EXPORTD_WORKER_HTTP_HOST }, workerPort);
   stack.started = true;
   report(`Starting the servers, with data in ${folder.path}`);
   const watch = (child: Child) => void supervise(children, child, report, { onCrashLoop });
@@ -117,6 +125,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     report('Starting the exportd server and worker');
     const processes = await startExportd(children, environment, baseUrl(settings, httpPort), {
       workflowBundle,
+      workerHttpPort: workerPort,
     });
     report(`exportd is ready on ${baseUrl(settings, httpPort)}`);
     return processes;
@@ -139,7 +148,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
   });
   if (accounts === undefined) {
     process.stdout.write(
-      `\n  HTTP API        ${baseUrl(settings, httpPort)}\n  Temporal UI     ${temporal.ui ?? '-'}\n\nPress Ctrl-C to stop.\n`,
+      `\n  HTTP API        ${baseUrl(settings, httpPort)}\n  Worker          ${workerUrl}/metrics\n  Temporal UI     ${temporal.ui ?? '-'}\n\nPress Ctrl-C to stop.\n`,
     );
     return;
   }
@@ -150,6 +159,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     databaseUrl,
     temporal,
     objectStore,
+    workerUrl,
     workerPid: () => workerPid,
   };
   stack.demoFile = await runDemo(demoStack, accounts, report);

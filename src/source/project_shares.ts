@@ -1,11 +1,13 @@
 import { createKeyedSemaphore } from './keyed_semaphore.ts';
 import type { SourceConnections } from './source_connection.ts';
+import type { PoolCounts } from './source_monitor.ts';
 import { SourceBusy } from './source_pool.ts';
 
 /** A pool of connections of which each project uses a share. */
 export interface SharedConnections {
   /** The pool, limited to the share of a project. @throws SourceBusy when none of them is free for too long */
   forProject(teamId: number): SourceConnections;
+  readonly pool: PoolCounts;
   close(): Promise<void>;
 }
 
@@ -55,6 +57,7 @@ export function shareByProject(
         }
       },
     }),
+    pool: connections.pool,
     close: () => connections.close(),
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { PoolCounts } from './source_monitor.ts';
 import { acquire, openPool, type PoolOptions } from './source_pool.ts';
 
 /** Interval in milliseconds at which a cancellation is repeated while its statement runs. */
@@ -69,6 +70,7 @@ export interface ReadTransaction {
 export interface SourceConnections {
   /** The timeout of a statement that sets no other. */
   readonly statementTimeoutMs: number;
+  readonly pool: PoolCounts;
   /**
    * Runs `work` in a READ ONLY transaction. Session settings and `parameters` are set for this transaction only, so
    * that nothing depends on the state of the connection or of a connection pooler.
@@ -163,6 +165,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
 
   return {
     statementTimeoutMs: options.statementTimeoutMs,
+    pool: readPool,
     async read(parameters, signal, work) {
       const { connection, transaction } = await openTransaction(signal);
       const cannotCancel = Promise.withResolvers<never>();

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { describe, expect, it } from '@jest/globals';
 import { shareByProject, type SharedConnections } from '../../src/source/project_shares.ts';
 import type { SourceConnections } from '../../src/source/source_connection.ts';
@@ -20,6 +21,7 @@ function openReads(
   const open: OpenRead[] = [];
   const connections: SourceConnections = {
     statementTimeoutMs: 1_000,
+    pool: new pg.Pool(),
     read: (...[, , work]) => work({} as Parameters<typeof work>[0]),
     close: () => Promise.resolve(),
   };

@@ -30,7 +30,9 @@ const ended = channel('exportd.s3.request_ended');
 export function observeS3Requests(observe: (request: EndedS3Request) => void): () => void {
   const listener = (message: unknown): void => observe(message as EndedS3Request);
   ended.subscribe(listener);
-  return () => void ended.unsubscribe(listener);
+  return () => {
+    ended.unsubscribe(listener);
+  };
 }
 
 /** Publishes the end of each request of a client. */

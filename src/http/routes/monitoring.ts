@@ -52,7 +52,9 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
     done();
   });
 
-  app.get('/healthz', { schema: { hide: true } }, () => ({ status: 'ok' }));
+  // The second name is the one that workers have too.
+  for (const path of ['/healthz', '/livez'])
+    app.get(path, { schema: { hide: true } }, () => ({ status: 'ok', pid: process.pid }));
 
   app.get('/readyz', { schema: { hide: true, querystring: readinessQuery } }, async (request, reply) => {
     const [abilities, operator_faults] = await Promise.all([

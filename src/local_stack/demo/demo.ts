@@ -49,6 +49,7 @@ export interface DemoStack {
   readonly databaseUrl: string;
   readonly temporal: TemporalServer;
   readonly objectStore: ObjectStore;
+  readonly workerUrl: string;
   readonly workerPid: () => number;
 }
 
@@ -83,6 +84,7 @@ export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: 
     temporal_address: temporal.address,
     temporal_namespace: temporal.namespace,
     temporal_ui: temporal.ui ?? null,
+    worker_url: stack.workerUrl,
     worker_pid: stack.workerPid(),
   };
   writeDemoFile(folder, demo);

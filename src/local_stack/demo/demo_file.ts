@@ -15,6 +15,8 @@ export interface DemoFile {
   readonly temporal_address: string;
   readonly temporal_namespace: string;
   readonly temporal_ui: string | null;
+  /** Of its `/livez`, `/readyz` and `/metrics`. */
+  readonly worker_url: string;
   readonly worker_pid: number;
 }
 

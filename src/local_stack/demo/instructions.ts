@@ -11,6 +11,7 @@ export function demoInstructions(folder: DataFolder, demo: DemoFile): string {
   return `
   HTTP API        ${demo.base_url}
   Temporal UI     ${demo.temporal_ui ?? '(see your Temporal server)'}
+  Metrics         ${demo.base_url}/metrics and ${demo.worker_url}/metrics
   S3              ${demo.s3_endpoint}, bucket ${demo.bucket}
   Keys and IDs    ${demoFilePath(folder)}
   Logs            ${folder.inside('logs')}

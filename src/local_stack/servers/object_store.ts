@@ -53,7 +53,8 @@ export function objectStoreProgram(
   attributes: 'extended' | 'files',
 ): ProgramSpec {
   const objects = folder.inside('s3');
-  const attributesFolder = folder.inside('s3-attributes');
+  // Its name must not begin with that of the other folder: versitygw then takes it for a part of it.
+  const attributesFolder = folder.inside('object-attributes');
   for (const path of attributes === 'extended' ? [objects] : [objects, attributesFolder])
     mkdirSync(path, { recursive: true });
   return {

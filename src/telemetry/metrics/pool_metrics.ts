@@ -22,11 +22,7 @@ export function registerPoolMetrics(metrics: Registry, pools: Readonly<Record<st
     'Connections to PostgreSQL that run a statement or a transaction.',
     ({ totalCount, idleCount }) => totalCount - idleCount,
   );
-  gaugeOf(
-    'exportd_pool_max_connections',
-    'Maximum connections of the pool.',
-    ({ options }) => options.max ?? 0,
-  );
+  gaugeOf('exportd_pool_max_connections', 'Maximum connections of the pool.', ({ options }) => options.max);
   gaugeOf(
     'exportd_pool_waiting_requests',
     'Requests that wait for a connection of the pool.',

@@ -14,6 +14,7 @@ export function shareReading<Value>(read: () => Promise<Value>, maxAgeMs: number
   let endedAt = Infinity;
   return {
     read: () => {
+      // A reading that runs has an age of minus infinity.
       if (latest && performance.now() - endedAt < maxAgeMs) return latest;
       endedAt = Infinity;
       latest = read()

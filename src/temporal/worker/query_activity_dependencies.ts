@@ -2,6 +2,7 @@ import type { QueryActivityDependencies } from '../../../activities/query.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
+import type { PoolCounts } from '../../source/source_monitor.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { runBackgroundQuery } from '../../queries/run_background.ts';
 import { createQuerySlots } from '../../queries/query_slots.ts';
@@ -23,7 +24,11 @@ export function createQueryActivityDependencies(dependencies: {
   readonly executor: QueryExecutor;
   readonly logger: Logger;
   readonly settings: Settings;
-}): QueryActivityDependencies & { readonly slots: ActivitySlots; close(): Promise<void> } {
+}): QueryActivityDependencies & {
+  readonly slots: ActivitySlots;
+  readonly pool: PoolCounts;
+  close(): Promise<void>;
+} {
   const { pool, logger, settings } = dependencies;
   const source = connectQueriesToSource(settings);
   const slots = createActivitySlots(settings.EXPORTD_QUERY_SLOTS, maxLimitedQueries);
@@ -36,6 +41,7 @@ export function createQueryActivityDependencies(dependencies: {
   const query = { ...dependencies, source, running, yieldSlot: () => slots.yieldSlot() };
   return {
     slots,
+    pool: source.pool,
     runQuery: (executionId, stopping) => runBackgroundQuery(query, executionId, stopping),
     recordOutcome: (executionId, status) =>
       finishQuery(

@@ -30,11 +30,22 @@ const isErrorLike = (value: unknown): value is ErrorLike =>
 const describe = ({ name, message, cause }: ErrorLike): string =>
   `${String(name)}: ${String(message)}${isErrorLike(cause) ? ` (${describe(cause)})` : ''}`;
 
-/** Installs the SDK's native runtime. Call it once per process, before any other use of the SDK. */
-export function installRuntime(logger: Logger): void {
+/** Units and suffixes as Prometheus has them: `temporal_request_latency_seconds`, `temporal_request_total`. */
+const metricNames = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true };
+
+/**
+ * Installs the SDK's native runtime. Call it once per process, before any other use of the SDK.
+ * @param metricsAddress where the SDK serves its own metrics, `host:port`; undefined if nobody reads them
+ */
+export function installRuntime(logger: Logger, metricsAddress?: string): void {
   Runtime.install({
     logger: temporalLogger(logger),
-    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
+    telemetryOptions: {
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+      ...(metricsAddress !== undefined && {
+        metrics: { prometheus: { bindAddress: metricsAddress, ...metricNames }, attachServiceName: false },
+      }),
+    },
     // The process handles signals: it stops the workers first, then their dependencies.
     shutdownSignals: [],
   });

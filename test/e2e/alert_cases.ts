@@ -1,0 +1,111 @@
+/** Series in which an alert is true, in the notation of `promtool test rules`, and the labels and value of its result. */
+export interface AlertCase {
+  readonly alert: string;
+  readonly when: string;
+  readonly series: Readonly<Record<string, string>>;
+  readonly result: { readonly labels: string; readonly value: number };
+}
+
+const constant = (value: number): string => `${value}x30`;
+
+/** Series of a deployment in which no alert is true. Two servers report the state of exports. */
+export const healthySeries: Readonly<Record<string, string>> = {
+  'exportd_freshness_seconds{interval="hour",instance="one"}': constant(3_700),
+  'exportd_freshness_seconds{interval="hour",instance="two"}': constant(3_700),
+  'exportd_freshness_seconds{interval="day",instance="one"}': constant(80_000),
+  'exportd_interval_seconds{interval="hour",instance="one"}': constant(3_600),
+  'exportd_interval_seconds{interval="hour",instance="two"}': constant(3_600),
+  'exportd_interval_seconds{interval="day",instance="one"}': constant(86_400),
+  'exportd_runs_total{status="Completed",instance="worker"}': '0+1x30',
+  'exportd_runs_total{status="Failed",instance="worker"}': constant(3),
+  'exportd_unavailable_destinations{instance="one"}': constant(0),
+  'exportd_unsettled_intervals{interval="hour",instance="one"}': constant(0),
+  'exportd_held_intervals{interval="hour",instance="one"}': constant(0),
+  'exportd_differing_intervals{interval="hour",outcome="rows_missing",instance="one"}': constant(0),
+  'exportd_workers{queue="control",instance="one"}': constant(1),
+  'exportd_dependency_up{dependency="temporal",instance="one"}': constant(1),
+  // Twenty minutes after the start, the time at which the expressions are evaluated.
+  'exportd_reconciler_last_pass_timestamp_seconds{reconciler="runs",instance="worker"}': constant(1_170),
+  'exportd_queued_task_age_seconds{queue="export",instance="one"}': constant(0),
+};
+
+/** One case for each alert; each replaces series of a healthy deployment. */
+export const alertCases: readonly AlertCase[] = [
+  {
+    alert: 'ExportdBehind',
+    when: 'an hour is late by more than 21 minutes',
+    series: { 'exportd_freshness_seconds{interval="hour",instance="two"}': constant(4_900) },
+    result: { labels: '{interval="hour"}', value: 4_900 },
+  },
+  {
+    alert: 'ExportdRunsFailing',
+    when: 'the first run fails',
+    series: { 'exportd_runs_total{status="Failed",instance="worker"}': '0x14 1x16' },
+    result: { labels: '{}', value: 1 },
+  },
+  {
+    alert: 'ExportdDestinationUnavailable',
+    when: 'a bucket does not respond',
+    series: { 'exportd_unavailable_destinations{instance="one"}': constant(2) },
+    result: { labels: '{}', value: 2 },
+  },
+  {
+    alert: 'ExportdOperatorFault',
+    when: 'the source lacks a relation',
+    series: { 'exportd_operator_faults{type="UndefinedTable",instance="one"}': constant(1) },
+    result: { labels: '{type="UndefinedTable"}', value: 1 },
+  },
+  {
+    alert: 'ExportdUnsettled',
+    when: 'a transaction of the source is open',
+    series: { 'exportd_unsettled_intervals{interval="hour",instance="one"}': constant(2) },
+    result: { labels: '{interval="hour"}', value: 2 },
+  },
+  {
+    alert: 'ExportdHeld',
+    when: 'the source has lost rows',
+    series: { 'exportd_held_intervals{interval="hour",instance="one"}': constant(1) },
+    result: { labels: '{interval="hour"}', value: 1 },
+  },
+  {
+    alert: 'ExportdVerifyFailed',
+    when: 'files differ from the source',
+    series: {
+      'exportd_differing_intervals{interval="hour",outcome="rows_missing",instance="one"}': constant(1),
+      'exportd_differing_intervals{interval="hour",outcome="both",instance="one"}': constant(2),
+    },
+    result: { labels: '{interval="hour"}', value: 3 },
+  },
+  {
+    alert: 'ExportdNoWorker',
+    when: 'no worker polls',
+    series: { 'exportd_workers{queue="control",instance="one"}': constant(0) },
+    result: { labels: '{}', value: 0 },
+  },
+  {
+    alert: 'ExportdNoWorker',
+    when: 'no server reports workers',
+    series: { 'exportd_workers{queue="control",instance="one"}': '_x30' },
+    result: { labels: '{queue="control"}', value: 1 },
+  },
+  {
+    alert: 'ExportdDependencyDown',
+    when: 'Temporal does not respond',
+    series: { 'exportd_dependency_up{dependency="temporal",instance="one"}': constant(0) },
+    result: { labels: '{dependency="temporal"}', value: 0 },
+  },
+  {
+    alert: 'ExportdNotReconciling',
+    when: 'the last pass was 20 minutes ago',
+    series: {
+      'exportd_reconciler_last_pass_timestamp_seconds{reconciler="runs",instance="worker"}': constant(0),
+    },
+    result: { labels: '{reconciler="runs"}', value: 1_200 },
+  },
+  {
+    alert: 'ExportdQueueWaiting',
+    when: 'a task waits for six minutes',
+    series: { 'exportd_queued_task_age_seconds{queue="export",instance="one"}': constant(360) },
+    result: { labels: '{queue="export"}', value: 360 },
+  },
+];

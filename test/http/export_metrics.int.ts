@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { Registry } from 'prom-client';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { registerDeploymentMetrics } from '../../src/http/metrics/deployment_metrics.ts';
+import { registerExportMetrics } from '../../src/http/metrics/export_metrics.ts';
+import { createPool } from '../../src/journal/database.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import type { TaskQueueState } from '../../src/temporal/clients/pollers.ts';
+import { createCommander, quickPolicies } from '../decisions/commander.ts';
+import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
+import { valuesOf } from '../temporal/metrics/metric_values.ts';
+
+const database = useTestDatabase();
+const { pool } = database;
+const policies = quickPolicies();
+const journal = openJournal(pool);
+const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+
+/** An export without an end. Its schedule has no runs; `runs` records those of backfills. */
+async function createExport(definition: object) {
+  const commander = createCommander(journal, policies);
+  await commander.create({ end_at: null, ...definition });
+  const runs = createSimulatedRuns(journal, createRunRecorder(journal), commander);
+  const complete = async (minutes: number): Promise<string> => {
+    const id = await runs.create(minutes);
+    await runs.publish(id, await runs.start(id), `file of ${id}`);
+    return id;
+  };
+  return { ...commander, runs, complete };
+}
+
+const exportMetrics = (perExport = false): Registry => {
+  const metrics = new Registry();
+  const settings = { EXPORTD_METRICS_PER_EXPORT: perExport };
+  registerExportMetrics(metrics, { pool, logger, settings, cacheMs: 0 });
+  return metrics;
+};
+
+const minutely = 'interval=every 1 minutes';
+
+describe('the metrics of exports', () => {
+  let exported: Awaited<ReturnType<typeof createExport>>;
+  beforeAll(async () => {
+    exported = await createExport({ interval: 'every 1 minutes' });
+    const [older] = [await exported.complete(4), await exported.complete(2)];
+    await exported.runs.hold(await exported.runs.retry(older), policies);
+    await pool.query(
+      `update exportd.interval_comparisons set outcome = 'rows_missing',
+        last_compared_at = '2026-11-01T10:00:00Z' where run_id = $1`,
+      [older],
+    );
+    await createExport({ interval: 'hour' });
+    const paused = await createExport({ interval: 'day' });
+    await paused.command('pause');
+  });
+
+  it('say how old the newest exported data of the slowest export is', async () => {
+    const metrics = exportMetrics();
+    // A minute that ends during the test can be exported instead.
+    const { rows } = await pool.query<{ until: string }>(
+      'select max(data_interval_end) as until from exportd.intervals where manifest_run_id is not null',
+    );
+    const age = (Date.now() - Date.parse(rows[0]?.until ?? '')) / 1_000;
+    const freshness = await valuesOf(metrics, 'exportd_freshness_seconds');
+    expect(freshness[minutely]).toBeCloseTo(age, -1);
+    // It has exported nothing and was created a moment ago.
+    expect(freshness['interval=hour']).toBeLessThan(3_600);
+    expect(await valuesOf(metrics, 'exportd_interval_seconds')).toEqual({
+      [minutely]: 60,
+      'interval=hour': 3_600,
+      'interval=day': 86_400,
+    });
+  });
+
+  it('leave a paused export out, which is not behind', async () => {
+    const metrics = exportMetrics();
+    expect(await valuesOf(metrics, 'exportd_freshness_seconds')).not.toHaveProperty('interval=day');
+    expect(await valuesOf(metrics, 'exportd_paused_exports')).toMatchObject({
+      'interval=day': 1,
+      [minutely]: 0,
+    });
+  });
+
+  it('count intervals that are held, unsettled, missing or differ from the source', async () => {
+    const metrics = exportMetrics();
+    expect(await valuesOf(metrics, 'exportd_held_intervals')).toMatchObject({
+      [minutely]: 1,
+      'interval=hour': 0,
+    });
+    expect(await valuesOf(metrics, 'exportd_unsettled_intervals')).toMatchObject({ [minutely]: 0 });
+    expect(await valuesOf(metrics, 'exportd_missing_intervals')).toHaveProperty(minutely);
+    expect(await valuesOf(metrics, 'exportd_differing_intervals')).toMatchObject({
+      [`${minutely},outcome=rows_missing`]: 1,
+      [`${minutely},outcome=rows_added`]: 0,
+    });
+    expect(await valuesOf(metrics, 'exportd_last_verified_timestamp_seconds')).toEqual({
+      [minutely]: Date.parse('2026-11-01T10:00:00Z') / 1_000,
+    });
+  });
+
+  it('name the export where the setting allows it', async () => {
+    const labels = `batch_export_id=${exported.batchExportId},${minutely},project_id=1`;
+    expect(await valuesOf(exportMetrics(true), 'exportd_held_intervals')).toMatchObject({ [labels]: 1 });
+  });
+});
+
+describe('the metrics of the deployment', () => {
+  const queue: TaskQueueState = { name: 'control', pollers: 2, backlog: 7, backlog_age_seconds: 3 };
+  const metricsOf = (database = pool, describeTaskQueues = () => Promise.resolve([queue])): Registry => {
+    const metrics = new Registry();
+    registerDeploymentMetrics(metrics, { pool: database, describeTaskQueues, cacheMs: 0 });
+    return metrics;
+  };
+
+  it('report workers and what waits for them', async () => {
+    const metrics = metricsOf();
+    expect(await valuesOf(metrics, 'exportd_workers')).toEqual({ 'queue=control': 2 });
+    expect(await valuesOf(metrics, 'exportd_queued_tasks')).toEqual({ 'queue=control': 7 });
+    expect(await valuesOf(metrics, 'exportd_pending_commands')).toEqual({ '': 0 });
+    expect(await valuesOf(metrics, 'exportd_dependency_up')).toEqual({
+      'dependency=control_database': 1,
+      'dependency=temporal': 1,
+    });
+  });
+
+  it('are absent, not old, while a server does not respond', async () => {
+    const unreachable = createPool('postgres://127.0.0.1:1/none', { max: 1, connectTimeoutMs: 1_000 });
+    const metrics = metricsOf(unreachable, () => Promise.reject(new Error('no connection')));
+    expect(await valuesOf(metrics, 'exportd_dependency_up')).toEqual({
+      'dependency=control_database': 0,
+      'dependency=temporal': 0,
+    });
+    expect(await valuesOf(metrics, 'exportd_workers')).toEqual({});
+    expect(await valuesOf(metrics, 'exportd_pending_commands')).toEqual({});
+    await unreachable.end();
+  });
+
+  it('count an unavailable destination until no export uses it', async () => {
+    const { batchExportId, command } = await createExport({ interval: 'hour' });
+    const circuit = randomUUID();
+    await pool.query(
+      `insert into exportd.destination_circuits (destination, opened_at, error) values ($1, now(), 'test')`,
+      [circuit],
+    );
+    expect(await valuesOf(metricsOf(), 'exportd_unavailable_destinations')).toEqual({ '': 0 });
+    await pool.query(
+      `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, circuit)
+       values ($1, 1, 'S3', '{}', $2)`,
+      [batchExportId, circuit],
+    );
+    expect(await valuesOf(metricsOf(), 'exportd_unavailable_destinations')).toEqual({ '': 1 });
+    await command('delete');
+    expect(await valuesOf(metricsOf(), 'exportd_unavailable_destinations')).toEqual({ '': 0 });
+  });
+});

@@ -1,0 +1,65 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { SettingsError } from '../../../src/config/settings.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import {
+  startMonitoringServer,
+  type MonitoringServer,
+} from '../../../src/temporal/worker/monitoring_server.ts';
+import type { WorkerReadiness } from '../../../src/temporal/worker/readiness.ts';
+
+const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+const ready: WorkerReadiness = {
+  status: 'ok',
+  control_database: 'ok',
+  source: 'ok',
+  temporal: 'ok',
+  polling: 'ok',
+  operator_faults: [],
+};
+const servers: MonitoringServer[] = [];
+
+async function start(readiness = ready, port = 0): Promise<string> {
+  const monitor = {
+    readiness: () => Promise.resolve(readiness),
+    metrics: () => Promise.resolve('exportd_build_info 1\n'),
+  };
+  const server = await startMonitoringServer({ host: '127.0.0.1', port }, monitor, logger);
+  servers.push(server);
+  return server.url;
+}
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+describe('the HTTP listener of a worker', () => {
+  it.each([
+    { path: '/livez', status: 200, body: `{"status":"ok","pid":${process.pid}}` },
+    { path: '/readyz/?verbose', status: 200, body: JSON.stringify({ ...ready, pid: process.pid }) },
+    { path: '/metrics', status: 200, body: 'exportd_build_info 1\n' },
+    { path: '/', status: 404, body: expect.stringContaining('/livez, /readyz and /metrics') },
+  ])('responds $status to $path', async ({ path, status, body }) => {
+    const response = await fetch((await start()) + path);
+    expect([response.status, await response.text()]).toEqual([status, body]);
+  });
+
+  it('responds 503 and names the problem while the worker is not ready', async () => {
+    const source = 'The source cannot be reached.';
+    const response = await fetch(`${await start({ ...ready, status: 'unavailable', source })}/readyz`);
+    expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ source })]);
+  });
+
+  it('responds to HEAD without a body, and rejects other methods', async () => {
+    const url = await start();
+    const head = await fetch(`${url}/readyz`, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    expect((await fetch(`${url}/livez`, { method: 'POST' })).status).toBe(405);
+  });
+
+  it('names the setting when its port is in use', async () => {
+    const { port } = new URL(await start());
+    const error: unknown = await start(ready, Number(port)).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(SettingsError);
+    expect(String(error)).toContain('EXPORTD_WORKER_HTTP_PORT');
+  });
+});
