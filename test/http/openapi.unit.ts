@@ -1,8 +1,5 @@
 import { describe, expect, it, beforeAll } from '@jest/globals';
-import { Registry } from 'prom-client';
-import { readSettings } from '../../src/config/settings.ts';
-import { createApp, type HttpDependencies } from '../../src/http/app.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
+import { describeApi } from './describe_api.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -19,24 +16,6 @@ const resolve = (document: unknown, pointer: string): unknown =>
     .replace('#/', '')
     .split('/')
     .reduce((value: unknown, key) => (value as Schema | undefined)?.[key], document);
-
-/** Describing the API needs no server. */
-async function describeApi(): Promise<unknown> {
-  const settings = readSettings({
-    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
-    EXPORTD_LOG_LEVEL: 'silent',
-  });
-  const app = await createApp({
-    settings,
-    logger: createLogger('test', settings),
-    metrics: new Registry(),
-    pool: { connect: () => Promise.reject(new Error('No database.')) },
-    queries: { settings, running: { interrupt: () => undefined } },
-  } as unknown as HttpDependencies);
-  const { body } = await app.inject('/api/schema');
-  await app.close();
-  return JSON.parse(body);
-}
 
 describe('the OpenAPI document', () => {
   let document: unknown;

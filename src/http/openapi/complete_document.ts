@@ -70,6 +70,7 @@ function completeOperation(method: string, path: string, operation: Operation): 
       hasPathId: path.includes('{'),
       hasBody: operation.requestBody !== undefined,
       isCommand: operation.responses?.['202'] !== undefined,
+      readsSource: method === 'POST' && /\/backfills?$/.test(path),
       isQuery: (method === 'POST' && path === '/query') || path === '/query/draft_sql',
       isDraft: path === '/query/draft_sql',
       isTest: path.endsWith('/test'),

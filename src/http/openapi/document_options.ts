@@ -1,6 +1,7 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { completeDocument, documentTags } from './complete_document.ts';
+import { outgoingMessages } from './outgoing_messages.ts';
 
 /** How the OpenAPI document is made from the schemas of the routes. */
 export const documentOptions: FastifyDynamicSwaggerOptions = {
@@ -16,6 +17,7 @@ export const documentOptions: FastifyDynamicSwaggerOptions = {
     components: { securitySchemes: { personalApiKey: { type: 'http', scheme: 'bearer' } } },
     security: [{ personalApiKey: [] }],
     tags: documentTags,
+    webhooks: outgoingMessages,
   },
   transform: jsonSchemaTransform,
   transformObject: (document) => completeDocument(jsonSchemaTransformObject(document)),

@@ -1,5 +1,5 @@
 import { ApiError, invalid, notFound } from '../../api_error.ts';
-import type { Examples } from './example.ts';
+import { ids, type Examples } from './example.ts';
 
 /** What decides which errors an operation can respond with. */
 export interface OperationTraits {
@@ -8,6 +8,8 @@ export interface OperationTraits {
   readonly hasBody: boolean;
   /** Whether it submits a command, which the schedule of an export applies. */
   readonly isCommand: boolean;
+  /** Whether it can be a dry run. */
+  readonly readsSource: boolean;
   /** Whether it compiles or runs a query. */
   readonly isQuery: boolean;
   readonly isDraft: boolean;
@@ -47,46 +49,76 @@ const ofBodies: readonly ApiError[] = [
 ];
 
 const ofCommands: readonly ApiError[] = [
-  new ApiError(409, 'conflict', 'A run of this interval is active. Cancel it or wait for its end.'),
+  new ApiError(409, 'conflict', `Run ${ids.run} of this interval is still active.`),
   new ApiError(
     409,
     'idempotency_key_reused',
-    'This Idempotency-Key was used for another request. Use a new key.',
+    'This Idempotency-Key was already used for a different request. Use a new key.',
   ),
   new ApiError(
     429,
     'too_many_concurrent_backfills',
-    'The project has too many unfinished backfills. Wait until one of them ends.',
+    'This project already has 10 unfinished backfills (EXPORTD_MAX_BACKFILLS_PER_PROJECT). Wait for some to finish or cancel them.',
   ),
+  new ApiError(500, 'internal_error', 'exportd met an unexpected error. The log of a worker has the cause.'),
   new ApiError(
     503,
     'temporal_unreachable',
     'Temporal cannot be reached. Nothing was changed. Retry in a few seconds.',
   ),
-  new ApiError(503, 'withdrawn', 'The request was withdrawn before it was applied. Send it again.'),
-  new ApiError(503, 'source_unreachable', 'The source cannot be reached. Retry in a few seconds.'),
-  new ApiError(503, 'source_rejected', 'PostgreSQL rejected the statement on the source.'),
+  new ApiError(503, 'withdrawn', 'The command was withdrawn before it was applied. Retry the request.'),
+];
+
+/** Dry runs count the rows of the source. */
+const ofSourceReads: readonly ApiError[] = [
+  new ApiError(503, 'source_unreachable', 'The source database cannot be reached. Retry later.'),
+  new ApiError(
+    503,
+    'source_rejected',
+    'PostgreSQL refused to read the source: permission denied for view exportd_events (SQLSTATE 42501). "exportd source check" prints how to fix the relation.',
+  ),
 ];
 
 const ofQueries: readonly ApiError[] = [
-  new ApiError(400, 'dialect_error', 'Unknown field "evnt". Did you mean "event"?', { attr: 'query__query' }),
-  new ApiError(400, 'not_supported', 'Comparing with a previous period is not supported.', { attr: 'query' }),
+  new ApiError(400, 'dialect_error', 'Unknown field evnt. Did you mean event?', { attr: 'query__query' }),
+  new ApiError(400, 'not_supported', 'Filters of type recording are not supported.', {
+    attr: 'query__properties__0__type',
+  }),
   new ApiError(400, 'query_failed', 'The query failed: division by zero.'),
   new ApiError(
     400,
     'query_timeout',
-    'The query took longer than 60 s. Restrict it or run it in the background.',
+    'The query took longer than 60 seconds. Restrict its dates, or run it in the background.',
   ),
-  new ApiError(409, 'conflict', 'A query with this id is running.', { attr: 'client_query_id' }),
-  new ApiError(429, 'throttled', 'The project has sent 120 requests in the last hour. Retry in 240 seconds.'),
-  new ApiError(503, 'temporal_unreachable', 'Temporal cannot be reached. Retry in a few seconds.'),
+  new ApiError(
+    400,
+    'result_too_large',
+    'The result is larger than 33554432 bytes (EXPORTD_QUERY_MAX_RESULT_SIZE). Select fewer columns or rows, or use a batch export for large amounts of data.',
+  ),
+  new ApiError(
+    400,
+    'unknown_variable',
+    'Neither the project nor the query has a variable with this id or code name.',
+    { attr: 'variables_override__country' },
+  ),
+  new ApiError(409, 'conflict', 'A running query has this id. Cancel it or use another id.', {
+    attr: 'client_query_id',
+  }),
+  new ApiError(
+    429,
+    'throttled',
+    'Rate limit exceeded: a project can run 120 queries per hour (EXPORTD_QUERIES_PER_HOUR). Retry in 240 seconds. For large volumes of data, use a batch export.',
+  ),
+  new ApiError(
+    503,
+    'temporal_unreachable',
+    'Background queries cannot be started at the moment. The query was not started. Try again later.',
+  ),
 ];
 
 const ofDrafts: readonly ApiError[] = [
-  new ApiError(400, 'too_long', 'The prompt must have at most 400 characters.', { attr: 'prompt' }),
-  new ApiError(400, 'unclear', 'The prompt was not understood. Name an event and a time.', {
-    attr: 'prompt',
-  }),
+  new ApiError(400, 'too_long', 'A prompt can have at most 400 characters.', { attr: 'prompt' }),
+  new ApiError(400, 'unclear', 'The prompt names no event of the project.', { attr: 'prompt' }),
 ];
 
 const ofTests: readonly ApiError[] = [
@@ -95,7 +127,11 @@ const ofTests: readonly ApiError[] = [
     'not_tested',
     'No worker has tested the destination in time. Check that the workers run. Retry later.',
   ),
-  new ApiError(503, 'temporal_unreachable', 'Temporal cannot be reached. Nothing was tested. Retry later.'),
+  new ApiError(
+    503,
+    'temporal_unreachable',
+    'Temporal cannot be reached. Nothing was tested. Retry in a few seconds.',
+  ),
 ];
 
 /** Every error that the API responds with, so that none lacks an example. */
@@ -104,6 +140,7 @@ export const allErrors: readonly ApiError[] = [
   ...ofPathIds,
   ...ofBodies,
   ...ofCommands,
+  ...ofSourceReads,
   ...ofQueries,
   ...ofDrafts,
   ...ofTests,
@@ -122,6 +159,7 @@ export function errorExamples(
     ...(traits.hasPathId ? ofPathIds : []),
     ...(traits.hasBody ? ofBodies : []),
     ...(traits.isCommand ? ofCommands : []),
+    ...(traits.readsSource ? ofSourceReads : []),
     ...(traits.isQuery ? ofQueries : []),
     ...(traits.isDraft ? ofDrafts : []),
     ...(traits.isTest ? ofTests : []),

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { messageBody } from '../../../notifications/payload.ts';
-import { incidentTypes, type Notification } from '../../../notifications/notification.ts';
+import { incidentTypes } from '../../../notifications/notification.ts';
 import { ApiError } from '../../api_error.ts';
 import type {
   createWebhookBody,
@@ -9,6 +8,7 @@ import type {
   webhookTestSchema,
 } from '../../schemas/webhook.ts';
 import type { DeliveryDetailResponse, DeliveryResponse } from '../../schemas/webhook_delivery.ts';
+import type { webhookMessageSchema } from '../../schemas/webhook_message.ts';
 import { ids, pageWith, type ExampleTable } from './example.ts';
 import { completedRun } from './runs.ts';
 
@@ -38,10 +38,11 @@ const createForPipeline = {
 } satisfies z.input<typeof createWebhookBody>;
 const disable = { enabled: false } satisfies z.input<typeof updateWebhookBody>;
 
-const notification: Notification = {
+/** A message about a published interval. */
+export const publishedMessage = {
   id: ids.message,
   type: 'interval.published',
-  created_at: '2026-11-01T11:00:04.502Z',
+  timestamp: '2026-11-01T11:00:04.502Z',
   data: {
     project_id: 1,
     batch_export_id: ids.batch_export,
@@ -58,7 +59,7 @@ const notification: Notification = {
     bytes: 418_204,
     files: 1,
   },
-};
+} satisfies z.output<typeof webhookMessageSchema>;
 
 const failed = {
   id: ids.delivery,
@@ -80,15 +81,10 @@ const failed = {
   ended_at: '2026-11-02T11:00:04.871Z',
 } satisfies DeliveryResponse;
 
-const message = {
-  payload: JSON.parse(
-    messageBody('json', notification, { EXPORTD_BASE_URL: undefined, EXPORTD_CONSOLE: true }),
-  ) as Record<string, unknown>,
-};
 const attempt = { duration_ms: 212, status: 500, detail: 'The receiver responded with 500.' };
 const detail = {
   ...failed,
-  ...message,
+  payload: publishedMessage,
   attempt_log: [
     { number: 1, at: '2026-11-01T11:00:05.020Z', ...attempt },
     { number: 2, at: '2026-11-02T11:00:04.871Z', ...attempt },
@@ -96,7 +92,7 @@ const detail = {
 } satisfies DeliveryDetailResponse;
 const pending = {
   ...failed,
-  ...message,
+  payload: publishedMessage,
   id: 'f4e3d2c1-b0a9-4887-9665-544332211000',
   status: 'pending',
   detail: null,

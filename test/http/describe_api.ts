@@ -1,0 +1,28 @@
+import { Registry } from 'prom-client';
+import { readSettings } from '../../src/config/settings.ts';
+import { createApp, type HttpDependencies } from '../../src/http/app.ts';
+import type { HttpApp } from '../../src/http/route_context.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+
+/** The HTTP API without its servers, which its OpenAPI document and its pages do not need. */
+export function createServerlessApp(): Promise<HttpApp> {
+  const settings = readSettings({
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    EXPORTD_LOG_LEVEL: 'silent',
+  });
+  return createApp({
+    settings,
+    logger: createLogger('test', settings),
+    metrics: new Registry(),
+    pool: { connect: () => Promise.reject(new Error('No database.')) },
+    queries: { settings, running: { interrupt: () => undefined } },
+  } as unknown as HttpDependencies);
+}
+
+/** The OpenAPI document. */
+export async function describeApi(): Promise<unknown> {
+  const app = await createServerlessApp();
+  const { body } = await app.inject('/api/schema');
+  await app.close();
+  return JSON.parse(body);
+}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { HttpApp } from '../../../src/http/route_context.ts';
+import { createServerlessApp } from '../describe_api.ts';
+
+let app: HttpApp;
+beforeAll(async () => {
+  app = await createServerlessApp();
+});
+afterAll(() => app.close());
+
+describe('the page of the OpenAPI document', () => {
+  it.each(['/api/docs', '/api/docs/'])('is served at %s with assets of this server only', async (path) => {
+    const { statusCode, headers, body } = await app.inject(path);
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(body).not.toMatch(/https?:/);
+    // Nothing inline: the policy forbids it.
+    expect(body).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=/);
+    const base = new URL(path, 'http://host');
+    const assets = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, url = '']) => new URL(url, base).pathname,
+    );
+    expect(assets.length).toBeGreaterThan(5);
+    for (const asset of assets) expect([asset, (await app.inject(asset)).statusCode]).toEqual([asset, 200]);
+  });
+
+  it('forbids other hosts, inline code and frames', async () => {
+    const { headers } = await app.inject('/api/docs');
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+  });
+
+  it('shows each path once, and refers to nothing that its document lacks', async () => {
+    const { body } = await app.inject('/api/docs/json');
+    const { paths } = JSON.parse(body) as { paths: Record<string, object> };
+    const all = JSON.parse((await app.inject('/api/schema')).body) as { paths: Record<string, object> };
+    const shown = Object.keys(paths);
+    expect(shown).toContain('/api/projects/{project_id}/batch_exports');
+    expect(shown.filter((path) => path.startsWith('/api/environments'))).toEqual([]);
+    // The document itself is unchanged.
+    expect(Object.keys(all.paths)).toHaveLength(2 * shown.length - 1);
+  });
+
+  it('is not changed by other methods', async () => {
+    const { statusCode, headers } = await app.inject({ method: 'POST', url: '/api/docs' });
+    expect([statusCode, headers.allow]).toEqual([405, 'GET, HEAD']);
+  });
+});
