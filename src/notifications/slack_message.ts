@@ -27,14 +27,14 @@ export function slackMessage(notification: Notification, url: string | null): Sl
   const { type, data } = notification;
   const name = data.batch_export_name;
   const description = `${capitalize(describeNotification(notification))}.`;
-  const title = escape(name ?? 'exportd');
+  const title = escapeMarkup(name ?? 'exportd');
   const heading = url === null ? title : `<${url}|${title}>`;
   return {
-    text: escape(name === null ? description : `${name}: ${description}`),
+    text: escapeMarkup(name === null ? description : `${name}: ${description}`),
     blocks: [
-      section(`*${heading}*\n${escape(description)}`),
+      section(`*${heading}*\n${escapeMarkup(description)}`),
       ...(data.latest_error === null ? [] : [section(code(data.latest_error))]),
-      ...(data.manifest_key === null ? [] : [section(`Manifest: \`${escape(data.manifest_key)}\``)]),
+      ...(data.manifest_key === null ? [] : [section(`Manifest: \`${escapeMarkup(data.manifest_key)}\``)]),
       { type: 'context', elements: [markdown(`${type} · project ${data.project_id}`)] },
     ],
   };
@@ -42,8 +42,8 @@ export function slackMessage(notification: Notification, url: string | null): Sl
 
 /** Formats a plain message for Slack: what happened, and details of it. */
 export const plainSlackMessage = (title: string, details: string): SlackMessage => ({
-  text: escape(title),
-  blocks: [section(`*${escape(title)}*`), section(code(details))],
+  text: escapeMarkup(title),
+  blocks: [section(`*${escapeMarkup(title)}*`), section(code(details))],
 });
 
 const markdown = (text: string): SlackText => ({ type: 'mrkdwn', text });
@@ -51,12 +51,12 @@ const section = (text: string): SlackBlock => ({ type: 'section', text: markdown
 
 /** Backticks would end the code. */
 function code(text: string): string {
-  const shown = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength)}…` : text;
-  return `\`\`\`${escape(shown.replaceAll('`', "'"))}\`\`\``;
+  const shown = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength).toWellFormed()}…` : text;
+  return `\`\`\`${escapeMarkup(shown.replaceAll('`', "'"))}\`\`\``;
 }
 
 /** The characters that Slack interprets, such as `<!channel>`. */
-const escape = (text: string): string =>
+const escapeMarkup = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

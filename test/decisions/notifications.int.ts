@@ -4,6 +4,7 @@ import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
+import { maxPendingDeliveries } from '../../src/notifications/deliveries.ts';
 import { incidentTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, type WebhookFields } from '../../src/notifications/webhooks.ts';
@@ -241,6 +242,80 @@ describe('notifications', () => {
     // The failed retry was a backfill with an incident too.
     expect(backfills).toHaveLength(2);
     expect(backfills).toContain(backfillId);
+  });
+
+  it('name the manifest of a published interval, for the webhooks that subscribe to it', async () => {
+    const one = await createExport();
+    const [first, second] = await one.active();
+    await (
+      await one.complete(first)
+    )();
+    expect(await one.news()).toEqual([]);
+    const all = await webhook({ batch_export: one.id, events: ['interval.published'] });
+    await webhook({ batch_export: one.id });
+    await (
+      await one.complete(second)
+    )();
+    expect(await one.news()).toEqual([{ type: 'interval.published', run_id: second }]);
+    expect(await one.receivers()).toEqual([all.id]);
+    const { rows } = await database.pool.query(
+      `select notification.data as message, run.data_interval_start, run.data_interval_end
+       from exportd.notifications notification
+       join exportd.batch_export_runs run on run.id = notification.run_id
+       where notification.batch_export_id = $1`,
+      [one.id],
+    );
+    const [{ message, data_interval_start, data_interval_end }] = rows as [
+      { message: object; data_interval_start: string; data_interval_end: string },
+    ];
+    expect(message).toEqual({
+      project_id: 1,
+      batch_export_id: one.id,
+      batch_export_name: expect.any(String),
+      backfill_id: null,
+      run_id: second,
+      status: 'Completed',
+      latest_error: null,
+      data_interval_start,
+      data_interval_end,
+      manifest_key: 'the manifest',
+      generation: 1,
+      rows: 3,
+      bytes: 90,
+      files: 1,
+    });
+  });
+
+  it('of published intervals are dropped while a webhook has too many pending deliveries', async () => {
+    const one = await createExport();
+    const full = await webhook({ batch_export: one.id, events: ['interval.published', 'run.failed'] });
+    await database.pool.query(
+      `with waiting as (
+         insert into exportd.notifications (id, type, team_id, data)
+         select gen_random_uuid(), 'run.failed', 1, '{}' from generate_series(1, $2) returning id)
+       insert into exportd.webhook_deliveries (notification_id, webhook_id) select id, $1 from waiting`,
+      [full.id, maxPendingDeliveries],
+    );
+    const [first, second] = await one.active();
+    await (
+      await one.complete(first)
+    )();
+    await one.end(second, 'Failed');
+    const { rows } = await database.pool.query(
+      `select notification.type, delivery.status, delivery.detail from exportd.webhook_deliveries delivery
+       join exportd.notifications notification on notification.id = notification_id
+       where delivery.batch_export_id = $1 order by delivery.created_at`,
+      [one.id],
+    );
+    expect(rows).toEqual([
+      {
+        type: 'interval.published',
+        status: 'dropped',
+        detail: 'The webhook already had 1,000 pending deliveries.',
+      },
+      { type: 'run.failed', status: 'pending', detail: null },
+    ]);
+    await database.pool.query('delete from exportd.webhooks where id = $1', [full.id]);
   });
 
   it('are dropped when the export is deleted', async () => {

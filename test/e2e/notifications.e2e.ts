@@ -3,13 +3,17 @@ import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { makeMinutesDue } from './due_minutes.ts';
+import { readManifest } from './rows.ts';
 import { startStack, type Stack } from './stack.ts';
 
 const secret = createWebhookSecret();
 let stack: Stack;
 let receiver: Receiver;
+/** Receives published intervals only. */
+let pipeline: Receiver;
 beforeAll(async () => {
   receiver = await startReceiver(secret);
+  pipeline = await startReceiver(secret);
   stack = await startStack('notifications', {
     EXPORTD_MAX_CONCURRENT_RUNS: '1',
     EXPORTD_WEBHOOK_RETRY_INITIAL: '300ms',
@@ -19,6 +23,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack.stop();
   await receiver.close();
+  await pipeline.close();
 });
 
 const typesOf = () => [...new Map(receiver.messages.map(({ id, type }) => [id, type])).values()];
@@ -84,6 +89,39 @@ describe('an export whose bucket does not exist', () => {
     expect(await linesOf(id, 'Paused%20the%20batch%20export%3A')).toEqual([
       expect.stringMatching(/last 3 scheduled runs Failed\. Latest error: NoSuchBucket: .*unpause/),
     ]);
+  });
+
+  it('sends a notification for each interval that it publishes then, with a manifest that is in the bucket', async () => {
+    const created = await stack.call('POST', '/webhooks/', {
+      url: pipeline.url,
+      secret,
+      events: ['interval.published'],
+    });
+    expect(created.status).toBe(201);
+    const id = await stack.createExport({ interval: 'every 1 minutes' });
+    await makeMinutesDue(stack, id, 3);
+    const ofExport = () => pipeline.messages.filter(({ data }) => data.batch_export_id === id);
+    await waitFor(() => ofExport().length >= 3, 'the notifications of three intervals');
+    for (const { type, signed, data } of ofExport()) {
+      expect([type, signed]).toEqual(['interval.published', true]);
+      expect(await readManifest(stack.bucket, String(data.manifest_key))).toMatchObject({
+        run_id: data.run_id,
+        generation: data.generation,
+        rows: data.rows,
+        data_interval_start: data.data_interval_start,
+      });
+    }
+    const deliveries = `/webhooks/${String(created.body.id)}/deliveries`;
+    const newest = await waitFor(async () => {
+      const { body } = await stack.call('GET', `${deliveries}/?batch_export=${id}&status=delivered`);
+      return (body.results as { id: string; message_id: string }[])[0];
+    }, 'a delivery in the log');
+    const resent = await stack.call('POST', `${deliveries}/${newest.id}/resend/`);
+    expect(resent.status).toBe(201);
+    await waitFor(
+      () => pipeline.messages.filter((message) => message.id === newest.message_id).length === 2,
+      'the message that is sent again',
+    );
   });
 
   it('loses only the log lines that are older than the retention', async () => {

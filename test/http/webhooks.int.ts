@@ -103,6 +103,7 @@ describe('a webhook', () => {
     [{ url: undefined }, 'url'],
     [{ events: [] }, 'events'],
     [{ events: ['run.started'] }, 'events__0'],
+    [{ format: 'xml' }, 'format'],
     [{ batch_export: randomUUID() }, 'batch_export'],
     [{ secret: 'whsec_c2hvcnQ=' }, 'secret'],
     [{ secret: randomBytes(32).toString('base64') }, 'secret'],
@@ -199,6 +200,14 @@ describe('the test of a webhook', () => {
       detail: 'The receiver responded with 204.',
     });
     expect((await stored()).join()).not.toContain('"test"');
+  });
+
+  it("has the webhook's format", async () => {
+    const { id } = await create({ format: 'slack' });
+    expect((await api.call('POST', `webhooks/${id}/test/`)).body.delivered).toBe(true);
+    expect(JSON.parse(receiver.received.at(-1)?.body ?? '')).toMatchObject({ text: 'Test.' });
+    const changed = await api.call('PATCH', `webhooks/${id}/`, { format: null });
+    expect(changed.body.format).toBe('json');
   });
 
   it.each([

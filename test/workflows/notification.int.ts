@@ -1,8 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
-import { notificationTypes, type NotificationType } from '../../src/notifications/notification.ts';
+import { incidentTypes, type NotificationType } from '../../src/notifications/notification.ts';
+import { resendDelivery } from '../../src/notifications/resend_delivery.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
+import { createNotificationClient } from '../../src/temporal/clients/notification_client.ts';
 import { createWebhook, deleteWebhook, findWebhook } from '../../src/notifications/webhooks.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -35,7 +37,7 @@ afterAll(async () => {
 });
 
 /** Creates an export and a webhook for it. */
-async function createWatchedExport(events: readonly NotificationType[] = notificationTypes) {
+async function createWatchedExport(events: readonly NotificationType[] = incidentTypes) {
   const id = await stack.createExport();
   const webhook = await createWebhook(
     stack.pool,
@@ -130,6 +132,58 @@ describe('a delivery', () => {
     expect(await description.staticSummary()).toContain(
       'run.failed of "Events every minute" to http://127.0.0.1',
     );
+  });
+
+  it('names the manifest of a published interval, and is not logged unless it fails', async () => {
+    const one = await createWatchedExport(['interval.published']);
+    await one.run(1);
+    const [message] = await one.waitForMessages(1);
+    const run = (await stack.runsOf(one.id)).find(({ id }) => id === message?.data.run_id);
+    expect(run?.status).toBe('Completed');
+    expect(message).toMatchObject({
+      signed: true,
+      type: 'interval.published',
+      data: {
+        status: 'Completed',
+        data_interval_start: run?.data_interval_start,
+        manifest_key: 'manifest.json',
+        generation: 1,
+        rows: 7,
+      },
+    });
+    await (await one.handle()).result();
+    expect(await one.lines()).toEqual([]);
+  });
+
+  it('is attempted now when a person resends it, instead of at its next attempt', async () => {
+    const one = await createWatchedExport();
+    receiver.respond = () => 503;
+    fail();
+    await one.run(1);
+    await one.waitForMessages(1);
+    const handle = await one.handle();
+    await waitFor(async () => {
+      await stack.pool.query(
+        `update exportd.webhook_deliveries set next_attempt_at = clock_timestamp() + interval '1 hour'
+         where batch_export_id = $1`,
+        [one.id],
+      );
+      const { currentDetails } = await handle.query<{ currentDetails: string }>(
+        '__temporal_workflow_metadata',
+      );
+      const [delivery] = await one.deliveries();
+      return (
+        currentDetails === 'The delivery is not due yet.' && delivery?.attempts === one.messages().length
+      );
+    }, 'the wait for the next attempt');
+    receiver.respond = () => 200;
+    const [delivery] = await one.deliveries();
+    const resent = await resendDelivery(stack.pool, one.webhook.id, delivery?.id ?? '');
+    expect(resent.outcome).toBe('advanced');
+    await createNotificationClient(stack.client, stack.pool, stack.settings).restart(delivery?.id ?? '');
+    expect(await stack.client.workflow.getHandle(handle.workflowId).result()).toMatchObject({
+      delivered: true,
+    });
   });
 
   it('is retried with the same id until the receiver accepts it', async () => {

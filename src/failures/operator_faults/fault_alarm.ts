@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { sendWebhook } from '../../notifications/send_webhook.ts';
+import { plainSlackMessage } from '../../notifications/slack_message.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import {
   deleteResolvedFaults,
@@ -16,6 +17,7 @@ export type FaultAlarmSettings = Pick<
   | 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL'
   | 'EXPORTD_OPERATOR_WEBHOOK_URL'
   | 'EXPORTD_OPERATOR_WEBHOOK_SECRET'
+  | 'EXPORTD_OPERATOR_WEBHOOK_FORMAT'
   | 'EXPORTD_WEBHOOK_TIMEOUT'
   | 'EXPORTD_LOG_RETENTION'
 >;
@@ -84,7 +86,7 @@ export async function notifyOperator(
     if (!fault) return;
     const id = `${fault.id}-${Date.parse(fault.opened_at)}`;
     const { delivered, detail } = await sendWebhook(
-      { id, url, secret, body: messageOf(id, fault) },
+      { id, url, secret, body: messageOf(id, fault, settings) },
       // The operator may have it on any address.
       { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
     );
@@ -94,10 +96,19 @@ export async function notifyOperator(
 }
 
 /** The JSON body of the message: what delays runs of all exports, and what to fix. */
-const messageOf = (id: string, { type, message, opened_at, last_seen_by, waiting_runs }: OpenFault): string =>
-  JSON.stringify({
+function messageOf(
+  id: string,
+  { type, message, opened_at, last_seen_by, waiting_runs }: OpenFault,
+  { EXPORTD_OPERATOR_WEBHOOK_FORMAT: format }: FaultAlarmSettings,
+): string {
+  if (format === 'slack')
+    return JSON.stringify(
+      plainSlackMessage(`exportd: ${waiting_runs} runs wait for its operator`, `${type}: ${message}`),
+    );
+  return JSON.stringify({
     id,
     type: 'operator_fault',
     timestamp: opened_at,
     data: { type, message, opened_at, last_seen_by, waiting_runs },
   });
+}

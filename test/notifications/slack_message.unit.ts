@@ -1,0 +1,123 @@
+import { describe, expect, it } from '@jest/globals';
+import { noManifest, testNotificationData, type Notification } from '../../src/notifications/notification.ts';
+import { messageBody } from '../../src/notifications/payload.ts';
+import { plainSlackMessage, type SlackMessage } from '../../src/notifications/slack_message.ts';
+
+const batchExportId = '0193a1c0-5b7e-4d0a-9c55-3f1f8d2b6a10';
+const notification = (
+  type: Notification['type'],
+  data: Partial<Notification['data']> = {},
+): Notification => ({
+  id: 'a9c8b7d6-e5f4-5a3b-8c2d-1e0f9a8b7c6d',
+  type,
+  created_at: '2026-11-01T11:00:04.502Z',
+  data: {
+    ...testNotificationData(1),
+    batch_export_id: batchExportId,
+    batch_export_name: 'Clicks',
+    data_interval_start: '2026-11-01T10:00:00.000Z',
+    data_interval_end: '2026-11-01T11:00:00.000Z',
+    ...noManifest,
+    ...data,
+  },
+});
+const settings = { EXPORTD_BASE_URL: 'https://exportd.example/', EXPORTD_CONSOLE: true };
+const slack = (one: Notification, more: Partial<typeof settings> = {}) =>
+  JSON.parse(messageBody('slack', one, { ...settings, ...more })) as SlackMessage;
+/** Every text in the blocks of a message. */
+const textsOf = ({ blocks }: SlackMessage): string[] =>
+  blocks
+    .flatMap((block) => (block.type === 'section' ? [block.text] : block.elements))
+    .map(({ text }) => text);
+
+describe('a message for Slack', () => {
+  it('says what happened, links the export and shows the error', () => {
+    const message = slack(notification('run.failed', { latest_error: 'NoSuchBucket: it is gone.' }));
+    expect(message.text).toBe(
+      'Clicks: The run of 2026-11-01T10:00:00.000Z to 2026-11-01T11:00:00.000Z failed.',
+    );
+    expect(textsOf(message)).toEqual([
+      `*<https://exportd.example/exports/${batchExportId}|Clicks>*\n` +
+        'The run of 2026-11-01T10:00:00.000Z to 2026-11-01T11:00:00.000Z failed.',
+      '```NoSuchBucket: it is gone.```',
+      'run.failed · project 1',
+    ]);
+  });
+
+  it('names the manifest of a published interval', () => {
+    const published = notification('interval.published', {
+      manifest_key: 'clicks/_manifests/1.json',
+      generation: 2,
+      rows: 4_933,
+      bytes: 100,
+      files: 1,
+    });
+    expect(textsOf(slack(published))).toEqual([
+      expect.stringContaining('was published as generation 2 with 4,933 rows.'),
+      'Manifest: `clicks/_manifests/1.json`',
+      'interval.published · project 1',
+    ]);
+  });
+
+  it.each([
+    ['without a console', { EXPORTD_CONSOLE: false }],
+    ['without a public URL', { EXPORTD_BASE_URL: undefined }],
+  ])('has no link %s', (_, more) => {
+    const message = JSON.parse(
+      messageBody('slack', notification('run.held'), { ...settings, ...more }),
+    ) as SlackMessage;
+    expect(textsOf(message)[0]).toMatch(/^\*Clicks\*\n/);
+  });
+
+  it('mentions nobody and links nowhere because of a name or an error', () => {
+    const hostile = '<!channel> & <https://evil.example|click> ``` ';
+    const message = slack(
+      notification('run.failed', { batch_export_name: hostile, latest_error: hostile.repeat(500) }),
+    );
+    const texts = [message.text, ...textsOf(message)];
+    expect(texts.join()).not.toMatch(/<!|<https:\/\/evil/);
+    expect(texts.join()).toContain('&lt;!channel&gt; &amp;');
+    const [, code = ''] = textsOf(message);
+    expect(code.match(/```/g)).toHaveLength(2);
+    // The limit of Slack for the text of a block.
+    for (const text of texts) expect(text.length).toBeLessThan(3_000);
+  });
+
+  it('of a test is not about an export', () => {
+    const test: Notification = { ...notification('run.failed'), type: 'test', data: testNotificationData(1) };
+    expect(slack(test)).toMatchObject({ text: 'Test.' });
+  });
+
+  it("of an operator's fault has a title and details", () => {
+    const message = plainSlackMessage('exportd: 3 runs wait', 'UndefinedTable: events');
+    expect(message.text).toBe('exportd: 3 runs wait');
+    expect(textsOf(message)).toEqual(['*exportd: 3 runs wait*', '```UndefinedTable: events```']);
+  });
+});
+
+describe('a plain message', () => {
+  it('has the fields of the event, with null for those that it does not have', () => {
+    const { id, type, created_at, data } = notification('run.failed', { latest_error: 'Error' });
+    expect(JSON.parse(messageBody('json', { id, type, created_at, data }, settings))).toEqual({
+      id,
+      type,
+      timestamp: created_at,
+      data: {
+        project_id: 1,
+        batch_export_id: batchExportId,
+        batch_export_name: 'Clicks',
+        backfill_id: null,
+        run_id: null,
+        status: null,
+        latest_error: 'Error',
+        data_interval_start: '2026-11-01T10:00:00.000Z',
+        data_interval_end: '2026-11-01T11:00:00.000Z',
+        manifest_key: null,
+        generation: null,
+        rows: null,
+        bytes: null,
+        files: null,
+      },
+    });
+  });
+});
