@@ -29,7 +29,7 @@ const relationRows = (
     )
     .map(({ relation, kind, setting }) =>
       kind === null
-        ? ['-', relation, `does not exist: needed by exports of persons and by queries (${setting})`]
+        ? ['-', relation, `does not exist: persons are neither exported nor found by queries (${setting})`]
         : ['ok', relation, kind],
     );
 

@@ -5,6 +5,7 @@ import {
   type CatalogConnection,
   type Relations,
 } from '../source/relations.ts';
+import { sourceContract, type RelationRole } from '../source/contract.ts';
 import { uniqueKeysOf, type UniqueKeys } from '../source/unique_keys.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
@@ -45,14 +46,18 @@ export async function readSourceSchema(
   const required = (name: string): SourceRelation => present.get(name) ?? missingRelation(name);
   const optional = (name: string): SourceRelation | null => present.get(name) ?? null;
   const groups = optional(optionalRelations.groups);
+  // A source of events alone. One of both missing is a wrong setting.
+  const hasPersons = present.has(relations.persons) || present.has(relations.person_distinct_ids);
   const propertyTypes = (owner: PropertyScope): PropertyTypes =>
     new Map(
       property_definitions.filter(({ scope }) => scope === owner).map(({ name, type }) => [name, type]),
     );
   return {
     events: required(relations.events),
-    persons: required(relations.persons),
-    personDistinctIds: required(relations.person_distinct_ids),
+    persons: hasPersons ? required(relations.persons) : withoutRows('persons', ['team_id', 'id']),
+    personDistinctIds: hasPersons
+      ? required(relations.person_distinct_ids)
+      : withoutRows('person_distinct_ids', ['team_id', 'distinct_id']),
     sessionReplayEvents: optional(optionalRelations.sessionReplayEvents),
     groups: groupColumns.every((name) => groups?.columns.has(name)) ? groups : null,
     warehouse: relations.hasQueryRole
@@ -60,6 +65,17 @@ export async function readSourceSchema(
       : await readWarehouse(connection, warehouse_tables),
     eventProperties: propertyTypes('event'),
     personProperties: propertyTypes('person'),
+  };
+}
+
+/** A relation of the contract without rows, with a unique key. */
+function withoutRows(role: RelationRole, key: readonly string[]): SourceRelation {
+  const { columns } = sourceContract[role];
+  const selected = columns.map(({ name, type }) => `null::${type} as "${name}"`);
+  return {
+    relation: `(select ${selected.join(', ')} where false) as "no_${role}"`,
+    columns: new Map(columns.map(({ name, type }) => [name, type])),
+    uniqueKeys: [key],
   };
 }
 
