@@ -1,5 +1,4 @@
 import closeWithGrace from 'close-with-grace';
-import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createKeyRing } from '../config/key_ring.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
@@ -10,22 +9,27 @@ import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
 import { createRunningQueries } from '../queries/running_queries.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
+import { startTracing } from '../telemetry/tracing.ts';
+import { registerPoolMetrics } from '../telemetry/metrics/pool_metrics.ts';
+import { createMetrics } from '../telemetry/metrics/registry.ts';
 import { createClient } from '../temporal/connections.ts';
 import { createDestinationTestClient } from '../temporal/clients/destination_test_client.ts';
+import { createNotificationClient } from '../temporal/clients/notification_client.ts';
+import { createVerificationClient } from '../temporal/clients/verification_client.ts';
 import { createWebhookTestClient } from '../temporal/clients/webhook_test_client.ts';
-import { countPollers } from '../temporal/clients/pollers.ts';
+import { countPollers, describeTaskQueues } from '../temporal/clients/pollers.ts';
 import { createQueryClient } from '../temporal/clients/query_client.ts';
 import { createRunExecutionWatch } from '../temporal/clients/run_executions.ts';
 import { createCommandSignaller } from '../temporal/clients/command_signaller.ts';
 import { createApp } from './app.ts';
+import { registerDeploymentMetrics } from './metrics/deployment_metrics.ts';
+import { registerExportMetrics } from './metrics/export_metrics.ts';
 import { createPendingCalls } from './pending_calls.ts';
 
 /** A request needs a few short statements; one connection listens for command outcomes. */
 const databaseConnections = 20;
 /** Dry runs of a project, which may use a third, count rows one at a time, so they hardly compete with exports. */
 const sourceConnections = 3;
-/** Longer than a request waits for a command outcome. */
-const shutdownTimeoutMs = 15_000;
 
 /** A listening server. */
 export interface RunningServer {
@@ -39,6 +43,7 @@ export interface RunningServer {
  * @throws SettingsError when a setting is missing or the port is in use.
  */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+  const tracing = await startTracing('server', settings, logger);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
   const pool = createPool(settings.DATABASE_URL, {
     max: databaseConnections,
@@ -50,22 +55,36 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     sourceUrl: settings.SOURCE_DATABASE_URL,
     settings: { ...settings, EXPORTD_SOURCE_CONNECTIONS: sourceConnections },
   });
-  const metrics = new Registry();
-  collectDefaultMetrics({ register: metrics });
+  const metrics = createMetrics('server');
   const signaller = createCommandSignaller(temporal, settings);
   const executions = createRunExecutionWatch(temporal.client, settings);
   const destinationTests = createDestinationTestClient(temporal.client, settings);
   const webhookTests = createWebhookTestClient(temporal.client, settings);
+  const verifications = createVerificationClient(temporal.client, settings);
+  const notifications = createNotificationClient(temporal.client, pool, settings);
   const querySource = connectQueriesToSource(settings);
   const executor = createThreadExecutor(settings);
   const background = createQueryClient(temporal.client, settings);
   const calls = createPendingCalls();
+  registerPoolMetrics(metrics, {
+    control: pool,
+    source_pages: source.pools.pages,
+    source_counts: source.pools.counts,
+    source_checks: source.pools.checks,
+    queries: querySource.pool,
+  });
+  registerExportMetrics(metrics, { pool, logger, settings });
+  registerDeploymentMetrics(metrics, {
+    pool,
+    describeTaskQueues: () => calls.track(() => describeTaskQueues(temporal.client, settings)),
+  });
   const release = async () => {
     // A Temporal call that outlives its connection would crash the process; each call has a deadline.
     await calls.settled();
     await temporal.close();
     await Promise.all([source.close(), querySource.close(), executor.close()]);
     await pool.end();
+    await tracing?.stop();
   };
   const app = await createApp({
     settings,
@@ -80,6 +99,11 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
     destinationTests: { test: (testId) => calls.track(() => destinationTests.test(testId)) },
     webhookTests: { test: (deliveryId) => calls.track(() => webhookTests.test(deliveryId)) },
+    verifications: { start: (id) => calls.track(() => verifications.start(id)) },
+    notifications: {
+      start: (deliveryId) => calls.track(() => notifications.start(deliveryId)),
+      restart: (deliveryId) => calls.track(() => notifications.restart(deliveryId)),
+    },
     queries: {
       settings,
       pool,
@@ -117,7 +141,7 @@ export async function runServer(settings: Settings): Promise<void> {
   const logger = createLogger('server', settings);
   const started = Promise.withResolvers<RunningServer>();
   const ended = Promise.withResolvers<undefined>();
-  closeWithGrace({ delay: shutdownTimeoutMs, logger: false }, async ({ err, signal }) => {
+  closeWithGrace({ delay: settings.EXPORTD_SHUTDOWN_TIMEOUT, logger: false }, async ({ err, signal }) => {
     if (err) logger.fatal({ err }, 'Uncaught error. Server is shutting down.');
     else logger.info({ signal }, 'Server is shutting down.');
     await (await started.promise).close();

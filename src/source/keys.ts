@@ -34,6 +34,29 @@ export async function* readKeys(
   }
 }
 
+/** More rows than a range has: the row with an id may be the last one. */
+const everyRow = 2_147_483_647;
+
+/** Finds the key of the row with this id in a range; null if there is none. */
+export async function findKey(
+  connections: SourceConnections,
+  query: Pick<ModelQuery, 'keys' | 'settings'>,
+  range: RowRange,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<SortKey | null> {
+  if (!query.keys) throw new RangeError('Only events can be found by their id.');
+  const keys = query.keys(everyRow, { after: false, until: false });
+  return connections.read(statementSettings(query, range), signal, async ({ connection }) => {
+    const { rows } = await connection.query<SortKey>(
+      `select inserted_at, id from (${keys}) as key where id = $1 limit 1`,
+      [id],
+    );
+    const [found] = rows;
+    return found ? { inserted_at: found.inserted_at, id: found.id } : null;
+  });
+}
+
 /** Whether the files of a selection of events contain the sort keys of their rows, under the names of the model. */
 export const filesHaveKeys = ({ query }: Pick<RowSelection, 'query'>): boolean =>
   !query ||

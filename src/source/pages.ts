@@ -51,6 +51,12 @@ export function statementSettings(
   return { ...Object.fromEntries(settings), ...query.settings };
 }
 
+/** How the rows of a range are fingerprinted. */
+export const fingerprintPlanOf = (
+  { hash, key }: Pick<ModelQuery, 'hash' | 'key'>,
+  { interval }: Pick<RowRange, 'interval'>,
+): FingerprintPlan => ({ hash, width_ms: bucketWidthMs(interval), origin: interval.start, ...key });
+
 /**
  * Reads a key range page by page. Each page is read completely, in a separate transaction, before its first block is
  * yielded. The next page is read while the caller processes the blocks of the current one; then reading pauses,
@@ -70,12 +76,7 @@ export async function* readPages(
   const done = new AbortController();
   const reading = AbortSignal.any([signal, done.signal]);
 
-  const fingerprint: FingerprintPlan = {
-    hash: query.hash,
-    width_ms: bucketWidthMs(range.interval),
-    origin: range.interval.start,
-    ...query.key,
-  };
+  const fingerprint = fingerprintPlanOf(query, range);
 
   const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page> => {
     const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));

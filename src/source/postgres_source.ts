@@ -1,20 +1,25 @@
 import type { Settings } from '../config/settings.ts';
 import type { SortKey } from '../domain/run.ts';
 import { checkBarrier, checkBarriers } from './barrier.ts';
+import { catalogReader } from './check/catalog_reader.ts';
+import { checkSource } from './check/check_source.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
+import { nameInvalidColumns } from './invalid_relation.ts';
 import type { ModelQuery } from './model_query.ts';
 import { readFingerprint } from './read_fingerprint.ts';
 import { readFingerprints } from './read_fingerprints.ts';
-import { readKeys } from './keys.ts';
+import { findKey, readKeys } from './keys.ts';
 import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
 import { allRows } from './row_selection.ts';
+import { readSample } from './sample.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import { shareByProject } from './project_shares.ts';
 import { connectToSource, type ReadTransaction } from './source_connection.ts';
+import type { SourceMonitor } from './source_monitor.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
-import type { RowRange, Source } from './source.ts';
+import type { RowFinder, RowRange, Source } from './source.ts';
 
 /** Identifies exportd's own sessions, which the barrier ignores. */
 export const applicationName = 'exportd';
@@ -50,7 +55,7 @@ export function createSource({
   /** The primary of the source, if the source is a standby. */
   primaryUrl?: string | undefined;
   settings: SourceSettings;
-}): Source {
+}): Source & RowFinder & SourceMonitor {
   const relations = relationsOf(settings);
   const bounds = { rows: settings.EXPORTD_SOURCE_PAGE_ROWS, bytes: settings.EXPORTD_SOURCE_PAGE_SIZE };
   const connect = (url: string, maxConnections: number, allowsStandby = primaryUrl !== undefined) =>
@@ -93,7 +98,19 @@ export function createSource({
       await connection.query(`explain ${query.page(1, { after: false, until: false })}`);
       return true;
     });
-  /** Reads rows of a range. An error that only the export's selection causes becomes SelectionRejected. */
+  /** Whose fault a rejected statement is: SelectionRejected, InvalidRelation, or the error itself. */
+  const attribute = async (
+    error: unknown,
+    range: RowRange,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> =>
+    nameInvalidColumns(
+      await attributeRejection(error, range, () => acceptsAllRows(range, signal)),
+      range.model,
+      relations,
+      catalogReader(counts.forProject(range.team_id), signal),
+    );
+  /** Reads rows of a range. */
   const readRange = async <Result>(
     range: RowRange,
     signal: AbortSignal | undefined,
@@ -102,7 +119,7 @@ export function createSource({
     try {
       return await read();
     } catch (error) {
-      throw await attributeRejection(error, range, () => acceptsAllRows(range, signal));
+      throw await attribute(error, range, signal);
     }
   };
 
@@ -140,6 +157,11 @@ export function createSource({
       const query = await connections.read({}, signal, ({ connection }) => queryOf(connection, range));
       yield* readKeys(connections, query, range, signal);
     },
+    findEventKey: async (range, uuid, signal) => {
+      const connections = counts.forProject(range.team_id);
+      const query = await connections.read({}, signal, ({ connection }) => queryOf(connection, range));
+      return findKey(connections, query, range, uuid, signal);
+    },
     splitKeys: (range, every, signal) =>
       readRange(range, signal, () =>
         counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
@@ -157,9 +179,18 @@ export function createSource({
       try {
         yield* readPages(connections, query, range, keys, bounds, options);
       } catch (error) {
-        throw await attributeRejection(error, range, () => acceptsAllRows(range, options.signal));
+        throw await attribute(error, range, options.signal);
       }
     },
+    sample: (range, rows, signal) =>
+      readRange(range, signal, () =>
+        readSample(counts.forProject(range.team_id), queryOf, range, rows, signal),
+      ),
+    ping: async (signal) => {
+      await checks.read({}, signal, () => Promise.resolve());
+    },
+    pools: { pages: pages.pool, counts: counts.pool, checks: checks.pool },
+    check: (teamId, model, signal) => checkSource(counts.forProject(teamId), settings, { model, signal }),
     close: async () => {
       await Promise.all([pages.close(), counts.close(), checks.close(), primary?.close()]);
     },

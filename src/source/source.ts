@@ -3,6 +3,7 @@ import type { Model } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { SortKey } from '../domain/run.ts';
+import type { SourceReport } from './check/report.ts';
 import type { ExportedColumn } from './columns.ts';
 import type { RowSelection } from './row_selection.ts';
 
@@ -117,5 +118,21 @@ export interface Source {
    * ends the generator with the signal's reason.
    */
   blocks(range: RowRange, bounds: KeyBounds, options: ReadOptions): AsyncGenerator<RowBlock>;
+  /**
+   * Reads about `rows` first rows of a range, fewer when they are large; null when it has none. The block is the only user
+   * of its buffer.
+   */
+  sample(range: RowRange, rows: number, signal?: AbortSignal): Promise<RowBlock | null>;
+  /** Compares the relations with what exports of a model need. `teamId` asks; it changes nothing. */
+  check(teamId: number, model: Model, signal?: AbortSignal): Promise<SourceReport>;
   close(): Promise<void>;
+}
+
+/** Finds rows of the source by their id, for people. */
+export interface RowFinder {
+  /**
+   * The sort key of the selected event with this uuid in a range; null if the range has none. It reads the index of the
+   * range. Rejects with the signal's reason when it is aborted.
+   */
+  findEventKey(range: RowRange, uuid: string, signal?: AbortSignal): Promise<SortKey | null>;
 }

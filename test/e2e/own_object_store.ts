@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { createChildProcesses, type Child } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
+import { acquireLock } from '../../src/local_stack/lock.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { findServer } from '../../src/local_stack/servers/find_server.ts';
 import {
@@ -31,6 +32,8 @@ export interface OwnObjectStore {
 export async function startOwnObjectStore(): Promise<OwnObjectStore> {
   const command = await findServer(objectStoreServer, () => undefined);
   const folder = openDataFolder(`${fromSetUp('EXPORTD_TEST_FOLDER')}-${randomUUID()}`);
+  // Other runs of Jest delete folders without a lock.
+  const unlock = acquireLock(folder.inside('lock'));
   const children = createChildProcesses(folder);
   const { s3: port } = await assignPorts(folder.inside('ports.json'), ['s3']);
   const endpoint = `http://127.0.0.1:${port}`;
@@ -61,6 +64,7 @@ export async function startOwnObjectStore(): Promise<OwnObjectStore> {
     close: async () => {
       client.destroy();
       await children.stopAll();
+      unlock();
       rmSync(folder.path, { recursive: true, force: true });
     },
   };

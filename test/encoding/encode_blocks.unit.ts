@@ -87,6 +87,23 @@ describe('encodeBlocks', () => {
     expect(progress.ended).toBe(true);
   });
 
+  it('reports whether the caller waited for rows or for the encoder', async () => {
+    const { blocks } = createBlocks(1);
+    const encoder = createEncoder();
+    const waits: string[] = [];
+    const encoded = encodeBlocks(blocks, {
+      encoder,
+      memory: createReservation(),
+      blocksInFlight: 1,
+      onWait: (waitedFor) => waits.push(waitedFor),
+    });
+    const first = encoded.next();
+    await turn();
+    encoder.waiting[0]?.ready();
+    await first;
+    expect(waits).toEqual(['read', 'encode']);
+  });
+
   it('releases rows when they are encoded, and encoded bytes when the caller releases them', async () => {
     const budget = createMemoryBudget(25);
     const memory = budget.openReservation();

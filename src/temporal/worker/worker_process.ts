@@ -8,6 +8,7 @@ import { createEmptyPublisher } from '../../export/publish_empty.ts';
 import { createQueryActivities, createQueryOutcomeActivities } from '../../../activities/query.ts';
 import { createRunActivities } from '../../../activities/run.ts';
 import { createScheduleActivities } from '../../../activities/schedule.ts';
+import { createVerificationActivities } from '../../../activities/verification.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -30,6 +31,8 @@ import { createFaultAlarm } from '../../failures/operator_faults/fault_alarm.ts'
 import { createOperatorFaults } from '../../failures/operator_faults/operator_faults.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
+import { createMetrics } from '../../telemetry/metrics/registry.ts';
+import { startTracing } from '../../telemetry/tracing.ts';
 import { createWorkflowClients } from '../clients/workflow_clients.ts';
 import { createExecutionLists } from '../clients/execution_lists.ts';
 import { loadWorkflowBundle } from './bundle.ts';
@@ -38,7 +41,10 @@ import { createQueryActivityDependencies } from './query_activity_dependencies.t
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { createExportSlots } from './export_slots.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
+import { createRunMetrics } from '../metrics/run_metrics.ts';
+import { freeLoopbackAddress } from '../metrics/sdk_metrics.ts';
 import { installRuntime } from './runtime.ts';
+import { startMonitoring } from './start_monitoring.ts';
 import { createProblemReporter } from '../problem_reporter.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
 import { createWorkers } from './workers.ts';
@@ -46,8 +52,6 @@ import { untilAborted } from '../until_aborted.ts';
 
 /** Connections to the control database. Appends are short, and more of them would only wait for the streams' locks. */
 const maxControlConnections = 20;
-/** The process exits this long after the first signal, or after a second one. */
-const shutdownTimeoutMs = 15_000;
 
 /**
  * Runs a worker process: workflows, activities and the reconciler. It logs to standard error and writes nothing to
@@ -56,17 +60,22 @@ const shutdownTimeoutMs = 15_000;
 export async function runWorker(settings: Settings): Promise<void> {
   const logger = createLogger('worker', settings);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-  installRuntime(logger);
+  const sdkMetricsAddress =
+    settings.EXPORTD_WORKER_HTTP_PORT === undefined ? undefined : await freeLoopbackAddress();
+  installRuntime(logger, sdkMetricsAddress);
   const stopping = new AbortController();
   const ended = Promise.withResolvers<undefined>();
-  closeWithGrace({ delay: shutdownTimeoutMs, logger: false }, async ({ err, signal: received }) => {
-    if (err) logger.fatal({ err }, 'Unhandled error in the worker.');
-    else logger.info({ signal: received }, 'The worker is shutting down.');
-    stopping.abort();
-    await ended.promise;
-  });
+  closeWithGrace(
+    { delay: settings.EXPORTD_SHUTDOWN_TIMEOUT, logger: false },
+    async ({ err, signal: received }) => {
+      if (err) logger.fatal({ err }, 'Unhandled error in the worker.');
+      else logger.info({ signal: received }, 'The worker is shutting down.');
+      stopping.abort();
+      await ended.promise;
+    },
+  );
   try {
-    await serve(settings, logger, keyRing, stopping.signal);
+    await serve(settings, logger, keyRing, { signal: stopping.signal, sdkMetricsAddress });
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
   } finally {
@@ -78,8 +87,12 @@ async function serve(
   settings: Settings,
   logger: Logger,
   keyRing: KeyRing,
-  signal: AbortSignal,
+  {
+    signal,
+    sdkMetricsAddress,
+  }: { readonly signal: AbortSignal; readonly sdkMetricsAddress: string | undefined },
 ): Promise<void> {
+  const tracing = await startTracing('worker', settings, logger);
   const pool = createPool(settings.DATABASE_URL, {
     max: maxControlConnections,
     connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
@@ -93,7 +106,9 @@ async function serve(
     settings,
   });
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
-  const journal = openJournal(pool);
+  const metrics = createMetrics('worker');
+  const runMetrics = createRunMetrics(metrics, settings);
+  const journal = openJournal(pool, runMetrics.onCommitted);
   const readSelection = createSelectionReader(pool);
   const control = {
     journal,
@@ -127,6 +142,7 @@ async function serve(
       circuits,
     }),
     mayShrink: createMayShrink(pool),
+    onStage: runMetrics.onStage,
     logger,
     settings,
   };
@@ -144,7 +160,25 @@ async function serve(
     ensureSearchAttributes: (aborted) =>
       problems.watch(() => ensureSearchAttributes(temporal, settings, aborted)),
   });
+  let identity: string | undefined;
+  let stopMonitoring = () => Promise.resolve();
   try {
+    // First, so that it says what the worker is waiting for.
+    stopMonitoring = await startMonitoring({
+      metrics,
+      sdkMetricsAddress,
+      pool,
+      source,
+      client,
+      queryPool: queries.pool,
+      slots: { export: exportSlots, query: queries.slots },
+      memory: exporting.memory,
+      reconcileLoops,
+      identity: () => identity,
+      stopping: signal,
+      logger,
+      settings,
+    });
     const workflowBundle = await loadWorkflowBundle(settings, signal);
     // Before connecting: Temporal may be what the operator has to fix.
     faultAlarm.start();
@@ -183,22 +217,27 @@ async function serve(
             openLocation: createLocationOpener(pool, keyRing, settings, { circuits }),
           }),
           ...createNotificationActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
+          ...createVerificationActivities({ pool, keyRing, settings, logger }),
         },
         query: createQueryActivities(queries),
       },
       exportSlots,
       querySlots: queries.slots,
+      tracing,
       settings,
     });
     const workers = await untilAborted(creatingWorkers, signal);
     signal.addEventListener('abort', () => workers.shutdown());
     reconcileLoops.start();
+    identity = workers.identity;
     logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker is running.');
     await workers.run();
     await connection.close();
   } finally {
     await Promise.all([reconcileLoops.stop(), faultAlarm.stop()]);
+    await stopMonitoring();
     await Promise.allSettled([encoders.close(), source.close(), queries.close(), temporal.close()]);
     await pool.end();
+    await tracing?.stop();
   }
 }

@@ -8,10 +8,14 @@ import type { NotificationActivities } from '../../../activities/notification.ts
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
 import type { RunActivities } from '../../../activities/run.ts';
 import type { ScheduleActivities } from '../../../activities/schedule.ts';
+import type { VerificationActivities } from '../../../activities/verification.ts';
 import { maxConcurrentDeliveries, maxConcurrentMaintenanceTasks } from '../../../workflows/limits.ts';
 import type { Settings } from '../../config/settings.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import { loadPayloadCodecs } from '../payload_codecs.ts';
 import { taskQueues } from '../task_queues.ts';
+import { activitySpans, workflowSinks } from '../tracing/interceptors.ts';
+import { activityLogFields } from './activity_log_fields.ts';
 import { maxCachedWorkflows } from './cached_workflows.ts';
 import type { ActivitySlots } from './activity_slots.ts';
 import type { ExportSlots } from './export_slots.ts';
@@ -25,7 +29,7 @@ export interface WorkerActivities {
     MaintenancePlanner &
     QueryOutcomeActivities;
   readonly export: ExportActivities;
-  readonly maintenance: MaintenanceActivities & NotificationActivities;
+  readonly maintenance: MaintenanceActivities & NotificationActivities & VerificationActivities;
   readonly query: QueryActivities;
 }
 
@@ -36,6 +40,8 @@ export interface WorkerDependencies {
   readonly activities: WorkerActivities;
   readonly exportSlots: ExportSlots;
   readonly querySlots: ActivitySlots;
+  /** Undefined if this process does not trace. */
+  readonly tracing?: Tracing | undefined;
   readonly settings: Pick<
     Settings,
     | 'TEMPORAL_NAMESPACE'
@@ -45,21 +51,24 @@ export interface WorkerDependencies {
     | 'EXPORTD_WORKFLOW_TASK_TIMEOUT'
     | 'EXPORTD_MAX_CACHED_WORKFLOWS'
     | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'
+    | 'EXPORTD_SHUTDOWN_TIMEOUT'
   >;
 }
 
 /** The workers of a process. */
 export interface Workers {
+  /** The name of the process among the pollers of its task queues. */
+  readonly identity: string;
   /** Polls until `shutdown`; rejects when Temporal rejects a worker for good. */
   run(): Promise<void>;
   /** Stops polling. Activities have a grace period to finish; another worker repeats those that do not. */
   shutdown(): void;
 }
 
-/** Time for parts that are being sent to reach the destination. */
-const shutdownGraceTime = '5s';
-/** After this the worker abandons activities that ignored their cancellation; their heartbeats stop. */
-const shutdownForceTime = '10s';
+/** How long before the process ends activities are cancelled. They have finished or stopped by then, or are resumed. */
+const cancelBeforeEndMs = 10_000;
+/** How long before the end the worker abandons activities that ignored their cancellation; their heartbeats stop. */
+const abandonBeforeEndMs = 5_000;
 
 /** Slots of a worker without workflows. The SDK requires a number for each type. */
 const activityWorkerSlots = {
@@ -81,14 +90,18 @@ export async function createWorkers({
   activities,
   exportSlots,
   querySlots,
+  tracing,
   settings,
 }: WorkerDependencies): Promise<Workers> {
+  // The span first: log lines carry its ids.
+  const interceptors = { activity: [...(await activitySpans(tracing)), activityLogFields] };
   const shared = {
     connection,
     namespace: settings.TEMPORAL_NAMESPACE,
     dataConverter: { payloadCodecs: await loadPayloadCodecs(settings) },
-    shutdownGraceTime,
-    shutdownForceTime,
+    interceptors,
+    shutdownGraceTime: settings.EXPORTD_SHUTDOWN_TIMEOUT - cancelBeforeEndMs,
+    shutdownForceTime: settings.EXPORTD_SHUTDOWN_TIMEOUT - abandonBeforeEndMs,
   } as const;
   const queues = taskQueues(settings);
   const maxHeartbeatThrottleInterval = heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT);
@@ -97,6 +110,7 @@ export async function createWorkers({
     ...shared,
     taskQueue: queues.control,
     workflowBundle,
+    sinks: await workflowSinks(tracing),
     activities: activities.control,
     maxCachedWorkflows: cacheSize,
     stickyQueueScheduleToStartTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
@@ -140,6 +154,7 @@ export async function createWorkers({
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   return {
+    identity: control.options.identity,
     run: async () => {
       try {
         await Promise.all(workers.map((worker) => worker.run()));
