@@ -3,8 +3,8 @@ import type { QueryResultOutput } from './results.ts';
 /** A response body: fields of the endpoint and, for a result, those of its output, which are JSON already. */
 export interface QueryResponse {
   readonly fields: Readonly<Record<string, unknown>>;
-  /** A JSON object, or null for a response without a result. */
-  readonly json: Uint8Array | null;
+  /** Parts of a JSON object, or null for a response without a result. */
+  readonly json: readonly Uint8Array[] | null;
 }
 
 /** The response body of a query: its output and the fields that all calculated and cached results share. */
@@ -24,9 +24,13 @@ export function toQueryResponse(
   };
 }
 
-/** Writes a response without parsing or copying its output as text: an output of many megabytes would stop the server. */
-export function serializeQueryResponse({ fields, json }: QueryResponse): Buffer {
+/**
+ * The parts of a response. They are neither parsed nor copied: with an output of many megabytes, that would stop the
+ * server.
+ */
+export function serializeQueryResponse({ fields, json }: QueryResponse): readonly Uint8Array[] {
   const ofEndpoint = Buffer.from(JSON.stringify(fields));
-  if (json === null) return ofEndpoint;
-  return Buffer.concat([json.subarray(0, -1), Buffer.from(','), ofEndpoint.subarray(1)]);
+  const last = json?.at(-1);
+  if (json === null || last === undefined) return [ofEndpoint];
+  return [...json.slice(0, -1), last.subarray(0, -1), Buffer.from(','), ofEndpoint.subarray(1)];
 }

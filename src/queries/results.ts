@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool } from '../journal/database.ts';
+import { inTransaction, type Pool } from '../journal/database.ts';
+import { outputParts } from './output_parts.ts';
 import type { ComputedOutput } from './query_executor.ts';
 
 /** A stored result, without its output. */
@@ -11,10 +12,10 @@ export interface QueryResult {
   readonly next_refresh_ms: number;
 }
 
-/** A result with its output, the same for every caller. It is never parsed: it can be large. */
+/** A result with its output, the same for every caller. It is never parsed or copied as a whole: it can be large. */
 export interface QueryResultOutput extends QueryResult {
-  /** A JSON object. */
-  readonly json: Uint8Array;
+  /** Parts of a JSON object. */
+  readonly json: readonly Uint8Array[];
 }
 
 interface ResultRow extends Omit<QueryResult, 'computed_at'> {
@@ -30,22 +31,36 @@ export async function storeResult(
   result: ComputedOutput & { readonly team_id: number; readonly cache_key: string },
 ): Promise<QueryResultOutput> {
   const { team_id, cache_key, json, next_refresh_ms } = result;
-  const { rows } = await pool.query<ResultRow>(
-    `insert into exportd.query_results (id, team_id, cache_key, output, next_refresh_ms)
-     values ($1, $2, $3, $4, $5) returning ${columns}`,
-    // A Buffer is sent as it is.
-    [
-      randomUUID(),
-      team_id,
-      cache_key,
-      Buffer.from(json.buffer, json.byteOffset, json.byteLength),
-      next_refresh_ms,
-    ],
-  );
-  const [stored] = rows;
-  if (!stored) throw new Error('The insert of a query result returned no row.');
-  return { ...resultOf(stored), json };
+  const parts = outputParts(json);
+  const [first = json, ...others] = parts;
+  const insert = async (connection: Pick<Pool, 'query'>): Promise<ResultRow> => {
+    const { rows } = await connection.query<ResultRow>(
+      `with result as (
+         insert into exportd.query_results (id, team_id, cache_key, part_count, next_refresh_ms)
+         values ($1, $2, $3, $4, $5) returning ${columns}
+       ), part as (insert into exportd.query_result_parts (result_id, number, content) values ($1, 0, $6))
+       select * from result`,
+      [randomUUID(), team_id, cache_key, parts.length, next_refresh_ms, asBuffer(first)],
+    );
+    const [stored] = rows;
+    if (!stored) throw new Error('The insert of a query result returned no row.');
+    return stored;
+  };
+  if (others.length === 0) return { ...resultOf(await insert(pool)), json: parts };
+  return inTransaction(pool, async (connection) => {
+    const stored = await insert(connection);
+    for (const [index, part] of others.entries())
+      await connection.query(
+        'insert into exportd.query_result_parts (result_id, number, content) values ($1, $2, $3)',
+        [stored.id, index + 1, asBuffer(part)],
+      );
+    return { ...resultOf(stored), json: parts };
+  });
 }
+
+/** A Buffer is sent as it is. */
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
 
 /** The cached result of a key, unless it is older than `maxAgeMs`. */
 export async function findCached(
@@ -67,12 +82,27 @@ export async function loadOutput(
   teamId: number,
   id: string,
 ): Promise<QueryResultOutput | undefined> {
-  const { rows } = await pool.query<ResultRow & { output: string }>(
-    `select ${columns}, output::text as output from exportd.query_results where team_id = $1 and id = $2`,
+  const { rows } = await pool.query<ResultRow & { part_count: number; content: string }>(
+    `select ${columns}, part_count, content from exportd.query_results
+     join exportd.query_result_parts on result_id = id and number = 0 where team_id = $1 and id = $2`,
     [teamId, id],
   );
   const [row] = rows;
   if (!row) return undefined;
-  const { output, ...result } = row;
-  return { ...resultOf(result), json: Buffer.from(output) };
+  const { part_count, content, ...result } = row;
+  const json: Uint8Array[] = [Buffer.from(content)];
+  for (let number = 1; number < part_count; number += 1) {
+    const part = await loadPart(pool, id, number);
+    if (part === undefined) return undefined;
+    json.push(part);
+  }
+  return { ...resultOf(result), json };
+}
+
+async function loadPart(pool: Pool, id: string, number: number): Promise<Buffer | undefined> {
+  const { rows } = await pool.query<{ content: string }>(
+    'select content from exportd.query_result_parts where result_id = $1 and number = $2',
+    [id, number],
+  );
+  return rows[0] && Buffer.from(rows[0].content);
 }

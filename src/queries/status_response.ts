@@ -63,20 +63,20 @@ export function toStatusResponse(status: QueryStatus, settings: DeploymentSettin
   };
 }
 
-/** The response body for a status, with the results of a completed query. */
+/** The parts of the response body for a status, with the results of a completed query. */
 export async function serializeStatus(
   pool: Pool,
   status: QueryStatus,
   settings: DeploymentSettings,
-): Promise<Buffer> {
+): Promise<readonly Uint8Array[]> {
   const response = toStatusResponse(status, settings);
   const found =
     status.result_id === null ? undefined : await loadOutput(pool, status.team_id, status.result_id);
-  if (!found) return Buffer.from(JSON.stringify({ query_status: response }));
+  if (!found) return [Buffer.from(JSON.stringify({ query_status: response }))];
   const results = serializeQueryResponse(toQueryResponse(found, { is_cached: false, query_status: null }));
   const beforeResults = JSON.stringify({ query_status: { ...response, results: undefined } }).slice(
     0,
     -'}}'.length,
   );
-  return Buffer.concat([Buffer.from(`${beforeResults},"results":`), results, Buffer.from('}}')]);
+  return [Buffer.from(`${beforeResults},"results":`), ...results, Buffer.from('}}')];
 }

@@ -94,6 +94,8 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
       logger,
       destinationTests: { test: notTested },
       webhookTests: { test: notTested },
+      verifications: { start: notTested },
+      notifications: { start: notTested, restart: notTested },
       countPollers: () => Promise.resolve(1),
       metrics: new Registry(),
       queries: {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { handleQuery } from '../../queries/handle_query.ts';
 import { cancelQuery } from '../../queries/cancel_query.ts';
@@ -22,9 +23,15 @@ import {
 
 const read = { config: { scope: 'query:read' } } as const;
 
-/** Sends JSON that is not parsed and checked again: a result has many megabytes. */
-const sendJson = (reply: FastifyReply, json: Buffer): never =>
-  reply.type('application/json; charset=utf-8').send(json) as never;
+/** Bytes of a response that is sent as a whole, which takes less time than a stream. */
+const maxWholeLength = 256 * 1024;
+
+/** Sends JSON that is not parsed and checked again, nor copied: a result has many megabytes. */
+function sendJson(reply: FastifyReply, parts: readonly Uint8Array[]): never {
+  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  const body = length > maxWholeLength ? Readable.from(parts) : Buffer.concat(parts, length);
+  return reply.type('application/json; charset=utf-8').header('content-length', length).send(body) as never;
+}
 
 /** `async: true` runs a query in the background when `refresh` does not. */
 function refreshOf({ refresh, async }: Pick<QueryBody, 'refresh' | 'async'>): RefreshMode {

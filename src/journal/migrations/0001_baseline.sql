@@ -449,14 +449,22 @@ create table exportd.query_results (
   id uuid primary key,
   team_id integer not null,
   cache_key text not null,
-  -- json, not jsonb, which reorders fields and rejects strings with \u0000.
-  output json not null,
+  -- The number of rows in query_result_parts.
+  part_count integer not null,
   -- Milliseconds until clients should request a refresh.
   next_refresh_ms integer not null,
   computed_at timestamptz not null default clock_timestamp()
 );
 create index query_results_cached on exportd.query_results (team_id, cache_key, computed_at desc);
 create index query_results_computed on exportd.query_results (computed_at);
+
+-- The output of a query as JSON. A process reads and writes it part by part, since it can have many megabytes.
+create table exportd.query_result_parts (
+  result_id uuid not null references exportd.query_results on delete cascade,
+  number integer not null,
+  content text not null,
+  primary key (result_id, number)
+);
 
 -- Queries with a status: background queries, and those with a client_query_id.
 create table exportd.queries (
