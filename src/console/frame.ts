@@ -26,7 +26,12 @@ export function Frame({ children }: { readonly children: Content }): View {
   return html`<div class="frame">
     <a class="skip-link" href="#content">Skip to content</a>
     <header class="top-bar">
-      <a class="brand" href=${paths.exports}>exportd</a>
+      <a class="brand" href=${paths.exports}>
+        <svg viewBox="0 0 18 16" aria-hidden="true">
+          <path d="M0 0h5v5H0zM7 0h5v5H7zM0 7h5v9H0zM7 7h5v9H7zM14 7h4v9h-4z" />
+        </svg>
+        exportd</a
+      >
       <nav class="top-links" aria-label="Main">
         <${TopLink} path=${paths.exports} isCurrent=${!currentUrl.value.pathname.startsWith(paths.query)}
           >Exports<//
@@ -44,10 +49,10 @@ export function Frame({ children }: { readonly children: Content }): View {
         <span class="top-project" title="Project ${current?.project.id}">${current?.project.name}</span>
         <${Button}
           kind="quiet"
-          label="Colours: ${themeNames[theme.value]}"
+          label="Theme: ${themeNames[theme.value]}"
           onClick=${() => setTheme(nextTheme[theme.value])}
         >
-          ${themeNames[theme.value]}
+          <span class="theme-label">Theme:</span> ${themeNames[theme.value].toLowerCase()}
         <//>
         <${Button} kind="quiet" label="Keyboard shortcuts" onClick=${open}>?<//>
         <${Button} kind="quiet" onClick=${() => void signOut()}>Sign out<//>

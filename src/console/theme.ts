@@ -17,6 +17,6 @@ export const theme = signal<Theme>(isTheme(stored) ? stored : 'system');
 export function setTheme(chosen: Theme): void {
   theme.value = chosen;
   window.localStorage.setItem(storageKey, chosen);
-  if (chosen === 'system') delete document.documentElement.dataset['theme'];
-  else document.documentElement.dataset['theme'] = chosen;
+  if (chosen === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
 }

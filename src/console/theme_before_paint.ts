@@ -2,5 +2,5 @@
 // The block keeps its names from being global.
 {
   const chosen = window.localStorage.getItem('exportd-theme');
-  if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset['theme'] = chosen;
+  if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
 }

@@ -127,7 +127,7 @@ describe('the way through the console', () => {
     await button('Pause').click();
     await toast('Paused. Active runs end as usual.');
     await button('Unpause').waitFor();
-    expect((await stack.call('GET', `/batch_exports/${id}/`)).body['paused']).toBe(true);
+    expect((await stack.call('GET', `/batch_exports/${id}/`)).body.paused).toBe(true);
     await button('Unpause').click();
     await toast('Unpaused.');
   });
@@ -217,5 +217,6 @@ describe('the way through the console', () => {
     await page.getByLabel('API key').waitFor();
     await page.reload();
     await page.getByLabel('API key').waitFor();
+    expect(await page.context().cookies()).toEqual([]);
   });
 });

@@ -54,11 +54,12 @@ const browser = await launchBrowser();
 const paths = Object.entries(await pathsOf(demo)).filter(([name]) => only === undefined || name === only);
 for (const device of Object.keys(devices) as Device[])
   for (const colorScheme of ['light', 'dark'] as ColorScheme[]) {
-    const { page, problems, close } = await openConsole(browser, demo.base_url, {
+    const window = await openConsole(browser, demo.base_url, {
       device,
       colorScheme,
       key: demo.api_key,
     });
+    const { page, problems } = window;
     for (const [name, path] of paths) {
       await page.goto(path);
       await page.locator('h1').waitFor();
@@ -75,6 +76,6 @@ for (const device of Object.keys(devices) as Device[])
       await takeScreenshot(page, folder, `sign_in_${device}_${colorScheme}`);
     }
     for (const problem of problems) process.stderr.write(`${device}, ${colorScheme}: ${problem}\n`);
-    await close();
+    await window.close();
   }
 await browser.close();

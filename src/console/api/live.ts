@@ -57,8 +57,8 @@ export function listenToChanges(): void {
   });
 }
 
-/** A change without ids is one that may have been missed: everything is read again. */
-export const concerns = (change: LiveChange, batchExportId: string | 'all'): boolean =>
+/** Whether a change is one of this export, or of `all`. One without ids may have been missed: everything is read again. */
+export const concerns = (change: LiveChange, batchExportId: string): boolean =>
   batchExportId === 'all' ||
   change.batch_export_ids.length === 0 ||
   change.batch_export_ids.includes(batchExportId);

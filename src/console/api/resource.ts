@@ -15,8 +15,8 @@ export interface Resource<Data> {
 
 interface ResourceOptions {
   readonly query?: Query;
-  /** Reads again when this export changes, or any. */
-  readonly live?: string | 'all';
+  /** Reads again when the export with this id changes, or any export if it is `all`. */
+  readonly live?: string;
 }
 
 /** The least time between two reads that changes cause. */

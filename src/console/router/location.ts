@@ -39,14 +39,8 @@ export function followLinks(): void {
     const isPlainClick =
       event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     const link = event.target instanceof Element ? event.target.closest('a') : null;
-    if (
-      !isPlainClick ||
-      event.defaultPrevented ||
-      !link ||
-      link.target !== '' ||
-      link.hasAttribute('download')
-    )
-      return;
+    if (!isPlainClick || event.defaultPrevented) return;
+    if (link?.target !== '' || link.hasAttribute('download')) return;
     const url = new URL(link.href, window.location.href);
     const isAnchor = url.hash !== '' && url.pathname === window.location.pathname;
     if (url.origin !== window.location.origin || isServerPath(url.pathname) || isAnchor) return;

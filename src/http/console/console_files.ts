@@ -83,7 +83,7 @@ const readModule = (path: string): string =>
  * package-lock.json.
  */
 function withoutWarnings<Result>(work: () => Result): Result {
-  const { emitWarning } = process;
+  const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;
   try {
     return work();

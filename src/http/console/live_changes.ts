@@ -47,17 +47,17 @@ export function createLiveChanges(
   const subscriptions = new Set<Subscription>();
   const closing = new AbortController();
   let polling: Promise<void> | undefined;
+  const isWanted = (): boolean => subscriptions.size > 0 && !closing.signal.aborted;
 
   const poll = async (): Promise<void> => {
     const reader = await createReader(pool);
-    while (subscriptions.size > 0 && !closing.signal.aborted) {
+    while (isWanted()) {
       await sleep(pollMs, undefined, { signal: closing.signal }).catch(() => undefined);
-      if (closing.signal.aborted) return;
-      notify(subscriptions, await reader.readNew());
+      if (isWanted()) notify(subscriptions, await reader.readNew());
     }
   };
   const keepPolling = async (): Promise<void> => {
-    while (subscriptions.size > 0 && !closing.signal.aborted)
+    while (isWanted())
       await poll().catch(async (error: unknown) => {
         logger.warn({ err: error }, 'Could not read new events for the console. Retrying.');
         await sleep(pollMs * 5, undefined, { signal: closing.signal }).catch(() => undefined);

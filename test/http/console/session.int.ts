@@ -15,7 +15,10 @@ const ofConsole = { authorization: '', 'x-exportd-console': '1', origin: 'http:/
 const signIn = (key: string, headers: Record<string, string> = ofConsole) =>
   api.call('POST', '/console/session', { key }, headers);
 
-const cookieOf = ({ headers }: ApiResponse): string => [headers['set-cookie'] ?? ''].flat().join();
+const cookieOf = ({ headers }: ApiResponse): string => {
+  const cookie = headers['set-cookie'];
+  return typeof cookie === 'string' ? cookie : '';
+};
 
 /** The header that a browser sends back. */
 const sentCookie = (response: ApiResponse): string => cookieOf(response).split(';', 1)[0] ?? '';

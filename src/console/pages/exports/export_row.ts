@@ -66,7 +66,7 @@ function cellsOf({ cells }: OverviewItem): IntervalCell[] {
   if (cells.start === null) return [];
   const seconds = cells.lengths.flatMap(([length, count]) => Array<number>(count).fill(length));
   let start = Date.parse(cells.start);
-  return [...cells.statuses].map((letter, index) => {
+  return Array.from(cells.statuses, (letter, index) => {
     const end = start + (seconds[index] ?? 0) * 1_000;
     const cell = {
       start: new Date(start).toISOString(),
