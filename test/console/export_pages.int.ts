@@ -29,7 +29,11 @@ const bucket = useTestBucket();
 const event = randomUUID();
 
 beforeAll(async () => {
-  api = await openApiHarness({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true', EXPORTD_S3_RETRY_BUDGET: '1s' });
+  api = await openApiHarness({
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    EXPORTD_S3_RETRY_BUDGET: '1s',
+    EXPORTD_BACKFILL_CONCURRENCY: '10',
+  });
   baseUrl = await api.listen();
   browser = await launchBrowser();
   id = await createHistory();

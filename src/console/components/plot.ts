@@ -1,9 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
+import { timezone } from '../api/session.ts';
 import { html, type View } from '../html.ts';
 import { formatBytes } from '../formatting/bytes.ts';
 import { formatShortCount } from '../formatting/count.ts';
 import { formatDuration } from '../formatting/duration.ts';
+import { formatMoment } from '../formatting/moment.ts';
 import { theme } from '../theme.ts';
 import type { Tone } from './statuses.ts';
 
@@ -54,7 +56,7 @@ export function Plot(props: PlotProps): View {
     });
     void import('uplot').then(({ default: UPlot }) => {
       if (isRemoved) return;
-      drawn.current = new UPlot(optionsOf(latest, parent, UPlot.paths), dataOf(latest.current), parent);
+      drawn.current = new UPlot(optionsOf(latest, parent, UPlot), dataOf(latest.current), parent);
       observer.observe(parent);
     });
     return () => {
@@ -103,13 +105,14 @@ function summaryOf({ label, series, unit }: PlotProps): string {
 function optionsOf(
   props: { readonly current: PlotProps },
   parent: HTMLElement,
-  paths: typeof uPlot.paths,
+  { paths, tzDate }: typeof uPlot,
 ): uPlot.Options {
   const { series, unit } = props.current;
   const colors = resolvedColors(parent);
   const axis = { stroke: colors('--text-muted'), font: `12px ${colors.font}`, ticks: { show: false } };
   const bars = paths.bars?.({ size: [0.8, 40] });
   const grid = { stroke: colors('--border'), width: 1 };
+  const zone = timezone.value;
   return {
     width: parent.clientWidth,
     height: heightOf(props.current),
@@ -125,9 +128,10 @@ function optionsOf(
       },
     },
     legend: { live: true },
+    tzDate: (time) => tzDate(new Date(time * 1_000), zone),
     axes: [
-      { ...axis, grid: { show: false } },
-      { ...axis, grid, size: 64, values: (_plot, splits) => splits.map(formats[unit]) },
+      { ...axis, grid: { show: false }, space: 90, values: (_plot, splits) => formatTimes(splits, zone) },
+      { ...axis, grid, size: 80, values: (_plot, splits) => splits.map(formats[unit]) },
     ],
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
     series: [
@@ -145,6 +149,17 @@ function optionsOf(
       }),
     ],
   };
+}
+
+const daySeconds = 86_400;
+
+/** The times at an axis: dates where it covers days, else times of day. */
+function formatTimes(times: readonly number[], zone: string): string[] {
+  const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
+  return times.map((time) => {
+    const text = formatMoment(time * 1_000, zone, { seconds: span < 600 });
+    return span > 2 * daySeconds ? text.slice(5, 10) : text.slice(11);
+  });
 }
 
 /** Canvas knows no custom properties: colours are read from an element that has them. */

@@ -29,7 +29,7 @@ export function Calendar({
   const layout = useMemo(() => layOutCalendar(entries, interval, timezone), [entries, interval, timezone]);
   const statuses = [...new Set(entries.map(({ status }) => status))];
   const newest = layout.rows.at(-1)?.cells.at(-1);
-  const template = { gridTemplateColumns: `repeat(${layout.columns}, minmax(0.5rem, 1fr))` };
+  const template = { gridTemplateColumns: `repeat(${layout.columns}, minmax(0, 1fr))` };
   return html`<div class="calendar card">
     <table class="calendar-table" onKeyDown=${moveFocus}>
       <caption class="visually-hidden">

@@ -45,7 +45,7 @@ export function ExportActions({ found, reload }: PartProps): View {
     ${may('batch_export:write') && html`<${Button} href=${paths.editExport(id)}>Edit<//>`}
     ${
       found.paused
-        ? html`<${ActionButton} action=${unpause(true)} /><${ActionButton} action=${unpause(false)} />`
+        ? html`<${ActionButton} action=${unpause(false)} /><${ActionButton} action=${unpause(true)} />`
         : html`<${ActionButton} action=${pause} />`
     }
     <${ActionButton} action=${remove} />

@@ -70,7 +70,12 @@ function statusOf({ paused, lag }: BatchExportResponse): string {
 
 /** `every hour`, `every 5 minutes`. */
 const cadenceOf = ({ interval, timezone }: BatchExportResponse): string =>
-  `${interval.startsWith('every') ? interval : `every ${interval}`}${timezone === 'UTC' ? '' : `, ${timezone}`}`;
+  `${everyOf(interval)}${timezone === 'UTC' ? '' : `, ${timezone}`}`;
+
+const everyOf = (interval: string): string => {
+  if (interval === 'every 1 minutes') return 'every minute';
+  return interval.startsWith('every') ? interval : `every ${interval}`;
+};
 
 /** Where the files go: `s3://bucket/prefix`. */
 const locationOf = ({ destination: { type, config } }: BatchExportResponse): string => {
