@@ -112,10 +112,10 @@ describe("the README's way to your own PostgreSQL and bucket", () => {
       replaced = replaced.replace(line, `export ${name}='${value}'`);
     }
     return replaced
-      .replace('"my-bucket"', `"${bucket.bucket}", "endpoint_url": "${bucket.endpoint}"`)
-      .replace('"eu-central-1"', `"${bucket.region}"`)
-      .replace('"aws_access_key_id": "…"', `"aws_access_key_id": "${bucket.accessKeyId}"`)
-      .replace('"aws_secret_access_key": "…"', `"aws_secret_access_key": "${bucket.secretAccessKey}"`);
+      .replace('--bucket my-bucket', `--bucket ${bucket.bucket} --endpoint-url ${bucket.endpoint}`)
+      .replace('--region eu-central-1', `--region ${bucket.region}`)
+      .replace('AWS_ACCESS_KEY_ID=…', `AWS_ACCESS_KEY_ID='${bucket.accessKeyId}'`)
+      .replace('AWS_SECRET_ACCESS_KEY=…', `AWS_SECRET_ACCESS_KEY='${bucket.secretAccessKey}'`);
   }
 
   it('exports a table of another name through a view', async () => {

@@ -9,7 +9,8 @@ export const revenueQuery =
 export function demoInstructions(folder: DataFolder, demo: DemoFile): string {
   const project = `${demo.base_url}/api/environments/${String(demo.project_id)}`;
   return `
-  HTTP API        ${demo.base_url}
+  Console         ${demo.base_url}, sign in with the key below
+  HTTP API        ${demo.base_url}/api/docs
   Temporal UI     ${demo.temporal_ui ?? '(see your Temporal server)'}
   Metrics         ${demo.base_url}/metrics and ${demo.worker_url}/metrics
   S3              ${demo.s3_endpoint}, bucket ${demo.bucket}
