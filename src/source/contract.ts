@@ -82,7 +82,7 @@ const teamId: ContractColumn = {
   nullable: false,
   why: 'The project of the row: the number that `exportd project create` prints. A constant in a table of one project.',
   uses: (column) => [`${column} = 1::int`],
-  otherNames: ['project_id'],
+  otherNames: ['project_id', 'tenant_id', 'tenant', 'organization_id', 'org_id'],
   fallback: '1',
 };
 
@@ -183,7 +183,10 @@ export const sourceContract: Readonly<Record<RelationRole, RelationContract>> = 
         ...time,
         nullable: false,
         why: 'When it happened, by the clock of the client.',
-        otherNames: ['happened_at', 'occurred_at', 'event_time', 'time', 'ts', 'created_at', 'inserted_at'],
+        otherNames: [
+          ...['happened_at', 'occurred_at', 'event_time', 'event_timestamp', 'time', 'ts', 'at'],
+          ...['created_at', 'inserted_at'],
+        ],
         fallback: null,
       },
       {

@@ -57,7 +57,8 @@ export async function checkSource(
   const read = catalogReader(connections, signal);
   const role = await readSourceRole(read);
   const events = model === 'persons' ? null : await checkRelation(read, 'events', relations, role);
-  const readsPersons = model === 'persons' || lacksPersonProperties(events);
+  const needsPersons = model === 'persons';
+  const readsPersons = needsPersons || lacksPersonProperties(events);
   const persons =
     model === 'events' && !readsPersons
       ? []
@@ -66,27 +67,34 @@ export async function checkSource(
           await checkRelation(read, 'person_distinct_ids', relations, role),
         ];
   const isAbsent = persons.every(({ checked }) => checked.kind === null);
-  // Persons are optional: an installation may export events alone.
-  const counted = isAbsent && !readsPersons ? [] : persons;
+  // Persons are optional: an installation may export events alone, if they carry the properties of persons.
+  const counted = isAbsent && !needsPersons ? [] : persons;
   const checks = [...(events ? [events] : []), ...counted];
   const findings = [...checkRole(role), ...checks.flatMap((check) => check.findings)];
-  if (isAbsent && lacksPersonProperties(events)) findings.push(missingPersons(relations));
+  if (isAbsent && lacksPersonProperties(events)) findings.push(missingPersons(events));
   const hasErrors = findings.some(({ level }) => level === 'error');
   if (!hasErrors) findings.push(...(await checkStatements(connections, relations, checks, signal)));
   return {
     ok: findings.every(({ level }) => level !== 'error'),
     relations: [...(events ? [events] : []), ...persons].map(({ checked }) => checked),
     findings,
-    views: checks.flatMap(({ view }) => view ?? []),
+    views: checks.flatMap(({ view, facts }) => {
+      if (view !== null) return [view];
+      return isAbsent && facts !== null && lacksPersonProperties(events)
+        ? [draftView('events', facts, [])]
+        : [];
+    }),
   };
 }
 
-const lacksPersonProperties = (events: RelationCheck | null): boolean =>
+type ReadableCheck = RelationCheck & { readonly facts: RelationFacts };
+
+const lacksPersonProperties = (events: RelationCheck | null): events is ReadableCheck =>
   events !== null && events.facts !== null && !findColumn(events.facts, 'person_properties');
 
-const missingPersons = ({ events }: Relations): SourceFinding => ({
+const missingPersons = ({ facts }: ReadableCheck): SourceFinding => ({
   level: 'error',
-  subject: events,
+  subject: facts.name,
   column: 'person_properties',
   message:
     'Without the column person_properties, exports of events read the relations of persons, which do not exist. Add the column, for example null::jsonb as person_properties in a view.',

@@ -49,8 +49,13 @@ const quotedColumn = (name: string): string => (name === 'timestamp' ? '"timesta
 /** A column that exports need and for which nothing was found. */
 const chosen = ({ name, fallback }: ContractColumn): string[] => (fallback === null ? [name] : []);
 
-/** A time that the client sets would lose rows, and its name does not say who sets it. */
-const decidingTimes: ReadonlySet<string> = new Set(['inserted_at', 'updated_at']);
+const timeComment = 'it must be set by PostgreSQL at each write, and decides the interval';
+/** What a name alone does not say of a column that was guessed by it. */
+const guessComments: Readonly<Record<string, string>> = {
+  team_id: 'the number of the project: "exportd project create --id"',
+  inserted_at: timeComment,
+  updated_at: timeComment,
+};
 
 function draftColumn(
   column: ContractColumn,
@@ -63,10 +68,8 @@ function draftColumn(
   const candidates = [name, ...otherNames].flatMap((one) => findColumn(facts, one) ?? []);
   for (const candidate of candidates) {
     const converted = convert(candidate, type, facts);
-    if (converted)
-      return candidate.name !== name && decidingTimes.has(name)
-        ? { comment: 'it must be set by PostgreSQL at each write, and decides the interval', ...converted }
-        : converted;
+    const comment = candidate.name === name ? undefined : guessComments[name];
+    if (converted) return { ...(comment !== undefined && { comment }), ...converted };
   }
   if (fallback !== null) return { sql: fallback };
   return { sql: `null::${shortNames[type] ?? type}`, comment: `CHOOSE: ${column.why}` };
@@ -115,6 +118,7 @@ function convert(found: FoundColumn, type: ContractType, facts: RelationFacts): 
       if (numbers.has(from)) return { sql: `${sql} <> 0` };
       return from.startsWith('timestamp') ? { sql: `${sql} is not null` } : undefined;
     case 'integer':
+      return undefined;
     case 'bigint':
       return isText || numbers.has(from) ? { sql: `${sql}::${type}` } : undefined;
     default:
