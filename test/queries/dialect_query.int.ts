@@ -58,6 +58,24 @@ describe('DialectQuery', () => {
     expect([all.body.limit, all.body.offset, (all.body.results as unknown[]).length]).toEqual([10, 145, 5]);
   });
 
+  it('returns a result of many megabytes alike when it is calculated, cached and retrieved', async () => {
+    const query =
+      "select number, concat(repeat('ä€😀', 300), toString(number)) as text from numbers(2000) limit 2000";
+    const id = 'large-result';
+    const calculated = await runQuery(query, {}, { client_query_id: id });
+    expect(calculated.status).toBe(200);
+    const results = calculated.body.results as [number, string][];
+    expect(results.length).toBe(2_000);
+    expect(results.every(([number, text]) => text === `${'ä€😀'.repeat(300)}${number}`)).toBe(true);
+    const cached = await runQuery(query);
+    expect(cached.body.is_cached).toBe(true);
+    expect(cached.body.results).toEqual(results);
+    const retrieved = await api.call('GET', `/api/projects/${api.projectId}/query/${id}/`);
+    const status = retrieved.body.query_status as { complete: boolean; results: { results: unknown } };
+    expect(status.complete).toBe(true);
+    expect(status.results.results).toEqual(results);
+  });
+
   it('returns at most 10,000 rows of a LIMIT in percent or WITH TIES', async () => {
     const share = async (text: string) => {
       const { results, hasMore, limit, offset } = (await runQuery(text)).body;
