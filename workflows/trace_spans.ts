@@ -6,9 +6,10 @@ import {
   proxySinks,
   workflowInfo,
   type Headers,
+  type Sinks,
   type WorkflowInterceptorsFactory,
 } from '@temporalio/workflow';
-import type { OpenTelemetrySinks, SerializableSpan } from '@temporalio/interceptors-opentelemetry';
+import type { SerializableSpan } from '@temporalio/interceptors-opentelemetry';
 import { workflowTypes } from '../src/contract/workflow_types.ts';
 
 /** The header in which `@temporalio/interceptors-opentelemetry` passes the W3C `traceparent`. */
@@ -24,9 +25,19 @@ interface TracePosition {
 /** They live for years, so their execution is no span. A step of theirs belongs to the trace of the signal that caused it. */
 const longLived: ReadonlySet<string> = new Set([workflowTypes.schedule, workflowTypes.maintenance]);
 
+/** A span as the sink receives it, with numbers for OpenTelemetry's enumerations. */
+interface WorkflowSpan extends Omit<SerializableSpan, 'kind' | 'status'> {
+  readonly kind: number;
+  readonly status: { readonly code: number; readonly message?: string };
+}
+
+interface SpanSinks extends Sinks {
+  readonly exporter: { export(spans: WorkflowSpan[]): void };
+}
+
 /** The values of OpenTelemetry's enumerations, which the sandbox does not load. */
-const spanKinds = { internal: 0 } as const;
-const statusCodes = { unset: 0, ok: 1, error: 2 } as const;
+const internalSpan = 0;
+const statusCodes = { unset: 0, ok: 1, error: 2 };
 
 /**
  * Spans of workflows, and the trace of what they start. The interceptors of the package would load the SDK of OpenTelemetry
@@ -126,9 +137,9 @@ function report(
   failureType?: string,
 ): void {
   const endedAt = Date.now();
-  const span: SerializableSpan = {
+  const span: WorkflowSpan = {
     name,
-    kind: spanKinds.internal,
+    kind: internalSpan,
     spanContext: { traceId, spanId, traceFlags },
     parentSpanId: parent.spanId,
     startTime: toHrTime(startedAt),
@@ -147,7 +158,7 @@ function report(
     droppedLinksCount: 0,
     instrumentationLibrary: { name: 'exportd' },
   };
-  proxySinks<OpenTelemetrySinks>().exporter.export([span]);
+  proxySinks<SpanSinks>().exporter.export([span]);
 }
 
 /** Seconds and nanoseconds. */

@@ -1,4 +1,5 @@
 import type { Pool } from '../journal/database.ts';
+import { backfillTraceParent } from '../sql/backfill_trace.ts';
 
 /** What starting a run workflow requires. Contains only names and times that a workflow history may contain. */
 export interface StartableRun {
@@ -13,13 +14,20 @@ export interface StartableRun {
   readonly data_interval_end: string;
   /** The backfill that created it, or null. */
   readonly backfill_id: string | null;
-  /** The number of intervals of that backfill, or null. */
-  readonly backfill_intervals: number | null;
+  /** The trace that it belongs to, as a W3C `traceparent`; null if it has its own. */
+  readonly trace_parent: string | null;
 }
+
+/**
+ * The largest backfill, in intervals, whose runs belong to the trace of the request. Those of a larger one, and scheduled
+ * runs, have a trace each.
+ */
+const maxIntervalsInTrace = 24;
 
 const columns = `run.id as run_id, run.batch_export_id, export.name as batch_export_name, run.team_id, run.model,
   export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id,
-  (select total_runs from exportd.backfills where id = run.backfill_id) as backfill_intervals`;
+  (select ${backfillTraceParent('backfill.id')} from exportd.backfills backfill
+   where backfill.id = run.backfill_id and backfill.total_runs <= ${maxIntervalsInTrace}) as trace_parent`;
 
 /**
  * Reads the runs that were created and not started. They are read from the read model, not returned by the step that

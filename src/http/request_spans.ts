@@ -14,7 +14,10 @@ export function addRequestSpans(app: FastifyInstance): void {
 
   app.addHook('onRequest', (request, _reply, done) => {
     const { url: route } = request.routeOptions;
-    if (!route?.startsWith('/api/') || untracedRoutes.test(route)) return done();
+    if (!route?.startsWith('/api/') || untracedRoutes.test(route)) {
+      done();
+      return;
+    }
     const attributes = { 'http.request.method': request.method, 'http.route': route };
     const { traceparent } = request.headers;
     const parent = typeof traceparent === 'string' ? traceparent : null;

@@ -20,10 +20,13 @@ export function createTracing(
   exporter: SpanExporter = new OTLPTraceExporter(),
 ): Tracing {
   diag.setLogger(failureReporter(logger), { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true });
-  const resource = Resource.default()
-    .merge(new Resource({ 'service.name': `exportd-${part}`, 'service.version': version }))
+  const resource = new Resource({
+    ...Resource.default().attributes,
+    'service.name': `exportd-${part}`,
+    'service.version': version,
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
-    .merge(detectResourcesSync({ detectors: [envDetectorSync] }));
+    ...detectResourcesSync({ detectors: [envDetectorSync] }).attributes,
+  });
   const spanProcessor = new BatchSpanProcessor(exporter);
   const provider = new BasicTracerProvider({ resource, spanProcessors: [spanProcessor] });
   provider.register({ contextManager: new AsyncLocalStorageContextManager().enable() });

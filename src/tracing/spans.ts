@@ -49,8 +49,8 @@ export function inNewTrace<Result>(
 }
 
 /**
- * Runs `work` in a span of the trace that began elsewhere: in another process, or before the process was restarted.
- * Without such a trace it is a span below the active one.
+ * Runs `work` in a span of the trace that began elsewhere: in another process, or before the process was restarted. It is
+ * below the active span if that belongs to the trace, or if there is no such trace.
  */
 export function inTraceOf<Result>(
   parent: string | null,
@@ -60,6 +60,9 @@ export function inTraceOf<Result>(
 ): Promise<Result> {
   if (parent === null) return inSpan(name, options, work);
   const remote = contextOf(parent);
+  const active = trace.getActiveSpan()?.spanContext().traceId;
+  if (active !== undefined && active === trace.getSpanContext(remote)?.traceId)
+    return inSpan(name, options, work);
   return runIn(remote, tracer().startSpan(name, options, remote), work);
 }
 

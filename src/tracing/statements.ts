@@ -44,6 +44,14 @@ export function beginStatementSpan(text: string, database: TracedDatabase): Span
   });
 }
 
+/** A relation's name, perhaps with its schema. */
+const name = '((?:"\\w+"|[a-z_]\\w*)(?:\\.(?:"\\w+"|[a-z_]\\w*))?)';
+/** The first relation. After FROM a name before a parenthesis is a function, as in `extract(epoch from now())`. */
+const namedRelation = new RegExp(
+  `\\b(?:(?:into|update)\\s+(?:only\\s+)?${name}|from\\s+(?:only\\s+)?${name}(?![\\w."]|\\s*\\())`,
+  'i',
+);
+
 /** Longer beginnings of a statement tell no more about it. */
 const maxSummarizedLength = 4_000;
 
@@ -52,9 +60,7 @@ export function summarizeStatement(text: string): string {
   // Without literals, whose text could look like a relation. A cut one ends with the text.
   const statement = text.slice(0, maxSummarizedLength).replace(/'(?:[^']|'')*(?:'|$)/g, '?');
   const [operation = 'statement'] = /[a-z]+/i.exec(statement) ?? [];
-  const [, relation] =
-    /\b(?:from|into|update)\s+(?:only\s+)?((?:"\w+"|[a-z_]\w*)(?:\.(?:"\w+"|[a-z_]\w*))?)/i.exec(statement) ??
-    [];
+  const [, target, relation = target] = namedRelation.exec(statement) ?? [];
   return [operation.toLowerCase(), ...(relation === undefined ? [] : [relation.replaceAll('"', '')])].join(
     ' ',
   );

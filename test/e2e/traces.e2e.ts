@@ -85,7 +85,7 @@ describe('the trace of a backfill', () => {
       ['worker', 'RunWorkflow:batchExportBackfill'],
       ['worker', 'RunActivity:advanceBackfill'],
       ['worker', 'RunWorkflow:batchExportRun'],
-      ['worker', 'RunActivity:countRows'],
+      ['worker', 'RunActivity:checkBarrier'],
       ['worker', 'RunActivity:exportInterval'],
       ['worker', 'copy public.events'],
       ['worker', 'S3 PutObject'],

@@ -55,11 +55,7 @@ describe('a log line', () => {
   it('is readable on a terminal', () => {
     let text = '';
     const output = { write: (line: string) => (text += line) !== '' };
-    const logger = createLogger(
-      'worker',
-      { EXPORTD_LOG_LEVEL: 'info' },
-      readableLines(output as NodeJS.WritableStream, false),
-    );
+    const logger = createLogger('worker', { EXPORTD_LOG_LEVEL: 'info' }, readableLines(output, false));
     logger.warn({ run_id: '1a2b' }, 'The bucket does not respond.');
     expect(text).toMatch(
       /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN \(worker\): The bucket does not respond\.\n {4}run_id: "1a2b"\n$/,

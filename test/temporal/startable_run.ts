@@ -12,6 +12,6 @@ export const startableRun = (changes: Partial<StartableRun> = {}): StartableRun 
   data_interval_start: '2026-11-01T10:00:00.000Z',
   data_interval_end: '2026-11-01T11:00:00.000Z',
   backfill_id: null,
-  backfill_intervals: null,
+  trace_parent: null,
   ...changes,
 });

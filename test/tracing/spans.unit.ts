@@ -39,14 +39,28 @@ describe('spans of a process that traces', () => {
 
   it('continue a stored trace, whatever the current one is', async () => {
     let stored: string | null = null;
-    await inNewTrace('request', {}, async () => {
+    await inNewTrace('request', {}, () => {
       stored = activeTraceParent();
+      return nothing();
     });
     expect(stored).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     await inNewTrace('step', {}, () => inTraceOf(stored, 'apply', {}, nothing));
     const [request, apply] = [recorded.spanOf('request'), recorded.spanOf('apply')];
     expect(apply.spanContext().traceId).toBe(request.spanContext().traceId);
     expect(apply.parentSpanId).toBe(request.spanContext().spanId);
+  });
+
+  it('are below the active span if that belongs to the stored trace', async () => {
+    let stored: string | null = null;
+    await inNewTrace('request', {}, () => {
+      stored = activeTraceParent();
+      return inNewTrace('other', {}, () =>
+        inTraceOf(stored, 'step', {}, () => inTraceOf(stored, 'apply', {}, nothing)),
+      );
+    });
+    const [request, step, apply] = ['request', 'step', 'apply'].map((name) => recorded.spanOf(name));
+    expect(step?.parentSpanId).toBe(request?.spanContext().spanId);
+    expect(apply?.parentSpanId).toBe(step?.spanContext().spanId);
   });
 
   it('show the type of an error and not its message', async () => {
@@ -72,7 +86,7 @@ describe('spans of a process that traces', () => {
 
 describe('spans of a process that does not trace', () => {
   it('cost nothing and change nothing', async () => {
-    const traced = async () => [isTraced(), activeTraceParent(), activeTraceIds()];
+    const traced = () => Promise.resolve([isTraced(), activeTraceParent(), activeTraceIds()]);
     expect(await inNewTrace('run', {}, traced)).toEqual([false, null, undefined]);
     const stored = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     expect(await inTraceOf(stored, 'apply', {}, traced)).toEqual([false, null, undefined]);

@@ -16,6 +16,11 @@ describe('the summary of a statement', () => {
     ["begin; set local timezone = 'UTC'", 'begin'],
     ['copy (select uuid from public.events) to stdout (format binary)', 'copy public.events'],
     ['select set_config($1, $2, true)', 'select'],
+    ['select extract(epoch from now())', 'select'],
+    [
+      'select * from unnest($1::uuid[]) join exportd.runs on true where id in (select id from exportd.x)',
+      'select exportd.x',
+    ],
     ["set local app.filter = 'a value from secrets'", 'set'],
     [`select ${"'from secrets'".repeat(400)} from events`, 'select'],
     ["select 'it''s from secrets' from events", 'select events'],
@@ -35,8 +40,10 @@ function createFakePool() {
       sent.push(query);
       const fails = query === 'fail';
       const callback = rest.at(-1);
-      if (typeof callback === 'function')
-        return void (callback as (...results: unknown[]) => void)(fails ? error : null, 'rows');
+      if (typeof callback === 'function') {
+        (callback as (...results: unknown[]) => void)(fails ? error : null, 'rows');
+        return undefined;
+      }
       if (typeof query === 'object') return query;
       return fails ? Promise.reject(error) : Promise.resolve('rows');
     },

@@ -64,6 +64,7 @@ describe('the run workflow', () => {
     expect(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value])).toEqual(
       expect.arrayContaining([
         ['ExportdBatchExport', id],
+        ['ExportdName', 'Events every minute'],
         ['ExportdRun', run.id],
         ['ExportdIntervalStart', run.data_interval_start],
         ['ExportdStatus', 'Completed'],

@@ -4,6 +4,7 @@ import { wakeSignal } from '../../contract/signals.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { BackfillInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
+import { backfillTraceParent } from '../../sql/backfill_trace.ts';
 import { inTraceOf } from '../../tracing/spans.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { backfillSummary, withReason } from './summaries.ts';
@@ -43,12 +44,8 @@ export function createBackfillClient(
   const readBackfill = async (backfillId: string) => {
     const { rows } = await pool.query<BackfillRow>(
       `select backfill.batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
-         export.model, export.destination_type, command.trace_parent
+         export.model, export.destination_type, ${backfillTraceParent('backfill.id')} as trace_parent
        from exportd.backfills backfill join exportd.batch_exports export on export.id = backfill.batch_export_id
-       left join exportd.journal_events created
-         on created.stream_type = 'backfill' and created.stream_id = backfill.id and created.stream_version = 1
-       left join exportd.commands command
-         on command.id = case when created.cause like 'command:%' then substr(created.cause, 9)::uuid end
        where backfill.id = $1`,
       [backfillId],
     );

@@ -2,7 +2,7 @@ import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowOptions
 import type { StartableRun } from '../../decisions/startable_runs.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
-import { inNewTrace } from '../../tracing/spans.ts';
+import { inNewTrace, inTraceOf } from '../../tracing/spans.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { forEachConcurrently } from '../concurrency.ts';
 import { describeExecution, isExecutionOf } from './executions.ts';
@@ -41,12 +41,6 @@ const maxConcurrentRequests = 8;
  * (`matching.useNewMatcher`, `matching.enableFairness`) serves tasks in order of arrival.
  */
 const priorities = { scheduled: 2, backfill: 4 } as const;
-
-/**
- * The largest backfill, in intervals, whose runs belong to the trace of the request. Those of a larger one, and scheduled
- * runs, have a trace each, which is linked to what started them.
- */
-const maxIntervalsInTrace = 24;
 
 /** How many started runs are remembered; starting any other asks Temporal. */
 const maxRememberedRuns = 10_000;
@@ -88,15 +82,16 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       staticSummary: withReason(runSummary(run), reason),
     });
   const startAs: typeof send = (run, policies, reason) => {
-    const { run_id, batch_export_id, data_interval_start, backfill_intervals } = run;
-    if (backfill_intervals !== null && backfill_intervals <= maxIntervalsInTrace)
-      return send(run, policies, reason);
+    const { run_id, batch_export_id, data_interval_start, trace_parent } = run;
     const attributes = {
       'exportd.run_id': run_id,
       'exportd.batch_export_id': batch_export_id,
       'exportd.interval_start': data_interval_start,
     };
-    return inNewTrace(`run ${run.model}`, { attributes }, () => send(run, policies, reason));
+    const start = () => send(run, policies, reason);
+    return trace_parent === null
+      ? inNewTrace(`run ${run.model}`, { attributes }, start)
+      : inTraceOf(trace_parent, 'start run', { attributes }, start);
   };
   const start = async (run: StartableRun, reason?: string): Promise<boolean> => {
     try {

@@ -4,13 +4,13 @@ import type { Tracing } from '../../telemetry/tracing.ts';
 
 /** The sink that receives the spans of workflows. */
 export function workflowSpanSink({ spanProcessor, resource }: Tracing): InjectedSinks<OpenTelemetrySinks> {
-  const { fn } = makeWorkflowExporter(spanProcessor, resource).export;
+  const sink = makeWorkflowExporter(spanProcessor, resource).export;
   return {
     exporter: {
       export: {
         // The package makes every field of the information an attribute. These identify the execution.
         fn: ({ workflowId, runId, workflowType }, spans) =>
-          fn({ workflowId, runId, workflowType } as Parameters<typeof fn>[0], spans),
+          sink.fn({ workflowId, runId, workflowType } as Parameters<typeof sink.fn>[0], spans),
       },
     },
   };

@@ -10,6 +10,7 @@ import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
 import { runInput } from '../../../src/temporal/clients/run_limits.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
+import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import {
@@ -144,6 +145,14 @@ describe('the reconciler', () => {
     );
     await harness.reconcile();
     await waitFor(async () => (await readCommand(harness.pool, waiting))?.status === 'applied', 'the pause');
+    const replacement = harness.client.workflow.getHandle(workflowId);
+    expect(await (await replacement.describe()).staticSummary()).toMatch(
+      /^Schedule of a batch export\. Started by the reconciler: the workflow task of the previous execution failed \d+ times\.$/,
+    );
+    await waitFor(
+      async () => (await replacement.describe()).typedSearchAttributes.get(searchAttributes.name),
+      'the name of the export in Temporal',
+    );
   });
 
   it('records a termination between the continuation of a run and its next execution as Terminated', async () => {
