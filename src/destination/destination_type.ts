@@ -2,7 +2,8 @@ import type { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { RowSelection } from '../source/row_selection.ts';
-import type { Destination, DestinationError } from './destination.ts';
+import type { EncodingOptions } from '../encoding/encoder.ts';
+import type { Destination, DestinationError, KeySpec } from './destination.ts';
 import type { CircuitReporter } from './circuits/circuit_breaker.ts';
 import type { StoreTraits } from './store_traits.ts';
 import type { TestStep } from './test_result.ts';
@@ -47,6 +48,16 @@ export interface DestinationTestResult {
   readonly traits: StoreTraits;
 }
 
+/** What an export will write, as far as its config alone determines it. */
+export interface DestinationPreview {
+  readonly selection: RowSelection;
+  readonly encoding: EncodingOptions;
+  /** Null when an interval has one file. */
+  readonly maxFileBytes: number | null;
+  /** The names of an interval's manifest and of its first file, such as `s3://bucket/key`. */
+  namesOf(spec: KeySpec): { readonly manifest: string; readonly file: string };
+}
+
 /** A type of destination: a folder here and a line in the registry. */
 export interface DestinationType<Config extends Record<string, unknown> = Record<string, unknown>> {
   readonly name: string;
@@ -64,6 +75,12 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
   serverOf(config: Readonly<Record<string, unknown>>): string;
   /** The rows that an export with this stored config selects. Needs no secret. */
   selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
+  /**
+   * Previews what a config from a request writes, before it is complete: fields that decide nothing about keys and rows,
+   * such as credentials, may be missing.
+   * @throws CommandRejected with the invalid field
+   */
+  previewOf(config: unknown): DestinationPreview;
   /** Whether two exports to this type of destination would write the same keys for a common interval. */
   keysCollide(one: KeySource, other: KeySource): boolean;
   /**

@@ -4,20 +4,24 @@ import type { RowSelection } from '../source/row_selection.ts';
 import { rejectField } from './config_fields.ts';
 import { propertyFilters } from './property_filters.ts';
 
-const eventNames = (field: string) => {
+const eventNames = (field: string, description: string) => {
   const message = `The field '${field}' must be a list of non-empty event names.`;
   return z
     .custom<unknown[]>(Array.isArray, message)
     .meta({ type: 'array', items: { type: 'string', minLength: 1 } })
     .pipe(z.array(z.string(message).min(1, message)))
-    .default([]);
+    .default([])
+    .meta({ 'x-section': 'Rows', 'x-suggest': 'events', description });
 };
 
 /** The config fields that select rows, for the schema of any destination. */
 export const rowSelectionFields = {
-  include_events: eventNames('include_events'),
-  exclude_events: eventNames('exclude_events'),
-  filters: propertyFilters.default([]),
+  include_events: eventNames('include_events', 'Names of the only events that are exported. Empty for all.'),
+  exclude_events: eventNames('exclude_events', 'Names of events that are not exported.'),
+  filters: propertyFilters.default([]).meta({
+    'x-section': 'Rows',
+    description: 'Conditions on properties, all of which have to hold.',
+  }),
 };
 
 /** Rejects a selection that a model does not support: persons have no events. @throws CommandRejected with the field */

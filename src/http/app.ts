@@ -1,12 +1,7 @@
+import fastifyCookie from '@fastify/cookie';
 import fastifySwagger from '@fastify/swagger';
 import fastify, { LogController, type FastifyBaseLogger } from 'fastify';
-import {
-  jsonSchemaTransform,
-  jsonSchemaTransformObject,
-  serializerCompiler,
-  validatorCompiler,
-  type ZodTypeProvider,
-} from 'fastify-type-provider-zod';
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
@@ -14,8 +9,11 @@ import type { Pool } from '../journal/database.ts';
 import type { QueryService } from '../queries/query_service.ts';
 import { createQueryRateLimiter } from '../queries/rate_limiter.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { sendsTraces } from '../telemetry/tracing.ts';
 import type { DestinationTestClient } from '../temporal/clients/destination_test_client.ts';
+import type { VerificationClient } from '../temporal/clients/verification_client.ts';
 import type { WebhookTestClient } from '../temporal/clients/webhook_test_client.ts';
+import type { ResendService } from './resend_delivery.ts';
 import { rejectOtherMethods, collectRoutes } from './allowed_methods.ts';
 import { notFound } from './api_error.ts';
 import { authenticate } from './authentication.ts';
@@ -26,20 +24,35 @@ import type { HttpApp, RouteContext } from './route_context.ts';
 import type { DryRunService } from './dry_run.ts';
 import { sendError } from './error_handler.ts';
 import { addBodyParsers } from './body_parsers.ts';
+import { addRequestSpans } from './request_spans.ts';
 import { backfillRoutes } from './routes/backfills.ts';
 import { batchExportRoutes } from './routes/batch_exports.ts';
+import { batchExportCheckRoutes } from './routes/batch_export_checks.ts';
+import { consoleRoutes } from './console/console_routes.ts';
+import { createLiveChanges } from './console/live_changes.ts';
+import { sessionRoutes } from './console/session_routes.ts';
+import { consoleExportRoutes } from './routes/console_export.ts';
+import { consoleIntervalRoutes } from './routes/console_interval.ts';
+import { consoleLiveRoutes } from './routes/console_live.ts';
+import { consoleOverviewRoutes } from './routes/console_overview.ts';
+import { consolePreviewRoutes } from './routes/console_previews.ts';
+import { consoleQueryRoutes } from './routes/console_queries.ts';
+import { consoleVerificationRoutes } from './routes/console_verifications.ts';
 import { dashboardRoutes } from './routes/dashboards.ts';
 import { destinationTestRoutes } from './routes/destination_tests.ts';
 import { draftSqlRoutes } from './routes/draft_sql.ts';
 import { failedRunRoutes } from './routes/failed_runs.ts';
 import { intervalRoutes } from './routes/intervals.ts';
 import { logRoutes } from './routes/logs.ts';
+import { addApiDocs } from './openapi/api_docs.ts';
+import { documentOptions } from './openapi/document_options.ts';
 import { monitoringRoutes } from './routes/monitoring.ts';
 import { projectRoutes } from './routes/projects.ts';
 import { queryRoutes } from './routes/queries.ts';
 import { queryAuthorizationRoutes } from './routes/query_authorization.ts';
 import { runRoutes } from './routes/runs.ts';
 import { batchExportActionRoutes } from './routes/batch_export_actions.ts';
+import { webhookDeliveryRoutes } from './routes/webhook_deliveries.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 import { createRunLink } from './run_link.ts';
 
@@ -53,6 +66,9 @@ export interface HttpDependencies {
   readonly signaller: ScheduleSignaller;
   readonly destinationTests: DestinationTestClient;
   readonly webhookTests: WebhookTestClient;
+  readonly verifications: VerificationClient;
+  /** Starts the deliveries that are sent again. */
+  readonly notifications: ResendService['notifications'];
   readonly executions: RunExecutions;
   readonly queries: QueryService;
   readonly keyRing: KeyRing;
@@ -65,6 +81,7 @@ export interface HttpDependencies {
 const projectRoots = ['/api/projects/:project_id', '/api/environments/:project_id'];
 const resources = [
   batchExportRoutes,
+  batchExportCheckRoutes,
   destinationTestRoutes,
   batchExportActionRoutes,
   failedRunRoutes,
@@ -73,11 +90,25 @@ const resources = [
   intervalRoutes,
   logRoutes,
   webhookRoutes,
+  webhookDeliveryRoutes,
   dashboardRoutes,
   queryAuthorizationRoutes,
   draftSqlRoutes,
   queryRoutes,
 ];
+/** What only the console reads. */
+const consoleResources = [
+  consoleOverviewRoutes,
+  consoleLiveRoutes,
+  consoleExportRoutes,
+  consoleIntervalRoutes,
+  consoleVerificationRoutes,
+  consolePreviewRoutes,
+  consoleQueryRoutes,
+];
+
+/** How soon a console shows what changed. */
+const liveChangesPollMs = 1_000;
 
 /** Builds the application without listening. Closing it leaves `dependencies` open. */
 export async function createApp(dependencies: HttpDependencies): Promise<HttpApp> {
@@ -102,26 +133,18 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     throw notFound();
   });
   app.decorateRequest('caller', null);
+  if (sendsTraces(settings)) addRequestSpans(app);
   addBodyParsers(app);
   const routes = collectRoutes(app);
+  if (settings.EXPORTD_CONSOLE) await app.register(fastifyCookie);
 
-  await app.register(fastifySwagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'exportd',
-        version: '1',
-        description: 'Batch exports of events and persons to object storage, dashboards and queries.',
-      },
-      components: { securitySchemes: { personalApiKey: { type: 'http', scheme: 'bearer' } } },
-      security: [{ personalApiKey: [] }],
-    },
-    transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
-  });
+  await app.register(fastifySwagger, documentOptions);
 
   const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
   app.addHook('onClose', () => outcomes.close());
+  const liveChanges = createLiveChanges(pool, { pollMs: liveChangesPollMs, logger });
+  // Its streams have no end of their own, and closing waits for responses.
+  app.addHook('preClose', () => liveChanges.close());
   // Closing waits for pending responses, and queries can run longer than the shutdown timeout.
   app.addHook('preClose', (done) => {
     dependencies.queries.running.interrupt();
@@ -135,12 +158,18 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   const context: RouteContext = {
     ...dependencies,
     commandService,
+    liveChanges,
     queryRateLimiter: createQueryRateLimiter(pool, settings.EXPORTD_QUERIES_PER_HOUR),
     runLink: createRunLink(settings),
   };
 
   monitoringRoutes(app, dependencies);
+  if (settings.EXPORTD_CONSOLE) {
+    consoleRoutes(app);
+    sessionRoutes(app, dependencies);
+  }
   app.get('/api/schema', { schema: { hide: true } }, () => app.swagger());
+  await addApiDocs(app);
   await app.register(async (scope: HttpApp) => {
     scope.addHook('onRequest', (request) => authenticate(pool, request));
     projectRoutes(scope, context);
@@ -148,6 +177,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
       await scope.register(
         (project: HttpApp, _options, done) => {
           for (const addRoutes of resources) addRoutes(project, context);
+          if (settings.EXPORTD_CONSOLE) for (const addRoutes of consoleResources) addRoutes(project, context);
           done();
         },
         { prefix },

@@ -4,15 +4,12 @@ import { selectionOfConfig } from '../destination/row_selections.ts';
 import { requireBackfillRange } from '../domain/backfill_request.ts';
 import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
 import type { Pool } from '../journal/database.ts';
-import { isDatabaseUnavailable } from '../journal/database_errors.ts';
-import { RelationNotFound } from '../source/relations.ts';
-import { SourceIsStandby } from '../source/source_connection.ts';
-import { SourceBusy } from '../source/source_pool.ts';
-import type { RowRange, Source } from '../source/source.ts';
+import type { RowFinder, RowRange, Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { ApiError, notFound } from './api_error.ts';
+import { notFound } from './api_error.ts';
 import { requireBatchExport } from './read_models/batch_exports.ts';
 import type { DryRunResponse } from './schemas/backfill.ts';
+import { sourceError } from './source_error.ts';
 
 /** What a dry run needs. */
 export interface DryRunService {
@@ -20,11 +17,10 @@ export interface DryRunService {
   readonly settings: Settings;
   readonly logger: Logger;
   /** The source, read-only, with a separate connection pool. */
-  readonly source: Pick<Source, 'countRows'>;
+  readonly source: Pick<Source, 'countRows' | 'sample' | 'columns' | 'check'> & RowFinder;
 }
 
 const statementCancelled = '57014';
-const lockNotAvailable = '55P03';
 
 /**
  * Previews a backfill: its whole intervals, and the rows that the source has for them now. Stores and starts nothing.
@@ -76,18 +72,9 @@ async function countRows(
     if (signal.aborted || cancelled)
       return {
         rows: null,
-        detail: `The source did not count the rows within ${timeoutMs / 1_000} seconds. Request a shorter range.`,
+        detail: `The source did not count the rows within ${timeoutMs / 1_000} seconds (EXPORTD_DRY_RUN_TIMEOUT). Request a shorter range.`,
       };
     logger.warn({ err: error }, 'Could not count rows in the source for a dry run.');
-    if (error instanceof RelationNotFound || error instanceof SourceBusy || error instanceof SourceIsStandby)
-      throw unreachable(error.message);
-    if (error instanceof pg.DatabaseError && error.code === lockNotAvailable)
-      throw unreachable('A relation of the source is locked by another session. Retry later.');
-    if (isDatabaseUnavailable(error))
-      throw unreachable('The source database cannot be reached. Retry later.');
-    throw error;
+    throw sourceError(error) ?? error;
   }
 }
-
-const unreachable = (detail: string): ApiError =>
-  new ApiError(503, 'source_unreachable', detail, { headers: { 'retry-after': '5' } });

@@ -8,11 +8,14 @@ import { invalid } from './api_error.ts';
 import { callerOf } from './authentication.ts';
 import type { CommandService, CommandSubmission, SubmissionResult } from './command_service.ts';
 import type { DestinationTestService } from './test_destination.ts';
+import type { LiveChanges } from './console/live_changes.ts';
 import type { DryRunService } from './dry_run.ts';
 import type { QueryService } from '../queries/query_service.ts';
 import type { QueryRateLimiter } from '../queries/rate_limiter.ts';
 import type { RunLink } from './read_models/runs.ts';
+import type { ResendService } from './resend_delivery.ts';
 import type { WebhookTestService } from './test_webhook.ts';
+import type { VerificationClient } from '../temporal/clients/verification_client.ts';
 
 /** The application, with request and response types derived from their schemas. */
 export type HttpApp = FastifyInstance<
@@ -24,13 +27,16 @@ export type HttpApp = FastifyInstance<
 >;
 
 /** What the routes of a project use. */
-export interface RouteContext extends DryRunService, DestinationTestService, WebhookTestService {
+export interface RouteContext
+  extends DryRunService, DestinationTestService, WebhookTestService, ResendService {
   readonly settings: Settings;
   readonly keyRing: KeyRing;
   readonly commandService: CommandService;
   readonly queries: QueryService;
   readonly queryRateLimiter: QueryRateLimiter;
   readonly runLink: RunLink;
+  readonly liveChanges: LiveChanges;
+  readonly verifications: VerificationClient;
 }
 
 /** Adds routes below `/api/<root>/:project_id`. */

@@ -1,4 +1,4 @@
-import type { Connection } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 import { readRowQuery } from '../source/row_query/read_row_query.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import { ApiError } from './api_error.ts';
@@ -12,7 +12,7 @@ type QueryFields = Pick<WritableDefinition, 'model' | 'dialect_query'>;
  * @throws ApiError 400 with the position of the error in the query.
  */
 export async function rowQueryOf(
-  connection: Connection,
+  connection: Connection | Pool,
   teamId: number,
   { model, dialect_query }: QueryFields,
 ): Promise<RowQuery | null> {

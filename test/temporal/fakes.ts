@@ -8,7 +8,7 @@ import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
 import { attemptOf, type SortKey } from '../../src/domain/run.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
-import type { Source, UnsettledBarrier } from '../../src/source/source.ts';
+import type { RowFinder, Source, UnsettledBarrier } from '../../src/source/source.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 
@@ -57,7 +57,7 @@ export const blockedBarrier: UnsettledBarrier = {
   blockers: [{ virtual_transaction: '3/4', pid: 4, backend_start: null }],
 };
 
-export const fakeSource = (behaviour: Behaviour): Source => ({
+export const fakeSource = (behaviour: Behaviour): Source & RowFinder => ({
   columns: () => [],
   checkBarrier: (cutoff, state) => behaviour.checkBarrier(cutoff, state),
   checkBarriers: (states) => behaviour.checkBarriers(states),
@@ -77,6 +77,13 @@ export const fakeSource = (behaviour: Behaviour): Source => ({
   blocks: () => {
     throw new Error('The fake source has no rows.');
   },
+  sample: () => {
+    throw new Error('The fake source has no rows.');
+  },
+  check: () => {
+    throw new Error('The fake source has no relations.');
+  },
+  findEventKey: () => Promise.resolve(null),
   close: () => Promise.resolve(),
 });
 

@@ -7,9 +7,9 @@ import type { DestinationSettings } from '../destination_type.ts';
 import { missingRowsField } from '../missing_rows_field.ts';
 import { rowSelectionFields } from '../row_selection_fields.ts';
 import { endpointProblem } from './endpoint.ts';
-import { fileFormatOf, fileFormats, formatNames, type FileFormat } from './formats.ts';
+import { compressionNames, fileFormatOf, fileFormats, formatNames, type FileFormat } from './formats.ts';
 import { keyLengthProblem } from './keys.ts';
-import { prefixProblem } from './prefix.ts';
+import { prefixProblem, prefixVariables } from './prefix.ts';
 
 const oneOf = <Value extends string>(noun: string, plural: string, values: readonly [Value, ...Value[]]) =>
   z.enum(values, `This ${noun} is not supported. Supported ${plural} are ${formatNames(values)}.`);
@@ -36,14 +36,30 @@ const emptyAsNull = (given: string): string | null => (given === '' ? null : giv
 
 const fields = {
   // Both names become part of a host name.
-  bucket_name: nonEmpty('bucket_name').regex(
-    /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/,
-    'The bucket_name is not a valid bucket name.',
-  ),
-  region: nonEmpty('region').regex(/^[A-Za-z0-9-]{1,63}$/, 'The region is not a valid region name.'),
-  prefix: z.string(),
-  aws_access_key_id: headerText('aws_access_key_id').optional(),
-  aws_secret_access_key: nonEmpty('aws_secret_access_key').optional(),
+  bucket_name: nonEmpty('bucket_name')
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/, 'The bucket_name is not a valid bucket name.')
+    .meta({ title: 'Bucket', 'x-section': 'Bucket' }),
+  region: nonEmpty('region')
+    .regex(/^[A-Za-z0-9-]{1,63}$/, 'The region is not a valid region name.')
+    .meta({
+      'x-section': 'Bucket',
+      description: 'The region of the bucket. Servers other than AWS often accept us-east-1.',
+      examples: ['eu-central-1', 'us-east-1', 'eu-west-1', 'us-west-2', 'auto'],
+    }),
+  prefix: z.string().meta({
+    'x-section': 'Bucket',
+    description: `Where files are written. Variables: ${prefixVariables.map((name) => `{${name}}`).join(' ')}. Dates are those of the interval's start in UTC.`,
+    examples: ['events/{year}/{month}/{day}'],
+  }),
+  aws_access_key_id: headerText('aws_access_key_id')
+    .meta({
+      ...{ title: 'Access key ID', 'x-section': 'Credentials', writeOnly: true },
+      description: 'With the secret access key, unless exportd assumes a role with its own credentials.',
+    })
+    .optional(),
+  aws_secret_access_key: nonEmpty('aws_secret_access_key')
+    .meta({ title: 'Secret access key', 'x-section': 'Credentials', writeOnly: true })
+    .optional(),
   role_arn: z
     .string()
     .regex(
@@ -52,7 +68,11 @@ const fields = {
     )
     .transform(emptyAsNull)
     .nullable()
-    .default(null),
+    .default(null)
+    .meta({
+      ...{ title: 'Role ARN', 'x-section': 'Credentials' },
+      description: 'A role that is assumed with the access key, or with the credentials of the machine.',
+    }),
   external_id: z
     .string()
     .regex(
@@ -61,22 +81,59 @@ const fields = {
     )
     .transform(emptyAsNull)
     .nullable()
-    .default(null),
-  endpoint_url: z.string().transform(emptyAsNull).nullable().default(null),
-  use_virtual_style_addressing: z.boolean().default(false),
-  file_format: oneOf('file format', 'file formats', fileFormats).default('JSONLines'),
-  compression: z.string().nullable().default(null),
+    .default(null)
+    .meta({
+      ...{ 'x-section': 'Credentials', 'x-fixed': true },
+      description:
+        'Set by exportd, one per project: the trust policy of the role demands it as sts:ExternalId.',
+    }),
+  endpoint_url: z
+    .string()
+    .transform(emptyAsNull)
+    .nullable()
+    .default(null)
+    .meta({
+      ...{ title: 'Endpoint URL', 'x-section': 'Bucket' },
+      description: 'The URL of a server other than AWS.',
+      examples: ['https://s3.example.com'],
+    }),
+  use_virtual_style_addressing: z.boolean().default(false).meta({
+    'x-section': 'More',
+    description: 'Whether the name of the bucket is part of the host name. AWS does so always.',
+  }),
+  file_format: oneOf('file format', 'file formats', fileFormats)
+    .default('JSONLines')
+    .meta({ 'x-section': 'Files' }),
+  compression: z.string().nullable().default(null).meta({
+    'x-section': 'Files',
+    description: 'JSONLines and CSV: gzip, zstd or brotli. Parquet: zstd, snappy, gzip, brotli or lz4.',
+    'x-choices': compressionNames,
+  }),
   max_file_size_mb: z
     .int()
     .min(0, 'The max_file_size_mb must be an integer of at least 1 (MiB), or null or 0 for one file.')
     .transform((size) => (size === 0 ? null : size))
     .nullable()
-    .default(null),
-  on_bad_row: oneOf('on_bad_row', 'values', ['fail', 'reject']).default('fail'),
+    .default(null)
+    .meta({
+      ...{ title: 'Largest file (MiB)', 'x-section': 'Files' },
+      description: 'The size at which the next file of an interval starts. Empty for one file.',
+    }),
+  on_bad_row: oneOf('on_bad_row', 'values', ['fail', 'reject']).default('fail').meta({
+    'x-section': 'More',
+    description:
+      'Rows that the format cannot represent: fail the run, or write them to a -rejected.jsonl file that the manifest references.',
+  }),
   ...missingRowsField,
   ...rowSelectionFields,
-  encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms']).nullable().default(null),
-  kms_key_id: headerText('kms_key_id').nullable().default(null),
+  encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms'])
+    .nullable()
+    .default(null)
+    .meta({ 'x-section': 'More', description: 'Server-side encryption. Empty for that of the bucket.' }),
+  kms_key_id: headerText('kms_key_id')
+    .nullable()
+    .default(null)
+    .meta({ title: 'KMS key ID', 'x-section': 'More', description: 'The key of aws:kms.' }),
 };
 /** The fields of a config. */
 export const configSchema = z.strictObject(fields);
@@ -121,7 +178,8 @@ function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
   if (empty[0] !== undefined) throw rejectField(empty[0], emptyInputs(empty));
 }
 
-function checkPrefix({ prefix }: Fields): void {
+/** @throws CommandRejected when keys below the prefix would be invalid or too long */
+export function checkPrefix({ prefix }: Pick<Fields, 'prefix'>): void {
   const problem = prefixProblem(prefix) ?? keyLengthProblem(prefix);
   if (problem !== null) throw rejectField('prefix', problem);
 }
@@ -152,7 +210,7 @@ function checkCredentials(
     'required',
     allowMachine
       ? 'A destination with an endpoint_url needs aws_access_key_id and aws_secret_access_key, or role_arn.'
-      : 'This installation does not provide AWS credentials. Set aws_access_key_id and aws_secret_access_key, or role_arn.',
+      : 'Set aws_access_key_id and aws_secret_access_key, or role_arn: this installation does not provide AWS credentials (EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN).',
     configAttribute('aws_access_key_id'),
   );
 }

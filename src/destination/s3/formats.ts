@@ -14,6 +14,9 @@ const compressions = {
   Parquet: parquetCompressions,
 } as const;
 
+/** The compressions of any format. */
+export const compressionNames: readonly string[] = [...new Set(Object.values(compressions).flat())];
+
 /** A file format with a compression that it supports. */
 export type FileFormat =
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }

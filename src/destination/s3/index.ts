@@ -21,6 +21,7 @@ import { findFile, isFromUpload, isTaken } from './head_object.ts';
 import { fileKey, fileKeyPattern, manifestKey, rejectedKey } from './keys.ts';
 import { getManifestObject, putManifestObject } from './manifest_object.ts';
 import { createUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
+import { previewOf } from './preview.ts';
 import { createS3Requests } from './requests.ts';
 import { keysCollide, locationOf } from './key_collision.ts';
 import { deleteObject, deleteIfUnchanged, putSmallObject } from './small_object.ts';
@@ -41,6 +42,7 @@ export const s3: DestinationType<S3Config> = {
   keysCollide,
   withCredentialsOf,
   circuitOf,
+  previewOf,
   open: openS3,
   probe: probeS3,
   test: testS3,

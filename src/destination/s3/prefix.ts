@@ -1,5 +1,5 @@
 /** The variables of a prefix. They depend on the run only, never on the clock. */
-const prefixVariables = [
+export const prefixVariables = [
   'year',
   'month',
   'day',

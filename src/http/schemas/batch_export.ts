@@ -65,6 +65,7 @@ const interval = z
     pattern: '^(hour|day|week|month|every (1|2|3|4|5|6|10|12|15|20|30|60) minutes)$',
     examples: ['hour', 'every 5 minutes'],
     'x-choices': intervalNames,
+    default: 'hour',
     description: 'How much time each run exports.',
   });
 

@@ -1,0 +1,81 @@
+import { clauseKeywords, reservedWords } from '../../dialect/keywords.ts';
+import { describeFunctions } from '../../dialect/vocabulary/describe_functions.ts';
+import { describeTables } from '../../dialect/vocabulary/describe_tables.ts';
+import { compilerProject, createProjectSchemas } from '../../queries/editor/project_schemas.ts';
+import type { EditorRequest } from '../../queries/editor/read_for_editor.ts';
+import { readNames } from '../../queries/editor/read_names.ts';
+import { QueryError } from '../../queries/query_errors.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { callerOf } from '../authentication.ts';
+import { disconnectSignal } from '../disconnect_signal.ts';
+import { teamOf, type ProjectRoutes } from '../route_context.ts';
+import { errorResponses } from '../schemas/common.ts';
+import {
+  checkedQuerySchema,
+  checkQueryBody,
+  projectNamesSchema,
+  vocabularySchema,
+} from '../schemas/console/query_editor.ts';
+
+const read = { config: { scope: 'query:read' } } as const;
+
+const keywords = [...new Set([...clauseKeywords, ...reservedWords, 'ASC', 'DESC', 'END'])];
+
+const requestOf = (request: FastifyRequest, reply: FastifyReply): EditorRequest => ({
+  team_id: teamOf(request),
+  key_id: callerOf(request).key_id,
+  signal: disconnectSignal(reply),
+});
+
+/** What an editor of queries needs. None of it runs a query, so it does not count against their rate limit. */
+export const consoleQueryRoutes: ProjectRoutes = (app, context) => {
+  const { pool, settings, queries } = context;
+  const { source, running, executor } = queries;
+  const service = { pool, source, running, executor, settings };
+  const schemas = createProjectSchemas(service);
+
+  app.get(
+    '/console/query/vocabulary',
+    { ...read, schema: { hide: true, response: { 200: vocabularySchema, ...errorResponses } } },
+    async (request, reply) => {
+      const project = compilerProject(await schemas.read(requestOf(request, reply)));
+      return {
+        tables: describeTables(project).map(({ name, fields }) => ({ name, fields: [...fields] })),
+        functions: [...describeFunctions()],
+        keywords,
+      };
+    },
+  );
+
+  app.get(
+    '/console/query/names',
+    { ...read, schema: { hide: true, response: { 200: projectNamesSchema, ...errorResponses } } },
+    async (request, reply) => {
+      const names = await readNames(service, requestOf(request, reply));
+      return {
+        events: [...names.events],
+        event_properties: [...names.event_properties],
+        person_properties: [...names.person_properties],
+      };
+    },
+  );
+
+  app.post(
+    '/console/query/check',
+    {
+      ...read,
+      schema: { hide: true, body: checkQueryBody, response: { 200: checkedQuerySchema, ...errorResponses } },
+    },
+    async (request, reply) => {
+      const checked = await schemas.read(requestOf(request, reply));
+      try {
+        await executor.check({ ...checked, query: request.body.query });
+        return { error: null };
+      } catch (error) {
+        if (!(error instanceof QueryError)) throw error;
+        const position = error.position ?? { line: 1, column: 1, offset: 0, length: 0 };
+        return { error: { detail: error.message, ...position } };
+      }
+    },
+  );
+};

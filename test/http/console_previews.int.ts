@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { minuteAgo } from '../setup/minutes.ts';
+import { exportBody, openApiHarness, plantedSecrets, type ApiHarness } from './api_harness.ts';
+
+let api: ApiHarness;
+beforeAll(async () => {
+  api = await openApiHarness();
+  // Two events in each of the last 60 minutes, and two of another project.
+  await api.database.pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select team, gen_random_uuid(), case when n % 2 = 0 then '$pageview' else 'bought' end, 'person ' || n,
+       jsonb_build_object('n', n, 'text', repeat(md5(n::text), 4)), moment, moment
+     from unnest(array[$1::integer, $2::integer]) team, generate_series(0, 119) n
+     cross join lateral (select $3::timestamptz - (n / 2 + 1) * interval '1 minute' + interval '10 seconds' as moment) m`,
+    [api.projectId, api.otherProjectId, minuteAgo(0)],
+  );
+});
+afterAll(() => api.close());
+
+interface Preview {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+const config = { bucket_name: 'bucket', prefix: 'e/{table}', file_format: 'CSV', compression: 'gzip' };
+const body = (more: object = {}) => ({
+  interval: 'every 5 minutes',
+  destination: { type: 'S3', config },
+  ...more,
+});
+const preview = (given: object, path = '') =>
+  api.call('POST', `console/batch_exports/${path}preview/`, given);
+const estimate = (given: object, path = '') =>
+  api.call('POST', `console/batch_exports/${path}estimate/`, given);
+/** The values of a column. */
+const valuesOf = (given: unknown, column: string): readonly unknown[] => {
+  const { columns, rows } = given as Preview;
+  const index = columns.findIndex(({ name }) => name === column);
+  return rows.map((row) => row[index]);
+};
+
+describe('the preview of a new export', () => {
+  it('has the keys of the newest interval and its first rows, before the config is complete', async () => {
+    const response = await preview(body());
+    expect([response.status, response.body]).toMatchObject([
+      200,
+      {
+        manifest: expect.stringMatching(/^s3:\/\/bucket\/e\/_manifests\/<id>\/.*\.json$/),
+        file: expect.stringMatching(/^s3:\/\/bucket\/e\/events\/.*\.csv\.gz$/),
+      },
+    ]);
+    const found = response.body as unknown as Preview;
+    expect(found.columns.map(({ name }) => name)).toContain('properties');
+    expect(found.rows).toHaveLength(10);
+    expect(valuesOf(found, 'event').slice(0, 2).sort()).toEqual(['$pageview', 'bought']);
+  });
+
+  it('has the columns and rows of its query and filters', async () => {
+    const given = body({
+      dialect_query: "select event, properties.n as n from events where event = 'bought'",
+      destination: {
+        type: 'S3',
+        config: {
+          filters: [{ type: 'event', key: 'n', operator: 'gt', value: 2 }],
+          exclude_events: ['other'],
+        },
+      },
+    });
+    const { columns, rows } = (await preview(given)).body as unknown as Preview;
+    expect(columns).toEqual([
+      { name: 'event', type: 'text' },
+      { name: 'n', type: 'text' },
+    ]);
+    expect(rows.length).toBeGreaterThan(0);
+    expect(new Set(rows.map(([event]) => event))).toEqual(new Set(['bought']));
+  });
+
+  it('has rows of the last month when the newest interval has none, and none of other projects', async () => {
+    const query = "select event, distinct_id from events where distinct_id = 'person 119'";
+    const { body: found } = await preview(body({ interval: 'every 1 minutes', dialect_query: query }));
+    expect(valuesOf(found, 'distinct_id')).toEqual(['person 119']);
+    expect(Date.parse(String(found.rows_since))).toBeLessThan(Date.now() - 29 * 86_400_000);
+  });
+
+  it.each([
+    ['destination__config__prefix', body({ destination: { type: 'S3', config: { prefix: '/a' } } })],
+    ['destination__config__filters', body({ destination: { config: { filters: [{ key: 'a' }] } } })],
+    ['destination__type', body({ destination: { type: 'FTP' } })],
+    ['dialect_query', body({ dialect_query: 'select evnt from events' })],
+    ['offset_hour', body({ offset_hour: 3 })],
+    ['unknown', body({ unknown: 1 })],
+    [
+      'destination__config__include_events',
+      body({ model: 'persons', destination: { config: { include_events: ['a'] } } }),
+    ],
+  ])('is rejected for an invalid %s', async (attr, given) => {
+    const response = await preview(given);
+    expect([response.status, response.body.attr]).toEqual([400, attr]);
+    expect([(await estimate(given)).body.attr]).toEqual([attr]);
+  });
+
+  it('is for keys that may create exports', async () => {
+    const { key } = await api.newKey(api.projectId, ['batch_export:read']);
+    for (const path of ['preview', 'estimate'])
+      expect(
+        (await api.call('POST', `console/batch_exports/${path}/`, body(), { authorization: `Bearer ${key}` }))
+          .status,
+      ).toBe(403);
+  });
+});
+
+describe('the estimate of a new export', () => {
+  it('has the average of the intervals of a day', async () => {
+    const { body: found } = await estimate(body({ interval: 'hour' }));
+    expect(found).toMatchObject({ intervals: 24, detail: null });
+    const rows = Number(found.rows);
+    expect(rows).toBeGreaterThan(0);
+    expect(found.rows_per_interval).toBeCloseTo(rows / 24);
+    expect(found.files_per_interval).toBe(1);
+  });
+
+  it('has the size in the format of the files', async () => {
+    const sizeOf = async (more: object) =>
+      Number((await estimate(body({ destination: { config: more } }))).body.bytes_per_interval);
+    const plain = await sizeOf({ file_format: 'JSONLines' });
+    const compressed = await sizeOf({ file_format: 'JSONLines', compression: 'zstd' });
+    const parquet = await sizeOf({ file_format: 'Parquet', compression: 'zstd' });
+    expect(compressed).toBeLessThan(plain / 2);
+    expect(parquet).toBeGreaterThan(0);
+  });
+
+  it('counts no row twice, and none without rows', async () => {
+    const { body: found } = await estimate(
+      body({ dialect_query: "select event from events where event = 'gone'" }),
+    );
+    expect(found).toMatchObject({
+      rows: 0,
+      rows_per_interval: 0,
+      bytes_per_interval: 0,
+      files_per_interval: 0,
+    });
+  });
+});
+
+describe('the preview of an existing export', () => {
+  it('applies the changes of the body to what is stored, and stores nothing', async () => {
+    const id = await api.createExport({
+      destination: {
+        ...exportBody().destination,
+        config: { ...exportBody().destination.config, prefix: 'stored' },
+      },
+    });
+    const { body: found, text } = await preview(
+      { destination: { config: { file_format: 'Parquet' } } },
+      `${id}/`,
+    );
+    expect(found.file).toMatch(/^s3:\/\/bucket\/stored\/.*\.parquet$/);
+    expect(found.manifest).toContain(id);
+    expect(text).not.toContain(plantedSecrets.aws_secret_access_key);
+    expect((await estimate({}, `${id}/`)).status).toBe(200);
+    expect((await api.call('GET', `batch_exports/${id}/`)).body.destination).toMatchObject({
+      config: { file_format: 'JSONLines' },
+    });
+  });
+
+  it('is not found for an export of another project', async () => {
+    expect((await preview({}, '00000000-0000-4000-8000-000000000000/')).status).toBe(404);
+  });
+});
+
+describe('a source that does not have what exports need', () => {
+  it('is reported with the statement that PostgreSQL refused, and by its check', async () => {
+    const views = await openApiHarness({ EXPORTD_EVENTS_RELATION: 'public.own_events' });
+    try {
+      await views.database.pool.query(
+        'create view own_events as select team_id, event, timestamp from events',
+      );
+      const refused = await views.call('POST', 'console/batch_exports/preview/', body());
+      expect([refused.status, refused.body]).toMatchObject([
+        503,
+        { code: 'source_rejected', detail: expect.stringMatching(/uuid.*exportd source check/) },
+      ]);
+      const { body: report } = await views.call('GET', 'console/source/check/?model=events');
+      expect(report).toMatchObject({
+        ok: false,
+        findings: expect.arrayContaining([expect.objectContaining({ level: 'error', column: 'uuid' })]),
+        views: [expect.objectContaining({ setting: 'EXPORTD_EVENTS_RELATION' })],
+      });
+    } finally {
+      await views.close();
+    }
+  });
+
+  it('is reported as ready when it has', async () => {
+    const { status, body: report } = await api.call('GET', 'console/source/check/');
+    expect([status, report.ok]).toEqual([200, true]);
+  });
+});
+
+it('describes the form of a new export by the OpenAPI document', async () => {
+  const { body: form } = await api.call('GET', 'console/batch_exports/form/');
+  const { components } = (await api.call('GET', '/api/schema')).body as {
+    components: { schemas: Record<string, unknown> };
+  };
+  expect(form).toEqual(components.schemas.BatchExportCreateInput);
+  expect(Object.keys(form.properties as object).slice(0, 4)).toEqual([
+    'name',
+    'model',
+    'interval',
+    'destination',
+  ]);
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
+
+let api: ApiHarness;
+beforeAll(async () => {
+  api = await openApiHarness();
+  await api.database.pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select $1, gen_random_uuid(), event, 'ada', '{"plan": "pro"}', now(), now()
+     from unnest(array['bought', 'bought', 'left']) event`,
+    [api.projectId],
+  );
+  await api.database.pool.query(
+    `insert into persons (team_id, id, properties, created_at, updated_at)
+     values ($1, gen_random_uuid(), '{"email": "ada@example.com"}', now(), now())`,
+    [api.projectId],
+  );
+});
+afterAll(() => api.close());
+
+const check = (query: string) => api.call('POST', 'console/query/check/', { query });
+
+describe('the vocabulary of editors', () => {
+  it('has the tables of the project, the functions and the keywords of the dialect', async () => {
+    const { status, body } = await api.call('GET', 'console/query/vocabulary/');
+    const { tables, functions, keywords } = body as {
+      tables: { name: string; fields: { name: string }[] }[];
+      functions: { name: string }[];
+      keywords: string[];
+    };
+    expect(status).toBe(200);
+    expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['events', 'persons', 'sessions']));
+    expect(tables[0]?.fields.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['event', 'properties', 'person.properties']),
+    );
+    expect(functions.map(({ name }) => name)).toEqual(expect.arrayContaining(['count', 'toDate']));
+    expect(keywords).toEqual(expect.arrayContaining(['SELECT', 'CASE', 'DESC']));
+  });
+
+  it('has the names in the newest rows', async () => {
+    expect((await api.call('GET', 'console/query/names/')).body).toEqual({
+      events: ['bought', 'left'],
+      event_properties: ['plan'],
+      person_properties: ['email'],
+    });
+  });
+});
+
+describe('the check of a query', () => {
+  it('accepts what runs, also with filters and variables', async () => {
+    for (const query of [
+      'select event, count() from events group by event',
+      'select count() from events where {filters}',
+      'select {variables.plan}',
+    ])
+      expect((await check(query)).body).toEqual({ error: null });
+  });
+
+  it('says what is wrong and where', async () => {
+    expect((await check("select '😀',\n  evnt from events")).body).toEqual({
+      error: {
+        detail: expect.stringContaining('event'),
+        line: 2,
+        column: 3,
+        offset: 15,
+        length: 4,
+      },
+    });
+    expect((await check('select event from')).body).toMatchObject({ error: { offset: 17, length: 0 } });
+  });
+
+  it('does not count as a query', async () => {
+    const limitOf = async () =>
+      Number(
+        (await api.call('POST', 'query/', { query: { kind: 'DialectQuery', query: 'select 1' } })).headers[
+          'x-ratelimit-remaining'
+        ],
+      );
+    const before = await limitOf();
+    await check('select 1');
+    await api.call('GET', 'console/query/vocabulary/');
+    expect(await limitOf()).toBe(before - 1);
+  });
+});
+
+it('is for keys that may query', async () => {
+  const { key } = await api.newKey(api.projectId, ['batch_export:write']);
+  const authorization = `Bearer ${key}`;
+  for (const path of ['vocabulary', 'names'])
+    expect((await api.call('GET', `console/query/${path}/`, undefined, { authorization })).status).toBe(403);
+  expect(
+    (await api.call('POST', 'console/query/check/', { query: 'select 1' }, { authorization })).status,
+  ).toBe(403);
+});
