@@ -18,7 +18,8 @@ afterAll(async () => {
 });
 
 it('the page of the OpenAPI document shows every group and its examples, with nothing of another host', async () => {
-  const { page, problems, close } = await openConsole(browser, baseUrl);
+  const opened = await openConsole(browser, baseUrl);
+  const { page, problems } = opened;
   await page.goto('/api/docs');
   await page.locator('.opblock-tag-section').first().waitFor();
   const groups = await page
@@ -41,5 +42,5 @@ it('the page of the OpenAPI document shows every group and its examples, with no
   const folder = process.env.EXPORTD_SCREENSHOTS;
   if (folder !== undefined) await takeScreenshot(page, folder, 'api_docs');
   expect(problems).toEqual([]);
-  await close();
+  await opened.close();
 });
