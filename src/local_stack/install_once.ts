@@ -15,7 +15,7 @@ export interface Installation {
   /** Name in messages. */
   readonly title: string;
   /** Puts the executable into an empty folder beside the final one. */
-  install(draft: string): Promise<void>;
+  readonly install: (draft: string) => Promise<void>;
 }
 
 /** Installs into a new folder that then gets the final name. The caller holds the lock of the final folder. */

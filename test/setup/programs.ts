@@ -43,7 +43,7 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
   'docker-compose': {
     version: 'debian',
     command: 'apt-get install docker-compose',
-    install: (folder) => installCompose(folder),
+    install: installCompose,
   },
   helm: {
     version: helmVersion,
@@ -83,13 +83,14 @@ const composeModules = [
 ].map((module) => `python3-${module}`);
 
 /** docker-compose with its modules, and a script that runs it with them. */
-const installCompose = (folder: string): Promise<void> =>
-  unpackFromDebian(['docker-compose', ...composeModules], (unpacked) => {
+function installCompose(folder: string): Promise<void> {
+  return unpackFromDebian(['docker-compose', ...composeModules], (unpacked) => {
     cpSync(join(unpacked, 'usr/lib/python3/dist-packages'), join(folder, 'modules'), { recursive: true });
     const main = 'from compose.cli.main import main; main()';
     const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec /usr/bin/python3 -c '${main}' "$@"\n`;
     writeFileSync(join(folder, 'docker-compose'), script, { mode: 0o755 });
   });
+}
 
 /**
  * Path of a program: from PATH, else from the cache, into which it is installed first where that needs no root. A test
