@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
+import { createVerificationActivities } from '../../activities/verification.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
@@ -13,6 +14,7 @@ import { openJournal } from '../../src/projections/open_journal.ts';
 import { createDestinationTester } from '../../src/destination/destination_tests.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import type { DestinationTestClient } from '../../src/temporal/clients/destination_test_client.ts';
+import type { VerificationClient } from '../../src/temporal/clients/verification_client.ts';
 import type { WebhookTestClient } from '../../src/temporal/clients/webhook_test_client.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
@@ -145,6 +147,23 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
         : { tested: true, ...(await deliver(deliveryId)) };
     },
   };
+  const startDelivery = async (deliveryId: string) => {
+    if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
+    await deliver(deliveryId);
+  };
+  const verify = createVerificationActivities({
+    pool,
+    keyRing,
+    settings,
+    logger: createLogger('test', settings),
+    context: () => ({ heartbeat: () => undefined, cancellationSignal: new AbortController().signal }),
+  });
+  const verifications: VerificationClient = {
+    start: async (verification_id) => {
+      if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
+      if (state.mode !== 'silent') await verify.verifyInterval({ verification_id });
+    },
+  };
   const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL, settings });
   const logger = createLogger('test', settings);
   const querySource = connectQueriesToSource(settings);
@@ -174,6 +193,8 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     },
     destinationTests,
     webhookTests,
+    verifications,
+    notifications: { start: startDelivery, restart: startDelivery },
     countPollers: () => Promise.resolve(1),
   };
   const createTestApp = async (appSettings: Settings) => {
