@@ -10,7 +10,8 @@ import { findOnPath } from '../../src/local_stack/servers/executable.ts';
 const run = promisify(execFile);
 
 /** A program that some tests need beside Node and the servers. */
-export type ProgramName = 'prometheus' | 'promtool' | 'helm' | 'chromium' | 'systemd-analyze';
+export type ProgramName =
+  'prometheus' | 'promtool' | 'helm' | 'docker-compose' | 'chromium' | 'systemd-analyze';
 
 interface TestProgram {
   /** The part of the folder's name in the cache that changes with the program. */
