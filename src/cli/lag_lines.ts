@@ -1,4 +1,5 @@
 import { runStatusLabels, type RunStatus } from '../domain/run.ts';
+import { formatDuration } from './format_duration.ts';
 import { counted, table } from './output.ts';
 
 /** The lag of an export, as in the response of the API. */
@@ -19,7 +20,7 @@ export function lagLines(lag: Lag | null): string[] {
   if (lag === null)
     return ['Lag: unknown, since the server cannot read the schedule. Its log has the reason.'];
   const { intervals, seconds, last_completed_interval_end, gaps } = lag;
-  const summary = `Lag: ${counted(intervals, 'interval')}, ${seconds} s. `;
+  const summary = `Lag: ${counted(intervals, 'interval')}, ${formatDuration(seconds)}. `;
   const newest = `Newest completed interval: ${last_completed_interval_end ?? 'none'}.`;
   if (gaps.length === 0) return [summary + newest];
   return [

@@ -11,7 +11,7 @@ const lag = {
 describe('the lag of an export in the CLI', () => {
   it('is one line without gaps', () => {
     expect(lagLines(lag)).toEqual([
-      'Lag: 1 interval, 3600 s. Newest completed interval: 2026-11-01T10:00:00.000Z.',
+      'Lag: 1 interval, 1 h. Newest completed interval: 2026-11-01T10:00:00.000Z.',
     ]);
   });
 

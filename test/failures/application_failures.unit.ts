@@ -115,6 +115,13 @@ describe('application failures', () => {
     });
   });
 
+  it("a rejected statement is named in PostgreSQL's own words, which contain names and types", () => {
+    const failure = toApplicationFailure(databaseError('42883', 'operator does not exist: text > uuid'));
+    expect(failure).toMatchObject({ type: 'StatementRejected', nonRetryable: false });
+    expect(failure.message).toContain('operator does not exist: text > uuid');
+    expect(failure.message).toContain('exportd source check');
+  });
+
   it.each([
     [databaseError('42P01', 'relation "public.events" does not exist'), 'UndefinedTable', false],
     [databaseError('42703', 'column "uuid" does not exist'), 'UndefinedColumn', false],

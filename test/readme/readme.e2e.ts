@@ -62,6 +62,15 @@ describe('the quick start of the README', () => {
     expect(output).toContain('"status":"Completed"');
     expect(output).toContain('"results":[[');
   });
+
+  it('is continued by the reference of the HTTP API, which creates and deletes an export', async () => {
+    const [tryIt = ''] = codeBlocks('Try it', 'sh', 'src/http/README.md');
+    expect(tryIt).toContain('-X DELETE');
+    const output = await run(clone, tryIt);
+    // The body of every error.
+    expect(output).not.toMatch(/"type":"[a-z_]+","code":/);
+    expect(output).toContain('another/{year}/{month}');
+  });
 });
 
 describe("the README's way to your own PostgreSQL and bucket", () => {

@@ -89,8 +89,10 @@ export async function checkSource(
 
 type ReadableCheck = RelationCheck & { readonly facts: RelationFacts };
 
-const lacksPersonProperties = (events: RelationCheck | null): events is ReadableCheck =>
-  events !== null && events.facts !== null && !findColumn(events.facts, 'person_properties');
+function lacksPersonProperties(events: RelationCheck | null): events is ReadableCheck {
+  const facts = events?.facts ?? null;
+  return facts !== null && !findColumn(facts, 'person_properties');
+}
 
 const missingPersons = ({ facts }: ReadableCheck): SourceFinding => ({
   level: 'error',
