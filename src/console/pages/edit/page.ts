@@ -1,8 +1,40 @@
+import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import { useResource } from '../../api/resource.ts';
+import { may } from '../../api/session.ts';
 import { EmptyState } from '../../components/empty_state.ts';
+import { Loaded } from '../../components/loaded.ts';
 import { Page } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
+import { paths, type PageProps } from '../../router/routes.ts';
+import { EditForm } from './edit_form.ts';
+import type { JsonSchema } from './json_schema.ts';
 
-/** The page Edit. */
-export default function EditPage(): View {
-  return html`<${Page} title="Edit"><${EmptyState} title="Not built yet" /><//>`;
+/** Creates an export, or changes the one of the path. The form is that of the OpenAPI document. */
+export default function EditPage({ params }: PageProps): View {
+  const id = params.id ?? null;
+  const mayWrite = may('batch_export:write');
+  const schema = useResource<JsonSchema>(mayWrite ? 'console/batch_exports/form/' : null);
+  const found = useResource<BatchExportResponse>(mayWrite && id !== null ? `batch_exports/${id}/` : null);
+  const exportsPage = { title: 'Exports', path: paths.exports };
+  if (!mayWrite)
+    return html`<${Page} title="Edit" parents=${[exportsPage]}>
+      <${EmptyState} title="This key may not change exports">
+        Create one that may: npx exportd key create --scopes batch_export:read,batch_export:write
+      <//>
+    <//>`;
+  if (id === null)
+    return html`<${Page} title="New export" parents=${[exportsPage]}>
+      <${Loaded} resource=${schema}
+        >${(form: JsonSchema) => html`<${EditForm} schema=${form} found=${null} />`}<//
+      >
+    <//>`;
+  const parents = [exportsPage, { title: found.data?.name ?? 'Export', path: paths.export(id) }];
+  return html`<${Page} title="Edit" parents=${parents}>
+    <${Loaded} resource=${schema}>
+      ${(form: JsonSchema) =>
+        html`<${Loaded} resource=${found}>
+          ${(batchExport: BatchExportResponse) => html`<${EditForm} schema=${form} found=${batchExport} />`}
+        <//>`}
+    <//>
+  <//>`;
 }

@@ -1,8 +1,82 @@
+import { useSignal } from '@preact/signals';
+import { useCallback } from 'preact/hooks';
+import { may } from '../../api/session.ts';
+import { Button } from '../../components/button.ts';
 import { EmptyState } from '../../components/empty_state.ts';
 import { Page } from '../../components/page.ts';
+import { useCompletionSource } from '../../editor/completion_source.ts';
+import { DialectEditor } from '../../editor/dialect_editor.ts';
+import { errorRangeOf, summaryOfError } from '../../editor/marked_text.ts';
 import { html, type View } from '../../html.ts';
+import { currentQuery, setQuery } from '../../router/location.ts';
+import { QueryOutcome } from './query_outcome.ts';
+import { useQueryCheck } from './query_check.ts';
+import { useQueryRun } from './query_run.ts';
+import { SchemaList } from './schema_list.ts';
+import { SavedDashboards } from './saved_dashboards.ts';
 
-/** The page Query. */
+const example = `SELECT event, count() AS events, uniq(distinct_id) AS people
+FROM events
+WHERE timestamp > now() - INTERVAL 7 DAY
+GROUP BY event
+ORDER BY events DESC`;
+
+/** Writes and runs queries in the dialect. The address holds the query that was run last, so that it can be shared. */
 export default function QueryPage(): View {
-  return html`<${Page} title="Query"><${EmptyState} title="Not built yet" /><//>`;
+  if (!may('query:read'))
+    return html`<${Page} title="Query"
+      ><${EmptyState} title="This key may not query"
+        >Create one that may: npx exportd key create --scopes query:read<//
+      ><//
+    >`;
+  return html`<${QueryWorkbench} />`;
+}
+
+function QueryWorkbench(): View {
+  const query = useSignal(currentQuery.peek().get('sql') ?? example);
+  const source = useCompletionSource();
+  const { state, run, cancel } = useQueryRun();
+  const problem = useQueryCheck(query.value);
+  const isRunning = state.status === 'running';
+
+  const submit = useCallback(() => {
+    if (query.value.trim() === '') return;
+    setQuery({ sql: query.value });
+    void run(query.value);
+  }, [run]);
+  const failed = state.status === 'failed' && state.query === query.value ? state.failure : null;
+  const error = failed ? errorRangeOf(failed.message, query.value) : problem;
+  return html`<${Page} title="Query">
+    <div class="workbench">
+      <div class="workbench-main">
+        <${DialectEditor}
+          label="Query"
+          value=${query.value}
+          error=${error}
+          source=${source}
+          placeholder="SELECT … FROM events"
+          onInput=${(text: string) => {
+            query.value = text;
+          }}
+          onSubmit=${submit}
+        />
+        <div class="workbench-bar">
+          ${
+            isRunning
+              ? html`<${Button} kind="danger" onClick=${() => void cancel()}>Cancel<//>`
+              : html`<${Button} kind="primary" onClick=${submit}>Run<//>`
+          }
+          <span class="muted"
+            ><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it, <kbd>Ctrl</kbd> <kbd>Space</kbd> completes.</span
+          >
+          ${!failed && problem && html`<p class="field-error" role="status">${summaryOfError(problem.detail)}</p>`}
+        </div>
+        <${QueryOutcome} state=${state} />
+      </div>
+      <aside class="workbench-side" aria-label="Tables and dashboards">
+        <${SchemaList} source=${source} />
+        <${SavedDashboards} />
+      </aside>
+    </div>
+  <//>`;
 }

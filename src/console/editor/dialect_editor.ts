@@ -1,0 +1,135 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ControlProps } from '../components/field.ts';
+import { html, type View } from '../html.ts';
+import { completionsAt, type Completion, type CompletionSource, type Completions } from './completion.ts';
+import { CompletionList } from './completion_list.ts';
+import { dialectTokens } from './dialect_tokens.ts';
+import { markedPieces, type ErrorRange } from './marked_text.ts';
+
+const closed: Completions = { from: 0, items: [] };
+
+/**
+ * A text area for the dialect: highlighted, with the wrong part underlined, and completion while somebody types or on
+ * Ctrl+Space. Ctrl+Enter calls `onSubmit`. It grows with its text.
+ */
+export function DialectEditor({
+  value,
+  onInput,
+  onSubmit,
+  error = null,
+  source,
+  label,
+  control,
+  placeholder,
+}: {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly onSubmit?: () => void;
+  readonly error?: ErrorRange | null;
+  /** Null until the vocabulary is read; nothing is completed then. */
+  readonly source: CompletionSource | null;
+  /** The accessible name, outside of a field. */
+  readonly label?: string;
+  readonly control?: ControlProps;
+  readonly placeholder?: string;
+}): View {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const marker = useRef<HTMLSpanElement>(null);
+  const completions = useSignal(closed);
+  const selected = useSignal(0);
+  const position = useSignal({ left: 0, top: 0 });
+  const { from, items } = completions.value;
+
+  const close = () => {
+    completions.value = closed;
+  };
+  const complete = (isAsked: boolean) => {
+    const caret = area.current?.selectionStart ?? 0;
+    completions.value =
+      source === null ? closed : completionsAt(area.current?.value ?? '', caret, source, { isAsked });
+    selected.value = 0;
+  };
+  const accept = ({ text, kind }: Completion) => {
+    const element = area.current;
+    if (!element) return;
+    element.focus();
+    element.setSelectionRange(from, element.selectionStart);
+    // The browser's own insertion sends an input event and can be undone, which nothing newer does.
+    // eslint-disable-next-line @typescript-eslint/no-deprecated
+    document.execCommand('insertText', false, text);
+    if (kind !== 'function') close();
+  };
+  useEffect(() => {
+    if (marker.current) position.value = { left: marker.current.offsetLeft, top: marker.current.offsetTop };
+  }, [from, items.length > 0]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      close();
+      onSubmit?.();
+    } else if (event.key === ' ' && event.ctrlKey) {
+      event.preventDefault();
+      complete(true);
+    } else if (items.length > 0) handleListKey(event);
+  };
+  const handleListKey = (event: KeyboardEvent) => {
+    const chosen = items[selected.value];
+    const moves: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
+    const move = moves[event.key];
+    if (move !== undefined) selected.value = (selected.value + move + items.length) % items.length;
+    else if ((event.key === 'Tab' || event.key === 'Enter') && chosen) accept(chosen);
+    else if (event.key === 'Escape') close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const keywords = new Set(source?.vocabulary.keywords ?? []);
+  const pieces = markedPieces(value, dialectTokens(value, keywords), error);
+  return html`<div class="editor ${error ? 'editor-invalid' : ''}">
+    <pre class="editor-backdrop" aria-hidden="true">
+${pieces.map(
+        ({ text, look, isWrong }, index) =>
+          html`<span key=${index} class="token-${look} ${isWrong ? 'token-wrong' : ''}">${text}</span>`,
+      )}${'\n'}</pre>
+    ${
+      items.length > 0 &&
+      html`<pre
+        class="editor-backdrop editor-ruler"
+        aria-hidden="true"
+      >${value.slice(0, from)}<span ref=${marker}></span></pre>`
+    }
+    <textarea
+      ...${control ?? {}}
+      ref=${area}
+      class="editor-text"
+      aria-label=${label}
+      aria-autocomplete="list"
+      aria-controls=${items.length > 0 ? 'editor-completions' : undefined}
+      aria-activedescendant=${items.length > 0 ? `editor-completion-${selected.value}` : undefined}
+      spellcheck=${false}
+      autocapitalize="off"
+      autocomplete="off"
+      placeholder=${placeholder}
+      value=${value}
+      onInput=${(event: InputEvent) => {
+        onInput((event.currentTarget as HTMLTextAreaElement).value);
+        complete(false);
+      }}
+      onKeyDown=${onKeyDown}
+      onBlur=${close}
+      onClick=${close}
+    />
+    ${
+      items.length > 0 &&
+      html`<${CompletionList}
+        items=${items}
+        selected=${selected.value}
+        position=${position.value}
+        onAccept=${accept}
+      />`
+    }
+  </div>`;
+}

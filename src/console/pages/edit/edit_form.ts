@@ -1,0 +1,190 @@
+import { useSignal } from '@preact/signals';
+import { useMemo, useRef } from 'preact/hooks';
+import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
+import { api } from '../../api/client.ts';
+import type { ActionRequest } from '../../api/command_lines.ts';
+import { CommandLines } from '../../components/action_button.ts';
+import { Button } from '../../components/button.ts';
+import { DestinationTestSteps, type DestinationTestResult } from '../../components/destination_test.ts';
+import { FailureNotice } from '../../components/failure_notice.ts';
+import { toast } from '../../components/toast.ts';
+import { useCompletionSource } from '../../editor/completion_source.ts';
+import { html, type View } from '../../html.ts';
+import { navigate } from '../../router/location.ts';
+import { paths } from '../../router/routes.ts';
+import { EstimatePanel } from './estimate_panel.ts';
+import { fieldsOf, type FormField } from './form_fields.ts';
+import { FormSections } from './form_sections.ts';
+import {
+  createBodyOf,
+  fieldOfError,
+  inputsOf,
+  updateBodyOf,
+  withoutSecrets,
+  textOf,
+  type Input,
+  type Inputs,
+} from './form_values.ts';
+import type { JsonSchema } from './json_schema.ts';
+import { PreviewPanel } from './preview_panel.ts';
+import { SourceCheck } from './source_check.ts';
+import { usePreview } from './use_preview.ts';
+
+type Busy = 'testing' | 'saving' | null;
+
+/** The form of an export, with what the export would write beside it. */
+export function EditForm({
+  schema,
+  found,
+}: {
+  readonly schema: JsonSchema;
+  readonly found: BatchExportResponse | null;
+}): View {
+  const form = useRef<HTMLFormElement>(null);
+  const source = useCompletionSource();
+  const fields = useMemo(() => fieldsOf(schema, found?.destination.type), [schema, found?.destination.type]);
+  const before = useMemo(() => inputsOf(fields, found), [fields]);
+  const inputs = useSignal<Inputs>(before);
+  const failure = useSignal<ApiFailure | undefined>(undefined);
+  const tested = useSignal<{ readonly body: string; readonly result: DestinationTestResult } | null>(null);
+  const busy = useSignal<Busy>(null);
+
+  const body = found ? updateBodyOf(fields, inputs.value, before) : createBodyOf(fields, inputs.value);
+  const path = found ? `batch_exports/${found.id}/` : 'batch_exports/';
+  const preview = usePreview(found?.id ?? null, withoutSecrets(fields, body));
+  const testBody = JSON.stringify({ model: body.model, destination: body.destination });
+  const test = tested.value?.body === testBody ? tested.value.result : null;
+  const hasFailedTest = test?.steps.some(({ result }) => result.status === 'Failed') ?? false;
+
+  const fail = (error: unknown) => {
+    failure.value = toFailure(error);
+    const field = fieldOfError(fields, failure.value.attr);
+    if (field) focusField(form.current, field);
+  };
+  const runTest = async (): Promise<boolean> => {
+    busy.value = 'testing';
+    failure.value = undefined;
+    try {
+      const result = await api.post<DestinationTestResult>(`${path}test/`, JSON.parse(testBody));
+      tested.value = { body: testBody, result };
+      return result.steps.every((step) => step.result.status !== 'Failed');
+    } catch (error) {
+      fail(error);
+      return false;
+    } finally {
+      busy.value = null;
+    }
+  };
+  const save = async () => {
+    busy.value = 'saving';
+    failure.value = undefined;
+    try {
+      const saved = found
+        ? await api.patch<{ id?: string } | null>(path, body)
+        : await api.post<{ id: string }>(path, body);
+      toast(found ? 'Saved.' : 'Created.');
+      navigate(paths.export(found?.id ?? saved?.id ?? ''));
+    } catch (error) {
+      fail(error);
+    } finally {
+      busy.value = null;
+    }
+  };
+  /** A destination that changes is tested first. A failed test is shown, and saving again skips it. */
+  const submit = async () => {
+    const isTested = test !== null || body.destination === undefined;
+    if (isTested || (await runTest())) await save();
+  };
+
+  const errors = errorsOf(fields, [failure.value, preview.failure]);
+  const verb = found ? 'Save' : 'Create export';
+  const hasChanges = found === null || Object.keys(body).length > 0;
+  const request: ActionRequest = {
+    method: found ? 'PATCH' : 'POST',
+    path,
+    body: withoutSecrets(fields, body),
+    command: [
+      ...(found ? ['export', 'update', found.id] : ['export', 'create']),
+      JSON.stringify(withoutSecrets(fields, body)),
+    ],
+  };
+  return html`<form
+    class="edit-form"
+    ref=${form}
+    novalidate
+    onSubmit=${(event: SubmitEvent) => {
+      event.preventDefault();
+      void submit();
+    }}
+  >
+    <div class="edit-fields">
+      <${FormSections}
+        fields=${fields}
+        inputs=${inputs.value}
+        errors=${errors}
+        source=${source}
+        storedSecrets=${found !== null}
+        onInput=${(field: FormField, input: Input) => {
+          inputs.value = { ...inputs.value, [field.attr]: input };
+          if (failure.value && fieldOfError(fields, failure.value.attr) === field) failure.value = undefined;
+        }}
+      />
+    </div>
+    <aside class="edit-side" aria-label="What the export writes">
+      <${SourceCheck} model=${textOf(inputs.value.model)} />
+      <${PreviewPanel} preview=${preview} />
+      <${EstimatePanel} id=${found?.id ?? null} body=${withoutSecrets(fields, body)} />
+      <section class="card edit-panel">
+        <h2>Destination test</h2>
+        <div aria-live="polite">
+          ${test ? html`<${DestinationTestSteps} steps=${test.steps} />` : html`<p class="muted">Writes and deletes small objects below the prefix.</p>`}
+        </div>
+        <div>
+          <${Button} busy=${busy.value === 'testing'} onClick=${() => void runTest()}>Test destination<//>
+        </div>
+      </section>
+    </aside>
+    <div class="edit-actions">
+      ${failure.value && !fieldOfError(fields, failure.value.attr) && html`<${FailureNotice} failure=${failure.value} />`}
+      <div class="page-actions">
+        <${Button} kind="primary" type="submit" busy=${busy.value === 'saving'} disabled=${!hasChanges}>
+          ${hasFailedTest ? `${verb} anyway` : verb}
+        <//>
+        <${Button} href=${found ? paths.export(found.id) : paths.exports}>Cancel<//>
+        <span class="muted" role="status">${statusOf(busy.value, hasFailedTest)}</span>
+      </div>
+      <details>
+        <summary>The same from a terminal</summary>
+        <${CommandLines} request=${request} />
+      </details>
+    </div>
+  </form>`;
+}
+
+function statusOf(busy: Busy, hasFailedTest: boolean): string {
+  if (busy === 'testing') return 'Testing the destination…';
+  if (busy === 'saving') return 'Saving…';
+  return hasFailedTest ? 'The destination test failed: runs will fail until this is fixed.' : '';
+}
+
+/** The errors of fields, by their `attr`. */
+const errorsOf = (
+  fields: readonly FormField[],
+  failures: readonly (ApiFailure | undefined)[],
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    failures.flatMap((failure) => {
+      const field = failure && fieldOfError(fields, failure.attr);
+      return field ? [[field.attr, failure.message]] : [];
+    }),
+  );
+
+/** Shows a field, whose section may be closed. */
+function focusField(form: HTMLFormElement | null, { attr }: FormField): void {
+  const control = form?.querySelector(`[data-attr="${CSS.escape(attr)}"]`);
+  if (!(control instanceof HTMLElement)) return;
+  const section = control.closest('details');
+  if (section) section.open = true;
+  control.focus();
+}

@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { configOf } from '../destination/s3/bucket_requests.ts';
+import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { minuteAgo } from '../setup/minutes.ts';
+import { useTestBucket } from '../setup/use_test_bucket.ts';
+import {
+  findViolations,
+  launchBrowser,
+  openConsole,
+  overflowsSideways,
+  takeScreenshot,
+  type ConsolePage,
+} from './browser.ts';
+
+/** Set to a folder to look at the pages. */
+const screenshots = process.env.EXPORTD_SCREENSHOTS;
+
+let api: ApiHarness;
+let browser: Browser;
+let baseUrl: string;
+let id: string;
+const bucket = useTestBucket();
+const config = () => configOf(bucket, { prefix: `clicks/${randomUUID()}/{table}` });
+
+beforeAll(async () => {
+  api = await openApiHarness({
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    EXPORTD_S3_RETRY_BUDGET: '1s',
+    EXPORTD_DESTINATION_TEST_TIMEOUT: '60s',
+  });
+  await api.database.pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select $1, gen_random_uuid(), (array['$pageview', 'signed up', 'bought'])[n % 3 + 1], 'person ' || n % 40,
+       jsonb_build_object('$browser', (array['Firefox', 'Chromium'])[n % 2 + 1], 'price', n), moment, moment
+     from generate_series(0, 599) n
+     cross join lateral (select $2::timestamptz - n * interval '15 minutes' - interval '1 second' as moment) m`,
+    [api.projectId, minuteAgo(0)],
+  );
+  await api.call('POST', 'dashboards/', { name: 'Growth', description: 'Sign-ups and purchases' });
+  baseUrl = await api.listen();
+  browser = await launchBrowser();
+  id = await api.createExport({
+    name: 'Clicks',
+    destination: { type: 'S3', config: config() },
+    end_at: null,
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  await api.close();
+});
+
+/** Waits until nothing is read any more. */
+const settled = (page: Page) => page.waitForFunction('!document.querySelector("[aria-busy=true], .loading")');
+
+async function runQuery(page: Page, query?: string): Promise<void> {
+  const editor = page.getByLabel('Query', { exact: true });
+  if (query !== undefined) await editor.fill(query);
+  await editor.press('Control+Enter');
+  await page.getByRole('status').filter({ hasText: 'rows in' }).waitFor();
+}
+
+const pages = [
+  [
+    'new',
+    () => '/exports/new',
+    async (page: Page) => {
+      await page.getByRole('heading', { name: 'Destination test' }).waitFor();
+      await page.getByRole('table', { name: 'First rows' }).waitFor();
+    },
+  ],
+  [
+    'edit',
+    () => `/exports/${id}/edit`,
+    async (page: Page) => {
+      await page.getByText('Schedule').first().click();
+      await page.getByRole('button', { name: 'Estimate' }).click();
+      await page.getByText('Bytes, about').waitFor();
+    },
+  ],
+  [
+    'query',
+    () => '/query',
+    async (page: Page) => {
+      await page.getByText('Growth').waitFor();
+      await runQuery(page);
+    },
+  ],
+  [
+    'chart',
+    () => '/query',
+    async (page: Page) => {
+      await runQuery(
+        page,
+        'select toDate(timestamp) as day, count() as events from events group by day order by day',
+      );
+      await page.getByRole('button', { name: 'Chart' }).click();
+      await page.locator('.plot canvas').waitFor();
+    },
+  ],
+  [
+    'error',
+    () => '/query',
+    async (page: Page) => {
+      await page
+        .getByLabel('Query', { exact: true })
+        .fill('select evnt, count()\nfrom events\ngroup by evnt');
+      await page.locator('.token-wrong').first().waitFor();
+      await page.getByRole('button', { name: 'Run' }).click();
+      await page.getByRole('alert').waitFor();
+    },
+  ],
+] as const;
+
+describe.each([
+  { device: 'desktop', colorScheme: 'light' },
+  { device: 'phone', colorScheme: 'dark' },
+] as const)('in $colorScheme on a $device', ({ device, colorScheme }) => {
+  let opened: ConsolePage;
+  beforeAll(async () => {
+    opened = await openConsole(browser, baseUrl, { device, colorScheme, key: api.key });
+  });
+  afterAll(() => opened.close());
+
+  it.each(pages)('%s is accessible, fits and has no error', async (name, path, show) => {
+    const { page, problems } = opened;
+    await page.goto(path());
+    await show(page);
+    await settled(page);
+    if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
+    expect(await findViolations(page)).toEqual([]);
+    expect(await overflowsSideways(page)).toBe(false);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a person', () => {
+  let opened: ConsolePage;
+  beforeEach(async () => {
+    opened = await openConsole(browser, baseUrl, { key: api.key });
+  });
+  afterEach(() => opened.close());
+
+  it('creates an export, whose destination is tested before', async () => {
+    const { page, problems } = opened;
+    const entered = config();
+    await page.goto('/exports/new');
+    await page.getByLabel('Name').fill('By hand');
+    await page.getByRole('button', { name: 'Create export' }).click();
+    await page.getByText('This field', { exact: false }).or(page.locator('.field-error')).first().waitFor();
+    expect(await page.locator(':focus').getAttribute('data-attr')).toBe('destination__config__bucket_name');
+    for (const [label, value] of [
+      ['Bucket', entered.bucket_name],
+      ['Region', entered.region],
+      ['Prefix', entered.prefix],
+      ['Endpoint URL', entered.endpoint_url],
+      ['Access key ID', entered.aws_access_key_id],
+      ['Secret access key', entered.aws_secret_access_key],
+    ] as const)
+      await page.getByLabel(label).first().fill(String(value));
+    await page.getByLabel('File format').selectOption('Parquet');
+    await page.getByLabel('Compression').selectOption('zstd');
+    await page.getByText(/s3:\/\/.*\.parquet$/).waitFor();
+    await page.getByRole('button', { name: 'Create export' }).click();
+    await page.waitForURL(/\/exports\/[0-9a-f-]{36}$/);
+    const created = await api.call('GET', `batch_exports/${page.url().split('/').pop() ?? ''}/`);
+    expect(created.body).toMatchObject({
+      name: 'By hand',
+      destination: { config: { prefix: entered.prefix, file_format: 'Parquet', compression: 'zstd' } },
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it('sees a destination test that fails before saving', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${id}/edit`);
+    await page.getByLabel('Bucket', { exact: false }).first().fill('missing-bucket');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Save anyway' }).waitFor();
+    const { body } = await api.call('GET', `batch_exports/${id}/`);
+    expect(body.destination).toMatchObject({ config: { bucket_name: bucket.bucket } });
+  });
+
+  it('changes an export without entering its secrets again', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${id}/edit`);
+    await page.getByLabel('Name').fill('Renamed');
+    expect(await page.getByLabel('Secret access key').inputValue()).toBe('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.waitForURL(`**/exports/${id}`);
+    expect((await api.call('GET', `batch_exports/${id}/`)).body.name).toBe('Renamed');
+    const { body } = await api.call('POST', `batch_exports/${id}/test/`, {});
+    expect((body.steps as { result: { status: string } }[])[0]?.result.status).toBe('Passed');
+  });
+
+  it('sees the error of a field at the field', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${id}/edit`);
+    await page.getByLabel('Prefix').fill('a//b');
+    await page.locator('.field-invalid', { hasText: 'must not contain "//"' }).waitFor();
+  });
+
+  it('completes and runs a query', async () => {
+    const { page, problems } = opened;
+    await page.goto('/query');
+    const editor = page.getByLabel('Query', { exact: true });
+    await page.getByText('events', { exact: true }).first().waitFor();
+    await editor.fill('');
+    await editor.pressSequentially('select uniqEx');
+    await page
+      .getByRole('option', { name: /uniqExact/ })
+      .first()
+      .waitFor();
+    await editor.press('Enter');
+    await editor.pressSequentially('distinct_id) as people from eve');
+    await page.getByRole('option', { name: /^events/ }).waitFor();
+    await editor.press('Tab');
+    expect(await editor.inputValue()).toBe('select uniqExact(distinct_id) as people from events');
+    await runQuery(page);
+    expect(await page.getByRole('table').innerText()).toContain('40');
+    expect(new URL(page.url()).searchParams.get('sql')).toContain('uniqExact');
+    expect(problems).toEqual([]);
+  });
+
+  it('cancels a query', async () => {
+    const { page } = opened;
+    await page.goto('/query');
+    const editor = page.getByLabel('Query', { exact: true });
+    // Each row is compared with all rows of four copies: it ends when it is cancelled.
+    await editor.fill(
+      'select count() from events a join events b on 1 = 1 join events c on 1 = 1 join events d on 1 = 1',
+    );
+    await editor.press('Control+Enter');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText(/^Cancelled after/).waitFor();
+  });
+
+  it('without the scopes sees neither form nor editor', async () => {
+    const { key } = await api.newKey(api.projectId, ['batch_export:read']);
+    const narrow = await openConsole(browser, baseUrl, { key });
+    try {
+      await narrow.page.goto('/exports/new');
+      await narrow.page.getByText('This key may not change exports').waitFor();
+      await narrow.page.goto('/query');
+      await narrow.page.getByText('This key may not query').waitFor();
+      expect(narrow.problems).toEqual([]);
+    } finally {
+      await narrow.close();
+    }
+  });
+});
