@@ -12,7 +12,7 @@ export function FieldChanges({ changes }: { readonly changes: readonly FieldChan
           <dd>
             ${
               secret
-                ? html`<span class="muted">set again (secret)</span>`
+                ? html`<span class="muted">set (secret)</span>`
                 : html`${before !== null && html`<del><span class="visually-hidden">before: </span>${formatValue(before)}</del>`}
                   ${after !== null && html`<ins><span class="visually-hidden">after: </span>${formatValue(after)}</ins>`}
                   ${after === null && html`<span class="muted">removed</span>`}`

@@ -105,12 +105,12 @@ function summaryOf({ label, series, unit }: PlotProps): string {
 function optionsOf(
   props: { readonly current: PlotProps },
   parent: HTMLElement,
-  { paths, tzDate }: typeof uPlot,
+  library: typeof uPlot,
 ): uPlot.Options {
   const { series, unit } = props.current;
   const colors = resolvedColors(parent);
   const axis = { stroke: colors('--text-muted'), font: `12px ${colors.font}`, ticks: { show: false } };
-  const bars = paths.bars?.({ size: [0.8, 40] });
+  const bars = library.paths.bars?.({ size: [0.8, 40] });
   const grid = { stroke: colors('--border'), width: 1 };
   const zone = timezone.value;
   return {
@@ -128,7 +128,7 @@ function optionsOf(
       },
     },
     legend: { live: true },
-    tzDate: (time) => tzDate(new Date(time * 1_000), zone),
+    tzDate: (time) => library.tzDate(new Date(time * 1_000), zone),
     axes: [
       { ...axis, grid: { show: false }, space: 90, values: (_plot, splits) => formatTimes(splits, zone) },
       { ...axis, grid, size: 80, values: (_plot, splits) => splits.map(formats[unit]) },

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { html, type View } from '../html.ts';
 
 /** A part of a page that is shown alone. */
@@ -19,7 +20,12 @@ export function Tabs({
   readonly current: string;
   readonly pathOf: (id: string) => string;
 }): View {
-  return html`<nav class="tabs" aria-label=${label}>
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone the tabs are wider than the window.
+    element.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
+  return html`<nav class="tabs" aria-label=${label} ref=${element}>
     ${tabs.map(
       ({ id, label: name }) =>
         html`<a key=${id} href=${pathOf(id)} aria-current=${id === current ? 'page' : undefined}>${name}</a>`,

@@ -39,7 +39,7 @@ function RunCard({
   readonly active: ActiveRun;
   readonly onChange: () => unknown;
 }): View {
-  const { run, attempts } = active;
+  const { run } = active;
   const { records_completed: done, records_total_count: total } = run;
   return html`<li class="card active-run">
     <div class="active-run-header">
@@ -59,13 +59,20 @@ function RunCard({
         aria-label="Exported rows"
       />`
     }
-    <p class="figures muted">
-      ${total === null ? 'Waits for the source to settle' : `${formatCount(done)} of ${formatQuantity(total, 'row')}`}
-      ${speedOf(active)} ${attempts > 1 && ` · attempt ${attempts}`} · started
-      <${Moment} at=${run.created_at} />
-    </p>
+    <p class="figures muted">${progressOf(active)}<${Moment} at=${run.created_at} /></p>
     ${run.latest_error !== null && html`<p class="run-error">${run.latest_error}</p>`}
   </li>`;
+}
+
+/** `12,000 of 50,000 rows · 4,100 rows/s · 1.2 MB/s · about 9 s left · attempt 2 · started `. */
+function progressOf(active: ActiveRun): string {
+  const { run, attempts } = active;
+  const total = run.records_total_count;
+  const done =
+    total === null
+      ? 'Waits for the source to settle'
+      : `${formatCount(run.records_completed)} of ${formatQuantity(total, 'row')}`;
+  return `${done}${speedOf(active)}${attempts > 1 ? ` · attempt ${attempts}` : ''} · started `;
 }
 
 /** ` · 41,000 rows/s · 3.2 MB/s · about 12 s left`; empty before the first part. */

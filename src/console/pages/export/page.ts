@@ -26,7 +26,7 @@ const parts = [
 
 /** An export: its intervals, runs, backfills, log, settings and webhooks, and every action on it. */
 export default function ExportPage({ params }: PageProps): View {
-  const id = params['id'] ?? '';
+  const id = params.id ?? '';
   const resource = useResource<BatchExportResponse>(`batch_exports/${id}/`, { live: id });
   return html`<${Loaded} resource=${resource}>
     ${(found: BatchExportResponse) => html`<${FoundExport} found=${found} resource=${resource} />`}

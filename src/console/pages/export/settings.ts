@@ -15,7 +15,7 @@ export function Settings({ found }: PartProps): View {
       title="Settings"
       actions=${may('batch_export:write') && html`<${Button} href=${paths.editExport(found.id)}>Edit<//>`}
     >
-      <dl class="facts card">
+      <dl class="facts card wide-facts">
         ${settingsOf(found).map(
           ([name, value]) =>
             html`<div key=${name}>
@@ -48,7 +48,7 @@ function settingsOf(found: BatchExportResponse): (readonly [name: string, value:
   const own = { name, model, interval, timezone, offset_hour, offset_day, start_at, end_at, retention_days };
   const { type, config } = found.destination;
   return Object.entries({ ...own, destination: type, ...config }).filter(
-    ([, value]) => value !== null && value !== undefined && value !== '' && !isEmptyList(value),
+    ([, value]) => value !== null && value !== '' && !isEmptyList(value),
   );
 }
 

@@ -2,11 +2,13 @@ import { useSignal } from '@preact/signals';
 import type { SettingsChange } from '../../../http/schemas/console/settings_history.ts';
 import type { ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
+import { timezone } from '../../api/session.ts';
 import { Button } from '../../components/button.ts';
 import { FieldChanges } from '../../components/field_changes.ts';
 import { Loaded } from '../../components/loaded.ts';
 import { Moment } from '../../components/moment.ts';
 import { Section } from '../../components/page.ts';
+import { formatMoment } from '../../formatting/moment.ts';
 import { html, type View } from '../../html.ts';
 
 const pageSize = 20;
@@ -29,7 +31,7 @@ export function SettingsHistory({ exportId }: { readonly exportId: string }): Vi
               (change) =>
                 html`<li key=${`${change.at} ${change.summary}`}>
                   <div class="history-head">
-                    <strong>${change.summary}</strong>
+                    <strong>${withLocalTimes(change.summary)}</strong>
                     <span class="muted">${authorOf(change)} <${Moment} at=${change.at} /></span>
                   </div>
                   <${FieldChanges} changes=${change.changes} />
@@ -40,6 +42,12 @@ export function SettingsHistory({ exportId }: { readonly exportId: string }): Vi
     <//>
   <//>`;
 }
+
+/** Replaces the times of a summary, which are in UTC, by those of the project's clocks. */
+const withLocalTimes = (summary: string): string =>
+  summary.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) =>
+    formatMoment(time, timezone.value, { seconds: false }),
+  );
 
 function authorOf({ by }: SettingsChange): string {
   switch (by.type) {

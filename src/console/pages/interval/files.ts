@@ -46,7 +46,7 @@ export function Files({
       older.length > 0 &&
       html`<p class="muted">
         ${formatQuantity(older.length, 'file')} of earlier generations
-        ${earlier.length > 0 ? 'stay, and readers of persons need them' : 'stay; readers do not need them'}.
+        ${' '}${earlier.length > 0 ? 'stay, and readers of persons need them' : 'stay; readers do not need them'}.
       </p>`
     }
     ${files.length > 0 && html`<${RowSearch} exportId=${exportId} start=${interval.data_interval_start} />`}

@@ -33,14 +33,19 @@ function GenerationItem({ generation }: { readonly generation: Generation }): Vi
       </span>
       <span class="muted">${originOf(generation)}, published <${Moment} at=${run.finished_at} /></span>
     </div>
-    <p class="figures">
-      ${formatQuantity(generation.rows, 'row')}, ${formatBytes(generation.bytes)},
-      ${formatQuantity(generation.files, 'file')}
-      ${generation.rejected_rows > 0 && `, ${formatCount(generation.rejected_rows)} rejected`}
-    </p>
+    <p class="figures">${totalsOf(generation)}</p>
     ${difference && html`<${Difference} difference=${difference} />`}
   </li>`;
 }
+
+/** `4,933 rows, 1.2 MB, 1 file`. */
+const totalsOf = ({ rows, bytes, files, rejected_rows }: Generation): string =>
+  [
+    formatQuantity(rows, 'row'),
+    formatBytes(bytes),
+    formatQuantity(files, 'file'),
+    ...(rejected_rows > 0 ? [`${formatCount(rejected_rows)} rejected`] : []),
+  ].join(', ');
 
 function Difference({
   difference: { rows, bytes, files, buckets, fields },
@@ -48,9 +53,9 @@ function Difference({
   readonly difference: NonNullable<Generation['difference']>;
 }): View {
   const totals = [
-    `${signed(rows)} rows`,
+    signed(rows, 'row'),
     `${bytes < 0 ? '−' : '+'}${formatBytes(Math.abs(bytes))}`,
-    ...(files === 0 ? [] : [`${signed(files)} files`]),
+    ...(files === 0 ? [] : [signed(files, 'file')]),
   ].join(', ');
   return html`<div class="difference">
     <p class="muted figures">Against the generation before: ${totals}. ${rowsText(buckets)}</p>
@@ -86,6 +91,7 @@ const originOf = ({ run }: Generation): string => {
   return run.allow_shrink ? `${origin}, which could remove rows` : origin;
 };
 
-const signed = (count: number): string => `${count < 0 ? '−' : '+'}${formatCount(Math.abs(count))}`;
+const signed = (count: number, unit: string): string =>
+  `${count < 0 ? '−' : '+'}${formatQuantity(Math.abs(count), unit)}`;
 
 const timeOf = (time: string): string => formatMoment(time, timezone.value).slice(11);

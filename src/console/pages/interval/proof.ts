@@ -1,5 +1,6 @@
 import type { IntervalDetailResponse } from '../../../http/schemas/console/interval_detail.ts';
 import { timezone } from '../../api/session.ts';
+import { now } from '../../clock.ts';
 import { Moment } from '../../components/moment.ts';
 import { Section } from '../../components/page.ts';
 import { StatusSign } from '../../components/status_badge.ts';
@@ -41,7 +42,13 @@ export function Proof({
       }
       ${
         next_comparison_at !== null &&
-        html`<p class="muted">Compared next <${Moment} at=${next_comparison_at} />.</p>`
+        html`<p class="muted">
+          ${
+            Date.parse(next_comparison_at) <= now.value
+              ? 'The next comparison is due.'
+              : html`Compared next <${Moment} at=${next_comparison_at} />.`
+          }
+        </p>`
       }
     </div>
     <${Verifications} exportId=${exportId} interval=${interval} />
