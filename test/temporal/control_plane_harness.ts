@@ -9,6 +9,7 @@ import { createQueryActivities, createQueryOutcomeActivities } from '../../activ
 import { createMaintenancePlanner } from '../../activities/maintenance.ts';
 import { createRunActivities } from '../../activities/run.ts';
 import { createScheduleActivities } from '../../activities/schedule.ts';
+import { createVerificationActivities } from '../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
@@ -255,6 +256,7 @@ export async function createControlPlaneHarness(
           maintenance: {
             ...fakeMaintenanceActivities(behaviour, logger),
             ...createNotificationActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
+            ...createVerificationActivities({ pool, keyRing, settings, logger }),
           },
           query: createQueryActivities(queries),
         },
