@@ -3,15 +3,29 @@ import { context, diag, DiagLogLevel, propagation, trace, type DiagLogger } from
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { detectResourcesSync, envDetectorSync, Resource } from '@opentelemetry/resources';
-import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type SpanExporter,
+  type SpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import type { Logger } from './logger.ts';
-import type { Tracing } from './tracing.ts';
 import { version } from './version.ts';
 
 /** A process that shuts down waits this long for a collector that does not respond. */
 const stopTimeoutMs = 3_000;
 /** A collector that is down is reported once in this time. */
 const reportIntervalMs = 60_000;
+
+/** The tracing of a process. */
+export interface Tracing {
+  /** Receives the spans of workflows, which end in a sandbox. */
+  readonly spanProcessor: SpanProcessor;
+  /** What the spans of this process have in common. */
+  readonly resource: Resource;
+  /** Sends the last spans, for a few seconds at most, and stops tracing. */
+  stop(): Promise<void>;
+}
 
 /** Registers the SDK of OpenTelemetry for this process. */
 export function createTracing(

@@ -1,23 +1,15 @@
-import type { Resource } from '@opentelemetry/resources';
-import type { SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { Settings } from '../config/settings.ts';
 import type { Logger } from './logger.ts';
+import type { Tracing } from './trace_provider.ts';
+
+export type { Tracing } from './trace_provider.ts';
 
 export type TracingSettings = Pick<Settings, 'OTEL_EXPORTER_OTLP_ENDPOINT'>;
 
 /** Whether this process sends traces. */
 export const sendsTraces = ({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: TracingSettings): boolean =>
   endpoint !== undefined;
-
-/** The tracing of a process. */
-export interface Tracing {
-  /** Receives the spans of workflows, which end in a sandbox. */
-  readonly spanProcessor: SpanProcessor;
-  /** What the spans of this process have in common. */
-  readonly resource: Resource;
-  /** Sends the last spans, for a few seconds at most, and stops tracing. */
-  stop(): Promise<void>;
-}
 
 /**
  * Starts to trace this process if `OTEL_EXPORTER_OTLP_ENDPOINT` is set. The other settings of OpenTelemetry are read from
