@@ -63,10 +63,12 @@ for (const device of Object.keys(devices) as Device[])
     for (const [name, path] of paths) {
       await page.goto(path);
       await page.locator('h1').waitFor();
-      if (name === 'query') await page.getByRole('button', { name: 'Run', exact: true }).click();
       // Server-sent events keep a connection open, so the network never rests.
       await page.locator('.loaded[aria-busy], .loading').first().waitFor({ state: 'detached' });
-      if (name === 'query') await page.getByRole('cell').first().waitFor();
+      if (name === 'query') {
+        await page.getByRole('button', { name: 'Run', exact: true }).click();
+        await page.locator('.query-result td').first().waitFor();
+      }
       await takeScreenshot(page, folder, `${name}_${device}_${colorScheme}`);
     }
     if (only === undefined || only === 'sign_in') {

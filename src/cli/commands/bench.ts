@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { parseId, parseList, parsePath } from '../arguments.ts';
+import { addConsoleBenchCommand } from './bench_console.ts';
 import { addFingerprintBenchCommand } from './bench_fingerprint.ts';
 import { addIsolationBenchCommand } from './bench_isolation.ts';
 import { addQueryBenchCommand } from './bench_query.ts';
@@ -33,4 +34,5 @@ export function addBenchCommand(program: Command): void {
   addFingerprintBenchCommand(bench);
   addIsolationBenchCommand(bench);
   addReconcilersBenchCommand(bench);
+  addConsoleBenchCommand(bench);
 }

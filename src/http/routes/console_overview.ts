@@ -1,6 +1,6 @@
 import { readOverview } from '../read_models/console/overview.ts';
 import { teamOf, type HttpApp, type RouteContext } from '../route_context.ts';
-import { overviewSchema } from '../schemas/console_overview.ts';
+import { overviewSchema, type Overview } from '../schemas/console_overview.ts';
 import { errorResponses } from '../schemas/common.ts';
 
 /** Lists every export of the project for the console, in one response. */
@@ -11,6 +11,12 @@ export function consoleOverviewRoutes(app: HttpApp, context: RouteContext): void
       schema: { hide: true, response: { 200: overviewSchema, ...errorResponses } },
       config: { scope: 'batch_export:read' },
     },
-    (request) => readOverview(context, teamOf(request)),
+    async (request, reply) => {
+      const overview = await readOverview(context, teamOf(request));
+      // As text, which is sent unchanged: checking a thousand exports against the schema takes longer than reading them.
+      return reply
+        .type('application/json; charset=utf-8')
+        .send(JSON.stringify(overview) as unknown as Overview);
+    },
   );
 }

@@ -18,6 +18,7 @@ import { newestIntervals, type LedgerEntry } from './newest_intervals.ts';
 
 const maxCells = 48;
 const hours = 24;
+const hourMs = 3_600_000;
 
 interface ExportRow {
   readonly id: string;
@@ -33,10 +34,21 @@ interface ExportRow {
 
 interface LedgerRow {
   readonly id: string;
-  /** `start end status`, separated by commas: fifty times cheaper to parse than rows. Null without one. */
+  /** Entries of five words, separated by commas: fifty times cheaper to parse than rows. Null without one. */
   readonly entries: string | null;
-  /** `hours-ago rows bytes`, separated by commas. */
-  readonly buckets: string | null;
+}
+
+/** An entry of the ledger with what its manifest has. */
+interface VolumeEntry extends LedgerEntry {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Rows and bytes of an hour, counted back from now. */
+interface HourlyVolume {
+  readonly hoursAgo: number;
+  readonly rows: number;
+  readonly bytes: number;
 }
 
 /** Reads every live export of a project for the page that lists them, with a fixed number of statements. */
@@ -46,21 +58,25 @@ export async function readOverview(
 ): Promise<Overview> {
   const exports = await readExports(pool, teamId);
   const now = exports[0]?.now ?? new Date().toISOString();
-  const [ledgers, lags, problems] = await Promise.all([
+  const [ledgers, volumes, lags, problems] = await Promise.all([
     readLedgers(pool, exports, now),
+    readVolumes(pool, exports, now),
     readLags(pool, exports, (id, error) => {
       logger.error({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.');
     }),
     readProblems(pool, exports),
   ]);
-  const items = exports.map((row) =>
-    toItem(row, {
-      ledger: ledgers.get(row.id),
+  const time = new Date(now);
+  const items = exports.map((row) => {
+    const stored = parseEntries(ledgers.get(row.id) ?? null);
+    return toItem(row, {
+      stored,
+      volumes: volumes.get(row.id) ?? stored.map((entry) => volumeOf(entry, time)),
       lag: lags.get(row.id) ?? null,
       problem: problems.get(row.id) ?? null,
-      now: new Date(now),
-    }),
-  );
+      now: time,
+    });
+  });
   return { now, exports: items.sort(byAttention) };
 }
 
@@ -79,44 +95,50 @@ const readExports = async (pool: Pool, teamId: number): Promise<ExportRow[]> =>
     )
   ).rows;
 
-/** Reads the newest entries of each ledger, and the rows and bytes of the last day by hour. */
+/** Reads the newest entries of each ledger. */
 async function readLedgers(
   pool: Pool,
   exports: readonly ExportRow[],
   now: string,
-): Promise<ReadonlyMap<string, LedgerRow>> {
+): Promise<ReadonlyMap<string, string | null>> {
   const { rows } = await pool.query<LedgerRow>(
-    `select export.id, newest.entries, recent.buckets
-     from unnest($1::uuid[], $2::int[], $3::int[]) as export (id, retention_days, seconds)
+    `select export.id, newest.entries from unnest($1::uuid[], $2::int[]) as export (id, retention_days)
      cross join lateral (
-       select string_agg(concat_ws(' ', extract(epoch from data_interval_start)::bigint,
-           extract(epoch from data_interval_end)::bigint,
+       select string_agg(concat_ws(' ', date_part('epoch', data_interval_start)::bigint,
+           date_part('epoch', data_interval_end)::bigint,
            case when status in ('exported', 'unsettled') and least(expires_at,
-             completed_at + make_interval(days => export.retention_days)) <= $4::timestamptz
-             then 'expired' else status end), ',') as entries
+             completed_at + make_interval(days => export.retention_days)) <= $3::timestamptz
+             then 'expired' else status end, coalesce(rows, 0), coalesce(bytes, 0)), ',') as entries
        from (select * from exportd.intervals where batch_export_id = export.id
          order by data_interval_start desc limit ${maxCells}) entry
-     ) newest
-     cross join lateral (
-       select string_agg(concat_ws(' ', hour, rows, bytes), ',') as buckets from (
-         select floor(extract(epoch from $4::timestamptz - data_interval_end) / 3600)::int as hour,
-           sum(rows) as rows, sum(bytes) as bytes
-         from exportd.intervals
-         where batch_export_id = export.id and rows is not null
-           and data_interval_start > $4::timestamptz - make_interval(hours => ${hours}, secs => export.seconds)
-           and data_interval_end > $4::timestamptz - make_interval(hours => ${hours})
-           and data_interval_end <= $4::timestamptz
-         group by 1) bucket
-     ) recent`,
-    [
-      exports.map(({ id }) => id),
-      exports.map(({ retention_days }) => retention_days),
-      // A month may be a day longer than its nominal length.
-      exports.map(({ interval }) => Math.ceil(nominalLengthMs(interval) / 1_000) + 2 * 86_400),
-      now,
-    ],
+     ) newest`,
+    [exports.map(({ id }) => id), exports.map(({ retention_days }) => retention_days), now],
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return new Map(rows.map(({ id, entries }) => [id, entries]));
+}
+
+/** Reads the rows and bytes of the last day, by hour, of exports whose newest entries do not reach back a day. */
+async function readVolumes(
+  pool: Pool,
+  exports: readonly ExportRow[],
+  now: string,
+): Promise<ReadonlyMap<string, HourlyVolume[]>> {
+  const frequent = exports.filter(({ interval }) => nominalLengthMs(interval) * maxCells < hours * hourMs);
+  if (frequent.length === 0) return new Map();
+  const { rows } = await pool.query<{ id: string; hours_ago: number; rows: number; bytes: number }>(
+    `select batch_export_id as id, floor(date_part('epoch', $2::timestamptz - data_interval_end) / 3600)::int as hours_ago,
+       sum(rows)::bigint as rows, sum(bytes)::bigint as bytes
+     from exportd.intervals
+     where batch_export_id = any($1) and rows is not null
+       and data_interval_start > $2::timestamptz - make_interval(hours => ${hours + 1})
+       and data_interval_end <= $2::timestamptz
+     group by 1, 2`,
+    [frequent.map(({ id }) => id), now],
+  );
+  const volumes = new Map(frequent.map(({ id }) => [id, [] as HourlyVolume[]]));
+  for (const row of rows)
+    volumes.get(row.id)?.push({ hoursAgo: row.hours_ago, rows: row.rows, bytes: row.bytes });
+  return volumes;
 }
 
 /** The latest error of each export that has an interval which failed or is held. */
@@ -139,18 +161,18 @@ async function readProblems(
 }
 
 interface ItemFacts {
-  readonly ledger: LedgerRow | undefined;
+  readonly stored: readonly VolumeEntry[];
+  readonly volumes: readonly HourlyVolume[];
   readonly lag: LagResponse | null;
   readonly problem: string | null;
   readonly now: Date;
 }
 
-function toItem(row: ExportRow, { ledger, lag, problem, now }: ItemFacts): OverviewItem {
-  const stored = parseEntries(ledger?.entries ?? null);
+function toItem(row: ExportRow, { stored, volumes, lag, problem, now }: ItemFacts): OverviewItem {
   // Without a lag, this version cannot read the schedule.
   const intervals =
     lag === null
-      ? stored.reverse()
+      ? stored.toReversed()
       : newestIntervals(row.state.revisions, stored, undecidedRanges(row.state, now), maxCells);
   const condition = conditionOf(row, intervals, lag);
   return {
@@ -166,15 +188,27 @@ function toItem(row: ExportRow, { ledger, lag, problem, now }: ItemFacts): Overv
     fresh_until: lag?.last_completed_interval_end ?? null,
     next_run_at: lag === null ? null : nextRunAt(row.state, now),
     cells: toCells(intervals),
-    ...toBuckets(ledger?.buckets ?? null),
+    ...toBuckets(volumes),
   };
 }
 
-const parseEntries = (entries: string | null): LedgerEntry[] =>
+const parseEntries = (entries: string | null): VolumeEntry[] =>
   (entries?.split(',') ?? []).map((entry) => {
-    const [start = '', end = '', status = ''] = entry.split(' ');
-    return { start: Number(start) * 1_000, end: Number(end) * 1_000, status: status as IntervalStatus };
+    const [start, end, status = '', rows, bytes] = entry.split(' ');
+    return {
+      start: Number(start) * 1_000,
+      end: Number(end) * 1_000,
+      status: status as IntervalStatus,
+      rows: Number(rows),
+      bytes: Number(bytes),
+    };
   });
+
+const volumeOf = ({ end, rows, bytes }: VolumeEntry, now: Date): HourlyVolume => ({
+  hoursAgo: Math.floor((now.getTime() - end) / hourMs),
+  rows,
+  bytes,
+});
 
 /** A newest interval that failed says more than a pause: exportd pauses exports that fail. */
 function conditionOf(
@@ -221,15 +255,14 @@ function toCells(intervals: readonly LedgerEntry[]): OverviewItem['cells'] {
   };
 }
 
-function toBuckets(buckets: string | null): Pick<OverviewItem, 'rows_by_hour' | 'bytes_by_hour'> {
+function toBuckets(volumes: readonly HourlyVolume[]): Pick<OverviewItem, 'rows_by_hour' | 'bytes_by_hour'> {
   const rows_by_hour = Array<number>(hours).fill(0);
   const bytes_by_hour = Array<number>(hours).fill(0);
-  for (const bucket of buckets?.split(',') ?? []) {
-    const [ago = 0, rows = 0, bytes = 0] = bucket.split(' ').map(Number);
-    const index = hours - 1 - ago;
+  for (const { hoursAgo, rows, bytes } of volumes) {
+    const index = hours - 1 - hoursAgo;
     if (!(index in rows_by_hour)) continue;
-    rows_by_hour[index] = rows;
-    bytes_by_hour[index] = bytes;
+    rows_by_hour[index] = (rows_by_hour[index] ?? 0) + rows;
+    bytes_by_hour[index] = (bytes_by_hour[index] ?? 0) + bytes;
   }
   return { rows_by_hour, bytes_by_hour };
 }
