@@ -11,7 +11,8 @@ import { html, type Content, type View } from './html.ts';
 import { SignInPage } from './pages/sign_in/page.ts';
 import { currentUrl } from './router/location.ts';
 import { matchRoute } from './router/match_route.ts';
-import { paths, routes, type PageProps } from './router/routes.ts';
+import { paths, type PageProps } from './router/paths.ts';
+import { routes } from './router/routes.ts';
 
 /** The console: the sign-in page, or the frame with the page of the current path. */
 export function App(): View {

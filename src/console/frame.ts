@@ -6,7 +6,7 @@ import { Toasts } from './components/toast.ts';
 import { html, type Content, type View } from './html.ts';
 import { useShortcut } from './keyboard.ts';
 import { currentUrl, navigate } from './router/location.ts';
-import { paths } from './router/routes.ts';
+import { paths } from './router/paths.ts';
 import { ShortcutList } from './shortcut_list.ts';
 import { setTheme, theme, type Theme } from './theme.ts';
 

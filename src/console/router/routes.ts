@@ -1,9 +1,5 @@
 import type { ComponentType } from 'preact';
-
-/** What a page is given: the parameters of its path. The query is `currentQuery` of location.ts. */
-export interface PageProps {
-  readonly params: Readonly<Record<string, string>>;
-}
+import type { PageProps } from './paths.ts';
 
 /** The module of a page: `pages/<name>/page.ts`, whose default export is its component. */
 interface PageModule {
@@ -24,14 +20,3 @@ export const routes: readonly Route[] = [
   { pattern: '/exports/:id/intervals/:start', load: () => import('../pages/interval/page.ts') },
   { pattern: '/query', load: () => import('../pages/query/page.ts') },
 ];
-
-/** The paths of pages, for links. */
-export const paths = {
-  exports: '/',
-  newExport: '/exports/new',
-  export: (id: string) => `/exports/${id}`,
-  editExport: (id: string) => `/exports/${id}/edit`,
-  /** `start` is the start of the interval, ISO 8601. */
-  interval: (id: string, start: string) => `/exports/${id}/intervals/${encodeURIComponent(start)}`,
-  query: '/query',
-};

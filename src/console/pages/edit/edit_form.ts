@@ -12,7 +12,7 @@ import { toast } from '../../components/toast.ts';
 import { useCompletionSource } from '../../editor/completion_source.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import { EstimatePanel } from './estimate_panel.ts';
 import { fieldsOf, type FormField } from './form_fields.ts';
 import { FormSections } from './form_sections.ts';

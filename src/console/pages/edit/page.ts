@@ -5,7 +5,7 @@ import { EmptyState } from '../../components/empty_state.ts';
 import { Loaded } from '../../components/loaded.ts';
 import { Page } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
-import { paths, type PageProps } from '../../router/routes.ts';
+import { paths, type PageProps } from '../../router/paths.ts';
 import { EditForm } from './edit_form.ts';
 import type { JsonSchema } from './json_schema.ts';
 

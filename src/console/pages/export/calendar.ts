@@ -6,7 +6,7 @@ import { intervalLooks, shapePath } from '../../components/statuses.ts';
 import { formatQuantity } from '../../formatting/count.ts';
 import { formatInterval } from '../../formatting/moment.ts';
 import { html, type View } from '../../html.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import {
   layOutCalendar,
   type CalendarCell,

@@ -3,7 +3,7 @@ import { Button } from '../../components/button.ts';
 import { may } from '../../api/session.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import type { PartProps } from './part_props.ts';
 
 /** What can be done with an export: edit, pause or unpause, delete. */

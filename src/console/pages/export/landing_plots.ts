@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { Plot } from '../../components/plot.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import type { TimelineEntry } from './calendar_layout.ts';
 
 /** How long after its end each interval landed in the bucket, and how many rows it has. A click opens the interval. */

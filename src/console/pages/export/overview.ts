@@ -16,7 +16,7 @@ import { formatDuration } from '../../formatting/duration.ts';
 import { formatInterval } from '../../formatting/moment.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import { ActiveRuns } from './active_runs.ts';
 import { Calendar } from './calendar.ts';
 import { spanMsOf } from './calendar_layout.ts';

@@ -6,7 +6,7 @@ import { StatusBadge } from '../../components/status_badge.ts';
 import { Tabs } from '../../components/tabs.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
-import { paths, type PageProps } from '../../router/routes.ts';
+import { paths, type PageProps } from '../../router/paths.ts';
 import { Backfills } from './backfills.ts';
 import { ExportActions } from './export_actions.ts';
 import { Log } from './log.ts';

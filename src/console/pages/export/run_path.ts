@@ -1,5 +1,5 @@
 import type { RunResponse } from '../../../http/schemas/run.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 
 /** The address of what is known of a run. */
 export const runPath = ({ batch_export, id }: Pick<RunResponse, 'batch_export' | 'id'>): string =>

@@ -12,7 +12,7 @@ import { RunTable } from '../../components/run_table.ts';
 import { formatInterval } from '../../formatting/moment.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import type { PartProps } from './part_props.ts';
 import { runPath } from './run_path.ts';
 

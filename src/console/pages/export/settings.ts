@@ -4,7 +4,7 @@ import { Button } from '../../components/button.ts';
 import { DestinationTest } from '../../components/destination_test.ts';
 import { Section } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import type { PartProps } from './part_props.ts';
 import { SettingsHistory } from './settings_history.ts';
 

@@ -7,7 +7,7 @@ import { statusOfLetter } from '../../components/statuses.ts';
 import { formatBytes } from '../../formatting/bytes.ts';
 import { formatQuantity, formatShortCount } from '../../formatting/count.ts';
 import { html, type View } from '../../html.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 
 /** An export in the list of all. */
 export function ExportRow({ item }: { readonly item: OverviewItem }): View {

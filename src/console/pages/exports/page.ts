@@ -12,7 +12,7 @@ import { formatQuantity } from '../../formatting/count.ts';
 import { html, type View } from '../../html.ts';
 import { useShortcut } from '../../keyboard.ts';
 import { currentQuery, navigate, setQuery } from '../../router/location.ts';
-import { paths } from '../../router/routes.ts';
+import { paths } from '../../router/paths.ts';
 import { ExportRow } from './export_row.ts';
 
 /** How many rows are shown at once; a button shows more. */

@@ -12,7 +12,7 @@ import { StatusBadge } from '../../components/status_badge.ts';
 import { formatInterval } from '../../formatting/moment.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
-import { paths, type PageProps } from '../../router/routes.ts';
+import { paths, type PageProps } from '../../router/paths.ts';
 import { Files } from './files.ts';
 import { Generations } from './generations.ts';
 import { HeldNotice } from './held_notice.ts';
