@@ -65,6 +65,7 @@ for (const device of Object.keys(devices) as Device[])
       await page.locator('h1').waitFor();
       // Server-sent events keep a connection open, so the network never rests.
       await page.locator('.loaded[aria-busy], .loading').first().waitFor({ state: 'detached' });
+      if ((await page.locator('.plot').count()) > 0) await page.locator('.plot canvas').last().waitFor();
       if (name === 'query') {
         await page.getByRole('button', { name: 'Run', exact: true }).click();
         await page.locator('.query-result td').first().waitFor();

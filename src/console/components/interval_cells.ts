@@ -14,7 +14,7 @@ export interface IntervalCell {
 }
 
 const cellSize = 12;
-const gap = 2;
+const gap = 4;
 
 /**
  * Intervals in one line, oldest first: a shape and colour for each status. Drawn as one path per status, so that thousands
@@ -23,16 +23,21 @@ const gap = 2;
 export function IntervalCells({
   cells,
   pathOf,
+  slots = 48,
 }: {
   readonly cells: readonly IntervalCell[];
+  /** The number of cells that fill the width: the newest of every line is at its right end. */
+  readonly slots?: number;
   readonly pathOf?: (cell: IntervalCell) => string;
 }): View {
   const hovered = useSignal<IntervalCell | undefined>(undefined);
   if (cells.length === 0) return html`<span class="muted">No interval has ended yet</span>`;
-  const width = cells.length * (cellSize + gap) - gap;
+  const count = Math.max(slots, cells.length);
+  const empty = count - cells.length;
+  const width = count * (cellSize + gap) - gap;
   const cellAt = (event: MouseEvent): IntervalCell | undefined => {
     const box = (event.currentTarget as SVGElement).getBoundingClientRect();
-    return cells[Math.floor(((event.clientX - box.left) / box.width) * cells.length)];
+    return cells[Math.floor(((event.clientX - box.left) / box.width) * count) - empty];
   };
   const title = hovered.value && titleOf(hovered.value);
   return html`<svg
@@ -41,8 +46,7 @@ export function IntervalCells({
     role="img"
     aria-label=${summaryOf(cells)}
     viewBox="0 0 ${width} ${cellSize}"
-    width=${width}
-    height=${cellSize}
+    preserveAspectRatio="none"
     onMouseMove=${(event: MouseEvent) => {
       hovered.value = cellAt(event);
     }}
@@ -52,7 +56,7 @@ export function IntervalCells({
     }}
   >
     <title>${title ?? summaryOf(cells)}</title>
-    ${pathsOf(cells).map(
+    ${pathsOf(cells, empty).map(
       ([look, d]) => html`<path key=${look} class="tone-${look.split(' ')[0]}" fill-rule="evenodd" d=${d} />`,
     )}
   </svg>`;
@@ -69,13 +73,13 @@ function summaryOf(cells: readonly IntervalCell[]): string {
 }
 
 /** One outline for each look that occurs. */
-function pathsOf(cells: readonly IntervalCell[]): (readonly [look: string, d: string])[] {
+function pathsOf(cells: readonly IntervalCell[], empty: number): (readonly [look: string, d: string])[] {
   const paths = new Map<string, string[]>();
   for (const [index, { status }] of cells.entries()) {
     const { tone, shape } = intervalLooks[status];
     const look: `${Tone} ${Shape}` = `${tone} ${shape}`;
     const known = paths.get(look) ?? [];
-    known.push(shiftedPath(shape, index * (cellSize + gap)));
+    known.push(shiftedPath(shape, (index + empty) * (cellSize + gap)));
     paths.set(look, known);
   }
   return [...paths].map(([look, parts]) => [look, parts.join('')]);

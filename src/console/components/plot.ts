@@ -131,7 +131,13 @@ function optionsOf(
     tzDate: (time) => library.tzDate(new Date(time * 1_000), zone),
     axes: [
       { ...axis, grid: { show: false }, space: 90, values: (_plot, splits) => formatTimes(splits, zone) },
-      { ...axis, grid, size: 80, values: (_plot, splits) => splits.map(formats[unit]) },
+      {
+        ...axis,
+        grid,
+        size: 80,
+        values: (_plot, splits) => splits.map(formats[unit]),
+        ...(unit === 'seconds' ? { incrs: durationSteps } : {}),
+      },
     ],
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
     series: [
@@ -152,6 +158,12 @@ function optionsOf(
 }
 
 const daySeconds = 86_400;
+
+/** The steps between the lines of an axis of durations: those that people count in. */
+const durationSteps = [
+  0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800,
+  604_800, 2_592_000,
+];
 
 /** The times at an axis: dates where it covers days, else times of day. */
 function formatTimes(times: readonly number[], zone: string): string[] {
