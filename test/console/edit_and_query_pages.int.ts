@@ -53,13 +53,17 @@ afterAll(async () => {
 });
 
 /** Waits until nothing is read any more. */
-const settled = (page: Page) => page.waitForFunction('!document.querySelector("[aria-busy=true], .loading")');
+const settled = (page: Page) =>
+  page.locator('[aria-busy=true], .loading').first().waitFor({ state: 'detached' });
 
 async function runQuery(page: Page, query?: string): Promise<void> {
   const editor = page.getByLabel('Query', { exact: true });
   if (query !== undefined) await editor.fill(query);
   await editor.press('Control+Enter');
-  await page.getByRole('status').filter({ hasText: 'rows in' }).waitFor();
+  await page
+    .getByRole('status')
+    .filter({ hasText: /rows? in/ })
+    .waitFor();
 }
 
 const pages = [

@@ -151,7 +151,9 @@ const readOnlyFields = {
 
 const writable = {
   name: name.optional(),
-  model: model.nullish().meta({ default: 'events', description: 'What is exported. Null is events.' }),
+  model: model
+    .nullish()
+    .meta({ default: 'events', description: 'The rows that are exported. Null is events.' }),
   interval: interval.optional(),
   destination: destination.optional(),
   ...schedule,

@@ -48,6 +48,9 @@ export function EstimatePanel({
 
 function Estimate({ data }: { readonly data: EstimateResponse }): View {
   if (data.rows === null) return html`<p class="muted">${data.detail}</p>`;
+  const { intervals, rows } = data;
+  const counted = intervals === 1 ? 'The interval' : `The average of ${formatCount(intervals)} intervals,`;
+  const range = formatInterval(data.start, data.end, timezone.value);
   return html`<dl class="facts">
       <div>
         <dt>Rows</dt>
@@ -62,8 +65,5 @@ function Estimate({ data }: { readonly data: EstimateResponse }): View {
         <dd>${formatCount(data.files_per_interval)}</dd>
       </div>
     </dl>
-    <p class="muted">
-      ${data.intervals === 1 ? 'The interval' : `The average of ${formatCount(data.intervals)} intervals,`}
-      ${formatInterval(data.start, data.end, timezone.value)}, with ${formatCount(data.rows)} rows.
-    </p>`;
+    <p class="muted">${`${counted} ${range}, with ${formatCount(rows)} rows.`}</p>`;
 }

@@ -29,9 +29,11 @@ export function FieldControl(props: FieldControlProps): View {
   const hint = isSecret && hasStored ? 'Stored and never shown. Empty keeps it.' : hintOf(field);
   const shownError = error === undefined ? undefined : summaryOfError(error);
   const isRequired = field.required && !(isSecret && hasStored);
-  return html`<${Field} label=${field.label} hint=${hint} error=${shownError} required=${isRequired}>
-    ${(control: ControlProps) => html`<${TextControl} ...${props} control=${control} />`}
+  const control = html`<${Field} label=${field.label} hint=${hint} error=${shownError} required=${isRequired}>
+    ${(given: ControlProps) => html`<${TextControl} ...${props} control=${given} />`}
   <//>`;
+  // A query needs the width of the form.
+  return field.control === 'dialect' ? html`<div class="field-wide">${control}</div>` : control;
 }
 
 const hintOf = ({ control, hint }: FormField): string | undefined =>

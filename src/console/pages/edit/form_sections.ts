@@ -49,7 +49,7 @@ export function FormSections({
     return html`<details class="form-section card" key=${section} open=${isWrong ? true : undefined}>
       <summary>
         <h2>${section}</h2>
-        <span class="muted">${members.map(({ label }) => label.toLowerCase()).join(', ')}</span>
+        <span class="muted">${members.map(({ label }) => label).join(', ')}</span>
       </summary>
       <div class="form-fields">${controls}</div>
     </details>`;

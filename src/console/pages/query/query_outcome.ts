@@ -45,6 +45,12 @@ function RunningTime({ startedAt }: { readonly startedAt: number }): View {
   </p>`;
 }
 
+/** `12 rows in 340 ms`. */
+function summaryOf({ results, hasMore }: QueryResult, elapsedMs: number): string {
+  const summary = `${formatQuantity(results.length, 'row')} in ${seconds(elapsedMs)}`;
+  return hasMore ? `${summary}; more rows were cut` : summary;
+}
+
 function Completed({
   result,
   elapsedMs,
@@ -59,10 +65,7 @@ function Completed({
   };
   return html`<div class="query-result">
     <div class="workbench-bar">
-      <p class="figures" role="status">
-        ${formatQuantity(result.results.length, 'row')} in
-        ${seconds(elapsedMs)}${result.hasMore ? '; more rows were cut' : ''}
-      </p>
+      <p class="figures" role="status">${summaryOf(result, elapsedMs)}</p>
       ${
         chart &&
         html`<div class="choice" role="group" aria-label="Show the result as">
