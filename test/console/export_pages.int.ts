@@ -105,7 +105,7 @@ describe.each([
     await page.goto(path());
     await page.getByRole('heading', { name: heading, exact: true }).waitFor();
     // What follows the heading is read by other requests. The stream of changes never ends, so the network is never idle.
-    await page.waitForFunction('!document.querySelector("[aria-busy=true], .loading")');
+    await page.locator('[aria-busy=true], .loading').first().waitFor({ state: 'detached' });
     if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
     expect(await findViolations(page)).toEqual([]);
     expect(await overflowsSideways(page)).toBe(false);
