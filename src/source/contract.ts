@@ -1,3 +1,7 @@
+import type { ContractColumn, ContractType, RelationContract } from './contract_types.ts';
+
+export type { AccessPath, ContractColumn, ContractType } from './contract_types.ts';
+
 /** The relations that exportd reads, and the setting that names each. */
 export const relationSettings = {
   events: 'EXPORTD_EVENTS_RELATION',
@@ -7,26 +11,6 @@ export const relationSettings = {
 
 /** What a relation of the source contains. */
 export type RelationRole = keyof typeof relationSettings;
-
-/** The PostgreSQL types of the contract, as the catalog writes them. */
-export type ContractType =
-  'integer' | 'bigint' | 'uuid' | 'text' | 'boolean' | 'jsonb' | 'timestamp with time zone';
-
-/** A column that exports read. */
-export interface ContractColumn {
-  readonly name: string;
-  readonly type: ContractType;
-  readonly nullable: boolean;
-  /** Whether a relation may lack the column. */
-  readonly optional?: true;
-  readonly why: string;
-  /** What exports compute of the column. PostgreSQL rejects a column whose type does not fit. */
-  readonly uses: (column: string) => readonly string[];
-  /** Common names of such a column in other tables, the best first. */
-  readonly otherNames: readonly string[];
-  /** The SQL of the column in a view over a table that has nothing like it; null if a person has to choose. */
-  readonly fallback: string | null;
-}
 
 /** The key columns of events: a row without one is never exported. */
 export const keyColumnNames: ReadonlySet<string> = new Set(['team_id', 'uuid', 'inserted_at']);
@@ -41,23 +25,6 @@ export const unconvertedTypes: Readonly<Record<ContractType, readonly string[]>>
   jsonb: ['json', 'jsonb'],
   'timestamp with time zone': ['timestamp with time zone', 'timestamp without time zone'],
 };
-
-/** How a statement of exports finds rows, which an index has to support. */
-export interface AccessPath {
-  /** The columns of the index; a collation may follow the name. */
-  readonly columns: readonly string[];
-  /** Conditions and order of the statement, over the alias `r` and the project `$team`. */
-  readonly where: string;
-  readonly orderBy: string | null;
-  /** What each read costs without the index. */
-  readonly without: string;
-}
-
-/** What exports need of a relation. */
-export interface RelationContract {
-  readonly columns: readonly ContractColumn[];
-  readonly accessPaths: readonly AccessPath[];
-}
 
 const anyUuid = `'00000000-0000-0000-0000-000000000000'::uuid`;
 const converted = (type: string) => (column: string) => [`${column}::${type}`];
