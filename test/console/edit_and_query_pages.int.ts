@@ -163,7 +163,7 @@ describe('a person', () => {
       ['Access key ID', entered.aws_access_key_id],
       ['Secret access key', entered.aws_secret_access_key],
     ] as const)
-      await page.getByLabel(label).first().fill(String(value));
+      await page.getByLabel(label).first().fill(value);
     await page.getByLabel('File format').selectOption('Parquet');
     await page.getByLabel('Compression').selectOption('zstd');
     await page.getByText(/s3:\/\/.*\.parquet$/).waitFor();
@@ -203,7 +203,9 @@ describe('a person', () => {
     const { page } = opened;
     await page.goto(`/exports/${id}/edit`);
     await page.getByLabel('Prefix').fill('a//b');
-    await page.locator('.field-invalid', { hasText: 'must not contain "//"' }).waitFor();
+    const invalid = page.locator('.field-invalid', { hasText: 'must not contain "//"' });
+    await invalid.waitFor();
+    expect(await invalid.getByLabel('Prefix').inputValue()).toBe('a//b');
   });
 
   it('completes and runs a query', async () => {
@@ -239,6 +241,7 @@ describe('a person', () => {
     await editor.press('Control+Enter');
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByText(/^Cancelled after/).waitFor();
+    expect(await page.getByRole('button', { name: 'Run' }).isEnabled()).toBe(true);
   });
 
   it('without the scopes sees neither form nor editor', async () => {
