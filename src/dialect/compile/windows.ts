@@ -41,7 +41,7 @@ export function windowSql(compiler: Compiler, window: Window, scope: Scope): Win
 const maxShortOffset = 1_000;
 
 function isShort(frame: Frame | null): boolean {
-  if (frame === null || frame.unit !== 'rows') return false;
+  if (frame?.unit !== 'rows') return false;
   const isNear = ({ direction, offset }: FrameBound): boolean =>
     direction === 'current row' || (offset?.kind === 'number' && Number(offset.text) <= maxShortOffset);
   return isNear(frame.first) && (frame.last === null || isNear(frame.last));
