@@ -27,6 +27,8 @@ export interface QueryBenchOptions {
   /** Number of days that they cover, until the current hour. */
   readonly days: number;
   readonly repeat: number;
+  /** Characters of the longest text that is compiled. */
+  readonly textLength: number;
   /** Only insights whose name contains this, or `latency`, `compile times` or `server load`. */
   readonly only?: string | undefined;
   /** Folder of the scratch servers' data, deleted afterwards. */
@@ -113,7 +115,7 @@ export async function runQueryBench(
     );
     const compile_times =
       plansFolder === undefined && compileName.includes(only)
-        ? measureCompileTimes(schema, project, now, repeat)
+        ? await measureCompileTimes(schema, project, now, { repeat, maxLength: options.textLength })
         : [];
     return {
       started_at: startedAt.toISOString(),

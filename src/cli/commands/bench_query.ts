@@ -11,6 +11,7 @@ export function addQueryBenchCommand(bench: Command): void {
     .option('--events <number>', 'number of events', parseId, 5_000_000)
     .option('--days <number>', 'number of days that the events cover', parseId, 180)
     .option('--repeat <number>', 'number of measurements', parseId, 5)
+    .option('--text-length <number>', 'characters of the longest text to compile', parseId, 2 ** 20)
     .option(
       '--only <text>',
       'only insights whose name contains this text, or latency, server load, compile times',

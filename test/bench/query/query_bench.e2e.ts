@@ -8,7 +8,7 @@ const folder = () => join(fromSetUp('EXPORTD_TEST_FOLDER'), 'query');
 
 describe('exportd bench query', () => {
   it('gets the same results from exportd and from hand-written SQL, and deletes its data', async () => {
-    const sizes = ['--events', '3000', '--days', '40', '--repeat', '1'];
+    const sizes = ['--events', '3000', '--days', '40', '--repeat', '1', '--text-length', '65536'];
     const command = await runBench(folder(), 'query', '--json', ...sizes);
     const found = JSON.parse(command.stdout) as QueryBenchResult;
     expect(found).toMatchObject({ events: 3_000, days: 40, repeat: 1 });
