@@ -28,9 +28,9 @@ interface IntervalsWithRun {
 }
 
 /**
- * The lag of each live export, by id; null if this version cannot read its schedule, which `onUnreadable` reports. Needs two statements for any number of exports and intervals: intervals without
- * runs are counted from the schedule's state and the database's clock. Without new events, the lag changes only when an
- * interval ends.
+ * The lag of each live export, by id; null if this version cannot read its schedule, which `onUnreadable` reports. Needs
+ * two statements for any number of exports and intervals: intervals without runs are counted from the schedule's state and
+ * the database's clock. Without new events, the lag changes only when an interval ends.
  */
 export async function readLags(
   pool: Pool,
@@ -46,11 +46,13 @@ export async function readLags(
       onUnreadable(id, error);
     },
   );
-  const withRun = await readIntervalsWithRun(pool, withoutRun);
+  const withRun = new Map(
+    (await readIntervalsWithRun(pool, withoutRun)).map((one) => [one.id, one] as const),
+  );
   return new Map<string, LagResponse | null>([
     ...unreadable.map((id) => [id, null] as const),
     ...withoutRun.flatMap(({ id, ranges, intervals }) => {
-      const found = withRun.find((one) => one.id === id);
+      const found = withRun.get(id);
       if (!found) return [];
       const lag = {
         intervals: found.intervals + intervals - found.completed_ahead,
@@ -103,8 +105,9 @@ async function readIntervalsWithRun(
     `with due as (
        select * from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[]) as due (id, range_start, range_end)
      )
-     select export.id, with_run.intervals, with_run.seconds, with_run.gaps, ahead.intervals as completed_ahead,
-       ahead.seconds as completed_ahead_seconds, completed.last_completed_interval_end
+     select export.id, with_run.intervals, with_run.seconds, with_run.gaps,
+       coalesce(ahead.intervals, 0) as completed_ahead, coalesce(ahead.seconds, 0) as completed_ahead_seconds,
+       completed.last_completed_interval_end
      from unnest($1::uuid[]) as export (id)
      cross join lateral (
        with without_manifest as (
@@ -123,13 +126,13 @@ async function readIntervalsWithRun(
          select from due where due.id = export.id
            and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end)
      ) with_run
-     cross join lateral (
-       select count(*) as intervals, ${totalSeconds} as seconds
+     left join (
+       select due.id, count(*) as intervals, ${totalSeconds} as seconds
        from due join exportd.intervals interval on interval.batch_export_id = due.id
          and interval.manifest_run_id is not null
          and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end
-       where due.id = export.id
-     ) ahead
+       group by due.id
+     ) ahead on ahead.id = export.id
      left join lateral (
        select interval.data_interval_end as last_completed_interval_end from exportd.intervals interval
        where interval.batch_export_id = export.id and interval.manifest_run_id is not null
