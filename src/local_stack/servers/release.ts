@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, createWriteStream, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -57,6 +58,8 @@ const reasonOf = (error: unknown): string => {
  */
 async function download(url: string, file: string, timeouts: DownloadTimeouts): Promise<string> {
   const { host } = new URL(url);
+  // Opened here, because a stream that fails can still create its file after the file was removed.
+  const output = await open(file, 'w');
   const abort = new AbortController();
   const fail = (message: string) => () => abort.abort(new ReleaseUnavailable(message));
   const total = setTimeout(
@@ -90,7 +93,7 @@ async function download(url: string, file: string, timeouts: DownloadTimeouts): 
           yield chunk;
         }
       },
-      createWriteStream(file),
+      output.createWriteStream(),
       { signal: abort.signal },
     );
     return hash.digest('hex');
@@ -103,6 +106,7 @@ async function download(url: string, file: string, timeouts: DownloadTimeouts): 
   } finally {
     clearTimeout(total);
     clearTimeout(idle);
+    await output.close();
   }
 }
 
