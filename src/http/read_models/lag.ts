@@ -37,15 +37,32 @@ export async function readLags(
   exports: readonly { readonly id: string }[],
   onUnreadable: (id: string, error: unknown) => void,
 ): Promise<ReadonlyMap<string, LagResponse | null>> {
-  const unreadable: string[] = [];
-  const withoutRun = await readIntervalsWithoutRun(
-    pool,
-    exports.map(({ id }) => id),
-    (id, error) => {
-      unreadable.push(id);
-      onUnreadable(id, error);
-    },
+  const { rows } = await pool.query<ScheduleState>(
+    `select stream_id as id, state, statement_timestamp() as now from exportd.stream_states
+     where stream_type = 'batch_export' and stream_id = any($1) and state->>'status' = 'live'`,
+    [exports.map(({ id }) => id)],
   );
+  return lagsOf(pool, rows, onUnreadable);
+}
+
+/** The state of an export's schedule, and when it was read. */
+export interface ScheduleState {
+  readonly id: string;
+  readonly state: LiveBatchExport;
+  readonly now: string;
+}
+
+/** The same for states that the caller has read, with one statement. */
+export async function lagsOf(
+  pool: Pool,
+  states: readonly ScheduleState[],
+  onUnreadable: (id: string, error: unknown) => void,
+): Promise<ReadonlyMap<string, LagResponse | null>> {
+  const unreadable: string[] = [];
+  const withoutRun = intervalsWithoutRun(states, (id, error) => {
+    unreadable.push(id);
+    onUnreadable(id, error);
+  });
   const withRun = new Map(
     (await readIntervalsWithRun(pool, withoutRun)).map((one) => [one.id, one] as const),
   );
@@ -70,17 +87,11 @@ export async function readLags(
   ]);
 }
 
-async function readIntervalsWithoutRun(
-  pool: Pool,
-  ids: readonly string[],
+const intervalsWithoutRun = (
+  states: readonly ScheduleState[],
   onUnreadable: (id: string, error: unknown) => void,
-): Promise<IntervalsWithoutRun[]> {
-  const { rows } = await pool.query<{ id: string; state: LiveBatchExport; now: string }>(
-    `select stream_id as id, state, statement_timestamp() as now from exportd.stream_states
-     where stream_type = 'batch_export' and stream_id = any($1) and state->>'status' = 'live'`,
-    [ids],
-  );
-  return rows.flatMap(({ id, state, now }) => {
+): IntervalsWithoutRun[] =>
+  states.flatMap(({ id, state, now }) => {
     try {
       const ranges = dueRanges(state, new Date(now));
       const intervals = sum(ranges.map((range) => countIntervals(state.revisions, range)));
@@ -90,7 +101,6 @@ async function readIntervalsWithoutRun(
       return [];
     }
   });
-}
 
 /**
  * Reads the intervals without a manifest from the ledger. Those in a range without runs are counted with the range: the

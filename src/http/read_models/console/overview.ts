@@ -13,7 +13,7 @@ import {
 } from '../../schemas/console_overview.ts';
 import type { LagResponse } from '../../schemas/lag.ts';
 import type { IntervalStatus } from '../../schemas/interval.ts';
-import { readLags } from '../lag.ts';
+import { lagsOf } from '../lag.ts';
 import { newestIntervals, type LedgerEntry } from './newest_intervals.ts';
 
 const maxCells = 48;
@@ -61,7 +61,7 @@ export async function readOverview(
   const [ledgers, volumes, lags, problems] = await Promise.all([
     readLedgers(pool, exports, now),
     readVolumes(pool, exports, now),
-    readLags(pool, exports, (id, error) => {
+    lagsOf(pool, exports, (id, error) => {
       logger.error({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.');
     }),
     readProblems(pool, exports),
