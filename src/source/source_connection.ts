@@ -9,6 +9,11 @@ const cancelIntervalMs = 200;
 const connectTimeoutMs = 10_000;
 /** How long a statement waits for a lock, in milliseconds. A locked relation must not occupy the connections of others. */
 const lockTimeoutMs = 2_000;
+/**
+ * How long a transaction may at least wait for its process, in milliseconds. A short timeout of statements must not end
+ * the session of a process that got no core for a while.
+ */
+const minIdleTimeoutMs = 60_000;
 
 /** The source is a standby, and only its primary knows the transactions that are open. */
 export class SourceIsStandby extends Error {
@@ -102,7 +107,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     jit: 'off',
     lock_timeout: String(lockTimeoutMs),
     statement_timeout: String(options.statementTimeoutMs),
-    idle_in_transaction_session_timeout: String(options.statementTimeoutMs),
+    idle_in_transaction_session_timeout: String(Math.max(options.statementTimeoutMs, minIdleTimeoutMs)),
     ...(options.resources && { work_mem: options.resources.work_mem }),
   };
 

@@ -5,6 +5,7 @@ import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { FingerprintHashDiffers, fingerprintSettings } from '../../src/source/fingerprint_query.ts';
+import { connectToSource } from '../../src/source/source_connection.ts';
 import { statementSettings } from '../../src/source/pages.ts';
 import { hashBytes } from '../../src/source/postgresql_hash.ts';
 import { relationsOf } from '../../src/source/relations.ts';
@@ -87,6 +88,23 @@ describe('a fingerprint that is being read', () => {
     await expect(source.countRows(range)).rejects.toMatchObject({ code: '57014' });
     expect(await source.fingerprint(range)).toEqual(await plain.fingerprint(range));
     await Promise.all([source.close(), plain.close()]);
+  });
+
+  it('survives a pause of the process that is longer than a statement may run', async () => {
+    const connections = connectToSource({
+      sourceUrl: database.url,
+      applicationName: 'a test',
+      maxConnections: 1,
+      statementTimeoutMs: 100,
+    });
+    const result = await connections.read({}, undefined, async ({ connection }) => {
+      await connection.query('select 1');
+      // A process that gets no core for a while.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      return (await connection.query<{ answer: number }>('select 2 as answer')).rows;
+    });
+    expect(result).toEqual([{ answer: 2 }]);
+    await connections.close();
   });
 
   it('is cancelled in PostgreSQL by an abort, and not read in subintervals', async () => {
