@@ -1,4 +1,4 @@
-const formats = new Map<string, Intl.DateTimeFormat>();
+import { localTimeOf } from './local_time.ts';
 
 /** `2026-11-23 14:05:09`, in the time zone. */
 export function formatMoment(
@@ -6,9 +6,9 @@ export function formatMoment(
   timezone: string,
   { seconds = true }: { readonly seconds?: boolean } = {},
 ): string {
-  const parts = partsOf(moment, timezone);
-  if (!parts) return '–';
-  const { year, month, day, hour, minute, second } = parts;
+  const date = moment === null || moment === undefined ? undefined : new Date(moment);
+  if (!date || Number.isNaN(date.getTime())) return '–';
+  const { year, month, day, hour, minute, second } = localTimeOf(date, timezone);
   return `${year}-${month}-${day} ${hour}:${minute}${seconds ? `:${second}` : ''}`;
 }
 
@@ -42,37 +42,4 @@ export function formatRelative(moment: string | number, now = Date.now()): strin
   if (size < 5) return 'now';
   const [unit, length] = steps.find(([, length]) => size >= length) ?? (['second', 1] as const);
   return relative.format(Math.trunc(seconds / length), unit);
-}
-
-function partsOf(moment: string | number | null | undefined, timezone: string) {
-  const date = moment === null || moment === undefined ? undefined : new Date(moment);
-  if (!date || Number.isNaN(date.getTime())) return undefined;
-  const found = formatOf(timezone).formatToParts(date);
-  const part = (type: Intl.DateTimeFormatPartTypes) => found.find((one) => one.type === type)?.value ?? '';
-  return {
-    year: part('year'),
-    month: part('month'),
-    day: part('day'),
-    hour: part('hour'),
-    minute: part('minute'),
-    second: part('second'),
-  };
-}
-
-/** Making a format takes a thousand times as long as using it. */
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone);
-  if (known) return known;
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-  });
-  formats.set(timeZone, format);
-  return format;
 }

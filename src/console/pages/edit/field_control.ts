@@ -58,15 +58,7 @@ function TextControl({ field, input, onInput, error, source, control, hasStored 
         ...${{ field, value, control, onInput, names: source?.names?.events ?? [] }}
       />`;
     case 'json':
-      return html`<textarea
-        ...${control}
-        class="input"
-        data-attr=${field.attr}
-        rows="2"
-        spellcheck=${false}
-        value=${value}
-        onInput=${read}
-      />`;
+      return html`<${TextArea} ...${{ field, value, control, onInput }} />`;
     case 'dialect':
       return html`<${DialectEditor}
         control=${{ ...control, 'data-attr': field.attr }}
@@ -81,6 +73,27 @@ function TextControl({ field, input, onInput, error, source, control, hasStored 
   }
 }
 
+interface TextAreaProps {
+  readonly field: FormField;
+  readonly value: string;
+  readonly control: ControlProps;
+  readonly onInput: (value: string) => void;
+  readonly placeholder?: string;
+}
+
+/** Text of more than one line. */
+const TextArea = ({ field, value, control, onInput, placeholder }: TextAreaProps): View =>
+  html`<textarea
+    ...${control}
+    class="input"
+    data-attr=${field.attr}
+    rows="2"
+    spellcheck=${false}
+    placeholder=${placeholder}
+    value=${value}
+    onInput=${(event: Event) => onInput((event.currentTarget as HTMLTextAreaElement).value)}
+  />`;
+
 const maxSuggested = 6;
 
 /** Texts, one per line, with buttons that add the most frequent names. */
@@ -90,27 +103,11 @@ function LinesControl({
   control,
   onInput,
   names,
-}: {
-  readonly field: FormField;
-  readonly value: string;
-  readonly control: ControlProps;
-  readonly onInput: (value: string) => void;
-  readonly names: readonly string[];
-}): View {
+}: Omit<TextAreaProps, 'placeholder'> & { readonly names: readonly string[] }): View {
   const lines = value.split('\n').filter((line) => line.trim() !== '');
   const suggested =
     field.suggest === 'events' ? names.filter((name) => !lines.includes(name)).slice(0, maxSuggested) : [];
-  return html`<textarea
-      ...${control}
-      class="input"
-      data-attr=${field.attr}
-      rows="2"
-      spellcheck=${false}
-      placeholder="one per line"
-      value=${value}
-      onInput=${(event: Event) => onInput((event.currentTarget as HTMLTextAreaElement).value)}
-    />
-    ${
+  return html`<${TextArea} ...${{ field, value, control, onInput }} placeholder="one per line" /> ${
       suggested.length > 0 &&
       html`<div class="suggested">
         ${suggested.map(

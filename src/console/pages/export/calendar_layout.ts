@@ -1,4 +1,5 @@
 import type { TimelineResponse } from '../../../http/schemas/console/timeline.ts';
+import { localTimeOf } from '../../formatting/local_time.ts';
 
 /** An entry of the timeline. */
 export type TimelineEntry = TimelineResponse['entries'][number];
@@ -56,11 +57,11 @@ interface Grid {
   readonly unitMs: number;
   readonly headers: CalendarLayout['headers'];
   /** The row and the column of an interval that starts at this local time. */
-  readonly place: (local: LocalTime) => { readonly row: string; readonly column: number };
+  readonly place: (time: CalendarTime) => { readonly row: string; readonly column: number };
 }
 
-/** A time as clocks of a time zone show it. */
-interface LocalTime {
+/** A time as clocks of a time zone show it, in numbers. */
+interface CalendarTime {
   readonly date: string;
   readonly year: number;
   readonly month: number;
@@ -141,10 +142,9 @@ export function layOutCalendar(
   timezone: string,
 ): CalendarLayout {
   const grid = gridOf(interval);
-  const localTime = localTimes(timezone);
   const rows = new Map<string, CalendarCell[]>();
   for (const { entry, start, end } of entries.flatMap(splitEntry)) {
-    const { row, column } = grid.place(localTime(start));
+    const { row, column } = grid.place(calendarTimeOf(start, timezone));
     const cells = rows.get(row) ?? [];
     const last = cells.at(-1);
     const free = last ? last.column + last.columns : 0;
@@ -176,23 +176,16 @@ function splitEntry(entry: TimelineEntry): Pick<CalendarCell, 'entry' | 'start' 
   return Array.from({ length: count }, (_, index) => ({ entry, start: at(index), end: at(index + 1) }));
 }
 
-/** Returns how the clocks of a time zone show a time. */
-function localTimes(timeZone: string): (time: string) => LocalTime {
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  });
-  return (time) => {
-    const found = format.formatToParts(new Date(time));
-    const part = (type: Intl.DateTimeFormatPartTypes) =>
-      Number(found.find((one) => one.type === type)?.value ?? 0);
-    const [year, month, dayOfMonth] = [part('year'), part('month'), part('day')];
-    const day = Date.UTC(year, month - 1, dayOfMonth) / dayMs;
-    return { date: dateOf(day), year, month, hour: part('hour'), minute: part('minute'), day };
+/** Where a time is in the calendar of a time zone. */
+function calendarTimeOf(time: string, timezone: string): CalendarTime {
+  const local = localTimeOf(new Date(time), timezone);
+  const [year, month] = [Number(local.year), Number(local.month)];
+  return {
+    date: `${local.year}-${local.month}-${local.day}`,
+    year,
+    month,
+    hour: Number(local.hour),
+    minute: Number(local.minute),
+    day: Date.UTC(year, month - 1, Number(local.day)) / dayMs,
   };
 }
