@@ -9,16 +9,18 @@ import {
   type ChildProcesses,
 } from './child_processes.ts';
 import { asLaunchError, openDataFolder, type DataFolder } from './data_folder.ts';
-import { ensureUser } from './demo/accounts.ts';
-import { demoBucket, demoSeed, prepareDemo, runDemo } from './demo/demo.ts';
-import { removeDemoFile, writeDemoFile, type DemoFile } from './demo/demo_file.ts';
+import { ensureAccounts } from './demo/accounts.ts';
+import { demoBucket, demoSeed, prepareDemo, runDemo, serviceFileOf } from './demo/demo.ts';
+import { removeDemoFile, writeDemoFile, type ServiceFile } from './demo/demo_file.ts';
 import { ensureBucket } from './demo/demo_bucket.ts';
+import { ownSourceInstructions } from './demo/instructions.ts';
 import { startEventGenerator, type EventGenerator } from './demo/event_generator.ts';
 import { startExportd } from './exportd_processes.ts';
 import { LaunchError } from './launch_error.ts';
 import { LockHeld, acquireLock } from './lock.ts';
 import { isPortFree, assignPorts } from './ports.ts';
 import { prepareQueryRole } from './query_role.ts';
+import { requireSameSource } from './own_source.ts';
 import { createReport, type Report } from './report.ts';
 import { loadOrCreateSecrets } from './secrets.ts';
 import { startServers } from './servers/start_servers.ts';
@@ -26,6 +28,9 @@ import { baseUrl, stackEnvironment } from './stack_environment.ts';
 import { dataFolderPath, writeStack } from './stack_file.ts';
 import { listenForShutdown } from './shutdown_signals.ts';
 import { supervise } from './supervise.ts';
+
+/** The bucket for exports of the user's own data, on the S3 server of the stack. */
+const trialBucket = 'exportd-trial';
 
 export interface UpOptions {
   /** Whether to create a project with data and an export. */
@@ -69,7 +74,7 @@ interface Stack {
   readonly onCrashLoop: (child: Child, how: string) => void;
   started: boolean;
   eventGenerator?: EventGenerator;
-  demoFile?: DemoFile;
+  demoFile?: ServiceFile;
 }
 
 async function startStack(stack: Stack, demo: boolean): Promise<void> {
@@ -91,23 +96,21 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
   );
   const migrated = servers.postgresql.then(async (databaseUrl) => {
     const applied = await migrateControl(databaseUrl);
-    if (demo || !process.env.DATABASE_URL) applied.push(...(await migrateSource(databaseUrl)));
+    if (demo || !(process.env.DATABASE_URL || process.env.SOURCE_DATABASE_URL))
+      applied.push(...(await migrateSource(databaseUrl)));
     report(applied.length > 0 ? `Applied migrations: ${applied.join(', ')}` : 'The database is up to date');
     return databaseUrl;
   });
   const keys = loadOrCreateSecrets(folder).encryptionKeys;
   const queryRole = migrated.then((databaseUrl) => prepareQueryRole(databaseUrl, keys));
   const prepared = migrated.then(async (databaseUrl) => {
-    if (!demo) {
-      await ensureUser(databaseUrl);
-      return undefined;
-    }
+    if (!demo) return ensureAccounts(databaseUrl, folder, 'My project');
     // Before the demo writes: the role needs locks that a long transaction would keep it from.
     const role = await queryRole;
     return prepareDemo(databaseUrl, folder, report, () => role.update());
   });
   const bucketMade = servers.objectStore.then((store) =>
-    demo ? ensureBucket(store, demoBucket) : undefined,
+    demo || !process.env.S3_ENDPOINT ? ensureBucket(store, demo ? demoBucket : trialBucket) : undefined,
   );
   const workflowBundle = folder.inside('workflows.js');
   const dependencies = Promise.all([
@@ -146,14 +149,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
       if (stack.demoFile) writeDemoFile(folder, { ...stack.demoFile, worker_pid: pid });
     },
   });
-  if (accounts === undefined) {
-    process.stdout.write(
-      `\n  HTTP API        ${baseUrl(settings, httpPort)}\n  Worker          ${workerUrl}/metrics\n  Temporal UI     ${temporal.ui ?? '-'}\n\nPress Ctrl-C to stop.\n`,
-    );
-    return;
-  }
-  stack.eventGenerator = startEventGenerator(databaseUrl, accounts.projectId, demoSeed, report);
-  const demoStack = {
+  const runningStack = {
     folder,
     baseUrl: baseUrl(settings, httpPort),
     databaseUrl,
@@ -162,18 +158,28 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     workerUrl,
     workerPid: () => workerPid,
   };
-  stack.demoFile = await runDemo(demoStack, accounts, report);
+  if (demo) {
+    stack.eventGenerator = startEventGenerator(databaseUrl, accounts.projectId, demoSeed, report);
+    stack.demoFile = await runDemo(runningStack, accounts, report);
+    return;
+  }
+  stack.demoFile = serviceFileOf(runningStack, accounts);
+  writeDemoFile(folder, stack.demoFile);
+  process.stdout.write(ownSourceInstructions(folder, stack.demoFile, trialBucket));
 }
 
 /**
  * Runs the whole stack on this machine until the user stops it. Stops all processes, also when the start fails.
  * @throws LaunchError, SettingsError
  */
-export async function up({ demo }: UpOptions): Promise<void> {
+export async function up(options: UpOptions): Promise<void> {
   const report = createReport();
   // Reports invalid settings before anything starts. The URL of the database is not known yet.
   const settings = readSettings({ ...process.env, DATABASE_URL: process.env.DATABASE_URL ?? 'unknown' });
   const folder = openDataFolder(dataFolderPath());
+  const hasOwnSource = Boolean(process.env.SOURCE_DATABASE_URL);
+  // The demo writes its rows into the stack's own PostgreSQL, which exportd then does not read.
+  const demo = options.demo && !hasOwnSource;
   const unlock = lockFolder(folder);
   const children = createChildProcesses(folder);
   process.once('exit', () => children.killAll());
@@ -186,6 +192,7 @@ export async function up({ demo }: UpOptions): Promise<void> {
   });
   const stack: Stack = { folder, children, settings, report, onCrashLoop: rejectCrashLoop, started: false };
   try {
+    requireSameSource(folder, hasOwnSource);
     const running = startStack(stack, demo).then(() => shutdown.first);
     await Promise.race([running, shutdown.first, crashLoop]);
   } catch (error) {

@@ -108,7 +108,9 @@ export const sourceContract: Readonly<Record<RelationRole, RelationContract>> = 
         ...text,
         nullable: false,
         why: 'Who did it, as the application calls them.',
-        otherNames: ['user_id', 'user_name', 'username', 'anonymous_id', 'customer_id', 'account_id'],
+        otherNames: [
+          ...['user_id', 'user_name', 'username', 'anonymous_id', 'visitor_id', 'customer_id', 'account_id'],
+        ],
         fallback: `''`,
       },
       {
@@ -151,7 +153,7 @@ export const sourceContract: Readonly<Record<RelationRole, RelationContract>> = 
         nullable: false,
         why: 'When it happened, by the clock of the client.',
         otherNames: [
-          ...['happened_at', 'occurred_at', 'event_time', 'event_timestamp', 'time', 'ts', 'at'],
+          ...['happened_at', 'occurred_at', 'event_time', 'event_timestamp', 'time', 'ts', 'at', 'date'],
           ...['created_at', 'inserted_at'],
         ],
         fallback: null,
@@ -169,7 +171,7 @@ export const sourceContract: Readonly<Record<RelationRole, RelationContract>> = 
         ...sortedTime,
         nullable: false,
         why: 'When the row was inserted, by the clock of PostgreSQL. It decides which interval a row belongs to, so it must never change.',
-        otherNames: ['_inserted_at', 'ingested_at', 'received_at', 'loaded_at', 'created_at'],
+        otherNames: ['_inserted_at', 'ingested_at', 'received_at', 'stored_at', 'loaded_at', 'created_at'],
         fallback: null,
       },
     ],

@@ -190,7 +190,8 @@ export function createSource({
       await checks.read({}, signal, () => Promise.resolve());
     },
     pools: { pages: pages.pool, counts: counts.pool, checks: checks.pool },
-    check: (teamId, model, signal) => checkSource(counts.forProject(teamId), settings, { model, signal }),
+    check: (teamId, options, signal) =>
+      checkSource(counts.forProject(teamId), settings, { ...options, teamId, signal }),
     close: async () => {
       await Promise.all([pages.close(), counts.close(), checks.close(), primary?.close()]);
     },

@@ -124,7 +124,11 @@ export interface Source {
    */
   sample(range: RowRange, rows: number, signal?: AbortSignal): Promise<RowBlock | null>;
   /** Compares the relations with what exports of a model need. `teamId` asks; it changes nothing. */
-  check(teamId: number, model: Model, signal?: AbortSignal): Promise<SourceReport>;
+  check(
+    teamId: number,
+    options: { readonly model: Model; readonly table?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<SourceReport>;
   close(): Promise<void>;
 }
 

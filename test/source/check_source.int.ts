@@ -44,10 +44,12 @@ interface Check {
   readonly relations?: Partial<RelationSettings>;
   readonly model?: Model;
   readonly as?: SourceConnections;
+  readonly table?: string;
+  readonly teamId?: number;
 }
 
-const check = ({ relations = {}, model, as = owner }: Check = {}): Promise<SourceReport> =>
-  checkSource(as, { ...own, ...relations }, { model });
+const check = ({ relations = {}, as = owner, ...options }: Check = {}): Promise<SourceReport> =>
+  checkSource(as, { ...own, ...relations }, options);
 
 const errorsOf = ({ findings }: SourceReport): string[] =>
   findings.filter(({ level }) => level === 'error').map(({ message }) => message);
@@ -147,6 +149,60 @@ describe('a table with other names', () => {
     const { views } = await check({ relations: { EXPORTD_EVENTS_RELATION: 'app.bare' } });
     expect(views[0]?.to_choose).toEqual(['uuid', 'timestamp', 'inserted_at']);
     expect(views[0]?.sql).toContain('to_jsonb(source) as properties');
+  });
+
+  it('of which the check recognizes no column offers those whose type fits', async () => {
+    await database.pool.query(
+      'create table app.hits (code uuid, what text, visitor text, happened timestamptz, stored timestamptz)',
+    );
+    const { views } = await check({ relations: { EXPORTD_EVENTS_RELATION: 'app.hits' } });
+    expect(views[0]?.sql).toMatch(/null::uuid as uuid, +-- CHOOSE source\.code: Identifies/);
+    expect(views[0]?.sql).toMatch(/as inserted_at +-- CHOOSE source\.happened or source\.stored: When/);
+    expect(views[0]?.sql).toMatch(/'' as distinct_id, +-- or source\.what or source\.visitor: Who/);
+  });
+});
+
+describe('a source without the configured relation', () => {
+  const relations = { EXPORTD_EVENTS_RELATION: 'app.my_events' };
+
+  it('lists the tables that may have the events, and drafts a view of the configured name over one', async () => {
+    const { ok, tables, views } = await check({ relations, model: 'events' });
+    expect([ok, views]).toEqual([false, []]);
+    expect(tables).toEqual(expect.arrayContaining(['app.clicks', 'public.events']));
+    // No table without a time, no view of PostgreSQL, and no partition.
+    for (const table of tables) expect(table).not.toMatch(/^app\.bare$|^pg_|^exportd\.|events_\d/);
+
+    const drafted = await check({ relations, model: 'events', table: 'app.clicks', teamId: 7 });
+    expect(drafted.views).toMatchObject([
+      { name: 'app.my_events', sql: expect.stringContaining('\n  7 as team_id,') },
+    ]);
+    await apply(drafted);
+    expect(await check({ relations, model: 'events' })).toMatchObject({ ok: true, tables: [] });
+  });
+
+  it('drafts no view over a relation that it does not list', async () => {
+    expect(
+      await check({ relations: { EXPORTD_EVENTS_RELATION: 'app.no' }, table: 'pg_class' }),
+    ).toMatchObject({ views: [] });
+  });
+
+  it('lets the role read the view that another role creates', async () => {
+    await database.pool.query(
+      `grant usage on schema app to ${reader}; grant select on app.clicks to ${reader}`,
+    );
+    const url = new URL(database.url);
+    [url.username, url.password] = [reader, 'reader'];
+    const as = connect(url.href);
+    try {
+      const options = { relations: { EXPORTD_EVENTS_RELATION: 'app.theirs' }, as, model: 'events' } as const;
+      const drafted = await check({ ...options, table: 'app.clicks' });
+      expect(drafted.tables).toContain('app.clicks');
+      for (const { sql } of drafted.views)
+        for (const single of sql.split(/;\n/)) await database.pool.query(single);
+      expect((await check(options)).ok).toBe(true);
+    } finally {
+      await as.close();
+    }
   });
 });
 

@@ -7,8 +7,8 @@ const shownMs = 2_000;
 
 const selectAll = (event: FocusEvent): void => (event.currentTarget as HTMLInputElement).select();
 
-/** A line of code with a button that copies it. */
-export function CopyLine({ label, text }: { readonly label: string; readonly text: string }): View {
+/** A button that copies a text. */
+function CopyButton({ label, text }: { readonly label: string; readonly text: string }): View {
   const isCopied = useSignal(false);
   const copy = async () => {
     try {
@@ -19,13 +19,26 @@ export function CopyLine({ label, text }: { readonly label: string; readonly tex
       }, shownMs);
     } catch {
       // Browsers offer the clipboard to https and localhost alone.
-      toast('The browser does not allow copying here. Select the line and copy it.', 'danger');
+      toast('The browser does not allow copying here. Select the text and copy it.', 'danger');
     }
   };
+  return html`<${Button} kind="quiet" label="Copy ${label}" onClick=${() => void copy()}
+    >${isCopied.value ? 'Copied' : 'Copy'}<//
+  >`;
+}
+
+/** A line of code with a button that copies it. */
+export function CopyLine({ label, text }: { readonly label: string; readonly text: string }): View {
   return html`<div class="copy-line">
     <input class="copy-line-text" readonly aria-label=${label} value=${text} onFocus=${selectAll} />
-    <${Button} kind="quiet" label="Copy ${label}" onClick=${() => void copy()}
-      >${isCopied.value ? 'Copied' : 'Copy'}<//
-    >
+    <${CopyButton} label=${label} text=${text} />
+  </div>`;
+}
+
+/** Lines of code with a button that copies them. */
+export function CopyBlock({ label, text }: { readonly label: string; readonly text: string }): View {
+  return html`<div class="copy-block">
+    <pre tabindex="0">${text}</pre>
+    <${CopyButton} label=${label} text=${text} />
   </div>`;
 }

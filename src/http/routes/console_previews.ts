@@ -38,13 +38,13 @@ export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const { model } = request.query;
       try {
-        const report = await source.check(teamOf(request), model, disconnectSignal(reply));
+        const report = await source.check(teamOf(request), request.query, disconnectSignal(reply));
         return {
           ...report,
           relations: [...report.relations],
           findings: [...report.findings],
+          tables: [...report.tables],
           views: report.views.map((view) => ({ ...view, to_choose: [...view.to_choose] })),
         };
       } catch (error) {

@@ -9,16 +9,13 @@ import {
 import { scopes } from '../../http/api_keys.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import type { DataFolder } from '../data_folder.ts';
-import { ensureDemoDashboards } from './dashboards.ts';
 import { saveDemoState, readDemoState } from './demo_file.ts';
 
-/** The demo project and its API key. */
+/** The project of a stack and its API key. */
 export interface DemoAccounts {
   readonly projectId: number;
   readonly apiKey: string;
 }
-
-const projectName = 'Demo';
 
 async function firstUser(pool: Pool) {
   const [first] = await listUsers(pool);
@@ -38,11 +35,13 @@ export async function withPool<Result>(
   }
 }
 
-/** Creates a user if there is none, because every API key belongs to a user. */
-export const ensureUser = (databaseUrl: string): Promise<unknown> => withPool(databaseUrl, firstUser);
-
-/** The demo user, project and key: those of the last start if they are still valid, otherwise new ones. */
-export const ensureDemoAccounts = (databaseUrl: string, folder: DataFolder): Promise<DemoAccounts> =>
+/** The user, project and key: those of the last start if they are still valid, otherwise new ones. */
+export const ensureAccounts = (
+  databaseUrl: string,
+  folder: DataFolder,
+  projectName: string,
+  prepareProject?: (pool: Pool, userId: number, projectId: number) => Promise<void>,
+): Promise<DemoAccounts> =>
   withPool(databaseUrl, async (pool) => {
     const saved = readDemoState(folder);
     const user = await firstUser(pool);
@@ -50,7 +49,7 @@ export const ensureDemoAccounts = (databaseUrl: string, folder: DataFolder): Pro
       (await listProjects(pool)).find(({ id, name }) =>
         saved.project_id === undefined ? name === projectName : id === saved.project_id,
       ) ?? (await createProject(pool, { name: projectName, timezone: 'UTC', week_start_day: 'sunday' }));
-    await ensureDemoDashboards(pool, user.id, project.id);
+    await prepareProject?.(pool, user.id, project.id);
     const keys = await listKeys(pool);
     const isValid = keys.some(
       (key) => key.id === saved.key_id && key.project_id === project.id && key.revoked_at === null,

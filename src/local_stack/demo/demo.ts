@@ -2,9 +2,10 @@ import type { DataFolder } from '../data_folder.ts';
 import type { Report } from '../report.ts';
 import type { ObjectStore, TemporalServer } from '../servers/start_servers.ts';
 import type { DemoAccounts } from './accounts.ts';
-import { ensureDemoAccounts, withPool } from './accounts.ts';
+import { ensureAccounts, withPool } from './accounts.ts';
 import { createApiClient } from './api_client.ts';
-import { saveDemoState, readDemoState, writeDemoFile, type DemoFile } from './demo_file.ts';
+import { saveDemoState, readDemoState, writeDemoFile, type DemoFile, type ServiceFile } from './demo_file.ts';
+import { ensureDemoDashboards } from './dashboards.ts';
 import { demoInstructions } from './instructions.ts';
 import { readManifestFiles } from './demo_bucket.ts';
 import { seedDemo } from './seed.ts';
@@ -26,7 +27,7 @@ export async function prepareDemo(
   report: Report,
   onTablesAdded: () => Promise<void>,
 ): Promise<DemoAccounts> {
-  const accounts = await ensureDemoAccounts(databaseUrl, folder);
+  const accounts = await ensureAccounts(databaseUrl, folder, 'Demo', ensureDemoDashboards);
   const saved = readDemoState(folder);
   if (saved.anchor === undefined || saved.project_id !== accounts.projectId) {
     report('Writing demo data: 48 hours of events, persons, groups and session replays');
@@ -53,9 +54,25 @@ export interface DemoStack {
   readonly workerPid: () => number;
 }
 
+/** The addresses and keys of a running stack. */
+export const serviceFileOf = (stack: DemoStack, accounts: DemoAccounts): ServiceFile => ({
+  base_url: stack.baseUrl,
+  project_id: accounts.projectId,
+  api_key: accounts.apiKey,
+  s3_endpoint: stack.objectStore.endpoint,
+  s3_access_key_id: stack.objectStore.accessKeyId,
+  s3_secret_access_key: stack.objectStore.secretAccessKey,
+  database_url: stack.databaseUrl,
+  temporal_address: stack.temporal.address,
+  temporal_namespace: stack.temporal.namespace,
+  temporal_ui: stack.temporal.ui ?? null,
+  worker_url: stack.workerUrl,
+  worker_pid: stack.workerPid(),
+});
+
 /** Creates an export, starts a backfill, waits for a completed run and prints instructions. */
 export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: Report): Promise<DemoFile> {
-  const { folder, objectStore, temporal } = stack;
+  const { folder, objectStore } = stack;
   const client = createApiClient(stack.baseUrl, accounts.projectId, accounts.apiKey);
   const id = await ensureExport(client, folder, objectStore, demoBucket, report);
   await ensureBackfill(client, folder, id, report);
@@ -71,22 +88,7 @@ export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: 
         `  file s3://${demoBucket}/${key}: ${rows.toLocaleString('en')} rows, ${bytes.toLocaleString('en')} bytes`,
       );
   }
-  const demo: DemoFile = {
-    base_url: stack.baseUrl,
-    project_id: accounts.projectId,
-    api_key: accounts.apiKey,
-    batch_export_id: id,
-    bucket: demoBucket,
-    s3_endpoint: objectStore.endpoint,
-    s3_access_key_id: objectStore.accessKeyId,
-    s3_secret_access_key: objectStore.secretAccessKey,
-    database_url: stack.databaseUrl,
-    temporal_address: temporal.address,
-    temporal_namespace: temporal.namespace,
-    temporal_ui: temporal.ui ?? null,
-    worker_url: stack.workerUrl,
-    worker_pid: stack.workerPid(),
-  };
+  const demo: DemoFile = { ...serviceFileOf(stack, accounts), batch_export_id: id, bucket: demoBucket };
   writeDemoFile(folder, demo);
   report('Everything is ready');
   process.stdout.write(demoInstructions(folder, demo));

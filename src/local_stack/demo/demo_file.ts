@@ -1,13 +1,11 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { writeFileAtomically, type DataFolder } from '../data_folder.ts';
 
-/** Content of `.exportd/demo.json`: addresses and keys of the demo. The file exists while the stack is ready. */
-export interface DemoFile {
+/** Content of `.exportd/demo.json`: addresses and keys. The file exists while the stack is ready. */
+export interface ServiceFile {
   readonly base_url: string;
   readonly project_id: number;
   readonly api_key: string;
-  readonly batch_export_id: string;
-  readonly bucket: string;
   readonly s3_endpoint: string;
   readonly s3_access_key_id: string;
   readonly s3_secret_access_key: string;
@@ -18,6 +16,12 @@ export interface DemoFile {
   /** Of its `/livez`, `/readyz` and `/metrics`. */
   readonly worker_url: string;
   readonly worker_pid: number;
+}
+
+/** The same, with what the demo exports. */
+export interface DemoFile extends ServiceFile {
+  readonly batch_export_id: string;
+  readonly bucket: string;
 }
 
 /** What the demo has done in earlier starts. */
@@ -31,6 +35,8 @@ export interface DemoState {
   readonly tables_project_id?: number;
   readonly batch_export_id?: string;
   readonly backfilled?: boolean;
+  /** Whether the exports of the folder read a database of the user. */
+  readonly own_source?: boolean;
 }
 
 const ownerOnly = 0o600;
@@ -38,7 +44,7 @@ const ownerOnly = 0o600;
 /** Path of the file with the addresses and keys. */
 export const demoFilePath = (folder: DataFolder): string => folder.inside('demo.json');
 
-export const writeDemoFile = (folder: DataFolder, demo: DemoFile): void =>
+export const writeDemoFile = (folder: DataFolder, demo: ServiceFile): void =>
   writeFileAtomically(demoFilePath(folder), `${JSON.stringify(demo, null, 2)}\n`, ownerOnly);
 
 export const removeDemoFile = (folder: DataFolder): void => rmSync(demoFilePath(folder), { force: true });

@@ -19,6 +19,7 @@ import {
   type SourceRole,
 } from './check_rights.ts';
 import { draftView } from './draft_view.ts';
+import { missingRelation, replaceMissingEvents, type DraftChoice } from './missing_events.ts';
 import { findColumn, readRelationFacts, type RelationFacts } from './relation_facts.ts';
 import type { CheckedRelation, DraftView, ReadCatalog, SourceFinding, SourceReport } from './report.ts';
 import { safeMessage } from './safe_message.ts';
@@ -26,7 +27,7 @@ import { sampleRows } from './sample_rows.ts';
 
 export type { CheckedRelation, DraftView, SourceFinding, SourceReport } from './report.ts';
 
-export interface CheckSourceOptions {
+export interface CheckSourceOptions extends DraftChoice {
   /** The model to be exported. By default events, and persons if their relations exist. */
   readonly model?: Model | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -37,6 +38,8 @@ interface RelationCheck {
   readonly checked: CheckedRelation;
   readonly findings: readonly SourceFinding[];
   readonly view: DraftView | null;
+  /** Other relations that may have the events, if this one does not exist. */
+  readonly tables: readonly string[];
   /** Null if the relation cannot be read. */
   readonly facts: RelationFacts | null;
   /** A project that has rows. */
@@ -51,20 +54,20 @@ interface RelationCheck {
 export async function checkSource(
   connections: SourceConnections,
   settings: RelationSettings,
-  { model, signal }: CheckSourceOptions = {},
+  { model, signal, ...draft }: CheckSourceOptions = {},
 ): Promise<SourceReport> {
   const relations = relationsOf(settings);
   const read = catalogReader(connections, signal);
   const role = await readSourceRole(read);
-  const events = model === 'persons' ? null : await checkRelation(read, 'events', relations, role);
+  const events = model === 'persons' ? null : await checkRelation(read, 'events', relations, role, draft);
   const needsPersons = model === 'persons';
   const readsPersons = needsPersons || lacksPersonProperties(events);
   const persons =
     model === 'events' && !readsPersons
       ? []
       : [
-          await checkRelation(read, 'persons', relations, role),
-          await checkRelation(read, 'person_distinct_ids', relations, role),
+          await checkRelation(read, 'persons', relations, role, draft),
+          await checkRelation(read, 'person_distinct_ids', relations, role, draft),
         ];
   const isAbsent = persons.every(({ checked }) => checked.kind === null);
   // Persons are optional: an installation may export events alone, if they carry the properties of persons.
@@ -78,10 +81,11 @@ export async function checkSource(
     ok: findings.every(({ level }) => level !== 'error'),
     relations: [...(events ? [events] : []), ...persons].map(({ checked }) => checked),
     findings,
+    tables: events?.tables ?? [],
     views: checks.flatMap(({ view, facts }) => {
       if (view !== null) return [view];
       return isAbsent && facts !== null && lacksPersonProperties(events)
-        ? [draftView('events', facts, [])]
+        ? [draftView('events', facts, [], { ...draft, reader: role.role })]
         : [];
     }),
   };
@@ -108,23 +112,20 @@ async function checkRelation(
   role: RelationRole,
   relations: Relations,
   reader: SourceRole,
+  draft: DraftChoice,
 ): Promise<RelationCheck> {
   const relation = relations[role];
   const setting = relationSettings[role];
   const facts = await readRelationFacts(read, relation);
   if (typeof facts === 'string') {
-    const finding: SourceFinding =
-      facts === 'forbidden'
-        ? forbiddenSchema(relation, reader)
-        : {
-            level: 'error',
-            subject: relation,
-            column: null,
-            message: `It does not exist. Set ${setting} to the name of your table or view; "exportd source check" drafts a view for a table with other columns.`,
-            sql: null,
-          };
     const checked = { role, setting, relation, kind: null };
-    return { checked, findings: [finding], view: null, facts: null, team_id: 1 };
+    const absent = { checked, view: null, facts: null, team_id: 1, tables: [] };
+    if (facts === 'forbidden') return { ...absent, findings: [forbiddenSchema(relation, reader)] };
+    const found =
+      role === 'events'
+        ? await replaceMissingEvents(read, relation, reader, draft)
+        : { tables: [], view: null };
+    return { ...absent, ...found, findings: [missingRelation(relation, setting, found.tables.length > 0)] };
   }
   const checked = { role, setting, relation: facts.name, kind: facts.kind };
   const rights = checkRelationRights(role, facts, reader);
@@ -137,7 +138,8 @@ async function checkRelation(
     checked,
     facts,
     team_id: sample.team_id,
-    view: problems.length === 0 ? null : draftView(role, facts, problems),
+    view: problems.length === 0 ? null : draftView(role, facts, problems, { ...draft, reader: reader.role }),
+    tables: [],
     findings: [
       ...rights,
       ...problems.map(({ column, message }): SourceFinding => ({

@@ -16,6 +16,15 @@ interface Drafted {
   readonly comment?: string;
 }
 
+export interface DraftOptions {
+  /** The project of a relation without a column for it; 1 by default. */
+  readonly teamId?: number | undefined;
+  /** The role that reads the view. */
+  readonly reader: string;
+  /** The name of the view; `exportd_events` or alike by default, in the schema of the relation. */
+  readonly name?: string;
+}
+
 /**
  * Drafts a view with all columns of the contract over a relation that lacks some, or has them with other types. The relation
  * stays unchanged. Columns are recognized by common names.
@@ -24,13 +33,17 @@ export function draftView(
   role: RelationRole,
   facts: RelationFacts,
   problems: readonly ColumnProblem[],
+  options: DraftOptions,
 ): DraftView {
-  const drafted = sourceContract[role].columns.map((column) => ({
-    column,
-    ...draftColumn(column, facts, problems),
-  }));
+  const drafted = withCandidates(
+    facts,
+    sourceContract[role].columns.map((column) => ({
+      column,
+      ...draftColumn(column, facts, problems, options),
+    })),
+  );
   const usual = `${facts.schema}.exportd_${role}`;
-  const name = facts.name === usual ? `${usual}_2` : usual;
+  const { name = facts.name === usual ? `${usual}_2` : usual } = options;
   const lines = drafted.map(({ column, sql, comment }, index) => {
     const separator = index === drafted.length - 1 ? '' : ',';
     return `  ${sql} as ${quotedColumn(column.name)}${separator}${comment === undefined ? '' : `  -- ${comment}`}`;
@@ -38,7 +51,10 @@ export function draftView(
   return {
     setting: relationSettings[role],
     name,
-    sql: [`create view ${name} as`, 'select', ...lines, `from ${facts.name} as source;`].join('\n'),
+    sql: [
+      ...[`create view ${name} as`, 'select', ...lines, `from ${facts.name} as source;`],
+      ...(facts.owned ? [] : [`grant select on ${name} to ${options.reader};`]),
+    ].join('\n'),
     to_choose: drafted.filter(({ sql }) => sql.startsWith('null::')).flatMap(({ column }) => chosen(column)),
   };
 }
@@ -61,6 +77,7 @@ function draftColumn(
   column: ContractColumn,
   facts: RelationFacts,
   problems: readonly ColumnProblem[],
+  { teamId = 1 }: DraftOptions,
 ): Drafted {
   const { name, type, otherNames, fallback } = column;
   const own = findColumn(facts, name);
@@ -71,8 +88,29 @@ function draftColumn(
     const comment = candidate.name === name ? undefined : guessComments[name];
     if (converted) return { ...(comment !== undefined && { comment }), ...converted };
   }
+  if (name === 'team_id') return { sql: String(teamId), comment: 'the project of all rows' };
   if (fallback !== null) return { sql: fallback };
   return { sql: `null::${shortNames[type] ?? type}`, comment: `CHOOSE: ${column.why}` };
+}
+
+type DraftedColumn = Drafted & { readonly column: ContractColumn };
+
+/** Names the columns that a person can choose: those of a type that fits and that no other column uses. */
+function withCandidates(facts: RelationFacts, drafted: readonly DraftedColumn[]): DraftedColumn[] {
+  const used = new Set(drafted.map(({ sql }) => sql));
+  return drafted.map((one) => {
+    const { column, sql } = one;
+    const isEmptyText = sql === column.fallback && column.otherNames.length > 0 && column.type === 'text';
+    const isToChoose = sql !== column.fallback && sql.startsWith('null::');
+    if (!isEmptyText && !isToChoose) return one;
+    const fitting = facts.columns
+      .filter(({ type }) => unconvertedTypes[column.type].includes(type))
+      .map(sourceColumn)
+      .filter((name) => !used.has(name));
+    if (fitting.length === 0) return one;
+    const names = fitting.join(' or ');
+    return { ...one, comment: `${isToChoose ? 'CHOOSE' : 'or'} ${names}: ${column.why}` };
+  });
 }
 
 const shortNames: Readonly<Partial<Record<ContractType, string>>> = {

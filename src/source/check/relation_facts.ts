@@ -18,6 +18,8 @@ export interface RelationFacts {
   readonly kind: 'table' | 'partitioned table' | 'view' | 'materialized view' | 'foreign table';
   /** Whether policies hide rows from exportd's role. Those of `exportd query setup` show it all of them. */
   readonly row_security: boolean;
+  /** Whether exportd's role owns it. Otherwise the owner creates views over it, and grants their rows. */
+  readonly owned: boolean;
   readonly columns: readonly FoundColumn[];
 }
 
@@ -41,6 +43,7 @@ export async function readRelationFacts(
             from pg_catalog.pg_policy where polrelid = relation.oid and polcmd in ('*', 'r')
               and exists (select from unnest(polroles) as granted where granted = 0 or pg_has_role(granted, 'usage'))),
            false) as row_security,
+         pg_has_role(relowner, 'usage') as owned,
          (select coalesce(json_agg(json_build_object(
              'name', attname,
              'type', format_type(case typtype when 'd' then typbasetype else type.oid end, null),

@@ -41,6 +41,8 @@ export interface SourceReport {
   readonly relations: readonly CheckedRelation[];
   readonly findings: readonly SourceFinding[];
   readonly views: readonly DraftView[];
+  /** Relations that may have the events, while the configured one does not exist. */
+  readonly tables: readonly string[];
 }
 
 /**

@@ -48,7 +48,13 @@ export const sourceReportSchema = z.object({
   views: z.array(
     z.object({ setting: z.string(), name: z.string(), sql: z.string(), to_choose: z.array(z.string()) }),
   ),
+  tables: z
+    .array(z.string())
+    .describe('Relations that may have the events, while the configured one does not exist.'),
 });
 export type SourceReportResponse = z.infer<typeof sourceReportSchema>;
 
-export const sourceCheckQuery = z.object({ model: z.enum(models).default('events') });
+export const sourceCheckQuery = z.object({
+  model: z.enum(models).default('events'),
+  table: z.string().optional().describe('One of `tables`: the view is drafted over it.'),
+});
