@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { ListBucketsCommand } from '@aws-sdk/client-s3';
-import { exportd, type CommandResult } from '../cli/command_line.ts';
+import { exportdProcess, type CommandResult } from '../cli/command_line.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 
 /** Runs a benchmark on the test servers. @throws Error when it fails. */
 export async function runBench(folder: string, ...args: readonly string[]): Promise<CommandResult> {
-  const result = await exportd(
+  const result = await exportdProcess(
     {
       PATH: process.env.PATH ?? '',
       DATABASE_URL: fromSetUp('EXPORTD_TEST_DATABASE_URL'),

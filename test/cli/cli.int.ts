@@ -9,7 +9,7 @@ import { version } from '../../src/telemetry/version.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
-import { exportd } from './command_line.ts';
+import { exportd, exportdProcess } from './command_line.ts';
 
 let api: ApiHarness;
 let database: { DATABASE_URL: string };
@@ -30,7 +30,10 @@ async function jsonOutputOf(environment: Record<string, string>, ...args: string
 
 describe('exportd', () => {
   it('lists its commands and their options', async () => {
-    const [all, one] = await Promise.all([exportd({}, '--help'), exportd({}, 'key', 'create', '--help')]);
+    const [all, one] = await Promise.all([
+      exportdProcess({}, '--help'),
+      exportd({}, 'key', 'create', '--help'),
+    ]);
     expect([all.code, one.code]).toEqual([0, 0]);
     for (const name of [
       'up',
@@ -64,7 +67,7 @@ describe('exportd', () => {
 
   it('writes a workflow bundle', async () => {
     const path = join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.js`);
-    const { code, stdout, stderr } = await exportd({}, 'bundle', path);
+    const { code, stdout, stderr } = await exportdProcess({}, 'bundle', path);
     expect([code, stdout, stderr]).toEqual([0, '', '']);
     expect(readFileSync(path, 'utf8') === sharedBundle().code).toBe(true);
     const nowhere = await exportd({}, 'bundle', '/nowhere/workflows.js');
@@ -271,7 +274,12 @@ describe('exportd', () => {
       /Cannot connect/,
     ],
   ])('prints a one-line error %s', async (_, environment: Record<string, string>, args, words) => {
-    const { code, stdout, stderr } = await exportd(environment, ...args);
+    // A process that is refused must also end.
+    const run =
+      Object.keys(environment).length === 0 || ['server', 'worker'].includes(args[0] ?? '')
+        ? exportdProcess
+        : exportd;
+    const { code, stdout, stderr } = await run(environment, ...args);
     expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
     expect(stderr).toMatch(words);
   });

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { runCommandLine } from '../../src/cli/run_command_line.ts';
 import { fromSetUp } from '../setup/environment.ts';
 
 /** The result of a command. */
@@ -9,26 +10,69 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-const root = join(import.meta.dirname, '../..');
+type Environment = Readonly<Record<string, string>>;
 
-/** Runs `exportd` with only this environment, isolated from the local stack of the clone. */
-export const exportd = (
-  environment: Readonly<Record<string, string>>,
+const root = join(import.meta.dirname, '../..');
+const main = join(root, 'src/cli/main.ts');
+
+/** Isolates a command from the local stack of the clone. */
+const isolated = () => ({ EXPORTD_DATA_DIR: join(root, '.exportd-test/no-stack') });
+
+/** Runs `exportd` as a process with only this environment: a second of work that the command itself does not need. */
+export const exportdProcess = (
+  environment: Environment,
   ...args: readonly string[]
 ): Promise<CommandResult> =>
   new Promise((resolve) => {
     execFile(
       process.execPath,
-      [join(root, 'src/cli/main.ts'), ...args],
-      {
-        env: {
-          EXPORTD_DATA_DIR: join(root, '.exportd-test/no-stack'),
-          NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
-          ...environment,
-        },
-      },
+      [main, ...args],
+      { env: { ...isolated(), NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'), ...environment } },
       (error, stdout, stderr) => {
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });
       },
     );
   });
+
+/** Thrown where a command ends its process. */
+class Exited extends Error {}
+
+/** Commands share the environment and the streams of this process, so one runs at a time. */
+let previous: Promise<unknown> = Promise.resolve();
+
+/** Runs `exportd` in this process with only this environment. Commands that start together run one after another. */
+export function exportd(environment: Environment, ...args: readonly string[]): Promise<CommandResult> {
+  const result = previous.then(() => runHere({ ...isolated(), ...environment }, args));
+  previous = result.catch(() => undefined);
+  return result;
+}
+
+async function runHere(environment: Environment, args: readonly string[]): Promise<CommandResult> {
+  const { argv, env, exit, exitCode } = process;
+  const result = { code: undefined as number | undefined, stdout: '', stderr: '' };
+  const streams = (['stdout', 'stderr'] as const).map((name) => ({ name, write: process[name].write }));
+  for (const { name } of streams)
+    process[name].write = (text: string | Uint8Array, ...rest: readonly unknown[]) => {
+      // After the exit a process prints nothing.
+      if (result.code === undefined)
+        result[name] += typeof text === 'string' ? text : Buffer.from(text).toString();
+      for (const written of rest) if (typeof written === 'function') process.nextTick(written as () => void);
+      return true;
+    };
+  process.exit = (code) => {
+    result.code ??= Number(code ?? process.exitCode ?? 0);
+    throw new Exited();
+  };
+  process.argv = [process.execPath, main, ...args];
+  process.env = { ...environment };
+  process.exitCode = undefined;
+  try {
+    await runCommandLine();
+  } catch (error) {
+    if (!(error instanceof Exited)) throw error;
+  } finally {
+    Object.assign(process, { argv, env, exit, exitCode });
+    for (const { name, write } of streams) process[name].write = write;
+  }
+  return { code: result.code ?? -1, stdout: result.stdout, stderr: result.stderr };
+}
