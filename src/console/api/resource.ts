@@ -17,6 +17,8 @@ interface ResourceOptions {
   readonly query?: Query;
   /** Reads again when the export with this id changes, or any export if it is `all`. */
   readonly live?: string;
+  /** Keeps what was read of the former path or query until the new one is read. */
+  readonly keepsData?: boolean;
 }
 
 /** The least time between two reads that changes cause. */
@@ -30,7 +32,7 @@ const pollMs = 10_000;
  */
 export function useResource<Data>(
   path: string | null,
-  { query = {}, live }: ResourceOptions = {},
+  { query = {}, live, keepsData = false }: ResourceOptions = {},
 ): Resource<Data> {
   const url = path === null ? null : apiPath(path, query);
   const state = useSignal<Pick<Resource<Data>, 'data' | 'failure'> & { url: string | null }>({
@@ -50,10 +52,10 @@ export function useResource<Data>(
       state.value = { url, data, failure: undefined };
     } catch (error) {
       if (current.signal.aborted) return;
-      const data = state.peek().url === url ? state.peek().data : undefined;
+      const data = keepsData || state.peek().url === url ? state.peek().data : undefined;
       state.value = { url, data, failure: toFailure(error) };
     }
-  }, [url, state]);
+  }, [url, state, keepsData]);
 
   useEffect(() => {
     void reload();
@@ -64,7 +66,7 @@ export function useResource<Data>(
 
   const isCurrent = state.value.url === url;
   return {
-    data: isCurrent ? state.value.data : undefined,
+    data: isCurrent || keepsData ? state.value.data : undefined,
     failure: isCurrent ? state.value.failure : undefined,
     isLoading: !isCurrent,
     reload,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
-import { responseTimestampSchema } from './common.ts';
+import { limitParameter, responseTimestampSchema } from './common.ts';
 
 /** What an export's row says first. In the order in which exports need attention. */
 export const exportConditions = [
@@ -13,6 +13,9 @@ export const exportConditions = [
   'paused',
 ] as const;
 export type ExportCondition = (typeof exportConditions)[number];
+
+/** The conditions of exports that need no attention. */
+export const calmConditions: ReadonlySet<ExportCondition> = new Set(['active', 'paused']);
 
 /** The letters of interval statuses in `cells.statuses`. */
 export const intervalLetters = {
@@ -59,8 +62,18 @@ export const overviewItemSchema = z.object({
 });
 export type OverviewItem = z.infer<typeof overviewItemSchema>;
 
+/** Which exports the page shows. */
+export const overviewQuery = z.object({
+  limit: limitParameter,
+  search: z.string().max(200).default('').describe('A part of the name, the destination or the id.'),
+});
+export type OverviewQuery = z.infer<typeof overviewQuery>;
+
 export const overviewSchema = z.object({
   now: responseTimestampSchema,
-  exports: z.array(overviewItemSchema),
+  count: z.number().int().describe('All exports of the project.'),
+  needing_attention: z.number().int().describe('Those of them that need attention.'),
+  found: z.number().int().describe('Those that match the search.'),
+  exports: z.array(overviewItemSchema).describe('The first that match; those that need attention first.'),
 });
 export type Overview = z.infer<typeof overviewSchema>;

@@ -52,8 +52,8 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-async function overview(): Promise<Overview> {
-  const { status, text } = await api.call('GET', 'console/overview/');
+async function overview(query = ''): Promise<Overview> {
+  const { status, text } = await api.call('GET', `console/overview/${query}`);
   expect(status).toBe(200);
   return JSON.parse(text) as Overview;
 }
@@ -71,6 +71,31 @@ describe('the overview', () => {
       ['Exported', 'paused'],
       ['Paused', 'paused'],
     ]);
+  });
+
+  it('counts all exports and those that need attention, whatever is shown', async () => {
+    const { exports, ...counts } = await overview('?limit=1');
+    expect([exports.map(({ name }) => name), counts]).toEqual([
+      ['Failing'],
+      { now: counts.now, count: 5, needing_attention: 3, found: 5 },
+    ]);
+  });
+
+  it('finds exports by a part of their name, destination or id', async () => {
+    const namesOf = async (search: string) => {
+      const { exports, found } = await overview(`?search=${encodeURIComponent(search)}`);
+      expect(found).toBe(exports.length);
+      return exports.map(({ name }) => name);
+    };
+    expect(await namesOf(' hELD ')).toEqual(['Held']);
+    expect(await namesOf('s3 BUCKET')).toHaveLength(5);
+    expect(await namesOf(ids.behind)).toEqual(['Behind']);
+    expect(await namesOf('50%')).toEqual([]);
+  });
+
+  it('rejects a limit that is too high', async () => {
+    const { status, body } = await api.call('GET', 'console/overview/?limit=1001');
+    expect([status, body.attr]).toEqual([400, 'limit']);
   });
 
   it('has the newest intervals, their length, and the error of what failed', async () => {

@@ -1,6 +1,6 @@
-import { useComputed, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useCallback, useRef } from 'preact/hooks';
-import type { Overview, OverviewItem } from '../../../http/schemas/console_overview.ts';
+import type { Overview } from '../../../http/schemas/console_overview.ts';
 import { useResource } from '../../api/resource.ts';
 import { may } from '../../api/session.ts';
 import { Button } from '../../components/button.ts';
@@ -14,29 +14,45 @@ import { useShortcut } from '../../keyboard.ts';
 import { currentQuery, navigate, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
 import { ExportRow } from './export_row.ts';
+import { usePaused } from './use_paused.ts';
 
 /** How many rows are shown at once; a button shows more. */
 const pageSize = 100;
+/** The most rows that the server sends. */
+const maxShown = 1_000;
+/** The pause in typing after which exports are searched. */
+const pauseMs = 200;
 
 /** Every export, those that need attention first. */
 export default function ExportsPage(): View {
-  const overview = useResource<Overview>('console/overview/', { live: 'all' });
+  const shown = useSignal(pageSize);
+  const search = usePaused(currentQuery.value.get('search') ?? '', pauseMs);
+  const overview = useResource<Overview>('console/overview/', {
+    query: { limit: shown.value, search },
+    live: 'all',
+    keepsData: true,
+  });
   useShortcut('c', 'Create an export', goToNewExport);
   const create =
     may('batch_export:write') && html`<${Button} kind="primary" href=${paths.newExport}>New export<//>`;
   return html`<${Page}
     title="Exports"
-    subtitle=${overview.data && summaryOf(overview.data.exports)}
+    subtitle=${overview.data && summaryOf(overview.data)}
     actions=${create}
   >
     <${Loaded} resource=${overview}>
-      ${({ exports }: Overview) =>
-        exports.length === 0
+      ${(data: Overview) =>
+        data.count === 0
           ? html`<${EmptyState} title="No exports yet">
               <p>An export copies the rows of each interval to your bucket, hour after hour.</p>
               ${create || html`<p>Sign in with a key that has the scope batch_export:write to create one.</p>`}
             <//>`
-          : html`<${ExportList} exports=${exports} />`}
+          : html`<${ExportList}
+              overview=${data}
+              onMore=${() => {
+                shown.value += pageSize;
+              }}
+            />`}
     <//>
   <//>`;
 }
@@ -46,24 +62,26 @@ const goToNewExport = () => {
 };
 
 /** `12 exports, 2 need attention`. */
-function summaryOf(exports: readonly OverviewItem[]): string {
-  const all = formatQuantity(exports.length, 'export');
-  const urgent = exports.filter(({ condition }) => condition !== 'active' && condition !== 'paused').length;
+function summaryOf({ count, needing_attention: urgent }: Overview): string | undefined {
+  if (count === 0) return undefined;
+  const all = formatQuantity(count, 'export');
   return urgent === 0
     ? `${all}, none needs attention`
     : `${all}, ${urgent} ${urgent === 1 ? 'needs' : 'need'} attention`;
 }
 
-function ExportList({ exports }: { readonly exports: readonly OverviewItem[] }): View {
-  const shown = useSignal(pageSize);
+function ExportList({
+  overview: { exports, found },
+  onMore,
+}: {
+  readonly overview: Overview;
+  readonly onMore: () => void;
+}): View {
   const search = useRef<HTMLInputElement>(null);
   const focusSearch = useCallback(() => search.current?.focus(), []);
   useShortcut('/', 'Search exports', focusSearch);
-  const text = useComputed(() => currentQuery.value.get('search') ?? '');
-  const wanted = text.value.toLowerCase();
-  const found = exports.filter(({ name, destination, id }) =>
-    `${name} ${destination} ${id}`.toLowerCase().includes(wanted),
-  );
+  const text = currentQuery.value.get('search') ?? '';
+  const more = Math.min(pageSize, found - exports.length);
   return html`<div class="export-list">
     <div class="export-list-tools">
       <input
@@ -72,7 +90,7 @@ function ExportList({ exports }: { readonly exports: readonly OverviewItem[] }):
         aria-label="Search exports"
         placeholder="Search by name, bucket or id"
         ref=${search}
-        value=${text.value}
+        value=${text}
         onInput=${(event: InputEvent) => setQuery({ search: (event.currentTarget as HTMLInputElement).value })}
       />
       <${IntervalLegend}
@@ -80,8 +98,8 @@ function ExportList({ exports }: { readonly exports: readonly OverviewItem[] }):
       />
     </div>
     ${
-      found.length === 0
-        ? html`<${EmptyState} title="No export matches “${text.value}”">
+      found === 0
+        ? html`<${EmptyState} title="No export matches “${text}”">
             <${Button} onClick=${() => setQuery({ search: null })}>Show all<//>
           <//>`
         : html`<div class="table-scroll">
@@ -100,19 +118,11 @@ function ExportList({ exports }: { readonly exports: readonly OverviewItem[] }):
                 </tr>
               </thead>
               <tbody>
-                ${found.slice(0, shown.value).map((item) => html`<${ExportRow} key=${item.id} item=${item} />`)}
+                ${exports.map((item) => html`<${ExportRow} key=${item.id} item=${item} />`)}
               </tbody>
             </table>
           </div>`
     }
-    ${
-      found.length > shown.value &&
-      html`<${Button}
-        onClick=${() => {
-          shown.value += pageSize;
-        }}
-        >Show ${Math.min(pageSize, found.length - shown.value)} more of ${found.length - shown.value}<//
-      >`
-    }
+    ${more > 0 && (exports.length < maxShown ? html`<${Button} onClick=${onMore}>Show ${more} more of ${found - exports.length}<//>` : html`<p class="muted">Search to find the other ${formatQuantity(found - exports.length, 'export')}.</p>`)}
   </div>`;
 }

@@ -1,24 +1,31 @@
 import type { LiveBatchExport, Model } from '../../../domain/batch_export.ts';
 import { undecidedRanges } from '../../../domain/due_ranges.ts';
 import { firstIntervalEndingFrom } from '../../../domain/interval_ranges.ts';
-import { intervalContaining, nominalLengthMs } from '../../../domain/intervals.ts';
+import { intervalContaining } from '../../../domain/intervals.ts';
 import type { Pool } from '../../../journal/database.ts';
 import type { Logger } from '../../../telemetry/logger.ts';
 import {
+  calmConditions,
   exportConditions,
   intervalLetters,
   type ExportCondition,
   type Overview,
   type OverviewItem,
+  type OverviewQuery,
 } from '../../schemas/console_overview.ts';
 import type { LagResponse } from '../../schemas/lag.ts';
-import type { IntervalStatus } from '../../schemas/interval.ts';
 import { lagsOf } from '../lag.ts';
+import { conditionOf, readLedgerSummaries } from './export_conditions.ts';
+import {
+  maxCells,
+  readNewestEntries,
+  readVolumes,
+  toBuckets,
+  volumeOf,
+  type HourlyVolume,
+  type VolumeEntry,
+} from './newest_entries.ts';
 import { newestIntervals, type LedgerEntry } from './newest_intervals.ts';
-
-const maxCells = 48;
-const hours = 24;
-const hourMs = 3_600_000;
 
 interface ExportRow {
   readonly id: string;
@@ -32,52 +39,42 @@ interface ExportRow {
   readonly now: string;
 }
 
-interface LedgerRow {
-  readonly id: string;
-  /** Entries of five words, separated by commas: fifty times cheaper to parse than rows. Null without one. */
-  readonly entries: string | null;
+/** An export with what decides its place in the list. */
+interface RankedExport extends ExportRow {
+  readonly condition: ExportCondition;
+  /** Null if this version cannot read the schedule. */
+  readonly lag: LagResponse | null;
 }
 
-/** An entry of the ledger with what its manifest has. */
-interface VolumeEntry extends LedgerEntry {
-  readonly rows: number;
-  readonly bytes: number;
-}
-
-/** Rows and bytes of an hour, counted back from now. */
-interface HourlyVolume {
-  readonly hoursAgo: number;
-  readonly rows: number;
-  readonly bytes: number;
-}
-
-/** Reads every live export of a project for the page that lists them, with a fixed number of statements. */
+/**
+ * Reads the live exports of a project for the page that lists them, with a fixed number of statements. Intervals and
+ * volumes, the larger part by far, are read only of those that are shown.
+ */
 export async function readOverview(
   { pool, logger }: { readonly pool: Pool; readonly logger: Logger },
   teamId: number,
+  { limit, search }: OverviewQuery,
 ): Promise<Overview> {
   const exports = await readExports(pool, teamId);
   const now = exports[0]?.now ?? new Date().toISOString();
-  const [ledgers, volumes, lags, problems] = await Promise.all([
-    readLedgers(pool, exports, now),
-    readVolumes(pool, exports, now),
+  const [summaries, lags] = await Promise.all([
+    readLedgerSummaries(pool, exports, now),
     lagsOf(pool, exports, (id, error) => {
       logger.error({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.');
     }),
-    readProblems(pool, exports),
   ]);
-  const time = new Date(now);
-  const items = exports.map((row) => {
-    const stored = parseEntries(ledgers.get(row.id) ?? null);
-    return toItem(row, {
-      stored,
-      volumes: volumes.get(row.id) ?? stored.map((entry) => volumeOf(entry, time)),
-      lag: lags.get(row.id) ?? null,
-      problem: problems.get(row.id) ?? null,
-      now: time,
-    });
+  const ranked = exports.map((row): RankedExport => {
+    const lag = lags.get(row.id) ?? null;
+    return { ...row, lag, condition: conditionOf(row.paused, summaries.get(row.id), lag) };
   });
-  return { now, exports: items.sort(byAttention) };
+  const found = ranked.filter(matches(search)).sort(byAttention);
+  return {
+    now,
+    count: exports.length,
+    needing_attention: ranked.filter(({ condition }) => !calmConditions.has(condition)).length,
+    found: found.length,
+    exports: await toItems(pool, found.slice(0, limit), now),
+  };
 }
 
 const readExports = async (pool: Pool, teamId: number): Promise<ExportRow[]> =>
@@ -95,57 +92,37 @@ const readExports = async (pool: Pool, teamId: number): Promise<ExportRow[]> =>
     )
   ).rows;
 
-/** Reads the newest entries of each ledger. */
-async function readLedgers(
-  pool: Pool,
-  exports: readonly ExportRow[],
-  now: string,
-): Promise<ReadonlyMap<string, string | null>> {
-  const { rows } = await pool.query<LedgerRow>(
-    `select export.id, newest.entries from unnest($1::uuid[], $2::int[]) as export (id, retention_days)
-     cross join lateral (
-       select string_agg(concat_ws(' ', date_part('epoch', data_interval_start)::bigint,
-           date_part('epoch', data_interval_end)::bigint,
-           case when status in ('exported', 'unsettled') and least(expires_at,
-             completed_at + make_interval(days => export.retention_days)) <= $3::timestamptz
-             then 'expired' else status end, coalesce(rows, 0), coalesce(bytes, 0)), ',') as entries
-       from (select * from exportd.intervals where batch_export_id = export.id
-         order by data_interval_start desc limit ${maxCells}) entry
-     ) newest`,
-    [exports.map(({ id }) => id), exports.map(({ retention_days }) => retention_days), now],
-  );
-  return new Map(rows.map(({ id, entries }) => [id, entries]));
+/** Whether an export has the text in its name, its destination or its id. */
+const matches = (search: string): ((row: ExportRow) => boolean) => {
+  const wanted = search.trim().toLowerCase();
+  return ({ name, destination, id }) => `${name} ${destination} ${id}`.toLowerCase().includes(wanted);
+};
+
+async function toItems(pool: Pool, shown: readonly RankedExport[], now: string): Promise<OverviewItem[]> {
+  const [entries, volumes, problems] = await Promise.all([
+    readNewestEntries(pool, shown, now),
+    readVolumes(pool, shown, now),
+    readProblems(pool, shown),
+  ]);
+  const time = new Date(now);
+  return shown.map((row) => {
+    const stored = entries.get(row.id) ?? [];
+    return toItem(row, {
+      stored,
+      volumes: volumes.get(row.id) ?? stored.map((entry) => volumeOf(entry, time)),
+      problem: problems.get(row.id) ?? null,
+      now: time,
+    });
+  });
 }
 
-/** Reads the rows and bytes of the last day, by hour, of exports whose newest entries do not reach back a day. */
-async function readVolumes(
-  pool: Pool,
-  exports: readonly ExportRow[],
-  now: string,
-): Promise<ReadonlyMap<string, HourlyVolume[]>> {
-  const frequent = exports.filter(({ interval }) => nominalLengthMs(interval) * maxCells < hours * hourMs);
-  if (frequent.length === 0) return new Map();
-  const { rows } = await pool.query<{ id: string; hours_ago: number; rows: number; bytes: number }>(
-    `select batch_export_id as id, floor(date_part('epoch', $2::timestamptz - data_interval_end) / 3600)::int as hours_ago,
-       sum(rows)::bigint as rows, sum(bytes)::bigint as bytes
-     from exportd.intervals
-     where batch_export_id = any($1) and rows is not null
-       and data_interval_start > $2::timestamptz - make_interval(hours => ${hours + 1})
-       and data_interval_end <= $2::timestamptz
-     group by 1, 2`,
-    [frequent.map(({ id }) => id), now],
-  );
-  const volumes = new Map(frequent.map(({ id }) => [id, [] as HourlyVolume[]]));
-  for (const row of rows)
-    volumes.get(row.id)?.push({ hoursAgo: row.hours_ago, rows: row.rows, bytes: row.bytes });
-  return volumes;
-}
-
-/** The latest error of each export that has an interval which failed or is held. */
+/** The latest error of each export with a condition that one explains. */
 async function readProblems(
   pool: Pool,
-  exports: readonly ExportRow[],
+  exports: readonly RankedExport[],
 ): Promise<ReadonlyMap<string, string | null>> {
+  const troubled = exports.filter(({ condition }) => ['failing', 'gap', 'held'].includes(condition));
+  if (troubled.length === 0) return new Map();
   const { rows } = await pool.query<{ id: string; problem: string | null }>(
     `select export.id, newest.latest_error as problem from unnest($1::uuid[]) as export (id)
      cross join lateral (
@@ -155,7 +132,7 @@ async function readProblems(
          and interval.status in ('failed', 'gap', 'held')
        order by interval.data_interval_start desc limit 1
      ) newest`,
-    [exports.map(({ id }) => id)],
+    [troubled.map(({ id }) => id)],
   );
   return new Map(rows.map(({ id, problem }) => [id, problem]));
 }
@@ -163,18 +140,16 @@ async function readProblems(
 interface ItemFacts {
   readonly stored: readonly VolumeEntry[];
   readonly volumes: readonly HourlyVolume[];
-  readonly lag: LagResponse | null;
   readonly problem: string | null;
   readonly now: Date;
 }
 
-function toItem(row: ExportRow, { stored, volumes, lag, problem, now }: ItemFacts): OverviewItem {
-  // Without a lag, this version cannot read the schedule.
+function toItem(row: RankedExport, { stored, volumes, problem, now }: ItemFacts): OverviewItem {
+  const { lag } = row;
   const intervals =
     lag === null
       ? stored.toReversed()
       : newestIntervals(row.state.revisions, stored, undecidedRanges(row.state, now), maxCells);
-  const condition = conditionOf(row, intervals, lag);
   return {
     id: row.id,
     name: row.name,
@@ -182,51 +157,14 @@ function toItem(row: ExportRow, { stored, volumes, lag, problem, now }: ItemFact
     interval: row.interval,
     destination: row.destination,
     paused: row.paused,
-    condition,
-    problem: condition === 'failing' || condition === 'gap' || condition === 'held' ? problem : null,
+    condition: row.condition,
+    problem,
     behind_intervals: lag?.intervals ?? null,
     fresh_until: lag?.last_completed_interval_end ?? null,
     next_run_at: lag === null ? null : nextRunAt(row.state, now),
     cells: toCells(intervals),
     ...toBuckets(volumes),
   };
-}
-
-const parseEntries = (entries: string | null): VolumeEntry[] =>
-  (entries?.split(',') ?? []).map((entry) => {
-    const [start, end, status = '', rows, bytes] = entry.split(' ');
-    return {
-      start: Number(start) * 1_000,
-      end: Number(end) * 1_000,
-      status: status as IntervalStatus,
-      rows: Number(rows),
-      bytes: Number(bytes),
-    };
-  });
-
-const volumeOf = ({ end, rows, bytes }: VolumeEntry, now: Date): HourlyVolume => ({
-  hoursAgo: Math.floor((now.getTime() - end) / hourMs),
-  rows,
-  bytes,
-});
-
-/** A newest interval that failed says more than a pause: exportd pauses exports that fail. */
-function conditionOf(
-  { paused }: ExportRow,
-  intervals: readonly LedgerEntry[],
-  lag: LagResponse | null,
-): ExportCondition {
-  const has = (status: IntervalStatus) => intervals.some((interval) => interval.status === status);
-  const newestEnded = intervals.findLast(
-    ({ status }) => status !== 'running' && status !== 'due' && status !== 'paused' && status !== 'excluded',
-  );
-  if (newestEnded?.status === 'failed' || newestEnded?.status === 'gap') return 'failing';
-  if ((lag?.gaps.length ?? 0) > 0) return 'gap';
-  if (has('held')) return 'held';
-  if (paused) return 'paused';
-  // One interval is missing from its end until its run has completed.
-  if ((lag?.intervals ?? 0) > 1) return 'behind';
-  return has('unsettled') ? 'unsettled' : 'active';
 }
 
 /** When the next interval ends; its run starts after that and the jitter. */
@@ -255,23 +193,11 @@ function toCells(intervals: readonly LedgerEntry[]): OverviewItem['cells'] {
   };
 }
 
-function toBuckets(volumes: readonly HourlyVolume[]): Pick<OverviewItem, 'rows_by_hour' | 'bytes_by_hour'> {
-  const rows_by_hour = Array<number>(hours).fill(0);
-  const bytes_by_hour = Array<number>(hours).fill(0);
-  for (const { hoursAgo, rows, bytes } of volumes) {
-    const index = hours - 1 - hoursAgo;
-    if (!(index in rows_by_hour)) continue;
-    rows_by_hour[index] = (rows_by_hour[index] ?? 0) + rows;
-    bytes_by_hour[index] = (bytes_by_hour[index] ?? 0) + bytes;
-  }
-  return { rows_by_hour, bytes_by_hour };
-}
-
 const rankOf = (condition: ExportCondition): number => exportConditions.indexOf(condition);
 
 /** Those that need attention first, then the least fresh, then by name. */
-const byAttention = (one: OverviewItem, other: OverviewItem): number =>
+const byAttention = (one: RankedExport, other: RankedExport): number =>
   rankOf(one.condition) - rankOf(other.condition) ||
-  (other.behind_intervals ?? 0) - (one.behind_intervals ?? 0) ||
+  (other.lag?.intervals ?? 0) - (one.lag?.intervals ?? 0) ||
   one.name.localeCompare(other.name) ||
   one.id.localeCompare(other.id);
