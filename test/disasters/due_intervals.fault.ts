@@ -6,6 +6,7 @@ import { makeMinutesDue } from '../e2e/due_minutes.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verifyExport } from '../e2e/verify_export.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
+import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { startsPerInterval } from './run_starts.ts';
 
@@ -15,7 +16,7 @@ let stack: Stack;
 let id: string;
 
 beforeAll(async () => {
-  stack = await startStack('due-intervals');
+  stack = await startStack('due-intervals', failoverWorkers);
   // Retried with another export if a minute ended before the worker was dead, because its run may have completed.
   await waitFor(async () => {
     id = await stack.createExport({ interval: 'every 1 minutes' });

@@ -7,6 +7,7 @@ import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_prox
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verifyExport } from '../e2e/verify_export.ts';
 import { createBucket } from '../setup/bucket.ts';
+import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { startsPerInterval } from './run_starts.ts';
 import { startOwnTemporal, type OwnTemporal } from './temporal_server.ts';
@@ -25,6 +26,7 @@ describe('after the database of Temporal was deleted', () => {
     stack = await startStack(
       'temporal-lost',
       {
+        ...failoverWorkers,
         TEMPORAL_ADDRESS: temporal.address,
         EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '10s',
         EXPORTD_COMMAND_TIMEOUT: '10s',

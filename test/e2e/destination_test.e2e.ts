@@ -7,7 +7,7 @@ import { startStack, type ApiResponse, type Stack } from './stack.ts';
 const canary = `canary${randomBytes(18).toString('hex')}`;
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack('destination-test', { EXPORTD_DESTINATION_TEST_TIMEOUT: '12s' });
+  stack = await startStack('destination-test', { EXPORTD_DESTINATION_TEST_TIMEOUT: '30s' });
 });
 afterAll(() => stack.stop());
 

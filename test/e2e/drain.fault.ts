@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
 import { hourAgo } from '../setup/hours.ts';
-import { stableWorkers } from '../setup/timeouts.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { blockRequests } from './request_gate.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
@@ -33,7 +32,7 @@ beforeAll(async () => {
   proxy = await createS3Proxy(bucket.endpoint);
   stack = await startStack(
     'drain',
-    { ...stableWorkers, EXPORTD_SHUTDOWN_TIMEOUT: '10m', EXPORTD_S3_REQUEST_TIMEOUT: '2m' },
+    { EXPORTD_SHUTDOWN_TIMEOUT: '10m', EXPORTD_S3_REQUEST_TIMEOUT: '2m' },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );
   await insertLargeEvents(stack, hourAgo(3), rows);

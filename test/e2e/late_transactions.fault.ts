@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { stableWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { exportedRows, exportedUuids, insertEvents, readManifest, sourceUuids } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -13,7 +12,6 @@ let writers: pg.Client[] = [];
 
 beforeAll(async () => {
   stack = await startStack('late', {
-    ...stableWorkers,
     // Longer than a test needs to commit, and short enough to wait for.
     EXPORTD_SETTLE_TIMEOUT: '15s',
     EXPORTD_MAINTENANCE_INTERVAL: '500ms',

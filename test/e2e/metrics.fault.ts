@@ -6,7 +6,6 @@ import { parse } from 'yaml';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
-import { stableWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { alertCases, healthySeries } from './alert_cases.ts';
 import { startOwnObjectStore, type OwnObjectStore } from './own_object_store.ts';
@@ -71,7 +70,6 @@ describe('the metrics of a deployment', () => {
     stack = await startStack(
       'metrics',
       {
-        ...stableWorkers,
         EXPORTD_WORKER_HTTP_PORT: String(port),
         EXPORTD_S3_RETRY_BUDGET: '500ms',
         EXPORTD_S3_PROBE_AFTER: '100ms',

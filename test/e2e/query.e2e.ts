@@ -2,13 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createKey } from '../../src/http/accounts.ts';
+import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { startStack, type Stack } from './stack.ts';
 
 let stack: Stack;
 let headers: Record<string, string>;
 beforeAll(async () => {
-  stack = await startStack('query', { EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '3s' });
+  stack = await startStack('query', {
+    ...failoverWorkers,
+    EXPORTD_QUERY_HEARTBEAT_TIMEOUT: failoverWorkers.EXPORTD_HEARTBEAT_TIMEOUT,
+  });
   const { key } = await createKey(stack.pool, {
     user_id: 1,
     project_id: stack.projectId,

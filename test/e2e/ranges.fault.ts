@@ -1,6 +1,7 @@
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
+import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { blockRequests, type RequestGate } from './request_gate.ts';
@@ -24,6 +25,7 @@ beforeAll(async () => {
     'ranges',
     // One worker has slots for half of the ranges.
     {
+      ...failoverWorkers,
       EXPORTD_RANGE_ROWS: String(rows / ranges),
       EXPORTD_EXPORT_SLOTS: String(ranges / 2),
     },

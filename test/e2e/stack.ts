@@ -11,7 +11,7 @@ import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
-import { generousTimeouts } from '../setup/timeouts.ts';
+import { generousTimeouts, stableWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourAgo } from '../setup/hours.ts';
 
@@ -101,7 +101,10 @@ const workerProcess = (child: ChildProcess): WorkerProcess => ({
   },
 });
 
-/** Starts a stack with short waits; `settings` override them. */
+/**
+ * Starts a stack with short waits; `settings` override them. Tests that kill or pause a worker need `failoverWorkers`, or
+ * they wait for half a minute.
+ */
 export async function startStack(
   name: string,
   settings: Record<string, string> = {},
@@ -141,12 +144,11 @@ export async function startStack(
     EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
     EXPORTD_RECONCILE_INTERVAL: '1s',
-    EXPORTD_HEARTBEAT_TIMEOUT: '3s',
-    EXPORTD_WORKFLOW_TASK_TIMEOUT: '3s',
     EXPORTD_ACTIVITY_RETRY_INITIAL: '200ms',
     EXPORTD_ACTIVITY_RETRY_MAX: '1s',
     EXPORTD_BACKFILL_CONCURRENCY: '6',
     ...generousTimeouts,
+    ...stableWorkers,
     ...settings,
   };
   const logs = join(tmpdir(), 'exportd-e2e-logs');
@@ -173,9 +175,13 @@ export async function startStack(
     return response?.status === 200;
   };
   const startWorker: Stack['startWorker'] = async (overrides) => {
-    const worker = workerProcess(start('worker', overrides));
+    const child = start('worker', overrides);
+    const worker = workerProcess(child);
     workers.push(worker);
-    await waitFor(() => isReady('/readyz?for=act'), `${name}: the worker polls`);
+    await waitFor(() => {
+      if (child.exitCode !== null) throw new Error(`${name}: the worker exited; see ${logs}`);
+      return isReady('/readyz?for=act');
+    }, `${name}: the worker polls`);
     return worker;
   };
 

@@ -105,7 +105,6 @@ describe('the trace of a backfill', () => {
       () => missing().length === 0 && orphans().length === 0,
       () =>
         `spans ${JSON.stringify(missing())} and parents of ${JSON.stringify(orphans())} among ${JSON.stringify(traceOfBackfill().map(({ name }) => name))}`,
-      60_000,
     );
     const trace = traceOfBackfill();
     expect(trace.filter(({ parentSpanId }) => !parentSpanId).map(({ name }) => name)).toEqual([route]);

@@ -24,6 +24,7 @@ import { foregroundLimits } from '../../src/queries/slot_limits.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { generousTimeouts } from '../setup/timeouts.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
@@ -108,6 +109,9 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
     EXPORTD_COMMAND_POLL_INTERVAL: '50ms',
+    ...generousTimeouts,
+    // Commands that no worker decides.
+    EXPORTD_COMMAND_TIMEOUT: '10s',
     ...more,
   });
   const journal = openJournal(pool);

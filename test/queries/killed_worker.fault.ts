@@ -6,6 +6,7 @@ import { registerQuery } from '../../src/queries/statuses.ts';
 import { reconcileQueries } from '../../src/temporal/reconcilers/queries.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
+import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
@@ -13,7 +14,10 @@ import { statement } from './fake_kind.ts';
 let harness: QueryHarness;
 let child: ChildProcess | undefined;
 beforeAll(async () => {
-  harness = await openQueryHarness({ EXPORTD_QUERY_SLOTS: '1', EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '3s' });
+  harness = await openQueryHarness({
+    EXPORTD_QUERY_SLOTS: '1',
+    EXPORTD_QUERY_HEARTBEAT_TIMEOUT: failoverWorkers.EXPORTD_HEARTBEAT_TIMEOUT,
+  });
 });
 afterAll(async () => {
   child?.kill('SIGKILL');

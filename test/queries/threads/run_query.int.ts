@@ -64,7 +64,8 @@ describe('a query in a thread', () => {
     await expect(run(threads, slow, { signal: disconnected })).rejects.toThrow('timeout');
     const { rows } = await database.pool.query<{ count: number }>(
       `select count(*) as count from pg_stat_activity
-       where datname = current_database() and state = 'active' and pid <> pg_backend_pid()`,
+       where datname = current_database() and backend_type = 'client backend' and state = 'active'
+         and pid <> pg_backend_pid()`,
     );
     expect(rows).toEqual([{ count: 0 }]);
     expect((await run(threads, text('select 1'))).body).toMatchObject({ results: [[1]] });
