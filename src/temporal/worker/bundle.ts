@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SettingsError, type Settings } from '../../config/settings.ts';
 
@@ -37,10 +37,17 @@ export async function bundleWorkflows(
 
 /** Bundles the workflows to a file for workers to start with. The file is replaced atomically. */
 export async function writeWorkflowBundle(path: string): Promise<void> {
-  const { code } = await bundleWorkflows();
   const temporaryPath = `${path}.${process.pid}`;
-  await writeFile(temporaryPath, code);
-  await rename(temporaryPath, path);
+  // Bundling takes seconds, so a folder that cannot be written to is found out before.
+  await writeFile(temporaryPath, '');
+  try {
+    const { code } = await bundleWorkflows();
+    await writeFile(temporaryPath, code);
+    await rename(temporaryPath, path);
+  } catch (error) {
+    await rm(temporaryPath, { force: true });
+    throw error;
+  }
 }
 
 /** Reads the bundle of the setting, or creates one without it. @throws SettingsError when the file cannot be read */
