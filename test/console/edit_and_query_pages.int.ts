@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Browser, Page } from 'playwright-core';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { casesOf } from '../setup/effort.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import {
@@ -118,27 +119,31 @@ const pages = [
   ],
 ] as const;
 
-describe.each([
-  { device: 'desktop', colorScheme: 'light' },
-  { device: 'phone', colorScheme: 'dark' },
-] as const)('in $colorScheme on a $device', ({ device, colorScheme }) => {
-  let opened: ConsolePage;
-  beforeAll(async () => {
-    opened = await openConsole(browser, baseUrl, { device, colorScheme, key: api.key });
-  });
-  afterAll(() => opened.close());
+const desktop = { device: 'desktop', colorScheme: 'light' } as const;
+const phone = { device: 'phone', colorScheme: 'dark' } as const;
 
-  it.each(pages)('%s is accessible, fits and has no error', async (name, path, show) => {
-    const { page, problems } = opened;
-    await page.goto(path());
-    await show(page);
-    await settled(page);
-    if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
-    expect(await findViolations(page)).toEqual([]);
-    expect(await overflowsSideways(page)).toBe(false);
-    expect(problems).toEqual([]);
-  });
-});
+// The other tests of the console see the pages in light on a desktop.
+describe.each(casesOf([phone], [desktop, phone]))(
+  'in $colorScheme on a $device',
+  ({ device, colorScheme }) => {
+    let opened: ConsolePage;
+    beforeAll(async () => {
+      opened = await openConsole(browser, baseUrl, { device, colorScheme, key: api.key });
+    });
+    afterAll(() => opened.close());
+
+    it.each(pages)('%s is accessible, fits and has no error', async (name, path, show) => {
+      const { page, problems } = opened;
+      await page.goto(path());
+      await show(page);
+      await settled(page);
+      if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
+      expect(await findViolations(page)).toEqual([]);
+      expect(await overflowsSideways(page)).toBe(false);
+      expect(problems).toEqual([]);
+    });
+  },
+);
 
 describe('a person', () => {
   let opened: ConsolePage;

@@ -7,6 +7,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { completeRun } from '../http/console/complete_run.ts';
+import { casesOf } from '../setup/effort.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import {
@@ -90,28 +91,32 @@ const pages = [
   ['interval', intervalPath, 'Proof'],
 ] as const;
 
-describe.each([
-  { device: 'desktop', colorScheme: 'light' },
-  { device: 'phone', colorScheme: 'dark' },
-] as const)('in $colorScheme on a $device', ({ device, colorScheme }) => {
-  let opened: ConsolePage;
-  beforeAll(async () => {
-    opened = await openConsole(browser, baseUrl, { device, colorScheme, key: api.key });
-  });
-  afterAll(() => opened.close());
+const desktop = { device: 'desktop', colorScheme: 'light' } as const;
+const phone = { device: 'phone', colorScheme: 'dark' } as const;
 
-  it.each(pages)('%s is accessible, fits and has no error', async (name, path, heading) => {
-    const { page, problems } = opened;
-    await page.goto(path());
-    await page.getByRole('heading', { name: heading, exact: true }).waitFor();
-    // What follows the heading is read by other requests. The stream of changes never ends, so the network is never idle.
-    await page.locator('[aria-busy=true], .loading').first().waitFor({ state: 'detached' });
-    if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
-    expect(await findViolations(page)).toEqual([]);
-    expect(await overflowsSideways(page)).toBe(false);
-    expect(problems).toEqual([]);
-  });
-});
+// The other tests of the console see the pages in light on a desktop.
+describe.each(casesOf([phone], [desktop, phone]))(
+  'in $colorScheme on a $device',
+  ({ device, colorScheme }) => {
+    let opened: ConsolePage;
+    beforeAll(async () => {
+      opened = await openConsole(browser, baseUrl, { device, colorScheme, key: api.key });
+    });
+    afterAll(() => opened.close());
+
+    it.each(pages)('%s is accessible, fits and has no error', async (name, path, heading) => {
+      const { page, problems } = opened;
+      await page.goto(path());
+      await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+      // What follows the heading is read by other requests. The stream of changes never ends, so the network is never idle.
+      await page.locator('[aria-busy=true], .loading').first().waitFor({ state: 'detached' });
+      if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
+      expect(await findViolations(page)).toEqual([]);
+      expect(await overflowsSideways(page)).toBe(false);
+      expect(problems).toEqual([]);
+    });
+  },
+);
 
 describe('with a mouse', () => {
   let opened: ConsolePage;

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { createKey } from '../../src/http/accounts.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { hourAgo } from '../setup/hours.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import {
   findViolations,
   launchBrowser,
@@ -14,7 +16,6 @@ import {
 
 const rowsPerHour = 40;
 const hours = 3;
-const tabs = ['runs', 'backfills', 'log', 'settings', 'webhooks'];
 
 let stack: Stack;
 let browser: Browser;
@@ -148,6 +149,56 @@ describe('the way through the console', () => {
       .getByText(/generation 2/i)
       .first()
       .waitFor();
+    await page.locator('.manifest pre').getByText('"generation": 2').waitFor({ state: 'attached' });
+  });
+
+  it('verifies the files of an interval, and names what is damaged', async () => {
+    const items = page.locator('.history > li');
+    const verified = async (number: number): Promise<Locator> => {
+      await button('Verify').click();
+      await items
+        .nth(number - 1)
+        .getByText(/^Compared/)
+        .waitFor();
+      return items.first();
+    };
+    const rows = `${rowsPerHour} rows in 1 file`;
+    const whole = await verified(1);
+    await whole.getByText(rows).getByText('no row is missing, duplicate or unexpected').waitFor();
+
+    const { bucket, client } = stack.bucket;
+    const { body } = await stack.call(
+      'GET',
+      `/console/batch_exports/${exportPath.split('/').at(-1) ?? ''}/intervals/${new URL(page.url()).pathname.split('/').at(-1) ?? ''}/`,
+    );
+    const { manifest } = body as { manifest: { body: { generation: number; files: { key: string }[] } } };
+    const Key = manifest.body.files[0]?.key ?? '';
+    await client.send(new PutObjectCommand({ Bucket: bucket, Key, Body: 'overwritten' }));
+    const damaged = await verified(2);
+    await damaged.getByText('file changed').waitFor();
+    await damaged.getByText(Key).first().waitFor();
+    await expectSoundPage('findings');
+
+    await client.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
+    await (await verified(3)).getByText('file missing').waitFor();
+    const stored = await stack.pool.query(
+      `select has_findings, finding ->> 'kind' as kind from exportd.verifications
+       left join lateral jsonb_array_elements(report -> 'findings') finding on true order by created_at`,
+    );
+    expect(stored.rows).toEqual(
+      expect.arrayContaining([
+        { has_findings: false, kind: null },
+        { has_findings: true, kind: 'file_changed' },
+        { has_findings: true, kind: 'file_missing' },
+      ]),
+    );
+    await waitFor(
+      async () =>
+        (await (await fetch(`${stack.baseUrl}/metrics`)).text()).includes(
+          'exportd_differing_intervals{interval="hour",outcome="verification"} 1',
+        ),
+      'the metric counts the interval',
+    );
   });
 
   it('queries, and underlines what is wrong', async () => {
@@ -180,19 +231,15 @@ describe('the way through the console', () => {
     await expectSoundPage('exports');
   });
 
-  it('fits a phone, in the dark', async () => {
+  it('fits a phone, in the dark, with its overview', async () => {
     const phone = await openConsole(browser, stack.baseUrl, { device: 'phone', colorScheme: 'dark', key });
     try {
-      for (const path of ['/', exportPath, ...tabs.map((tab) => `${exportPath}?tab=${tab}`), '/query']) {
-        await phone.page.goto(path);
-        await phone.page.locator('h1').waitFor();
-        await phone.page.locator('.loading').first().waitFor({ state: 'detached' });
-        expect({
-          path,
-          overflows: await overflowsSideways(phone.page),
-          violations: await findViolations(phone.page),
-        }).toEqual({ path, overflows: false, violations: [] });
-      }
+      // export_pages.int.ts and edit_and_query_pages.int.ts look at the other pages.
+      await phone.page.goto('/');
+      await phone.page.locator('h1').waitFor();
+      await phone.page.locator('.loading').first().waitFor({ state: 'detached' });
+      expect(await overflowsSideways(phone.page)).toBe(false);
+      expect(await findViolations(phone.page)).toEqual([]);
       expect(phone.problems).toEqual([]);
     } finally {
       await phone.close();

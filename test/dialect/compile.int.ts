@@ -74,7 +74,7 @@ describe('another project', () => {
           /@ex\.com|signup|pageview/,
         );
       }),
-      { numRuns: randomCases(250) },
+      { numRuns: randomCases(100) },
     );
   });
 

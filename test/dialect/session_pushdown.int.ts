@@ -74,7 +74,7 @@ describe('sessions of a query with a time range', () => {
           });
         expect(sorted(found)).toEqual(sorted(expected));
       }),
-      { numRuns: randomCases(40) },
+      { numRuns: randomCases(16) },
     );
   });
 
@@ -97,7 +97,7 @@ describe('sessions of a query with a time range', () => {
         });
         expect(sorted(found)).toEqual(sorted(expected));
       }),
-      { numRuns: randomCases(40) },
+      { numRuns: randomCases(16) },
     );
   });
 

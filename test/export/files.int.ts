@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { countExistingRun } from '../../src/export/count_rows.ts';
 import type { ExportActivities } from '../../activities/export.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
+import { casesOf } from '../setup/effort.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from './export_harness.ts';
 import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
 
@@ -50,16 +51,27 @@ describe('an export with a maximum file size', () => {
     ['complete', 2],
     ['completed', 2],
   ];
-  it.each(crashPoints)('resumes the file in which it crashed (%s %i)', async (at, occurrence) => {
-    const { run_id } = await harness.createRun({ config });
-    const first = withCrash(harness, at, occurrence);
-    await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
-    const before = await harness.recorder.readFiles(run_id, await harness.recorder.read(run_id));
-    await harness.attempt().exportInterval({ run_id });
-    const { files } = await publishAndVerify(run_id);
-    // Files that were complete before are unchanged.
-    expect(files.slice(0, before.length)).toMatchObject(before.map(({ key, crc32 }) => ({ key, crc32 })));
-  });
+  /** Inside a file, at its end, and at the end of a later one. */
+  const usualCrashPoints = crashPoints.filter(([at, occurrence]) =>
+    at === 'planPart'
+      ? occurrence === 3
+      : at === 'complete'
+        ? occurrence === 2
+        : at === 'completed' && occurrence === 1,
+  );
+  it.each(casesOf(usualCrashPoints, crashPoints))(
+    'resumes the file in which it crashed (%s %i)',
+    async (at, occurrence) => {
+      const { run_id } = await harness.createRun({ config });
+      const first = withCrash(harness, at, occurrence);
+      await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
+      const before = await harness.recorder.readFiles(run_id, await harness.recorder.read(run_id));
+      await harness.attempt().exportInterval({ run_id });
+      const { files } = await publishAndVerify(run_id);
+      // Files that were complete before are unchanged.
+      expect(files.slice(0, before.length)).toMatchObject(before.map(({ key, crc32 }) => ({ key, crc32 })));
+    },
+  );
 
   it('starts a lost file over under the next number and keeps the files before it', async () => {
     const { run_id } = await harness.createRun({ config });
@@ -110,18 +122,21 @@ describe('a split interval', () => {
   const exportAllRanges = (run_id: string, activities: Pick<ExportActivities, 'exportRange'>) =>
     Promise.all([0, 1, 2].map((range) => activities.exportRange({ run_id, range })));
 
-  it.each([{}, { config }])('is exported by concurrent attempts to one manifest (%j)', async (more) => {
-    const { run_id } = await createSplitRun(more);
-    await exportAllRanges(run_id, harness.attempt());
-    expect(await harness.attempt().finishExport({ run_id })).toMatchObject({
-      finished: true,
-      rows: eventCount,
-    });
-    const { files } = await publishAndVerify(run_id);
-    expect(files.map(({ key }) => /-(\d)\.\d+\.jsonl$/.exec(key)?.[1])).toEqual(
-      expect.arrayContaining(['0', '1', '2']),
-    );
-  });
+  it.each(casesOf([{ config }], [{}, { config }]))(
+    'is exported by concurrent attempts to one manifest (%j)',
+    async (more) => {
+      const { run_id } = await createSplitRun(more);
+      await exportAllRanges(run_id, harness.attempt());
+      expect(await harness.attempt().finishExport({ run_id })).toMatchObject({
+        finished: true,
+        rows: eventCount,
+      });
+      const { files } = await publishAndVerify(run_id);
+      expect(files.map(({ key }) => /-(\d)\.\d+\.jsonl$/.exec(key)?.[1])).toEqual(
+        expect.arrayContaining(['0', '1', '2']),
+      );
+    },
+  );
 
   it('resumes each range after a crash', async () => {
     const { run_id } = await createSplitRun();

@@ -92,7 +92,7 @@ describe('the fingerprint of the written rows', () => {
           await expectSameRows(run_id, of);
         },
       ),
-      { numRuns: randomCases(8) },
+      { numRuns: randomCases(4) },
     );
   });
 

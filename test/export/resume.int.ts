@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
+import { casesOf } from '../setup/effort.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
 
@@ -39,21 +40,27 @@ describe('an attempt after a crashed one', () => {
     ['that sent all parts', 'complete', 1],
     ['that completed the object', 'completed', 1],
   ];
-  it.each(
-    crashPoints.flatMap((moment) => [null, 'gzip'].map((compression) => [...moment, compression] as const)),
-  )('%s sends only what is missing (%s %i, %s)', async (_, at, occurrence, compression) => {
-    const { run_id, batchExportId } = await harness.createRun({ config: { compression } });
-    const first = withCrash(harness, at, occurrence);
-    await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
-    const second = withInterruptions(harness, {});
-    const exported = await harness.attempt(second).exportInterval({ run_id });
-    expect(exported).toMatchObject({ generation: 1, rows: eventCount, source_rows: eventCount });
-    // A part in flight at the crash may have arrived although the first attempt never received the response.
-    const arrived = new Set([...first.arrived, ...second.listed]);
-    expect(sum(second.sent.values())).toBe(exported.bytes - contiguousBytes(first.sent, arrived));
-    expect([...second.sent.keys()].filter((number) => first.sent.has(number))).toEqual([]);
-    await publishAndVerify(run_id, batchExportId);
-  });
+  const crashes = crashPoints.flatMap((moment) =>
+    [null, 'gzip'].map((compression) => [...moment, compression] as const),
+  );
+  /** Every point once, with and without compression in turns. */
+  const usualCrashes = crashes.filter((_, index) => index % 4 === 0 || index % 4 === 3);
+  it.each(casesOf(usualCrashes, crashes))(
+    '%s sends only what is missing (%s %i, %s)',
+    async (_, at, occurrence, compression) => {
+      const { run_id, batchExportId } = await harness.createRun({ config: { compression } });
+      const first = withCrash(harness, at, occurrence);
+      await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
+      const second = withInterruptions(harness, {});
+      const exported = await harness.attempt(second).exportInterval({ run_id });
+      expect(exported).toMatchObject({ generation: 1, rows: eventCount, source_rows: eventCount });
+      // A part in flight at the crash may have arrived although the first attempt never received the response.
+      const arrived = new Set([...first.arrived, ...second.listed]);
+      expect(sum(second.sent.values())).toBe(exported.bytes - contiguousBytes(first.sent, arrived));
+      expect([...second.sent.keys()].filter((number) => first.sent.has(number))).toEqual([]);
+      await publishAndVerify(run_id, batchExportId);
+    },
+  );
 
   it('ends with one file after three crashes', async () => {
     const { run_id, batchExportId } = await harness.createRun();

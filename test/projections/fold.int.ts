@@ -53,7 +53,7 @@ describe('the projections after random commands and runs', () => {
           await lifecycle.database.drop();
         }
       }),
-      { numRuns: randomCases(5) },
+      { numRuns: randomCases(2) },
     );
   });
 });

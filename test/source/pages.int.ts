@@ -150,7 +150,7 @@ describe('pages of events', () => {
         expect(new Set(blocks.map(({ block }) => block.buffer)).size).toBe(blocks.length);
         await source.close();
       }),
-      { numRuns: randomCases(40) },
+      { numRuns: randomCases(15) },
     );
   });
 

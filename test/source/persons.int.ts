@@ -98,7 +98,7 @@ describe('pages of persons', () => {
           await source.close();
         },
       ),
-      { numRuns: randomCases(30) },
+      { numRuns: randomCases(12) },
     );
   });
 

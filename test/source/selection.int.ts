@@ -184,7 +184,7 @@ describe('a selection', () => {
         const expected = rows.map((row) => isSelected(selection, row));
         expect(await selectedBy(sources.jsonb, rangeOf(selection))).toEqual(positions(expected));
       }),
-      { numRuns: randomCases(120) },
+      { numRuns: randomCases(48) },
     );
   });
 
@@ -200,7 +200,7 @@ describe('a selection', () => {
         );
         expect(await selectedBy(sources.json, rangeOf(selection))).toEqual(positions(expected));
       }),
-      { numRuns: randomCases(60) },
+      { numRuns: randomCases(24) },
     );
   });
 
@@ -210,7 +210,7 @@ describe('a selection', () => {
         const expected = rows.map((row) => isSelected({ ...allRows, filters: [filter] }, row));
         expect(await selectedBy(sources.joined, rangeOf({ filters: [filter] }))).toEqual(positions(expected));
       }),
-      { numRuns: randomCases(30) },
+      { numRuns: randomCases(12) },
     );
   });
 
@@ -222,7 +222,7 @@ describe('a selection', () => {
           positions(expected),
         );
       }),
-      { numRuns: randomCases(30) },
+      { numRuns: randomCases(12) },
     );
   });
 

@@ -29,7 +29,8 @@ import {
 } from '../temporal/control_plane_harness.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
-const eventCount = 15_000;
+/** More than three parts. */
+const eventCount = 4_500;
 const range = lastHours(1);
 
 let stack: ControlPlaneHarness;

@@ -69,11 +69,14 @@ async function replayed(id: string): Promise<string[]> {
 }
 const fetchHistory = (id: string, runId: string) => scheduleOf(id, runId).fetchHistory();
 
-const names = Array.from({ length: 300 }, (_, index) => (index % 2 === 0 ? 'pause' : 'unpause'));
-/** Distinct bodies. */
-const times = names.map((_, index) => new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString());
+/** Each alternates with the one before. */
+const names = Array.from({ length: 150 }, (_, index) => (index % 2 === 0 ? 'pause' : 'unpause'));
+/** Distinct bodies, more than the server buffers for an open workflow task. */
+const times = Array.from({ length: 300 }, (_, index) =>
+  new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString(),
+);
 
-describe('300 signals, while the workflow continues as new after every 50', () => {
+describe('a flood of signals, while the workflow continues as new after every 50', () => {
   it('sent manually one after the other are each applied once, in order', async () => {
     const id = await stack.createExport();
     for (const [index, name] of names.entries()) {
@@ -81,11 +84,11 @@ describe('300 signals, while the workflow continues as new after every 50', () =
       // Leaves the workflow time to continue as new.
       if (index % 50 === 49) await decided(id, index + 1);
     }
-    const commands = await decided(id, 300);
+    const commands = await decided(id, names.length);
     expect(commands.map(({ name, status }) => `${name} ${status}`)).toEqual(
       names.map((name) => `${name} applied`),
     );
-    expect((await chainOf(id)).length).toBeGreaterThanOrEqual(6);
+    expect((await chainOf(id)).length).toBeGreaterThanOrEqual(names.length / 50);
   });
 
   it('sent manually at the same time are all stored once, and every history replays', async () => {
@@ -93,7 +96,7 @@ describe('300 signals, while the workflow continues as new after every 50', () =
     // The step of the create command is local; wait for its end.
     await waitFor(async () => !(await scheduleOf(id).describe()).raw.pendingWorkflowTask, 'an idle schedule');
     await Promise.all(times.map((last_paused_at) => scheduleOf(id).signal('pause', { last_paused_at })));
-    const commands = await decided(id, 300);
+    const commands = await decided(id, times.length);
     expect(commands.map(({ body }) => body.last_paused_at).toSorted()).toEqual(times);
     expect(new Set(await replayed(id))).toEqual(new Set(['replayed']));
   });
@@ -129,13 +132,13 @@ describe('300 signals, while the workflow continues as new after every 50', () =
         );
       }),
     );
-    const commands = await decided(id, 300);
+    const commands = await decided(id, names.length);
     const { rows } = await stack.pool.query<{ changes: number }>(
       `select count(*) as changes from exportd.journal_events where stream_id = $1
        and event_type in ('BatchExportPaused', 'BatchExportUnpaused')`,
       [id],
     );
     expect(rows[0]?.changes).toBe(commands.filter(({ status }) => status === 'applied').length);
-    expect(commands).toHaveLength(300);
+    expect(commands).toHaveLength(names.length);
   });
 });

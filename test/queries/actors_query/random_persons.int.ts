@@ -98,7 +98,7 @@ describe('Queries of persons', () => {
           }
         },
       ),
-      { numRuns: randomCases(15) },
+      { numRuns: randomCases(6) },
     );
   });
 

@@ -89,7 +89,7 @@ describe('random queries of events', () => {
         const { results, hasMore } = await run(parsed);
         expect({ results, hasMore }).toEqual(referenceResult(events, query));
       }),
-      { numRuns: randomCases(100) },
+      { numRuns: randomCases(40) },
     );
   });
 

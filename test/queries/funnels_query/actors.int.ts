@@ -60,7 +60,7 @@ it('the actors of a step are as many as it counts, and the rest dropped off', as
           expect(lost).toHaveLength(before.count - step.count);
         }
     }),
-    { numRuns: randomCases(10) },
+    { numRuns: randomCases(5) },
   );
 });
 
@@ -80,7 +80,7 @@ it('the actors of a sample are those of its distinct ids, and counts are extrapo
         expect(done.filter((actor) => !ids.has(actor))).toEqual([]);
       }
     }),
-    { numRuns: randomCases(8) },
+    { numRuns: randomCases(4) },
   );
 });
 

@@ -36,7 +36,7 @@ it('random funnels over random events match the reference implementation', async
         }
       },
     ),
-    { numRuns: randomCases(20) },
+    { numRuns: randomCases(8) },
   );
 });
 
@@ -79,7 +79,7 @@ it('a sample of a funnel matches its distinct ids, extrapolated', async () => {
         }
       },
     ),
-    { numRuns: randomCases(15) },
+    { numRuns: randomCases(6) },
   );
 });
 

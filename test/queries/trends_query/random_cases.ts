@@ -148,7 +148,7 @@ export interface TrendsCase {
   readonly request: {
     readonly interval: string;
     readonly dateRange: object;
-    readonly compareFilter: object | null;
+    readonly compareFilter: { readonly compare_to?: string } | null;
   };
   readonly query: {
     readonly series: readonly {
