@@ -11,15 +11,18 @@ export interface LocalHour {
 const dayMs = 24 * 60 * 60_000;
 const minuteMs = 60_000;
 
+/** The instant at which a local hour starts, as in `instantOfLocalTime`. */
+export const instantOfLocalHour = ({ year, month, day, hour }: LocalHour, timezone: string): Date =>
+  instantOfLocalTime(Date.UTC(year, month - 1, day, hour), timezone);
+
 /**
- * Returns the instant at which a local hour starts. If DST repeats the hour, the first instant; if DST skips it, the
- * instant shifted past the gap by the hour's distance from the start of the gap. The result depends only on the zone's
- * rules. Luxon's conversion starts from the zone's current offset, so it resolves a repeated hour differently in summer
- * and in winter.
+ * Returns the instant of a local time, which is given in milliseconds as if it were UTC. If DST repeats the time, the
+ * first instant; if DST skips it, the instant shifted past the gap by the time's distance from the start of the gap. The
+ * result depends only on the zone's rules. Luxon's conversion starts from the zone's current offset, so it resolves a
+ * repeated time differently in summer and in winter.
  */
-export function instantOfLocalHour({ year, month, day, hour }: LocalHour, timezone: string): Date {
+export function instantOfLocalTime(local: number, timezone: string): Date {
   const zone = IANAZone.create(timezone);
-  const local = Date.UTC(year, month - 1, day, hour);
   // A zone changes its offset by at most a day, and never twice within two days.
   const before = zone.offset(local - dayMs);
   const after = zone.offset(local + dayMs);

@@ -13,6 +13,7 @@ import {
   zoneOf,
 } from '../types.ts';
 import { postgresType, toJson } from './json_values.ts';
+import { startOfDay } from './local_times.ts';
 import { parseDate, parseTime } from './time_parsing.ts';
 
 /** Converts a value to a common type; see `commonType`. */
@@ -20,8 +21,7 @@ export function coerce(value: Value, to: Type, statement: Statement): Sql {
   const { type } = value;
   if (type.kind === 'null') return sql`null::${postgresType(to)}`;
   if (type.kind === to.kind) return value.sql;
-  if (to.kind === 'datetime' && type.kind === 'date')
-    return sql`((${value.sql})::timestamp at time zone ${statement.zoneOf(to)})`;
+  if (to.kind === 'datetime' && type.kind === 'date') return startOfDay(value.sql, statement.zoneOf(to));
   if (to.kind === 'date' && type.kind === 'datetime')
     return sql`(((${value.sql}) at time zone ${statement.zoneOf(type)})::date)`;
   if (to.kind === 'string' && type.kind === 'json') return jsonToString(value.sql);

@@ -15,6 +15,7 @@ import {
 } from '../types.ts';
 import { readConstant } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
+import { addCalendar, startOfDay } from './local_times.ts';
 
 const makers: Readonly<Record<TimeUnit, (amount: Sql) => Sql>> = {
   microsecond: (amount) => sql`make_interval(secs => (${amount})::float8 / 1000000)`,
@@ -54,7 +55,7 @@ export function intervalValue(compiler: Compiler, node: Interval, scope: Scope):
 }
 
 /**
- * Adds an interval to a time. Adding days keeps the time of day across clock changes; hours are elapsed time. Only days and
+ * Adds an interval to a time. Adding days keeps the local time across clock changes; hours are elapsed time. Only days and
  * months added to a date make a date.
  */
 export function addInterval(time: Value, interval: Value, sign: '+' | '-', statement: Statement): Value {
@@ -67,18 +68,17 @@ export function addInterval(time: Value, interval: Value, sign: '+' | '-', state
   if (isDate && unit === 'calendar')
     return of(sql`(${time.sql} ${operator} ${interval.sql})::date`, scalar('date'));
   const zone = statement.zoneOf(time.type);
-  const local = isDate ? sql`(${time.sql})::timestamp` : sql`(${time.sql} at time zone ${zone})`;
-  const moment = isDate ? sql`(${local} at time zone ${zone})` : time.sql;
+  const moment = isDate ? startOfDay(time.sql, zone) : time.sql;
   const type = isDate ? scalar('datetime') : time.type;
-  const addCalendar = (added: Sql): Sql => sql`((${local} ${operator} ${added}) at time zone ${zone})`;
   switch (unit) {
     case 'clock':
       return of(sql`(${moment} ${operator} ${interval.sql})`, type);
     case 'calendar':
-      return of(addCalendar(interval.sql), type);
+      return of(addCalendar(moment, operator, interval.sql, zone), type);
     case undefined: {
       const days = sql`date_trunc('day', ${interval.sql})`;
-      return of(sql`(${addCalendar(days)} ${operator} (${interval.sql} - ${days}))`, type);
+      const rest = sql`(${interval.sql} - ${days})`;
+      return of(sql`(${addCalendar(moment, operator, days, zone)} ${operator} ${rest})`, type);
     }
   }
 }

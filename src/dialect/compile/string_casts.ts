@@ -1,7 +1,9 @@
 import type { Statement } from '../resolve/statement.ts';
 import { sql, type Sql } from '../sql.ts';
+import type { TimeZone } from '../time_zone.ts';
 import type { Type } from '../types.ts';
 import { postgresType } from './json_values.ts';
+import { instantOf } from './local_times.ts';
 
 // Casts of strings known only at run time. Unreadable values become null; a PostgreSQL cast would fail the query. Only
 // CASE guarantees that the cast is not evaluated.
@@ -60,7 +62,7 @@ const numberPattern = sql`'^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2
 const timePattern = sql`'^(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[-+](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$'`;
 
 /** Parses a time; without an offset it is in the zone. Days beyond the end of the month are null. */
-const timeOf = (text: Sql, timezone: Sql): Sql => sql`(case when ${text} ~ ${timePattern} then
+const timeOf = (text: Sql, timezone: TimeZone): Sql => sql`(case when ${text} ~ ${timePattern} then
   case when substr(${text}, 9, 2)::int4 <= extract(day from (substr(${text}, 1, 7) || '-01')::date + interval '1 month - 1 day')
   then case when substr(${text}, 11) ~ '(Z|[-+][0-9:]+)$' then (${text})::timestamptz
-  else ((${text})::timestamp at time zone ${timezone}) end end end)`;
+  else ${instantOf(sql`(${text})::timestamp`, timezone)} end end end)`;

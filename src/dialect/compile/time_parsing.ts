@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { instantOfLocalTime } from '../../domain/local_hour.ts';
 
 const timePattern =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,9})?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
@@ -9,9 +10,10 @@ export function parseTime(text: string, timezone: string): string | null {
   if (match === null) return /^\d{1,12}$/.test(text.trim()) ? fromSeconds(Number(text)) : null;
   const [, day = '', clock = '00:00', seconds = '00', fraction = '', offset] = match;
   const local = `${day}T${clock}:${seconds}`;
-  const time = DateTime.fromISO(`${local}${offset ?? ''}`, { zone: timezone, setZone: offset !== undefined });
+  const time = DateTime.fromISO(`${local}${offset ?? 'Z'}`, { zone: 'utc' });
   if (!time.isValid || day.startsWith('0000')) return null;
-  const formatted = time.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss");
+  const moment = offset === undefined ? instantOfLocalTime(time.toMillis(), timezone) : time.toJSDate();
+  const formatted = DateTime.fromJSDate(moment, { zone: 'utc' }).toFormat("yyyy-MM-dd'T'HH:mm:ss");
   return `${formatted}${fraction.slice(0, 7)}Z`;
 }
 

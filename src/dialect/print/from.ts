@@ -25,7 +25,7 @@ function printTable({ path, alias, final, sample }: Table): string {
   const name = [first === undefined ? '' : printTableName(first), ...rest.map(printNameAfterDot)].join('.');
   const table = `${name}${printAlias(alias)}${final ? ' FINAL' : ''}${sample === null ? '' : printSample(sample)}`;
   // Parenthesized, so that a following OFFSET is not parsed as part of SAMPLE.
-  return sample !== null && sample.offset === null ? `(${table})` : table;
+  return sample?.offset === null ? `(${table})` : table;
 }
 
 function printSample({ ratio, offset }: Sample): string {

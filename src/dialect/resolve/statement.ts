@@ -4,6 +4,7 @@ import { DialectError } from '../dialect_error.ts';
 import type { Schema } from '../schema.ts';
 import type { QueryText } from '../query_text.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
+import { TimeZone } from '../time_zone.ts';
 import { type Type, zoneOf } from '../types.ts';
 import { AliasCache } from './alias_cache.ts';
 import type { TypedQuery } from './value.ts';
@@ -76,13 +77,13 @@ export class Statement {
     return bind(String(this.project.teamId), 'int4');
   }
 
-  get timezone(): Sql {
-    return bind(this.project.timezone, 'text');
+  get timezone(): TimeZone {
+    return new TimeZone(this.project.timezone);
   }
 
   /** The time zone of a type, or the project's. */
-  zoneOf(type: Type): Sql {
-    return bind(zoneOf(type) ?? this.project.timezone, 'text');
+  zoneOf(type: Type): TimeZone {
+    return new TimeZone(zoneOf(type) ?? this.project.timezone);
   }
 
   get now(): Sql {

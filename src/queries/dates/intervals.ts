@@ -62,7 +62,7 @@ export function bucketsOf(
   const last = localOf(to);
   let local = localStart(from, interval, weekStart);
   while (local <= last) {
-    buckets.push(momentOfLocal(local, from.zone, 'last'));
+    buckets.push(momentOfLocal(local, from.zone, 'first'));
     local = nextLocal(local, interval);
   }
   return buckets;

@@ -9,7 +9,7 @@ export const localOf = (moment: DateTime): number => moment.toMillis() + moment.
 
 /**
  * The point in time of a local time. A local time that occurs twice, because clocks are set back, means the first or
- * the last of both. One that clocks skip is moved forward by the length of the gap. PostgreSQL chooses the last.
+ * the last of both. One that clocks skip is moved forward by the length of the gap. The dialect chooses the first.
  */
 export function momentOfLocal(local: number, zone: Zone, choice: 'first' | 'last'): DateTime {
   const candidates = [local - day, local + day].map((near) => {

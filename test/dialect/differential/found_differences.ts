@@ -30,4 +30,9 @@ export const foundDifferences: readonly (readonly [string, readonly (readonly un
     'SELECT count(), argMax(event, event), max(event) FROM events WHERE false GROUP BY ROLLUP(event)',
     [[0, '', '']],
   ],
+  // PostgreSQL took the second pass of an hour that a clock change repeats.
+  [
+    "SELECT toUnixTimestamp(subtractMonths(toTimeZone(toDateTime('2026-10-25T00:30:00Z'), 'Europe/Berlin'), 0))",
+    [[1_792_888_200]],
+  ],
 ];

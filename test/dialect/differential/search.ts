@@ -42,7 +42,10 @@ interface StoredData {
   readonly dataSet: number;
 }
 
-const timezones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'];
+const timezones = [
+  ...['UTC', 'Europe/Berlin', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'],
+  ...['Atlantic/Azores', 'Australia/Lord_Howe'],
+];
 const dataSets = 24;
 
 /** Compares random queries over random rows. Case `n` of a search has the seed `seed + n`. */

@@ -144,7 +144,7 @@ export const dates: readonly string[] = [
   ...['2026-03-29', '2026-10-25', '2024-02-29', '2026-01-31', '2025-12-31', '1970-01-01', '1969-12-31'],
 ];
 /** Local times of UTC, some around the clock changes of Berlin. */
-export const times: readonly string[] = [
+const times: readonly string[] = [
   ...['2026-03-29 00:30:00', '2026-03-29 01:00:00', '2026-03-28 23:00:00', '2026-10-25 00:30:00'],
   ...[
     '2026-10-25 01:30:00',
@@ -154,6 +154,19 @@ export const times: readonly string[] = [
   ],
   ...['2024-02-29 12:00:00', '1970-01-01 00:00:00'],
 ];
+/** Times, in UTC, at which clocks change in Berlin, New York, the Azores and on Lord Howe Island. */
+const clockChanges: readonly string[] = [
+  ...['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z', '2026-03-08T07:00:00Z', '2026-11-01T06:00:00Z'],
+  ...['2026-04-04T15:00:00Z', '2026-10-03T15:30:00Z'],
+];
+/** One of `times`, or a time within three hours of a clock change, also some days earlier or later. */
+export function randomTime(random: Random): string {
+  if (!random.oneIn(3)) return random.one(times);
+  const days = random.one([-31, -30, -7, -1, 0, 0, 0, 1, 7, 30, 31]);
+  const minutes = (random.below(25) - 12) * 15 + days * 1_440;
+  const moment = Date.parse(random.one(clockChanges)) + minutes * 60_000;
+  return new Date(moment).toISOString().slice(0, 19).replace('T', ' ');
+}
 export const integers: readonly bigint[] = [-100n, -3n, -2n, -1n, 0n, 0n, 1n, 1n, 2n, 3n, 4n, 7n, 100n];
 /** Sums of these are exact, so that their order does not matter. */
 export const floats: readonly number[] = [0, 0.25, 0.5, 1, 1.5, 2, 2.5, -0.5, -2.25, 10, 100.75];
@@ -181,7 +194,7 @@ export function randomData(random: Random): Data {
       case 'date':
         return random.one(dates);
       case 'datetime':
-        return parseDatetime(random.one(times), 'UTC') ?? null;
+        return parseDatetime(randomTime(random), 'UTC') ?? null;
       case 'uuid':
         return random.one(uuids);
       default:

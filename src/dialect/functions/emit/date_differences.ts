@@ -3,19 +3,17 @@ import { argumentAs } from '../../compile/functions/signature.ts';
 import { argument, type CallSite, type Emitter } from '../../compile/functions/call_site.ts';
 import type { TimeUnit } from '../../keywords.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
+import type { TimeZone } from '../../time_zone.ts';
 import { scalar } from '../../types.ts';
 import { unitAt, intervalOfUnits } from './units.ts';
-import { localTime, instantOf, zoneAt } from './zones.ts';
+import { instantAt, localTime, zoneAt } from './zones.ts';
 
 /** The zone of one of the two times: the last argument for both, else their own. */
-const zoneOfTime = (site: CallSite, index: number): Sql => zoneAt(site, 3, index);
+const zoneOfTime = (site: CallSite, index: number): TimeZone => zoneAt(site, 3, index);
 
 const localAt = (site: CallSite, index: number): Sql => localTime(site, index, zoneOfTime(site, index));
 
-const momentAt = (site: CallSite, index: number): Sql => {
-  const { sql: fragment, type } = argument(site, index);
-  return type.kind === 'datetime' ? fragment : instantOf(localAt(site, index), zoneOfTime(site, index));
-};
+const momentAt = (site: CallSite, index: number): Sql => instantAt(site, index, zoneOfTime(site, index));
 
 const isoDay = (local: Sql): Sql => sql`date_trunc('week', ${local})::date`;
 const monthNumber = (local: Sql): Sql =>

@@ -3,7 +3,7 @@ import { castStringTo } from '../../compile/string_casts.ts';
 import { bind, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
 import { computeSqlOnce } from './compute_once.ts';
-import { localTime, datetimeTypeAt, zoneAt } from './zones.ts';
+import { datetimeTypeAt, instantAt, localTime, zoneAt } from './zones.ts';
 
 /** Format specifiers with PostgreSQL's to_char patterns. */
 const formatPatterns: Readonly<Record<string, string>> = {
@@ -61,10 +61,11 @@ const formatDateTime: Emitter = (site) => {
   const format = formatAt(site, 1);
   const local = localTime(site, 0, zone);
   const type = scalar('string', argument(site, 0).type.nullable);
+  const offset = sql`(${local} - (${instantAt(site, 0, zone)} at time zone 'UTC'))`;
   return {
-    sql: computeSqlOnce([local], (time = sql``) => {
+    sql: computeSqlOnce([local, ...(format.includes('%z') ? [offset] : [])], (time = sql``, past = sql``) => {
       const fragments = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([matched, letter]) =>
-        letter === undefined ? bind(matched, 'text') : formatted(site, letter, time, zone),
+        letter === undefined ? bind(matched, 'text') : formatted(site, letter, time, past),
       );
       return fragments.length === 0 ? sql`''::text` : sql`(${joinSql(fragments, ' || ')})`;
     }),
@@ -72,7 +73,8 @@ const formatDateTime: Emitter = (site) => {
   };
 };
 
-function formatted(site: CallSite, letter: string, time: Sql, zone: Sql): Sql {
+/** @param offset of the zone from UTC, an interval */
+function formatted(site: CallSite, letter: string, time: Sql, offset: Sql): Sql {
   const by = (pattern: string): Sql => sql`to_char(${time}, '${rawSql(pattern)}')`;
   switch (letter) {
     case 'e':
@@ -85,10 +87,8 @@ function formatted(site: CallSite, letter: string, time: Sql, zone: Sql): Sql {
       return sql`left(${by('YYYY')}, 2)`;
     case 'w':
       return sql`(extract(dow from ${time})::text)`;
-    case 'z': {
-      const offset = sql`(${time} - ((${time} at time zone ${zone}) at time zone 'UTC'))`;
+    case 'z':
       return sql`(case when ${offset} < interval '0' then '-' else '+' end || to_char(case when ${offset} < interval '0' then - ${offset} else ${offset} end, 'HH24MI'))`;
-    }
     case 'n':
       return bind('\n', 'text');
     case 't':

@@ -1,10 +1,11 @@
 import { dateParts } from '../../compile/date_parts.ts';
 import { argument, type CallSite, type Emitter, argumentNode } from '../../compile/functions/call_site.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
+import { TimeZone } from '../../time_zone.ts';
 import { scalar } from '../../types.ts';
 import { computeSqlOnce } from './compute_once.ts';
 import { unitAt } from './units.ts';
-import { localTime, zoneAt } from './zones.ts';
+import { instantAt, localTime, zoneAt } from './zones.ts';
 
 /** A part of a local time in its zone. */
 const part =
@@ -92,8 +93,7 @@ const datePart: Emitter = (site) => {
   const local = localTime(site, 1, zone);
   const type = scalar('float', argument(site, 1).type.nullable);
   const known = typeof name === 'string' ? standardParts[name.toLowerCase()] : undefined;
-  if (known === 'epoch')
-    return { sql: sql`(extract(epoch from (${local} at time zone ${zone})))::float8`, type };
+  if (known === 'epoch') return { sql: sql`(extract(epoch from ${instantAt(site, 1, zone)}))::float8`, type };
   if (known !== undefined) return { sql: sql`(extract(${rawSql(known)} from ${local}))::float8`, type };
   const unit = unitAt(site, 0);
   if (unit === 'second') return { sql: sql`(extract(second from ${local}))::float8`, type };
@@ -115,14 +115,11 @@ export const datePartEmitters = {
   toYYYYMM: digits('YYYYMM'),
   toYYYYMMDD: digits('YYYYMMDD'),
   toUnixTimestamp: (site) => {
-    const { sql: moment, type } = argument(site, 0);
+    const { type } = argument(site, 0);
     // As in ClickHouse, a date starts at midnight UTC, whatever the project's zone is.
-    const zone = type.kind === 'date' ? sql`'UTC'` : zoneAt(site, 1);
-    // Not through local time, which is ambiguous in the hour before clocks are set back.
-    const seconds =
-      type.kind === 'datetime' ? moment : sql`(${localTime(site, 0, zone)} at time zone ${zone})`;
+    const zone = type.kind === 'date' ? new TimeZone('UTC') : zoneAt(site, 1);
     return {
-      sql: sql`(floor(extract(epoch from ${seconds})))::int8`,
+      sql: sql`(floor(extract(epoch from ${instantAt(site, 0, zone)})))::int8`,
       type: scalar('integer', type.nullable),
     };
   },

@@ -8,6 +8,7 @@ import {
   optionalArgumentSql,
   argumentSql,
 } from '../../compile/functions/call_site.ts';
+import { instantOf, startOfDay } from '../../compile/local_times.ts';
 import { toStringSql } from '../../compile/to_string.ts';
 import type { Value } from '../../resolve/value.ts';
 import { intervalOfUnit, type IntervalUnit, isNumber, nameOfType, scalar, type Type } from '../../types.ts';
@@ -27,8 +28,7 @@ function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   const zone = zoneAt(site, zoneArgument);
   const type = (isNullable: boolean): Type => datetimeTypeAt(site, zoneArgument, isNullable);
   if (kind === 'datetime') return { sql: value.sql, type: type(nullable) };
-  if (kind === 'date')
-    return { sql: sql`((${value.sql})::timestamp at time zone ${zone})`, type: type(nullable) };
+  if (kind === 'date') return { sql: startOfDay(value.sql, zone), type: type(nullable) };
   if (kind === 'string' || kind === 'json')
     return { sql: parseTimeText(site, toStringSql(value, site.statement), type(true)), type: type(true) };
   if (kind === 'null') return { sql: coerce(value, scalar('datetime'), site.statement), type: type(true) };
@@ -71,9 +71,10 @@ const makeTimestamp: Emitter = (site) => {
   const [hour, minute, second] = [3, 4, 5].map((index) => argumentSql(site, index));
   if (hour === undefined || minute === undefined || second === undefined) throw new Error('Six arguments.');
   const day = dayOf(argumentSql(site, 0), argumentSql(site, 1), argumentSql(site, 2));
+  const local = sql`(${day} + make_interval(hours => (${hour})::int4, mins => (${minute})::int4, secs => (${second})::float8))`;
   return {
     sql: sql`(case when ${hour} between 0 and 23 and ${minute} between 0 and 59 and ${second} >= 0 and ${second} < 60 then
-      ((${day} + make_interval(hours => (${hour})::int4, mins => (${minute})::int4, secs => (${second})::float8)) at time zone ${site.statement.timezone}) end)`,
+      ${instantOf(local, site.statement.timezone)} end)`,
     type: scalar('datetime', true),
   };
 };

@@ -1,23 +1,16 @@
 import { argument, type CallSite, argumentNode } from '../../compile/functions/call_site.ts';
 import { timeZoneNamed } from '../../compile/time_zones.ts';
-import { bind, sql, type Sql } from '../../sql.ts';
+import { startOfDay } from '../../compile/local_times.ts';
+import { sql, type Sql } from '../../sql.ts';
+import { TimeZone } from '../../time_zone.ts';
 import { timeIn, type Type, zoneOf } from '../../types.ts';
 
 /**
  * The time zone of a call: that of an argument if present, else that of a datetime's type, else the project's.
  * @throws DialectError for an unknown zone
  */
-export const zoneAt = (site: CallSite, index: number | null, time = 0): Sql =>
-  bind(zoneNameAt(site, index, time) ?? site.statement.project.timezone, 'text');
-
-const utc = new Set(['UTC', 'Etc/UTC', 'GMT', 'Etc/GMT']);
-
-/**
- * Whether the zone of `zoneAt` is UTC. Its units have fixed lengths, so PostgreSQL can divide instead of using
- * calendar functions, which takes a third of the time.
- */
-export const isInUtc = (site: CallSite, index: number | null, time = 0): boolean =>
-  utc.has(zoneNameAt(site, index, time) ?? site.statement.project.timezone);
+export const zoneAt = (site: CallSite, index: number | null, time = 0): TimeZone =>
+  new TimeZone(zoneNameAt(site, index, time) ?? site.statement.project.timezone);
 
 /** The type of a datetime in the zone of `zoneAt`. */
 export const datetimeTypeAt = (site: CallSite, index: number | null, nullable: boolean, time = 0): Type =>
@@ -47,5 +40,8 @@ export function localTime(site: CallSite, index: number, zone: Sql): Sql {
     : sql`((${fragment})::timestamptz at time zone ${zone})`;
 }
 
-/** The instant of a local time in a zone. */
-export const instantOf = (local: Sql, zone: Sql): Sql => sql`((${local}) at time zone ${zone})`;
+/** A date or datetime as an instant. A date is the start of its day in a zone. */
+export function instantAt(site: CallSite, index: number, zone: TimeZone): Sql {
+  const { sql: fragment, type } = argument(site, index);
+  return type.kind === 'date' ? startOfDay(fragment, zone) : fragment;
+}

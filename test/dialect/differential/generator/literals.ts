@@ -1,4 +1,4 @@
-import { dates, floats, integers, strings, times, uuids } from '../tables.ts';
+import { dates, floats, integers, randomTime, strings, uuids } from '../tables.ts';
 import type { GeneratedKind } from './kinds.ts';
 import type { Random } from './random.ts';
 
@@ -22,7 +22,7 @@ export function literalOf(kind: GeneratedKind, random: Random): string {
     case 'date':
       return random.oneIn(2) ? `toDate('${random.one(dates)}')` : `DATE '${random.one(dates)}'`;
     case 'datetime':
-      return `toDateTime('${random.one(times)}')`;
+      return `toDateTime('${randomTime(random)}')`;
     case 'uuid':
       return `toUUID('${random.one(uuids)}')`;
     case 'integers':

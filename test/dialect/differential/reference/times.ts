@@ -39,15 +39,15 @@ export const toLocal = (moment: bigint, zone: string): LocalTime =>
   fromLocalMicroseconds(moment + offsetAt(moment, zone));
 
 /**
- * The moment of a local time. A time that a clock change skips is that much later; of a repeated one the second
- * occurrence is taken.
+ * The moment of a local time. A time that a clock change skips is that much later; of a repeated one the first occurrence
+ * is taken.
  */
 export function toMoment({ year, month, day, time }: LocalTime, zone: string): bigint {
   const local = dayNumber(year, month, day) * dayLength + time;
   const before = offsetAt(local - dayLength, zone);
   const after = offsetAt(local + dayLength, zone);
-  if (offsetAt(local - after, zone) === after) return local - after;
-  return local - before;
+  const isFirst = offsetAt(local - before, zone) === before;
+  return isFirst || offsetAt(local - after, zone) !== after ? local - before : local - after;
 }
 
 /** Parts beyond their range, such as month 13 or day 0, are carried over. */
@@ -61,10 +61,12 @@ function addCalendar(local: LocalTime, months: number, days: number): LocalTime 
   return normalized({ ...first, day: Math.min(local.day, length) + days, time: local.time });
 }
 
-/** Calendar units keep the time of day; the rest is elapsed time. */
+/** Calendar units keep the local time, and the offset if the result occurs with it; the rest is elapsed time. */
 export function addDuration(moment: bigint, { months, days, microseconds }: Duration, zone: string): bigint {
-  const shifted =
-    months === 0 && days === 0 ? moment : toMoment(addCalendar(toLocal(moment, zone), months, days), zone);
+  const target = addCalendar(toLocal(moment, zone), months, days);
+  const offset = offsetAt(moment, zone);
+  const sameOffset = dayNumber(target.year, target.month, target.day) * dayLength + target.time - offset;
+  const shifted = offsetAt(sameOffset, zone) === offset ? sameOffset : toMoment(target, zone);
   return shifted + microseconds;
 }
 

@@ -117,7 +117,7 @@ function functionOf(call: Call, window: Window, scope: ReferenceScope): WindowFu
   const frame = window.frame;
   return {
     type,
-    needsOrder: frame !== null && frame.unit === 'rows' && !isWhole(frame),
+    needsOrder: frame?.unit === 'rows' && !isWhole(frame),
     at: (position) => over(frameRows(window, position)),
   };
 }
