@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { extname, join } from 'node:path';
 import { createCompressedFile, type CompressedFile } from './asset_encodings.ts';
+import { firstModules, pageModules, type PageModules } from './page_modules.ts';
 import { vendorModules } from './vendor_modules.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -15,18 +16,20 @@ export interface ConsoleFile extends CompressedFile {
 
 /** The files of the console, by their path below `base`. */
 export interface ConsoleFiles {
-  /** Names the version of all files, so that browsers may keep each of them for ever. */
+  /** Names the version of all files, so that browsers may keep each of them indefinitely. */
   readonly base: string;
   readonly files: ReadonlyMap<string, ConsoleFile>;
   /** What `import` finds by a package's name. */
   readonly imports: Readonly<Record<string, string>>;
-  /** The modules that the first paint needs, and those of pages and plots. */
-  readonly preloads: { readonly first: readonly string[]; readonly later: readonly string[] };
+  /** The modules that every page needs before its first paint. */
+  readonly preloads: readonly string[];
+  /** What each page needs beside them. The browser loads the other pages when it is idle. */
+  readonly pages: readonly PageModules[];
 }
 
 const script = 'text/javascript; charset=utf-8';
 const stylesheet = 'console.css';
-/** Sent first, in this order; the other rules follow by name. */
+/** Sent first, in this order; the other rules follow by name, those of pages last. */
 const firstStyles = ['styles/tokens.css', 'styles/base.css', 'uplot.css'];
 
 /** Reads src/console and the packages that it uses, without types. Takes a tenth of a second. */
@@ -51,7 +54,7 @@ export function readConsoleFiles(): ConsoleFiles {
     [stylesheet, styles.map(([, text]) => text).join('\n')],
   ]);
   const base = `/console/assets/${versionOf(contents)}`;
-  const first = staticImports('main.ts', new Map(modules));
+  const moduleTexts = new Map(modules);
   return {
     base,
     files: new Map(
@@ -61,18 +64,13 @@ export function readConsoleFiles(): ConsoleFiles {
       ]),
     ),
     imports: Object.fromEntries(vendorModules.map(({ name }) => [name, `${base}/${vendorPath(name)}`])),
-    preloads: {
-      first: [
-        ...vendorModules.filter(({ name }) => name !== 'uplot').map(({ name }) => vendorPath(name)),
-        ...first,
-      ],
-      later: modules.map(([path]) => path).filter((path) => !first.has(path) && !isClassicScript(path)),
-    },
+    preloads: [
+      ...vendorModules.filter(({ name }) => name !== 'uplot').map(({ name }) => vendorPath(name)),
+      ...firstModules(moduleTexts),
+    ],
+    pages: pageModules(moduleTexts),
   };
 }
-
-/** Whether a file is a script, not a module: it runs before the first paint. */
-const isClassicScript = (path: string): boolean => path === 'theme_before_paint.ts';
 
 /** Replaces types by spaces, so that lines and columns in a browser's messages are those of the source. */
 const readModule = (path: string): string =>
@@ -100,7 +98,8 @@ const vendorPath = (name: string): string => `vendor/${name.replaceAll(/[@/]/g, 
 
 const styleRank = (path: string): number => {
   const index = firstStyles.indexOf(path);
-  return index === -1 ? firstStyles.length : index;
+  if (index !== -1) return index;
+  return firstStyles.length + (path.startsWith('pages/') ? 1 : 0);
 };
 
 const typeOf = (path: string): string => {
@@ -118,18 +117,4 @@ function versionOf(contents: ReadonlyMap<string, string>): string {
   const hash = createHash('sha256');
   for (const [path, text] of contents) hash.update(`${path}\0${text}\0`);
   return hash.digest('base64url').slice(0, 16);
-}
-
-/** The modules that a module imports statically, and those that they import, with itself. */
-function staticImports(
-  path: string,
-  modules: ReadonlyMap<string, string>,
-  found = new Set<string>(),
-): Set<string> {
-  const text = modules.get(path);
-  if (text === undefined || found.has(path)) return found;
-  found.add(path);
-  for (const [, specifier = ''] of text.matchAll(/^(?:import|export)\b[^;]*?from '(\.[^']+)'/gm))
-    staticImports(join(path, '..', specifier).replaceAll('\\', '/'), modules, found);
-  return found;
 }

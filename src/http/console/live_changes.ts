@@ -49,27 +49,30 @@ export function createLiveChanges(
   let polling: Promise<void> | undefined;
   const isWanted = (): boolean => subscriptions.size > 0 && !closing.signal.aborted;
 
+  const wait = (ms: number): Promise<void> =>
+    sleep(ms, undefined, { signal: closing.signal }).catch(() => undefined);
   const poll = async (): Promise<void> => {
-    const reader = await createReader(pool);
-    while (isWanted()) {
-      await sleep(pollMs, undefined, { signal: closing.signal }).catch(() => undefined);
-      if (isWanted()) notify(subscriptions, await reader.readNew());
-    }
-  };
-  const keepPolling = async (): Promise<void> => {
+    const reader = createReader(pool);
     while (isWanted())
-      await poll().catch(async (error: unknown) => {
+      try {
+        notify(subscriptions, await reader.readNew());
+        await wait(pollMs);
+      } catch (error) {
         logger.warn({ err: error }, 'Could not read new events for the console. Retrying.');
-        await sleep(pollMs * 5, undefined, { signal: closing.signal }).catch(() => undefined);
-      });
+        await wait(pollMs * 5);
+      }
     polling = undefined;
   };
 
   return {
     subscribe: (teamId, listener, onEnd) => {
       const subscription = { teamId, listener, onEnd };
+      if (closing.signal.aborted) {
+        onEnd();
+        return () => undefined;
+      }
       subscriptions.add(subscription);
-      polling ??= keepPolling();
+      polling ??= poll();
       return () => subscriptions.delete(subscription);
     },
     close: async () => {
@@ -81,37 +84,48 @@ export function createLiveChanges(
   };
 }
 
-/** Reads the events since it was created, each once. */
-async function createReader(pool: Pool): Promise<{ readNew(): Promise<ChangedStream[]> }> {
-  const { rows } = await pool.query<{ position: number }>(
-    'select coalesce(max(global_position), 0) as position from exportd.journal_events',
-  );
-  let newest = rows[0]?.position ?? 0;
-  const started = newest;
+/** Reads the events since its first call, each once. After a failed call the next one reads what that one missed. */
+function createReader(pool: Pool): { readNew(): Promise<ChangedStream[]> } {
+  /** The newest position that was read; undefined before the first call. */
+  let newest: number | undefined;
   let seen = new Set<number>();
+  const readAfter = async (position: number): Promise<ChangedStream[]> => {
+    const { rows } = await pool.query<ChangedStream>({
+      name: 'console-live-changes',
+      text: `select event.global_position as position, event.stream_type, event.stream_id,
+          coalesce(export.id, run.batch_export_id, backfill.batch_export_id) as batch_export_id,
+          coalesce(export.team_id, run.team_id, backfill.team_id) as team_id
+        from exportd.journal_events event
+        left join exportd.batch_exports export
+          on event.stream_type = 'batch_export' and export.id = event.stream_id
+        left join exportd.batch_export_runs run on event.stream_type = 'run' and run.id = event.stream_id
+        left join exportd.backfills backfill
+          on event.stream_type = 'backfill' and backfill.id = event.stream_id
+        where event.global_position > $1 order by event.global_position limit ${maxEvents}`,
+      values: [position],
+    });
+    return rows;
+  };
   return {
     readNew: async () => {
-      const from = Math.max(started, newest - overlap);
-      const found = await pool.query<ChangedStream>({
-        name: 'console-live-changes',
-        text: `select event.global_position as position, event.stream_type, event.stream_id,
-            coalesce(export.id, run.batch_export_id, backfill.batch_export_id) as batch_export_id,
-            coalesce(export.team_id, run.team_id, backfill.team_id) as team_id
-          from exportd.journal_events event
-          left join exportd.batch_exports export
-            on event.stream_type = 'batch_export' and export.id = event.stream_id
-          left join exportd.batch_export_runs run on event.stream_type = 'run' and run.id = event.stream_id
-          left join exportd.backfills backfill
-            on event.stream_type = 'backfill' and backfill.id = event.stream_id
-          where event.global_position > $1 order by event.global_position limit ${maxEvents}`,
-        values: [from],
-      });
-      const fresh = found.rows.filter(({ position }) => !seen.has(position));
-      newest = Math.max(newest, ...found.rows.slice(-1).map(({ position }) => position));
-      seen = new Set(found.rows.flatMap(({ position }) => (position > newest - overlap ? [position] : [])));
+      const from = newest ?? (await readNewestPosition(pool));
+      const found = await readAfter(from - overlap);
+      const isNew: (event: ChangedStream) => boolean =
+        newest === undefined ? ({ position }) => position > from : ({ position }) => !seen.has(position);
+      const fresh = found.filter(isNew);
+      const last = Math.max(from, found.at(-1)?.position ?? 0);
+      newest = last;
+      seen = new Set(found.flatMap(({ position }) => (position > last - overlap ? [position] : [])));
       return fresh;
     },
   };
+}
+
+async function readNewestPosition(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ position: number }>(
+    'select coalesce(max(global_position), 0) as position from exportd.journal_events',
+  );
+  return rows[0]?.position ?? 0;
 }
 
 function notify(subscriptions: ReadonlySet<Subscription>, changed: readonly ChangedStream[]): void {

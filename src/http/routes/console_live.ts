@@ -7,13 +7,16 @@ const heartbeatMs = 15_000;
 const maxDurationMs = 15 * 60_000;
 /** Each holds a connection. */
 const maxClients = 500;
+/** A client that reads more slowly than this many bytes pile up is disconnected. It connects again and reads everything. */
+const maxUnsentBytes = 1_048_576;
 
 /** Sends the console what changes in the project, as server-sent events. */
 export function consoleLiveRoutes(app: HttpApp, { liveChanges }: RouteContext): void {
   let clients = 0;
   app.get(
     '/console/live',
-    { schema: { hide: true }, config: { scope: 'batch_export:read' } },
+    // HEAD would hold a connection too.
+    { schema: { hide: true }, config: { scope: 'batch_export:read' }, exposeHeadRoute: false },
     (request, reply) => {
       if (clients >= maxClients)
         throw new ApiError(503, 'unavailable', 'Too many consoles are open. They are updated by polling.', {
@@ -33,7 +36,10 @@ export function consoleLiveRoutes(app: HttpApp, { liveChanges }: RouteContext): 
       const deadline = setTimeout(() => raw.end(), maxDurationMs);
       const unsubscribe = liveChanges.subscribe(
         teamOf(request),
-        (change) => raw.write(`event: changed\ndata: ${JSON.stringify(change)}\n\n`),
+        (change) => {
+          if (raw.writableLength > maxUnsentBytes) raw.destroy();
+          else raw.write(`event: changed\ndata: ${JSON.stringify(change)}\n\n`);
+        },
         () => raw.end(),
       );
       raw.on('error', () => raw.destroy());

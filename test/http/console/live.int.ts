@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { batchExportDecider } from '../../../src/domain/batch_export.ts';
+import { createLiveChanges, type LiveChange } from '../../../src/http/console/live_changes.ts';
+import type { Pool } from '../../../src/journal/database.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
 import { openApiHarness, type ApiHarness } from '../api_harness.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 
@@ -33,6 +37,20 @@ async function listen(key: string, projectId = api.projectId) {
   return { response, received, stop: () => stop.abort(), ended };
 }
 
+const silent = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+
+/** Subscribes to the project's changes, read through `pool`. @returns the ids of changed exports */
+function followChanges(pool: { query: (this: void, statement: string) => Promise<unknown> }) {
+  const received: string[] = [];
+  const changes = createLiveChanges(pool as unknown as Pool, { pollMs: 10, logger: silent });
+  changes.subscribe(
+    api.projectId,
+    ({ batch_export_ids }: LiveChange) => received.push(...batch_export_ids),
+    () => undefined,
+  );
+  return { received, close: () => changes.close() };
+}
+
 describe('live changes', () => {
   it('name the exports and runs of the project that have new events', async () => {
     const own = await listen(api.key);
@@ -59,6 +77,67 @@ describe('live changes', () => {
     const { key } = await api.newKey(api.projectId, ['query:read']);
     expect((await listen(key)).response.status).toBe(403);
     expect((await listen(api.key, api.otherProjectId)).response.status).toBe(404);
+  });
+
+  it('are sent after a failed poll, too', async () => {
+    const id = await api.createExport();
+    const state = { polls: 0, isFailing: false };
+    const { received, close } = followChanges({
+      query: (statement: string) => {
+        state.polls += 1;
+        return state.isFailing ? Promise.reject(new Error('down')) : api.database.pool.query(statement);
+      },
+    });
+    await waitFor(() => state.polls > 2, 'the journal is polled');
+    state.isFailing = true;
+    const { polls } = state;
+    await waitFor(() => state.polls > polls, 'a poll fails');
+    await api.call('PATCH', `batch_exports/${id}`, { name: 'Renamed while polls fail' });
+    state.isFailing = false;
+    await waitFor(() => received.includes(id), 'the change is received');
+    await close();
+  });
+
+  it('are sent when they are committed after later ones', async () => {
+    const [slow, quick] = [await api.createExport(), await api.createExport()];
+    const [appended, held] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const committed = api.journal.transaction(async ({ lock }) => {
+      const stream = await lock(batchExportDecider, slow);
+      await stream.append('pause', [{ type: 'BatchExportPaused', data: { last_paused_at: null } }]);
+      appended.resolve(undefined);
+      await held.promise;
+    });
+    await appended.promise;
+    await api.call('PATCH', `batch_exports/${quick}`, { name: 'Before the first poll' });
+    const state = { polls: 0 };
+    const { received, close } = followChanges({
+      query: (statement: string) => {
+        state.polls += 1;
+        return api.database.pool.query(statement);
+      },
+    });
+    await waitFor(() => state.polls > 2, 'the journal is polled');
+    held.resolve(undefined);
+    await committed;
+    await waitFor(() => received.includes(slow), 'the change is received');
+    expect(received).not.toContain(quick);
+    await close();
+  });
+
+  it('end at once for a subscription to a closed server', async () => {
+    const changes = createLiveChanges(api.database.pool, { pollMs: 10, logger: silent });
+    await changes.close();
+    let hasEnded = false;
+    changes.subscribe(
+      api.projectId,
+      () => undefined,
+      () => (hasEnded = true),
+    );
+    expect(hasEnded).toBe(true);
+  });
+
+  it('have no HEAD, which would hold a connection', async () => {
+    expect((await api.call('HEAD', 'console/live')).status).toBe(404);
   });
 
   it('end when the server closes', async () => {
