@@ -63,43 +63,68 @@ const ownerOf = ({
   backfill_id,
 }: Pick<NewNotification, 'batch_export_id' | 'backfill_id'>): string => backfill_id ?? batch_export_id;
 
+/** A run that completed its interval. */
+export type Completion = Omit<NewIntervalNotification, 'type' | 'manifest'> & {
+  readonly manifest: PublishedManifest;
+};
+
+/**
+ * Stores what a completed run notifies: recoveries, and `interval.published`. A run without open incidents, in a project
+ * without a webhook for published intervals, costs one statement.
+ */
+export async function notifyOfCompletion(
+  connection: Connection,
+  { manifest, ...notification }: Completion,
+): Promise<void> {
+  const { team_id, batch_export_id, data_interval_start: start, data_interval_end: end } = notification;
+  // Concurrent completions wait for each other here, so exactly one of them resolves an owner's last incident.
+  const { rows } = await connection.query<{ owners: string[]; is_subscribed: boolean }>({
+    name: 'completion-to-notify',
+    text: `with open_incidents as materialized (
+        select owner_id from exportd.incidents incident
+        join exportd.batch_exports export on export.id = batch_export_id and not export.deleted
+        left join exportd.backfills backfill on backfill.id = owner_id
+        where incident.batch_export_id = $1 and (owner_id = $2 or owner_id in (
+            select other.owner_id from exportd.incidents other where other.batch_export_id = $1
+              and other.owner_id <> $1 and other.data_interval_start = $3 and other.data_interval_end = $4))
+          and case when owner_id = $1 then not export.paused else backfill.status is distinct from 'Paused' end
+        order by owner_id, data_interval_start, data_interval_end for update of incident)
+      select array(select distinct owner_id::text from open_incidents order by 1) as owners,
+        exists (select from exportd.webhooks webhook
+          where ${isSubscribed({ type: `'interval.published'`, team: '$5', batchExport: '$1' })}) as is_subscribed`,
+    values: [batch_export_id, ownerOf(notification), start, end, team_id],
+  });
+  const [found] = rows;
+  if (!found) throw new RangeError('A statement without FROM returns one row.');
+  await resolveIncidents(connection, notification, found.owners);
+  if (found.is_subscribed)
+    await storeNotification(connection, { ...notification, type: 'interval.published', manifest });
+}
+
 /**
  * Resolves the incidents that a completed run ends: all incidents of the schedule or backfill that owns it, and those of
  * any backfill with its interval. An owner without open incidents has recovered, which is notified. A paused owner
  * recovers with its first run after the unpause.
+ * @param owners the owners of these incidents, which are locked
  */
-export async function resolveIncidents(
+async function resolveIncidents(
   connection: Connection,
   notification: Omit<NewIntervalNotification, 'type'>,
+  owners: readonly string[],
 ): Promise<void> {
+  if (owners.length === 0) return;
   const { batch_export_id, data_interval_start: start, data_interval_end: end } = notification;
-  const owner = ownerOf(notification);
-  // Concurrent completions wait for each other here, so exactly one of them resolves an owner's last incident.
-  const { rows: incidents } = await connection.query<{ owner_id: string }>({
-    name: 'incidents-to-resolve',
-    text: `select owner_id from exportd.incidents incident
-      join exportd.batch_exports export on export.id = batch_export_id and not export.deleted
-      left join exportd.backfills backfill on backfill.id = owner_id
-      where incident.batch_export_id = $1 and (owner_id = $2 or owner_id in (
-          select other.owner_id from exportd.incidents other where other.batch_export_id = $1
-            and other.owner_id <> $1 and other.data_interval_start = $3 and other.data_interval_end = $4))
-        and case when owner_id = $1 then not export.paused else backfill.status is distinct from 'Paused' end
-      order by owner_id, data_interval_start, data_interval_end for update of incident`,
-    values: [batch_export_id, owner, start, end],
-  });
-  const incidentOwners = [...new Set(incidents.map(({ owner_id }) => owner_id))];
-  if (incidentOwners.length === 0) return;
   await connection.query(
     `delete from exportd.incidents where batch_export_id = $1 and owner_id = any($5)
      and (owner_id = $2 or (data_interval_start = $3 and data_interval_end = $4))`,
-    [batch_export_id, owner, start, end, incidentOwners],
+    [batch_export_id, ownerOf(notification), start, end, owners],
   );
   const { rows: remaining } = await connection.query<{ owner_id: string }>(
     'select distinct owner_id from exportd.incidents where batch_export_id = $1 and owner_id = any($2)',
-    [batch_export_id, incidentOwners],
+    [batch_export_id, owners],
   );
   const ownersWithIncidents = new Set(remaining.map(({ owner_id }) => owner_id));
-  for (const recovered of incidentOwners.filter((id) => !ownersWithIncidents.has(id)))
+  for (const recovered of owners.filter((id) => !ownersWithIncidents.has(id)))
     await storeNotification(connection, {
       ...notification,
       type: 'batch_export.recovered',
@@ -108,10 +133,18 @@ export async function resolveIncidents(
     });
 }
 
+/** The condition that a webhook receives events of a type, by SQL expressions. */
+const isSubscribed = ({
+  type,
+  team,
+  batchExport,
+}: Readonly<Record<'type' | 'team' | 'batchExport', string>>) =>
+  `webhook.team_id = ${team} and webhook.enabled and ${type} = any(webhook.events)
+      and (webhook.batch_export_id is null or webhook.batch_export_id = ${batchExport})`;
+
 /**
  * Stores a notification with a delivery to each subscribed webhook, in the transaction of the event that it reports. Once
- * per cause; deleted exports have none. `interval.published`, which each run has, is stored only for webhooks that
- * subscribe to it. A webhook that has too many pending deliveries already gets one that is dropped, so that its log shows
+ * per cause; deleted exports have none. `interval.published` is stored only while a webhook subscribes to it. A webhook that has too many pending deliveries already gets one that is dropped, so that its log shows
  * what it missed.
  */
 export async function storeNotification(
@@ -148,8 +181,9 @@ const storeStatement = `with subscribed as (
           where waiting.webhook_id = webhook.id and waiting.status = 'pending' limit ${maxPendingDeliveries}) pending
       ) = ${maxPendingDeliveries} as is_full
     from exportd.webhooks webhook
-    where webhook.team_id = $3 and webhook.enabled and $2 = any(webhook.events)
-      and (webhook.batch_export_id is null or webhook.batch_export_id = $4)),
+    where ${isSubscribed({ type: '$2', team: '$3', batchExport: '$4' })}
+    -- Waits for a request that deletes the webhook, whose deliveries cannot be stored.
+    for key share of webhook),
   added as (
     insert into exportd.notifications (id, type, team_id, batch_export_id, run_id, data)
     select $1, $2, $3, $4, $5, $6::jsonb || jsonb_build_object('batch_export_name', name)

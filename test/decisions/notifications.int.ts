@@ -1,14 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
+import { notifyOfCompletion } from '../../src/decisions/notifications.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { attemptOf } from '../../src/domain/run.ts';
+import { inTransaction, type Connection } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { maxPendingDeliveries } from '../../src/notifications/deliveries.ts';
 import { incidentTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, type WebhookFields } from '../../src/notifications/webhooks.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
@@ -284,6 +287,48 @@ describe('notifications', () => {
       bytes: 90,
       files: 1,
     });
+  });
+
+  it('cost a completed run one statement when it has no incident and no webhook', async () => {
+    const one = await createExport();
+    const sent: unknown[] = [];
+    await inTransaction(database.pool, (connection) =>
+      notifyOfCompletion(
+        {
+          query: (statement: { name?: string }, values?: unknown[]) => {
+            sent.push(statement.name ?? statement);
+            return connection.query(statement as never, values);
+          },
+        } as unknown as Connection,
+        {
+          ...{ team_id: 1, batch_export_id: one.id, run_id: one.id, backfill_id: null, cause: one.id },
+          ...{ status: 'Completed', latest_error: null },
+          ...{ data_interval_start: minutesAgo(2), data_interval_end: minutesAgo(1) },
+          manifest: { manifest_key: 'the manifest', generation: 1, rows: 3, bytes: 90, files: 1 },
+        },
+      ),
+    );
+    expect(sent).toEqual(['completion-to-notify']);
+  });
+
+  it('are not stored for a webhook that is deleted at the same time', async () => {
+    const one = await createExport();
+    const deleted = await webhook({ batch_export: one.id, events: ['run.failed'] });
+    const [run] = await one.active();
+    const ended = await inTransaction(database.pool, async (connection) => {
+      await connection.query('delete from exportd.webhooks where id = $1', [deleted.id]);
+      const ending = one.end(run, 'Failed');
+      await waitFor(async () => {
+        const { rows } = await database.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return rows.length > 0;
+      }, 'the end of the run waits for the deletion');
+      return { ending };
+    });
+    await ended.ending;
+    expect(await one.news()).toEqual([{ type: 'run.failed', run_id: run }]);
+    expect(await one.receivers()).toEqual([]);
   });
 
   it('of published intervals are dropped while a webhook has too many pending deliveries', async () => {

@@ -14,7 +14,7 @@ import { writeLogLine } from '../../journal/log_lines.ts';
 import { readAdoptedManifest } from '../adopted_manifest.ts';
 import { startComparisons } from '../due_comparisons.ts';
 import { hasPublished, mayHavePublished, readEarlierGenerations } from '../earlier_generations.ts';
-import { resolveIncidents, storeNotification } from '../notifications.ts';
+import { notifyOfCompletion } from '../notifications.ts';
 import { findReplacedRun } from '../replaced_run.ts';
 import { logIdsOf, nextGeneration, type RunSteps } from './run_steps.ts';
 
@@ -108,7 +108,7 @@ export const createPublishRecorder = (journal: Journal, { step }: RunSteps): Pub
       const removed = describeRemovedRows(run, rows);
       if (removed !== null)
         await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'WARNING', message: removed });
-      const notification = {
+      await notifyOfCompletion(connection, {
         ...logIdsOf(run, runId),
         cause: runId,
         backfill_id: run.spec.backfill_id,
@@ -116,11 +116,6 @@ export const createPublishRecorder = (journal: Journal, { step }: RunSteps): Pub
         latest_error: null,
         data_interval_start: start,
         data_interval_end: end,
-      };
-      await resolveIncidents(connection, notification);
-      await storeNotification(connection, {
-        ...notification,
-        type: 'interval.published',
         manifest: { manifest_key: manifestKey, generation, rows, bytes, files },
       });
     });
