@@ -1,8 +1,9 @@
 import { useSignal } from '@preact/signals';
-import { Component, type ComponentType } from 'preact';
+import { Component } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { toFailure, type ApiFailure } from './api/api_failure.ts';
 import { readSession, session } from './api/session.ts';
+import { Button } from './components/button.ts';
 import { EmptyState } from './components/empty_state.ts';
 import { FailureNotice } from './components/failure_notice.ts';
 import { Page } from './components/page.ts';
@@ -10,9 +11,8 @@ import { Frame } from './frame.ts';
 import { html, type Content, type View } from './html.ts';
 import { SignInPage } from './pages/sign_in/page.ts';
 import { currentUrl } from './router/location.ts';
-import { matchRoute } from './router/match_route.ts';
-import { paths, type PageProps } from './router/paths.ts';
-import { routes } from './router/routes.ts';
+import { loadAllPages, loadPage } from './router/page_modules.ts';
+import { paths } from './router/paths.ts';
 
 /** The console: the sign-in page, or the frame with the page of the current path. */
 export function App(): View {
@@ -36,46 +36,61 @@ export function App(): View {
   return html`<${Frame}><${CurrentPage} key=${session.value.project.id} /><//>`;
 }
 
-interface LoadedPage {
+interface ShownPage {
   readonly path: string;
   readonly view: View;
 }
 
+/** How long a page may load before a notice says so. */
+const slowMs = 10_000;
+
 /** The page of the current path. The former page stays until the module of the next one is loaded. */
 function CurrentPage(): View {
-  const shown = useSignal<LoadedPage | undefined>(undefined);
+  const shown = useSignal<ShownPage | undefined>(undefined);
   const path = currentUrl.value.pathname;
   useEffect(() => {
     let isCurrent = true;
-    void loadPage(path).then((view) => {
+    const show = (view: View) => {
       if (isCurrent) shown.value = { path, view };
+    };
+    const slow = window.setTimeout(() => show(html`<${SlowPage} />`), slowMs);
+    void viewOf(path).then((view) => {
+      window.clearTimeout(slow);
+      const isFirst = shown.peek() === undefined;
+      show(view);
+      if (isFirst) void loadAllPages();
     });
     return () => {
       isCurrent = false;
+      window.clearTimeout(slow);
     };
   }, [path, shown]);
   if (!shown.value) return html`<div class="loading" />`;
   return html`<${ErrorBoundary} key=${shown.value.path}>${shown.value.view}<//>`;
 }
 
-async function loadPage(path: string): Promise<View> {
-  for (const { pattern, load } of routes) {
-    const params = matchRoute(pattern, path);
-    if (!params) continue;
-    try {
-      const { default: PageView }: { default: ComponentType<PageProps> } = await load();
-      return html`<${PageView} key=${path} params=${params} />`;
-    } catch {
-      // The server was replaced by another version: the document names its files.
-      return html`<${Page} title="Reload the page">
-        <${EmptyState} title="The server has been updated."><a href=${path} target="_self">Reload</a><//>
-      <//>`;
-    }
+async function viewOf(path: string): Promise<View> {
+  try {
+    const page = await loadPage(path);
+    if (page) return html`<${page.PageView} key=${path} params=${page.params} />`;
+  } catch {
+    return html`<${Page} title="This page did not load">
+      <${EmptyState} title="The server does not respond, or has been updated.">
+        <${Button} onClick=${reload}>Reload<//>
+      <//>
+    <//>`;
   }
   return html`<${Page} title="Not found">
     <${EmptyState} title="There is no page at this address."><a href=${paths.exports}>Show all exports</a><//>
   <//>`;
 }
+
+const reload = () => window.location.reload();
+
+const SlowPage = (): View =>
+  html`<${Page} title="Loading">
+    <${EmptyState} title="This page takes long to load."><${Button} onClick=${reload}>Reload<//><//>
+  <//>`;
 
 /** Shows the error of a page instead of an empty document. */
 class ErrorBoundary extends Component<{ readonly children: Content }, { readonly error?: unknown }> {
@@ -87,7 +102,7 @@ class ErrorBoundary extends Component<{ readonly children: Content }, { readonly
     const { error } = this.state;
     if (error === undefined) return this.props.children;
     return html`<${Page} title="This page failed">
-      <${FailureNotice} failure=${toFailure(error)} onRetry=${() => window.location.reload()} />
+      <${FailureNotice} failure=${toFailure(error)} onRetry=${reload} />
     <//>`;
   }
 }

@@ -44,12 +44,34 @@ describe('the files of the console', () => {
     expect(missing).toEqual([]);
   });
 
-  it('preload what the first paint imports, and no page', () => {
-    const { first, later } = files.preloads;
-    expect(first).toEqual(expect.arrayContaining(['main.ts', 'app.ts', 'html.ts', 'api/client.ts']));
-    expect(first.filter((path) => path.startsWith('pages/') && path !== 'pages/sign_in/page.ts')).toEqual([]);
-    expect(later).toEqual(expect.arrayContaining(['pages/exports/page.ts', 'components/plot.ts']));
-    expect([...first, ...later].filter((path) => !files.files.has(path))).toEqual([]);
+  it('preload what every page imports', () => {
+    const { preloads } = files;
+    expect(preloads).toEqual(expect.arrayContaining(['main.ts', 'app.ts', 'html.ts', 'api/client.ts']));
+    expect(preloads.filter((path) => path.startsWith('pages/') && path !== 'pages/sign_in/page.ts')).toEqual(
+      [],
+    );
+    expect(preloads.filter((path) => !files.files.has(path))).toEqual([]);
+  });
+
+  it.each([
+    ['/', 'pages/exports/page.ts'],
+    ['/exports/new', 'pages/edit/page.ts'],
+    ['/exports/1', 'pages/export/page.ts'],
+    ['/exports/1/', 'pages/export/page.ts'],
+    ['/exports/1/edit', 'pages/edit/page.ts'],
+    ['/exports/1/intervals/2026-11-22T20%3A00%3A00Z', 'pages/interval/page.ts'],
+    ['/query', 'pages/query/page.ts'],
+    ['/exports/1/other', undefined],
+  ])('preload at %s the page and what it imports alone', (path, module) => {
+    const { modules = [] } = files.pages.find((page) => page.path.test(path)) ?? {};
+    expect(modules[0]).toBe(module);
+    expect(modules.filter((one) => one.endsWith('/page.ts')).length).toBeLessThanOrEqual(1);
+    expect(modules.filter((one) => files.preloads.includes(one) || !files.files.has(one))).toEqual([]);
+  });
+
+  it('have the rules of pages after those that they change', async () => {
+    const css = (await files.files.get('console.css')?.encode('identity'))?.toString() ?? '';
+    expect(css.indexOf('.wide-facts {')).toBeGreaterThan(css.indexOf('.facts {'));
   });
 });
 

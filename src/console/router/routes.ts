@@ -6,12 +6,16 @@ interface PageModule {
   readonly default: ComponentType<PageProps>;
 }
 
-interface Route {
+/** The pattern of a path and its page. */
+export interface Route {
   readonly pattern: string;
   readonly load: () => Promise<PageModule>;
 }
 
-/** Every page of the console; the first pattern that matches wins. A page is loaded when it is first shown. */
+/**
+ * Every page of the console; the first pattern that matches wins. The server reads these lines, to preload the modules of a
+ * page (src/http/console/page_modules.ts).
+ */
 export const routes: readonly Route[] = [
   { pattern: '/', load: () => import('../pages/exports/page.ts') },
   { pattern: '/exports/new', load: () => import('../pages/edit/page.ts') },

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../api_error.ts';
 import type { HttpApp } from '../route_context.ts';
 import { acceptedEncoding, createCompressedFile, type CompressedFile } from './asset_encodings.ts';
-import { readConsoleFiles } from './console_files.ts';
-import { createPageShell } from './page_shell.ts';
+import { readConsoleFiles, type ConsoleFiles } from './console_files.ts';
+import { createPageShell, type PageShell } from './page_shell.ts';
 
 /** The paths of pages, which the router in the browser reads (src/console/router/routes.ts). */
 const pagePaths = ['/', '/exports/*', '/query'];
@@ -15,12 +15,15 @@ const aYear = 31_536_000;
 export function consoleRoutes(app: HttpApp): void {
   const site = once(() => {
     const files = readConsoleFiles();
-    const shell = createPageShell(files);
+    const other = createDocument(files, []);
+    const pages = files.pages.map(({ path, modules }) => ({
+      path,
+      document: createDocument(files, modules),
+    }));
     return {
       files,
-      shell,
-      page: createCompressedFile(Buffer.from(shell.html)),
-      etag: `"${createHash('sha256').update(shell.html).digest('base64url').slice(0, 22)}"`,
+      /** The document of a path; one of no page shows that there is none. */
+      documentOf: (path: string) => pages.find((page) => page.path.test(path))?.document ?? other,
     };
   });
   // Off the path of the first request. A server that only answers the API is not slowed before it listens.
@@ -31,7 +34,7 @@ export function consoleRoutes(app: HttpApp): void {
 
   for (const path of pagePaths)
     app.get(path, { schema: { hide: true } }, async (request, reply) => {
-      const { shell, page, etag } = site();
+      const { shell, page, etag } = site().documentOf(pathOf(request));
       void reply.headers({
         'content-security-policy': shell.contentSecurityPolicy,
         'cache-control': 'no-cache',
@@ -49,7 +52,7 @@ export function consoleRoutes(app: HttpApp): void {
 
   app.get('/console/assets/*', { schema: { hide: true } }, async (request, reply) => {
     const { files } = site();
-    const path = new URL(request.url, 'http://host').pathname;
+    const path = pathOf(request);
     const file = path.startsWith(`${files.base}/`)
       ? files.files.get(path.slice(files.base.length + 1))
       : undefined;
@@ -62,6 +65,23 @@ export function consoleRoutes(app: HttpApp): void {
     return sendCompressed(request, reply, file.type, file);
   });
 }
+
+interface ConsoleDocument {
+  readonly shell: PageShell;
+  readonly page: CompressedFile;
+  readonly etag: string;
+}
+
+function createDocument(files: ConsoleFiles, modules: readonly string[]): ConsoleDocument {
+  const shell = createPageShell(files, modules);
+  return {
+    shell,
+    page: createCompressedFile(Buffer.from(shell.html)),
+    etag: `"${createHash('sha256').update(shell.html).digest('base64url').slice(0, 22)}"`,
+  };
+}
+
+const pathOf = ({ url }: FastifyRequest): string => new URL(url, 'http://host').pathname;
 
 async function sendCompressed(
   request: FastifyRequest,

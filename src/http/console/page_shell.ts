@@ -7,11 +7,15 @@ export interface PageShell {
   readonly contentSecurityPolicy: string;
 }
 
-/** Builds the document. It is the same for every page and every user, so it has an ETag and no nonce. */
-export function createPageShell({ base, imports, preloads }: ConsoleFiles): PageShell {
+/**
+ * Builds the document of a page, which needs `modules`. It is the same for every user, so it has an ETag and no nonce.
+ */
+export function createPageShell(
+  { base, imports, preloads }: ConsoleFiles,
+  modules: readonly string[],
+): PageShell {
   const importMap = JSON.stringify({ imports });
-  const preload = (path: string, priority: string) =>
-    `<link rel="modulepreload" href="${base}/${path}"${priority}>`;
+  const preload = (path: string) => `<link rel="modulepreload" href="${base}/${path}">`;
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -23,9 +27,8 @@ export function createPageShell({ base, imports, preloads }: ConsoleFiles): Page
 <script src="${base}/theme_before_paint.ts"></script>
 <link rel="stylesheet" href="${base}/console.css">
 <script type="importmap">${importMap}</script>
-${preloads.first.map((path) => preload(path, '')).join('\n')}
+${[...preloads, ...modules].map(preload).join('\n')}
 <script type="module" src="${base}/main.ts"></script>
-${preloads.later.map((path) => preload(path, ' fetchpriority="low"')).join('\n')}
 </head>
 <body>
 <div id="root"></div>

@@ -18,11 +18,14 @@ const get = (url: string, headers: Record<string, string> = {}) => app.inject({ 
 
 describe('the document', () => {
   it.each(['/', '/exports/new', '/exports/1/intervals/2026-11-22T20:00:00Z', '/query'])(
-    'is the same at %s',
+    'at %s preloads no other page',
     async (path) => {
       const response = await get(path);
       expect(response.statusCode).toBe(200);
-      expect(response.body).toBe((await get('/')).body);
+      const pages = response.body.match(/href="[^"]+\/pages\/(?!sign_in)\w+\/page\.ts"/g);
+      expect(pages).toHaveLength(1);
+      // A module that waits behind others delays the page.
+      expect(response.body).not.toContain('fetchpriority');
     },
   );
 

@@ -1,0 +1,49 @@
+import type { ComponentType } from 'preact';
+import { matchRoute } from './match_route.ts';
+import type { PageProps } from './paths.ts';
+import { routes, type Route } from './routes.ts';
+
+/** The component of a page, and the parameters of its path. */
+export interface FoundPage {
+  readonly PageView: ComponentType<PageProps>;
+  readonly params: PageProps['params'];
+}
+
+/** The pause before a module that did not load is requested again. */
+const retryMs = 500;
+
+/** Loads the page of a path; undefined if there is none. @throws TypeError when it cannot be loaded twice. */
+export async function loadPage(path: string): Promise<FoundPage | undefined> {
+  for (const route of routes) {
+    const params = matchRoute(route.pattern, path);
+    if (params) return { PageView: await loadTwice(route), params };
+  }
+  return undefined;
+}
+
+async function loadTwice({ load }: Route): Promise<ComponentType<PageProps>> {
+  try {
+    return (await load()).default;
+  } catch {
+    await new Promise((resolve) => {
+      window.setTimeout(resolve, retryMs);
+    });
+    return (await load()).default;
+  }
+}
+
+/** Loads every page, one after the other, whenever the browser has nothing else to do. */
+export async function loadAllPages(): Promise<void> {
+  for (const { load } of routes) {
+    await idle();
+    // A page that is opened later is requested again.
+    await load().catch(() => undefined);
+  }
+}
+
+/** Resolves when the browser is idle. Safari does not say so. */
+const idle = (): Promise<unknown> =>
+  new Promise((resolve) => {
+    if ('requestIdleCallback' in window) window.requestIdleCallback(resolve);
+    else setTimeout(resolve, retryMs);
+  });
