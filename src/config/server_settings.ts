@@ -36,7 +36,7 @@ export const process = {
     'Form of the log lines. `auto`: readable on a terminal, else JSON.',
   ),
   EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
-    'How long run logs and delivered notifications are kept in the database.',
+    "How long run logs, delivered notifications and reports of the console's verifications are kept in the database.",
   ),
   EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' }).describe(
     'A process ends this long after SIGTERM at the latest. Until 10 s before, a worker lets exports, deliveries and queries finish; then it stops them, and other workers resume them. Set the grace period of the supervisor (`terminationGracePeriodSeconds`, `TimeoutStopSec`, `stop_grace_period`) longer.',

@@ -21,11 +21,15 @@ const statements = [
      select batch_export_id, owner_id, data_interval_start, data_interval_end from exportd.incidents
      where owner_id <> batch_export_id and opened_at < clock_timestamp() - $1 * interval '1 millisecond'
      order by opened_at limit $2)`,
+  // A report names rows by their ids.
+  `delete from exportd.verifications where id in (
+     select id from exportd.verifications where created_at < clock_timestamp() - $1 * interval '1 millisecond'
+     order by created_at limit $2)`,
 ];
 
 /**
- * Deletes log lines, notifications without a pending delivery and incidents of backfills that are older than
- * `retentionMs`, in batches. The journal keeps everything.
+ * Deletes log lines, notifications without a pending delivery, incidents of backfills and verifications that are older
+ * than `retentionMs`, in batches. The journal keeps everything.
  * @returns the number of deleted rows.
  */
 export async function deleteExpired(pool: Pool, retentionMs: number): Promise<number> {

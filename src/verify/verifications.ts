@@ -1,5 +1,5 @@
 import type { DataInterval } from '../domain/intervals.ts';
-import type { Pool } from '../journal/database.ts';
+import { inTransaction, type Pool } from '../journal/database.ts';
 import type { VerificationReport } from './report.ts';
 
 /** Minutes after which a verification without an outcome counts as failed: its worker or its workflow is gone. */
@@ -32,31 +32,40 @@ const selection = `select id, batch_export_id, data_interval_start as start, dat
  * Stores the request for a verification and returns its id; null while the project has an unfinished one, or the
  * deployment has several. Older verifications of the interval are deleted but the newest ones.
  */
-export async function requestVerification(
+export const requestVerification = (
   pool: Pool,
-  request: DataInterval & {
+  {
+    batch_export_id,
+    team_id,
+    user_id,
+    deep,
+    start,
+    end,
+  }: DataInterval & {
     readonly batch_export_id: string;
     readonly team_id: number;
     readonly user_id: number;
     readonly deep: boolean;
   },
-): Promise<string | null> {
-  const { batch_export_id, team_id, user_id, deep, start, end } = request;
-  const { rows } = await pool.query<{ id: string }>(
-    `with old as (
-       delete from exportd.verifications where id in (
-         select id from exportd.verifications where batch_export_id = $1 and data_interval_start = $4
-         order by created_at desc offset 9))
-     insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep)
-     select $1, $2::integer, $3, $4, $5, $6
-     from (select count(*) as unfinished, count(*) filter (where team_id = $2) as of_project
-       from exportd.verifications where ${isUnfinished}) running
-     where unfinished < ${maxUnfinished} and of_project = 0
-     returning id`,
-    [batch_export_id, team_id, user_id, start, end, deep],
-  );
-  return rows[0]?.id ?? null;
-}
+): Promise<string | null> =>
+  inTransaction(pool, async (connection) => {
+    // Concurrent requests exceed no limit together.
+    await connection.query('lock table exportd.verifications in share row exclusive mode');
+    const { rows } = await connection.query<{ id: string }>(
+      `with old as (
+         delete from exportd.verifications where id in (
+           select id from exportd.verifications where batch_export_id = $1 and data_interval_start = $4
+           order by created_at desc offset 9))
+       insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep)
+       select $1, $2::integer, $3, $4, $5, $6
+       from (select count(*) as unfinished, count(*) filter (where team_id = $2) as of_project
+         from exportd.verifications where ${isUnfinished}) running
+       where unfinished < ${maxUnfinished} and of_project = 0
+       returning id`,
+      [batch_export_id, team_id, user_id, start, end, deep],
+    );
+    return rows[0]?.id ?? null;
+  });
 
 /** Reads a verification by its id; undefined if it does not exist. */
 export async function findVerification(pool: Pool, id: string): Promise<Verification | undefined> {

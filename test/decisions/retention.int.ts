@@ -35,10 +35,17 @@ it('rows older than the retention are deleted in batches, and the journal keeps 
        case when row_number() over (order by notification.created_at) = 1 then 'pending' else 'delivered' end
      from notification, webhook`,
   );
-  expect(await deleteExpired(database.pool, hour)).toBe(6_001);
+  await database.pool.query(
+    `insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep,
+       created_at)
+     select gen_random_uuid(), 1, 1, now(), now(), true, clock_timestamp() - age
+     from unnest(array[interval '61 minutes', interval '59 minutes']) age`,
+  );
+  expect(await deleteExpired(database.pool, hour)).toBe(6_002);
   expect([await count('log_lines'), await count('notifications'), await count('webhook_deliveries')]).toEqual(
     [6_000, 3, 3],
   );
+  expect(await count('verifications')).toBe(1);
   expect(await deleteExpired(database.pool, hour)).toBe(0);
   expect(await count('journal_events')).toBe(events);
 });

@@ -78,6 +78,13 @@ describe('a verification', () => {
     expect(await findVerification(harness.database.pool, id)).toEqual(first);
   });
 
+  it('is requested once by concurrent requests', async () => {
+    const requests = await Promise.all(Array.from({ length: 8 }, () => request(0)));
+    const ids = requests.filter((id) => id !== null);
+    expect(ids).toHaveLength(1);
+    await verifyInterval(ids[0] ?? '');
+  });
+
   it('is not requested while one of the project, or several of the deployment, run', async () => {
     const ids = [await request(2), await request(2, { team_id: 2 }), await request(2, { team_id: 3 })];
     expect(ids).not.toContain(null);

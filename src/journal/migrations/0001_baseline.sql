@@ -244,13 +244,14 @@ create table exportd.verifications (
   deep boolean not null,
   -- Null while it runs, and if it failed.
   report jsonb,
+  has_findings boolean generated always as (report ->> 'ok' = 'false') stored,
   -- Why it failed, for users.
   error text,
   created_at timestamptz not null default clock_timestamp(),
   finished_at timestamptz
 );
 create index verifications_of_interval on exportd.verifications (batch_export_id, data_interval_start, created_at desc);
-create index verifications_unfinished on exportd.verifications (created_at) where finished_at is null;
+create index verifications_age on exportd.verifications (created_at);
 
 -- Notifications -------------------------------------------------------------------------------------------------------
 
