@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type {
@@ -72,22 +71,6 @@ describe('exportd bench', () => {
     expect(result.peak_memory_bytes).toBeGreaterThanOrEqual(result.idle_memory_bytes ?? Infinity);
     expectRatio(result.ratio_to_floor, result, floor);
     expectPipeline(found.pipeline, result);
-    await expectNothingLeft(command, folder());
-  });
-
-  it('measures warm workers repeatedly, and writes a profile of each', async () => {
-    const profiles = join(folder(), 'profiles');
-    const command = await run(
-      ...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles],
-    );
-    expect(command.stdout).toMatch(
-      /^export +seconds +min .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/,
-    );
-    expect(command.stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
-    for (const repeat of ['1', '2'])
-      expect(readdirSync(join(profiles, `JSONLines-${repeat}`))).toContainEqual(
-        expect.stringMatching(/\.cpuprofile$/),
-      );
     await expectNothingLeft(command, folder());
   });
 });

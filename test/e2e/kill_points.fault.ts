@@ -20,13 +20,11 @@ const rows = 1_700;
 const range = { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() };
 
 const allKillPoints = Object.keys(killPoints) as KillPoint[];
-/** One point of each kind: a part, a file, a claim, a delayed request, an event. test/export/resume.int.ts resumes at others. */
+/** A part, a claim and a delayed request: what needs a process that dies. test/export/resume.int.ts resumes at the others. */
 const usualKillPoints: readonly KillPoint[] = [
   'in a part',
-  'after completion, before the file is recorded',
   'after the claim, before the manifest',
   'while the manifest is written',
-  'before the status is recorded',
 ];
 /** The points at which a file is resumed, which depends on the format. */
 const fileKillPoints: readonly KillPoint[] = ['in a part', 'between parts', 'after the last part'];
@@ -224,50 +222,6 @@ describe('SIGKILL of the worker', () => {
       () =>
         `the previous generation's objects and all uploads are deleted; remaining: ${JSON.stringify(remaining)}`,
     );
-  });
-});
-
-describe('SIGKILL while a run is compared with the manifest that it replaces', () => {
-  it('has no effect', async () => {
-    const bucket = await createBucket();
-    const proxy = await createS3Proxy(bucket.endpoint);
-    const stack = await startStack('kill-check', failoverWorkers, {
-      bucket: { ...bucket, endpoint: proxy.endpoint },
-    });
-    try {
-      await insertLargeEvents(stack, hourAgo(3), 10);
-      const exportId = await stack.createExport({}, { prefix: 'checked' });
-      await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
-      const [created] = await stack.runs(exportId);
-      const first = await stack.waitForRun(exportId, created?.id ?? '', 'Completed');
-      await insertLargeEvents(stack, hourAgo(3), 1);
-      const gate = blockRequests(proxy, 'the older file is read', {
-        when: 'after',
-        matches: ({ operation, key }) => operation === 'GetObject' && !key.includes('/_manifests/'),
-      });
-      const { headers } = await stack.call('POST', `/batch_exports/${exportId}/runs/${first.id}/retry/`, {});
-      const runId = headers.get('location')?.split('/').at(-2) ?? '';
-      await gate.reached();
-      await stack.killWorker();
-      gate.open('broken');
-      await stack.startWorker();
-
-      const run = await stack.waitForRun(exportId, runId, 'Completed');
-      const { rows: checks } = await stack.pool.query<{ outcome: string }>(
-        `select data->>'outcome' as outcome from exportd.journal_events
-         where stream_id = $1 and event_type = 'RunReplacementChecked'`,
-        [runId],
-      );
-      expect(checks).toEqual([{ outcome: 'every_row_present' }]);
-      expect(await readManifest(stack.bucket, run.manifest_key ?? '')).toMatchObject({
-        generation: 2,
-        rows: 11,
-      });
-      expect((await verifyExport(stack, exportId)).findings).toEqual([]);
-    } finally {
-      await stack.stop();
-      await proxy.close();
-    }
   });
 });
 

@@ -16,7 +16,8 @@ export interface ManifestWatch {
   stop(): Promise<void>;
 }
 
-const pollMs = 50;
+/** Each round is two requests per manifest: more often, they took more CPU than the exports. */
+const pollMs = 200;
 
 /** Watches existing manifests. At any time, the files of each must exist with the sizes in the manifest. */
 export function watchManifests(bucket: TestBucket, keys: readonly string[]): ManifestWatch {

@@ -1,60 +1,11 @@
-import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createBucket } from '../setup/bucket.ts';
 import { casesOf } from '../setup/effort.ts';
-import { stableWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { insertLargeEvents } from './large_events.ts';
-import { outageAfterFirstPart } from './outage.ts';
 import { blockRequests } from './request_gate.ts';
-import { keysUnder } from './rows.ts';
-import { hourAgo } from '../setup/hours.ts';
+import { backfill, expectEveryRowOnce, rows, startBehindProxy, startExport } from './run_behind_proxy.ts';
 import type { S3OperationName } from './s3_operation.ts';
-import { createS3Proxy, type InjectedOutcome, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
-import { startStack, type RunResponse, type Stack } from './stack.ts';
-import { verifyExport } from './verify_export.ts';
-
-/** Slightly more than two parts. */
-const rows = 2_600;
-
-async function startBehindProxy(
-  name: string,
-  settings: Record<string, string>,
-): Promise<{ stack: Stack; proxy: S3Proxy }> {
-  const bucket = await createBucket();
-  const proxy = await createS3Proxy(bucket.endpoint);
-  const stack = await startStack(
-    name,
-    { ...stableWorkers, ...settings },
-    { bucket: { ...bucket, endpoint: proxy.endpoint } },
-  );
-  await insertLargeEvents(stack, hourAgo(3), rows);
-  return { stack, proxy };
-}
-
-const startExport = async (stack: Stack, prefix: string): Promise<{ id: string; run: RunResponse }> =>
-  backfill(stack, await stack.createExport({}, { prefix }));
-
-async function backfill(stack: Stack, id: string): Promise<{ id: string; run: RunResponse }> {
-  await stack.call('POST', `/batch_exports/${id}/backfill/`, {
-    start_at: hourAgo(3).toISOString(),
-    end_at: hourAgo(2).toISOString(),
-  });
-  const [run] = await stack.runs(id);
-  if (!run) throw new Error('The backfill created no run.');
-  return { id, run };
-}
-
-async function expectEveryRowOnce(stack: Stack, id: string, prefix: string): Promise<void> {
-  const report = await verifyExport(stack, id);
-  expect(report.findings).toEqual([]);
-  expect(report.totals).toMatchObject({ manifests: 1, files: 1, rows });
-  const { Uploads = [] } = await stack.bucket.client.send(
-    new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${prefix}/` }),
-  );
-  expect(Uploads).toEqual([]);
-  expect(await keysUnder(stack.bucket, `${prefix}/`)).toHaveLength(2);
-}
+import type { InjectedOutcome, ProxiedRequest, S3Proxy } from './s3_proxy.ts';
+import type { Stack } from './stack.ts';
 
 const errorResponse = (status: number, code: string): InjectedOutcome => ({
   status,
@@ -204,41 +155,5 @@ describe('an error of the S3 server', () => {
     const { latest_error } = await stack.waitForRun(id, run.id, 'Failed');
     expect(latest_error).toMatch(/^SignatureDoesNotMatch: .*aws_secret_access_key/);
     expect(latest_error).not.toContain('not-the-secret');
-  });
-});
-
-describe('an outage of the S3 server beyond the timeout of a run', () => {
-  let stack: Stack;
-  let proxy: S3Proxy;
-  beforeAll(async () => {
-    ({ stack, proxy } = await startBehindProxy('long-outage', {
-      EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: '8s',
-      EXPORTD_RUN_RETRY_INITIAL: '500ms',
-    }));
-  });
-  afterAll(async () => {
-    await stack.stop();
-    await proxy.close();
-  });
-
-  it('ends it FailedRetryable, and the next run resumes without sending confirmed parts again', async () => {
-    const parts = () => proxy.requests.filter(({ operation }) => operation === 'UploadPart');
-    const arrived = () => parts().filter(({ status, ended }) => ended && status === 200);
-    const outage = outageAfterFirstPart(proxy);
-    const { id } = await startExport(stack, 'outlasted');
-    await waitFor(outage.isActive, 'a part has arrived and the outage has started');
-    const [interrupted] = await stack.runs(id);
-    const failed = await stack.waitForRun(id, interrupted?.id ?? '', 'FailedRetryable');
-    expect(failed.latest_error).toMatch(/^(S3Unreachable|BudgetExceeded): /);
-    const confirmed = new Set(arrived().map(({ digest }) => digest));
-    const sentBefore = parts().length;
-    outage.end();
-    await waitFor(async () => (await stack.runs(id))[0]?.status === 'Completed', 'a later run is Completed');
-    const [completed] = await stack.runs(id);
-    expect(completed).toMatchObject({ records_completed: rows, generation: failed.generation });
-    const sentAfterOutage = parts().slice(sentBefore);
-    expect(sentAfterOutage.length).toBeGreaterThan(0);
-    expect(sentAfterOutage.filter(({ digest }) => confirmed.has(digest))).toEqual([]);
-    await expectEveryRowOnce(stack, id, 'outlasted');
   });
 });
