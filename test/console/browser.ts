@@ -12,6 +12,9 @@ export const devices = {
 export type Device = keyof typeof devices;
 export type ColorScheme = 'light' | 'dark';
 
+/** As long as `waitFor` waits: on a busy machine Chromium takes longer than the 30 seconds of Playwright. */
+const timeoutMs = 180_000;
+
 /** A page of the console in Chromium, with what went wrong in it. */
 export interface ConsolePage {
   readonly page: Page;
@@ -24,6 +27,7 @@ export interface ConsolePage {
 export const launchBrowser = async (): Promise<Browser> =>
   chromium.launch({
     executablePath: await programPath('chromium'),
+    timeout: timeoutMs,
     // Containers do not allow Chromium its sandbox, and their /dev/shm is small.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   });
@@ -44,6 +48,7 @@ export async function openConsole(
     reducedMotion: 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
+  context.setDefaultTimeout(timeoutMs);
   if (key !== undefined) await keepKey(context, baseUrl, key);
   const page = await context.newPage();
   const problems: string[] = [];
