@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { jest } from '@jest/globals';
 import { runCommandLine } from '../../src/cli/run_command_line.ts';
 import { fromSetUp } from '../setup/environment.ts';
 
@@ -48,31 +49,37 @@ export function exportd(environment: Environment, ...args: readonly string[]): P
 }
 
 async function runHere(environment: Environment, args: readonly string[]): Promise<CommandResult> {
-  const { argv, env, exit, exitCode } = process;
-  const result = { code: undefined as number | undefined, stdout: '', stderr: '' };
-  const streams = (['stdout', 'stderr'] as const).map((name) => ({ name, write: process[name].write }));
-  for (const { name } of streams)
-    process[name].write = (text: string | Uint8Array, ...rest: readonly unknown[]) => {
-      // After the exit a process prints nothing.
-      if (result.code === undefined)
-        result[name] += typeof text === 'string' ? text : Buffer.from(text).toString();
-      for (const written of rest) if (typeof written === 'function') process.nextTick(written as () => void);
+  const printed = { stdout: '', stderr: '' };
+  let code: number | undefined;
+  const { exitCode } = process;
+  const capture = (name: 'stdout' | 'stderr') =>
+    jest.spyOn(process[name], 'write').mockImplementation((text, ...rest: readonly unknown[]) => {
+      // After its exit a process prints nothing.
+      if (code === undefined) printed[name] += typeof text === 'string' ? text : Buffer.from(text).toString();
+      for (const written of rest) if (typeof written === 'function') process.nextTick(() => void written());
       return true;
-    };
-  process.exit = (code) => {
-    result.code ??= Number(code ?? process.exitCode ?? 0);
-    throw new Exited();
-  };
-  process.argv = [process.execPath, main, ...args];
-  process.env = { ...environment };
+    });
+  const replaced = [
+    capture('stdout'),
+    capture('stderr'),
+    jest.spyOn(process, 'exit').mockImplementation((status) => {
+      code ??= Number(status ?? process.exitCode ?? 0);
+      throw new Exited();
+    }),
+    jest.replaceProperty(process, 'argv', [process.execPath, main, ...args]),
+    jest.replaceProperty(process, 'env', { ...environment }),
+  ];
   process.exitCode = undefined;
   try {
     await runCommandLine();
   } catch (error) {
     if (!(error instanceof Exited)) throw error;
   } finally {
-    Object.assign(process, { argv, env, exit, exitCode });
-    for (const { name, write } of streams) process[name].write = write;
+    for (const one of replaced.toReversed()) {
+      if ('mockRestore' in one) one.mockRestore();
+      else one.restore();
+    }
+    process.exitCode = exitCode;
   }
-  return { code: result.code ?? -1, stdout: result.stdout, stderr: result.stderr };
+  return { code: code ?? -1, ...printed };
 }
