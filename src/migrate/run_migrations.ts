@@ -15,7 +15,7 @@ export async function withMigrationClient<Result>(
   }
 }
 
-/** The table that records applied migrations; its schema is created if it is missing. */
+/** The table that records applied migrations. Its schema is created if it is missing. */
 export interface MigrationsTable {
   readonly schema: string;
   readonly name: string;
@@ -30,13 +30,18 @@ export async function runMigrations(
   folder: string,
   table: MigrationsTable,
 ): Promise<string[]> {
+  const { rows } = await client.query<{ has_schema: boolean }>(
+    'select exists (select from pg_catalog.pg_namespace where nspname = $1) as has_schema',
+    [table.schema],
+  );
   const applied = await runner({
     // The runner would not wait for a connection that it opens itself to end.
     dbClient: client,
     dir: folder,
     migrationsTable: table.name,
     migrationsSchema: table.schema,
-    createMigrationsSchema: true,
+    // Even with IF NOT EXISTS, PostgreSQL requires the right to create schemas.
+    createMigrationsSchema: rows[0]?.has_schema !== true,
     direction: 'up',
     log: () => undefined,
     verbose: false,

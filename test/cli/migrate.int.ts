@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { useTestDatabase } from '../setup/use_test_database.ts';
+import { migrateControl } from '../../src/migrate/migrate_control.ts';
 import { exportd } from './command_line.ts';
 
 const database = useTestDatabase();
@@ -9,6 +11,24 @@ const dryRun = async (): Promise<unknown> => {
   expect(code).toBe(0);
   return JSON.parse(stdout);
 };
+
+describe('exportd migrate', () => {
+  it('needs no right to create schemas once there is one', async () => {
+    const role = `migrator_${randomUUID().slice(0, 8)}`;
+    const url = Object.assign(new URL(database.url), { username: role, password: 'migrator' });
+    await database.pool.query(
+      `create role ${role} login password 'migrator';
+       grant exportd_other_roles to ${role};
+       grant all on schema exportd to ${role};
+       grant all on all tables in schema exportd to ${role}`,
+    );
+    try {
+      expect(await migrateControl(url.href)).toEqual([]);
+    } finally {
+      await database.pool.query(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+});
 
 describe('exportd migrate --dry-run', () => {
   it('reports that an up-to-date database needs no downtime', async () => {
