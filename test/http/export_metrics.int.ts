@@ -32,6 +32,16 @@ async function createExport(definition: object) {
   return { ...commander, runs, complete };
 }
 
+/** Stores the report of a verification of the interval that a run has. */
+const storeVerification = (run: string, ok: boolean): Promise<unknown> =>
+  pool.query(
+    `insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep,
+       report, finished_at)
+     select batch_export_id, team_id, 1, data_interval_start, data_interval_end, false, $2, clock_timestamp()
+     from exportd.batch_export_runs where id = $1`,
+    [run, { ok }],
+  );
+
 const exportMetrics = (perExport = false): Registry => {
   const metrics = new Registry();
   const settings = { EXPORTD_METRICS_PER_EXPORT: perExport };
@@ -45,13 +55,15 @@ describe('the metrics of exports', () => {
   let exported: Awaited<ReturnType<typeof createExport>>;
   beforeAll(async () => {
     exported = await createExport({ interval: 'every 1 minutes' });
-    const [older] = [await exported.complete(4), await exported.complete(2)];
+    const [older, newer] = [await exported.complete(4), await exported.complete(2)];
     await exported.runs.hold(await exported.runs.retry(older), policies);
     await pool.query(
       `update exportd.interval_comparisons set outcome = 'rows_missing',
         last_compared_at = '2026-11-01T10:00:00Z' where run_id = $1`,
       [older],
     );
+    // The later report counts.
+    for (const ok of [false, true]) await storeVerification(newer, ok);
     await createExport({ interval: 'hour' });
     const paused = await createExport({ interval: 'day' });
     await paused.command('pause');
@@ -95,10 +107,25 @@ describe('the metrics of exports', () => {
     expect(await valuesOf(metrics, 'exportd_differing_intervals')).toMatchObject({
       [`${minutely},outcome=rows_missing`]: 1,
       [`${minutely},outcome=rows_added`]: 0,
+      [`${minutely},outcome=verification`]: 0,
     });
     expect(await valuesOf(metrics, 'exportd_last_verified_timestamp_seconds')).toEqual({
       [minutely]: Date.parse('2026-11-01T10:00:00Z') / 1_000,
     });
+  });
+
+  it('count a verification with findings until its interval is exported again', async () => {
+    const again = await createExport({ interval: 'every 2 minutes' });
+    const run = await again.complete(4);
+    const found = async () =>
+      (await valuesOf(exportMetrics(), 'exportd_differing_intervals'))[
+        'interval=every 2 minutes,outcome=verification'
+      ];
+    await storeVerification(run, false);
+    expect(await found()).toBe(1);
+    const retried = await again.runs.retry(run);
+    await again.runs.publish(retried, await again.runs.start(retried), 'another file');
+    expect(await found()).toBe(0);
   });
 
   it('name the export where the setting allows it', async () => {

@@ -24,6 +24,10 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
   }
   const cancelled = await cancelRuns(transaction, batchExport.id, 'all', { cause, reason });
   await endComparisons(transaction.connection, batchExport.id);
+  // Nobody can read them any more, and they name rows by their ids.
+  await transaction.connection.query('delete from exportd.verifications where batch_export_id = $1', [
+    batchExport.id,
+  ]);
   // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);
   return createEffect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });

@@ -127,7 +127,7 @@ export function registerExportMetrics(
     );
   const differing: Gauge = new Gauge({
     name: 'exportd_differing_intervals',
-    help: 'Intervals whose files differed from the source when they were last compared.',
+    help: 'Intervals whose files differed from the source when they were last compared, or verified on request.',
     labelNames: [...ownLabels, 'outcome'],
     registers: [metrics],
     collect: async () => {

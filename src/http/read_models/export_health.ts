@@ -2,8 +2,24 @@ import type { Pool } from '../../journal/database.ts';
 import { readLags } from './lag.ts';
 
 /** Outcomes of a comparison with the source after which a person or another run has to act. */
-export const differences = ['rows_added', 'rows_missing', 'both'] as const;
+const comparisonOutcomes = ['rows_added', 'rows_missing', 'both'] as const;
+/** Also `verification`: the newest verification that a person requested has findings. */
+export const differences = [...comparisonOutcomes, 'verification'] as const;
 export type Difference = (typeof differences)[number];
+
+/** Counts the intervals by export whose newest verification has findings, and that were not exported again since. */
+const verificationCounts = `
+  select batch_export_id, 'verification', count(*) as intervals from (
+    select distinct on (batch_export_id, data_interval_start, data_interval_end) *
+    from exportd.verifications where report is not null
+    order by batch_export_id, data_interval_start, data_interval_end, created_at desc
+  ) newest
+  where has_findings and not exists (
+    select from exportd.intervals interval
+    where (interval.batch_export_id, interval.data_interval_start, interval.data_interval_end)
+        = (newest.batch_export_id, newest.data_interval_start, newest.data_interval_end)
+      and interval.completed_at > newest.created_at)
+  group by 1`;
 
 /** How a live export is doing. */
 export interface ExportHealth {
@@ -17,7 +33,7 @@ export interface ExportHealth {
   readonly missing_intervals: number | null;
   readonly unsettled_intervals: number;
   readonly held_intervals: number;
-  /** Intervals whose manifest differs from the source, by the outcome of the latest comparison. */
+  /** Intervals whose files differ from the source, by the outcome of the latest comparison or verification. */
   readonly differing_intervals: Readonly<Partial<Record<Difference, number>>>;
   /** When any of its intervals was last compared with the source, in seconds since 1970; null if none was. */
   readonly last_compared_at: number | null;
@@ -60,7 +76,8 @@ export async function readExportHealth(
        select batch_export_id, jsonb_object_agg(outcome, intervals) as counts
        from (
          select batch_export_id, outcome, count(*) as intervals from exportd.interval_comparisons
-         where outcome in (${differences.map((outcome) => `'${outcome}'`).join(', ')}) group by 1, 2
+         where outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')}) group by 1, 2
+         union all ${verificationCounts}
        ) counted group by 1
      ) differing on differing.batch_export_id = export.id
      where not export.deleted`,

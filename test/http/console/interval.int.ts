@@ -196,6 +196,18 @@ describe('the verification of an interval', () => {
     expect(listed.body).toEqual({ results: [body] });
   });
 
+  it('is deleted with its export', async () => {
+    const { id, run } = await createRun();
+    await completeRun(api.journal, run, { rows: 3 });
+    expect((await request(id)).status).toBe(202);
+    expect((await api.call('DELETE', `batch_exports/${id}`)).status).toBe(204);
+    const { rowCount } = await api.database.pool.query(
+      'select from exportd.verifications where batch_export_id = $1',
+      [id],
+    );
+    expect(rowCount).toBe(0);
+  });
+
   it('starts nothing while Temporal cannot be reached, and one at a time', async () => {
     const { id } = await createRun();
     api.mode = 'unreachable';
