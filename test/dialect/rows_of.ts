@@ -11,7 +11,7 @@ export async function rowsOf(
 ): Promise<readonly (readonly unknown[])[]> {
   const { sql, parameters, columns } = compileQuery(query, project, options);
   const rows = await inTransaction(pool, async (connection) => {
-    await connection.query(`set transaction read only; set local statement_timeout = '20s'`);
+    await connection.query(`set transaction read only; set local statement_timeout = '3min'`);
     const result = await connection.query<unknown[]>({
       text: sql,
       values: [...parameters],

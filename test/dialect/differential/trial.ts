@@ -70,7 +70,7 @@ const parsed = (text: string): Query => parseQuery(text);
 const textRowsOf = (pool: Pool, { sql, parameters }: CompiledStatement): Promise<TextRows> =>
   inTransaction(pool, async (connection) => {
     await connection.query(
-      `set transaction read only; set local statement_timeout = '20s'; set local timezone = 'UTC'`,
+      `set transaction read only; set local statement_timeout = '3min'; set local timezone = 'UTC'`,
     );
     const result = await connection.query<(string | null)[]>({
       text: sql,

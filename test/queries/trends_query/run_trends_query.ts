@@ -42,7 +42,7 @@ export const asQuery = <Answer>(
   run: (context: QueryContext) => Promise<Answer>,
 ): Promise<Answer> =>
   inTransaction(pool, async (connection) => {
-    await connection.query("set transaction read only; set local statement_timeout = '20s'");
+    await connection.query("set transaction read only; set local statement_timeout = '3min'");
     return run({
       connection: postgresConnection(connection),
       project,
