@@ -59,7 +59,8 @@ export function parseExports(text: string, { name, folder, environment }: TextOr
   });
   const place = (offset: number): string => `${name}:${lines.linePos(offset).line}`;
   const broken = [...document.errors, ...document.warnings].map(
-    ({ pos, message }) => `${place(pos[0])}: ${message}`,
+    // After a colon, the parser quotes what it could not read.
+    ({ pos, message }) => `${place(pos[0])}: ${message.split(': ', 1)[0] ?? ''}`,
   );
   if (broken.length > 0) throw new CliError(broken.join('\n'));
   const problems: string[] = [];

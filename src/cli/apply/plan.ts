@@ -1,6 +1,7 @@
 import { defaultDefinition } from '../../http/batch_export_definition.ts';
 import { CliError } from '../cli_error.ts';
-import { results, type JsonObject } from '../commands/service_command.ts';
+import type { JsonObject } from '../commands/service_command.ts';
+import { readExports } from '../read_exports.ts';
 import type { ServiceClient } from '../service_client.ts';
 import type { DeclaredExport } from './exports_file.ts';
 
@@ -39,7 +40,7 @@ export async function makePlan(
   declared: readonly DeclaredExport[],
   { prune }: { readonly prune: boolean },
 ): Promise<PlannedRequest[]> {
-  const existing = await listExports(service);
+  const existing = await readExports(service);
   const problems: string[] = [];
   const requests: PlannedRequest[] = [];
   for (const one of declared) {
@@ -57,19 +58,6 @@ export async function makePlan(
   const names = new Set(declared.map(({ name }) => name));
   const undeclared = existing.filter(({ name }) => !names.has(String(name)));
   return [...requests, ...undeclared.map((one) => planUndeclared(one, prune))];
-}
-
-/** More exports than a page has are read page by page. */
-const pageSize = 1_000;
-
-async function listExports(service: ServiceClient): Promise<JsonObject[]> {
-  const exports: JsonObject[] = [];
-  for (;;) {
-    const { body } = await service.call('GET', `batch_exports/?limit=${pageSize}&offset=${exports.length}`);
-    const page = results(body);
-    exports.push(...page);
-    if (body.next === null || page.length === 0) return exports;
-  }
 }
 
 async function planCreation(

@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import type { PlannedExport, PlannedRequest } from '../apply/plan.ts';
 import { CliError } from '../cli_error.ts';
 import { printer } from '../output.ts';
+import { readExports } from '../read_exports.ts';
 import { openService, type ServiceClient } from '../service_client.ts';
-import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
+import { serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
 
 interface ApplyOptions extends ServiceCommandOptions {
   readonly file: string;
@@ -20,8 +21,12 @@ export function addApplyCommand(program: Command): void {
   serviceCommand(
     program,
     'apply',
-    'create and update the exports that a YAML file declares (uses the HTTP API)',
+    'create and update the batch exports that a YAML file declares (uses the HTTP API)',
   )
+    .addHelpText(
+      'after',
+      '\nA file declares batch exports only: no projects, users, API keys, webhooks or dashboards. "exportd export get" writes one.',
+    )
     .requiredOption('-f, --file <path>', 'the file; - reads stdin')
     .option('--dry-run', 'print the plan and change nothing')
     .option('--prune', 'delete the exports of the project that are not in the file')
@@ -96,16 +101,13 @@ export function addGetCommand(exports: Command): void {
         throw new CliError(`Unknown format ${format}. Write yaml or json.`);
       const { exportsDocument, toDeclaration } = await import('../apply/exports_document.ts');
       const service = openService(options);
-      const found = ids.length > 0 ? await readExports(service, ids) : await readAllExports(service);
+      const found = ids.length > 0 ? await readNamed(service, ids) : (await readExports(service)).reverse();
       const declarations = { exports: found.map(toDeclaration) };
       printer({ json: format === 'json' })(declarations, () => [exportsDocument(found).trimEnd()]);
     });
 }
 
-const readExports = (service: ServiceClient, ids: readonly string[]): Promise<JsonObject[]> =>
+const readNamed = (service: ServiceClient, ids: readonly string[]): Promise<JsonObject[]> =>
   Promise.all(
     ids.map(async (id) => (await service.call('GET', `batch_exports/${encodeURIComponent(id)}/`)).body),
   );
-
-const readAllExports = async (service: ServiceClient): Promise<JsonObject[]> =>
-  results((await service.call('GET', 'batch_exports/?limit=1000')).body).reverse();

@@ -4,6 +4,7 @@ import { definitionLines, exportTable, runTable } from '../export_tables.ts';
 import { intervalTable } from '../interval_table.ts';
 import { lagLines, type Lag } from '../lag_lines.ts';
 import { printer, table } from '../output.ts';
+import { readExports } from '../read_exports.ts';
 import { openService } from '../service_client.ts';
 import { allowShrinkOption, allowsShrink, type ShrinkOptions } from './allow_shrink.ts';
 import { addGetCommand } from './apply.ts';
@@ -39,8 +40,8 @@ export function addExportCommands(program: Command): void {
 
   serviceCommand(exports, 'list', 'list the batch exports of the project').action(
     async (options: Options) => {
-      const { body } = await openService(options).call('GET', 'batch_exports/?limit=1000');
-      printer(options)(body, () => exportTable(results(body)));
+      const exports = await readExports(openService(options));
+      printer(options)({ count: exports.length, results: exports }, () => exportTable(exports));
     },
   );
 

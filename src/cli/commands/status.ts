@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { attentionOf, statusRows } from '../export_status.ts';
 import { printer, table } from '../output.ts';
+import { readExports } from '../read_exports.ts';
 import { openService, type Readiness } from '../service_client.ts';
-import { results, serviceCommand, type ServiceCommandOptions } from './service_command.ts';
+import { serviceCommand, type ServiceCommandOptions } from './service_command.ts';
 
 /** `status`. */
 export function addStatusCommand(program: Command): void {
@@ -12,11 +13,7 @@ export function addStatusCommand(program: Command): void {
     'show the state of the service and of every batch export, what needs attention first (uses the HTTP API)',
   ).action(async (options: ServiceCommandOptions) => {
     const service = openService(options);
-    const [readiness, { body }] = await Promise.all([
-      service.readiness(),
-      service.call('GET', 'batch_exports/?limit=1000'),
-    ]);
-    const exports = results(body);
+    const [readiness, exports] = await Promise.all([service.readiness(), readExports(service)]);
     const json = {
       service: readiness,
       batch_exports: exports.map((one) => ({ ...one, attention: attentionOf(one) })),

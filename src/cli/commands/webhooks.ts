@@ -1,7 +1,13 @@
 import type { Command } from 'commander';
 import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
-import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
+import {
+  results,
+  searchOf,
+  serviceCommand,
+  type JsonObject,
+  type ServiceCommandOptions,
+} from './service_command.ts';
 
 type Options = ServiceCommandOptions;
 
@@ -98,14 +104,8 @@ export function addWebhookCommands(program: Command): void {
     .option('--status <names>', 'pending, delivered, failed or dropped, separated by commas')
     .option('--limit <number>', 'number of deliveries', '20')
     .action(async (id: string, options: Options & { status?: string; limit: string }) => {
-      const parameters = new URLSearchParams({
-        limit: options.limit,
-        ...(options.status === undefined ? {} : { status: options.status }),
-      });
-      const { body } = await openService(options).call(
-        'GET',
-        `${path(id)}deliveries/?${parameters.toString()}`,
-      );
+      const search = searchOf({ limit: options.limit, status: options.status });
+      const { body } = await openService(options).call('GET', `${path(id)}deliveries/${search}`);
       printer(options)(body, () => deliveryTable(results(body)));
     });
 

@@ -85,6 +85,15 @@ describe('a file of exports', () => {
     for (const secret of ['a secret', 'another: secret']) expect(thrown()).not.toContain(secret);
   });
 
+  it.each(['>hunter2', '] hunter2', '!hunter2 x'])(
+    'quotes nothing of the value %s, which cannot be read',
+    (value) => {
+      expect(() => parse(clicks.replace('!file secret', value))).toThrow(
+        expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+      );
+    },
+  );
+
   it('is what an export is written as, without what has its default', () => {
     const text = exportsDocument([
       {
