@@ -229,6 +229,10 @@ describe('a person', () => {
     await page.getByRole('option', { name: /^events/ }).waitFor();
     await editor.press('Tab');
     expect(await editor.inputValue()).toBe('select uniqExact(distinct_id) as people from events');
+    await editor.press('Control+z');
+    expect(await editor.inputValue()).toBe('select uniqExact(distinct_id) as people from eve');
+    await editor.press('Control+Shift+z');
+    expect(await editor.inputValue()).toBe('select uniqExact(distinct_id) as people from events');
     await runQuery(page);
     expect(await page.getByRole('table').innerText()).toContain('40');
     expect(new URL(page.url()).searchParams.get('sql')).toContain('uniqExact');

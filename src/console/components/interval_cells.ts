@@ -56,6 +56,7 @@ export function IntervalCells({
     }}
   >
     <title>${title ?? summaryOf(cells)}</title>
+    ${empty > 0 && html`<path class="interval-slots" d=${slotsOf(empty)} />`}
     ${pathsOf(cells, empty).map(
       ([look, d]) => html`<path key=${look} class="tone-${look.split(' ')[0]}" fill-rule="evenodd" d=${d} />`,
     )}
@@ -84,6 +85,10 @@ function pathsOf(cells: readonly IntervalCell[], empty: number): (readonly [look
   }
   return [...paths].map(([look, parts]) => [look, parts.join('')]);
 }
+
+/** Dots where older intervals will be: a short history reads as short, not as missing. */
+const slotsOf = (empty: number): string =>
+  Array.from({ length: empty }, (_, index) => shiftedPath('dot', index * (cellSize + gap))).join('');
 
 /** A shape moved to the right: its outlines begin with absolute moves and continue with relative lines. */
 const shiftedPath = (shape: Shape, x: number): string =>

@@ -130,16 +130,25 @@ function optionsOf(
     legend: { live: true },
     tzDate: (time) => library.tzDate(new Date(time * 1_000), zone),
     axes: [
-      { ...axis, grid: { show: false }, space: 90, values: (_plot, splits) => formatTimes(splits, zone) },
+      {
+        ...axis,
+        grid: { show: false },
+        size: 32,
+        space: 90,
+        values: (_plot, splits) => formatTimes(splits, zone),
+      },
       {
         ...axis,
         grid,
-        size: 80,
+        size: (_plot, labels) => widthOf(labels ?? []),
         values: (_plot, splits) => splits.map(formats[unit]),
         ...(unit === 'seconds' ? { incrs: durationSteps } : {}),
       },
     ],
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
+    scales: {
+      x: { range: withMargin(props) },
+      y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] },
+    },
     series: [
       { value: '{YYYY}-{MM}-{DD} {HH}:{mm}' },
       ...series.map(({ label, kind = 'line', tone }) => {
@@ -157,6 +166,20 @@ function optionsOf(
   };
 }
 
+/** The width of the labels of an axis, in digits of 12 pixels. */
+const widthOf = (labels: readonly string[]): number =>
+  16 + 7.5 * Math.max(0, ...labels.map(({ length }) => length));
+
+/** Half an interval before the first point and after the last one, so that bars and dots are whole. */
+const withMargin =
+  (props: { readonly current: PlotProps }): uPlot.Range.Function =>
+  (_plot, first, last) => {
+    const { length } = props.current.times;
+    const margin = length > 1 ? (last - first) / (length - 1) / 2 : hourSeconds / 2;
+    return [first - margin, last + margin];
+  };
+
+const hourSeconds = 3_600;
 const daySeconds = 86_400;
 
 /** The steps between the lines of an axis of durations: those that people count in. */
@@ -167,10 +190,13 @@ const durationSteps = [
 
 /** The times at an axis: dates where it covers days, else times of day. */
 function formatTimes(times: readonly number[], zone: string): string[] {
-  const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
+  const [first = 0, second = first] = times;
+  const span = (times.at(-1) ?? first) - first;
+  // A day has 23 hours when clocks are set forward.
+  const isDaily = second - first > daySeconds / 2 || span > 2 * daySeconds;
   return times.map((time) => {
     const text = formatMoment(time * 1_000, zone, { seconds: span < 600 });
-    return span > 2 * daySeconds ? text.slice(5, 10) : text.slice(11);
+    return isDaily ? text.slice(5, 10) : text.slice(11);
   });
 }
 

@@ -29,7 +29,11 @@ export function RunSteps({ exportId, runId }: { readonly exportId: string; reado
         <h3>Log</h3>
         <${Loaded} resource=${lines}>
           ${(found: ListOf<LogLineResponse>) =>
-            html`<${LogLines} lines=${found.results} empty="The run has logged nothing." />`}
+            html`<${LogLines}
+              lines=${found.results}
+              empty="The run has logged nothing."
+              timeOf=${timeOfDay}
+            />`}
         <//>
       </section>
     </div>
@@ -71,23 +75,25 @@ function StepList({ steps }: { readonly steps: RunStepsResponse }): View {
 export function LogLines({
   lines,
   empty,
+  timeOf = dateAndTime,
 }: {
   readonly lines: readonly LogLineResponse[];
   readonly empty: string;
+  readonly timeOf?: (at: string) => string;
 }): View {
   if (lines.length === 0) return html`<${EmptyState} title=${empty} />`;
   return html`<ol class="steps log-lines">
     ${lines.map(
       (line, index) =>
         html`<li key=${index} class="step-${line.level.toLowerCase()}">
-          <time class="figures" datetime=${line.timestamp}
-            >${formatMoment(line.timestamp, timezone.value)}</time
-          >
+          <time class="figures" datetime=${line.timestamp}>${timeOf(line.timestamp)}</time>
           <p><span class="log-level">${line.level}</span> ${line.message}</p>
         </li>`,
     )}
   </ol>`;
 }
+
+const dateAndTime = (at: string): string => formatMoment(at, timezone.value);
 
 /** `14:05:09`: a run rarely takes longer than a day. */
 const timeOfDay = (at: string): string => formatMoment(at, timezone.value).slice(11);

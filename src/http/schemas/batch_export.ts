@@ -124,7 +124,7 @@ const schedule = {
     .meta({
       ...{ title: 'SQL', 'x-section': 'Rows', 'x-language': 'dialect' },
       description:
-        'A SELECT over the model that defines the columns and rows of the files. Null exports the model unchanged.',
+        'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
     }),
   retention_days: z
     .number()
@@ -153,7 +153,7 @@ const writable = {
   name: name.optional(),
   model: model
     .nullish()
-    .meta({ default: 'events', description: 'The rows that are exported. Null is events.' }),
+    .meta({ default: 'events', description: 'The rows that are exported: events by default.' }),
   interval: interval.optional(),
   destination: destination.optional(),
   ...schedule,

@@ -44,7 +44,11 @@ export function ObjectRows({
         </div>`,
     )}
     ${error && html`<p class="field-error">${error}</p>`}
-    <div><${Button} onClick=${() => onInput([...rows, empty])}>Add to ${field.label.toLowerCase()}<//></div>
+    <div>
+      <${Button} label="Add to ${field.label.toLowerCase()}" onClick=${() => onInput([...rows, empty])}
+        >Add<//
+      >
+    </div>
   </fieldset>`;
 }
 

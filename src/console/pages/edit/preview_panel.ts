@@ -10,6 +10,7 @@ export function PreviewPanel({ preview }: { readonly preview: Preview }): View {
   const { data, failure, isLoading } = preview;
   return html`<section class="card edit-panel" aria-busy=${isLoading ? 'true' : undefined}>
     <h2>Preview</h2>
+    ${!data && !failure && html`<p class="muted">Reading the first rows…</p>`}
     ${failure && html`<p class="field-error" role="status">${failure.message.split('\n')[0]}</p>`}
     ${data && html`<${Keys} data=${data} /><${FirstRows} data=${data} />`}
   </section>`;

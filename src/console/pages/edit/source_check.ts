@@ -28,6 +28,7 @@ export function SourceCheck({ model }: { readonly model: string }): View {
   const views = data?.tables.includes(table.value) === true ? drafted.data?.views : data?.views;
   return html`<section class="card edit-panel" aria-busy=${isLoading ? 'true' : undefined}>
     <h2>Source</h2>
+    ${!data && !failure && html`<p class="muted">Checking the source…</p>`}
     ${failure && html`<${FailureNotice} failure=${failure} onRetry=${reload} />`}
     ${
       data &&

@@ -92,7 +92,7 @@ function SelectedRun({ exportId, runId }: { readonly exportId: string; readonly 
           }
           <${Button} onClick=${close}>Close<//>`}
       >
-        <${RunSteps} exportId=${exportId} runId=${runId} />
+        <div class="card"><${RunSteps} exportId=${exportId} runId=${runId} /></div>
       <//>`}
   <//>`;
 }

@@ -1,20 +1,15 @@
 import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
 import { may } from '../../api/session.ts';
-import { Button } from '../../components/button.ts';
 import { DestinationTest } from '../../components/destination_test.ts';
 import { Section } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
-import { paths } from '../../router/paths.ts';
 import type { PartProps } from './part_props.ts';
 import { SettingsHistory } from './settings_history.ts';
 
 /** The settings of an export, a test of its destination, and who changed what. */
 export function Settings({ found }: PartProps): View {
   return html`
-    <${Section}
-      title="Settings"
-      actions=${may('batch_export:write') && html`<${Button} href=${paths.editExport(found.id)}>Edit<//>`}
-    >
+    <${Section} title="Settings">
       <dl class="facts card wide-facts">
         ${settingsOf(found).map(
           ([name, value]) =>

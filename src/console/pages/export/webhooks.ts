@@ -30,9 +30,8 @@ export function Webhooks({ found }: PartProps): View {
       ${({ results }: ListOf<WebhookResponse>) => {
         const own = results.filter(({ batch_export }) => batch_export === null || batch_export === found.id);
         return own.length === 0
-          ? html`<${EmptyState} title="Nobody hears of this export">
-              A webhook sends failures, pauses, recoveries and published intervals to a URL, also as a message
-              in Slack.
+          ? html`<${EmptyState} title="No webhooks yet">
+              A webhook posts failures, pauses, recoveries and published intervals to a URL or to Slack.
             <//>`
           : html`<ul class="webhooks">
               ${own.map(

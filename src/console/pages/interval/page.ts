@@ -84,7 +84,9 @@ function FoundInterval({
       newest !== undefined &&
       html`<${Section} title="Runs">
         <${RunTable} runs=${runs} detailOf=${detailOf} showsInterval=${false} onChange=${reload} />
-        <${RunSteps} key=${selected ?? newest.id} exportId=${exportId} runId=${selected ?? newest.id} />
+        <div class="card">
+          <${RunSteps} key=${selected ?? newest.id} exportId=${exportId} runId=${selected ?? newest.id} />
+        </div>
       <//>`
     }
   <//>`;
