@@ -101,6 +101,7 @@ const cases: Readonly<Record<string, readonly (readonly [string, string, string]
     ['toStartOfFifteenMinutes(t)', '2026-04-04 15:20', '2026-04-04 15:15'],
     ['toStartOfDay(t)', '2026-04-04 15:15', '2026-04-04 13:00'],
     ['addMonths(t, 0)', '2026-04-04 15:15', '2026-04-04 15:15'],
+    ["dateDiff('hour', t, toDateTime('2026-04-05T04:45:00Z'))", '2026-03-28 23:00', '173'],
     ["toDateTime('2026-04-05 01:45:00')", '', '2026-04-04 14:45'],
     ['addDays(t, 1)', '2026-10-02 15:45', '2026-10-03 15:45'],
   ],

@@ -36,7 +36,8 @@ function boundariesBetween(site: CallSite, unit: TimeUnit): Sql {
     default: {
       const start = (index: number): Sql =>
         sql`extract(epoch from date_trunc('${rawSql(unit)}', ${momentAt(site, index)}, ${zoneOfTime(site, index)}))`;
-      return sql`((${start(2)} - ${start(1)}) / ${rawSql(String(secondsOf[unit] ?? 1))})`;
+      // A clock change of half an hour leaves half an hour between two starts.
+      return sql`trunc((${start(2)} - ${start(1)}) / ${rawSql(String(secondsOf[unit] ?? 1))})`;
     }
   }
 }
