@@ -1,6 +1,7 @@
 import closeWithGrace from 'close-with-grace';
 import { createKeyRing } from '../config/key_ring.ts';
-import { SettingsError, type Settings } from '../config/settings.ts';
+import { listenError } from '../config/listen_error.ts';
+import type { Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
 import { createQuerySlots } from '../queries/query_slots.ts';
@@ -132,7 +133,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     return { url, close };
   } catch (error) {
     await close();
-    throw listenError(error, settings) ?? error;
+    const { EXPORTD_HOST: host, EXPORTD_PORT: port } = settings;
+    throw (
+      listenError(error, { host, port, settings: { host: 'EXPORTD_HOST', port: 'EXPORTD_PORT' } }) ?? error
+    );
   }
 }
 
@@ -151,23 +155,4 @@ export async function runServer(settings: Settings): Promise<void> {
   const server = await started.promise;
   logger.info({ url: server.url }, 'Server is listening.');
   await ended.promise;
-}
-
-function listenError(error: unknown, settings: Settings): SettingsError | undefined {
-  const { EXPORTD_HOST: host, EXPORTD_PORT: port } = settings;
-  switch ((error as NodeJS.ErrnoException).code) {
-    case 'EADDRINUSE':
-      return new SettingsError(`Port ${port} on ${host} is in use. Set EXPORTD_PORT to another port.`);
-    case 'EACCES':
-      return new SettingsError(
-        `This user may not listen on port ${port}. Set EXPORTD_PORT to a port above 1023.`,
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new SettingsError(
-        `This machine has no address ${host}. Set EXPORTD_HOST to one of its addresses.`,
-      );
-    default:
-      return undefined;
-  }
 }

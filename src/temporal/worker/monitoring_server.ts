@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { SettingsError } from '../../config/settings_error.ts';
+import { listenError } from '../../config/listen_error.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { WorkerReadiness } from './readiness.ts';
 
@@ -16,6 +16,9 @@ export interface MonitoringServer {
   readonly url: string;
   close(): Promise<void>;
 }
+
+const addressSettings = { host: 'EXPORTD_WORKER_HTTP_HOST', port: 'EXPORTD_WORKER_HTTP_PORT' };
+const portAdvice = '; each worker of a machine needs its own';
 
 /** The content type of the Prometheus text format. */
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
@@ -71,7 +74,9 @@ export async function startMonitoringServer(
   };
   const server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (err: NodeJS.ErrnoException) => reject(listenError(err, host, port)));
+    server.once('error', (err) =>
+      reject(listenError(err, { host, port, settings: addressSettings, portAdvice }) ?? err),
+    );
     server.listen(port, host, resolve);
   });
   const { address, port: chosen } = server.address() as AddressInfo;
@@ -82,24 +87,4 @@ export async function startMonitoringServer(
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-function listenError(err: NodeJS.ErrnoException, host: string, port: number): Error {
-  switch (err.code) {
-    case 'EADDRINUSE':
-      return new SettingsError(
-        `Port ${port} on ${host} is in use. Set EXPORTD_WORKER_HTTP_PORT to another port; each worker of a machine needs its own.`,
-      );
-    case 'EACCES':
-      return new SettingsError(
-        `This user may not listen on port ${port}. Set EXPORTD_WORKER_HTTP_PORT to a port above 1023.`,
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new SettingsError(
-        `This machine has no address ${host}. Set EXPORTD_WORKER_HTTP_HOST to one of its addresses.`,
-      );
-    default:
-      return err;
-  }
 }
