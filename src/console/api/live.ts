@@ -9,6 +9,9 @@ export interface LiveChange {
   readonly backfill_ids: readonly string[];
 }
 
+/** Until a rejected connection is tried again, in milliseconds. Pages poll meanwhile. */
+const retryMs = 15_000;
+
 type Listener = (change: LiveChange) => void;
 
 const listeners = new Set<Listener>();
@@ -24,33 +27,41 @@ export function onChange(listener: Listener): () => void {
 
 /**
  * Listens to the server while somebody is signed in and the tab is visible: a browser has six connections to a host, which
- * hidden tabs would hold. The browser reconnects by itself. Call it once.
+ * hidden tabs would hold. Connects again after a lost and after a rejected connection. Call it once.
  */
 export function listenToChanges(): void {
   const isVisible = signal(!document.hidden);
   document.addEventListener('visibilitychange', () => {
     isVisible.value = !document.hidden;
   });
-  let wasHidden = false;
+  let mayHaveMissed = false;
+  const rejections = signal(0);
   effect(() => {
     if (!session.value || !isVisible.value) {
-      wasHidden = true;
+      mayHaveMissed = true;
       return undefined;
     }
+    const rejected = rejections.value;
+    let retry: ReturnType<typeof setTimeout> | undefined;
     const source = new EventSource(apiPath('console/live/'));
     source.addEventListener('open', () => {
       isLive.value = true;
       // What changed while the tab was hidden or the connection lost is not sent again.
-      if (wasHidden) notify({ batch_export_ids: [], run_ids: [], backfill_ids: [] });
-      wasHidden = true;
+      if (mayHaveMissed) notify({ batch_export_ids: [], run_ids: [], backfill_ids: [] });
+      mayHaveMissed = true;
     });
     source.addEventListener('error', () => {
       isLive.value = false;
+      mayHaveMissed = true;
+      // A browser does not reconnect after a response such as 503, of a server that is being replaced.
+      if (source.readyState === EventSource.CLOSED)
+        retry = setTimeout(() => (rejections.value = rejected + 1), retryMs);
     });
     source.addEventListener('changed', (event: MessageEvent<string>) => {
       notify(JSON.parse(event.data) as LiveChange);
     });
     return () => {
+      clearTimeout(retry);
       source.close();
       isLive.value = false;
     };

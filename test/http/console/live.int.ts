@@ -40,7 +40,7 @@ async function listen(key: string, projectId = api.projectId) {
 const silent = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
 /** Subscribes to the project's changes, read through `pool`. @returns the ids of changed exports */
-function followChanges(pool: { query: (this: void, statement: string) => Promise<unknown> }) {
+function followChanges(pool: { query: (statement: string) => Promise<unknown> }) {
   const received: string[] = [];
   const changes = createLiveChanges(pool as unknown as Pool, { pollMs: 10, logger: silent });
   changes.subscribe(
@@ -101,8 +101,8 @@ describe('live changes', () => {
   it('are sent when they are committed after later ones', async () => {
     const [slow, quick] = [await api.createExport(), await api.createExport()];
     const [appended, held] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
-    const committed = api.journal.transaction(async ({ lock }) => {
-      const stream = await lock(batchExportDecider, slow);
+    const committed = api.journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, slow);
       await stream.append('pause', [{ type: 'BatchExportPaused', data: { last_paused_at: null } }]);
       appended.resolve(undefined);
       await held.promise;
