@@ -49,10 +49,11 @@ export function EditForm({
   const failure = useSignal<ApiFailure | undefined>(undefined);
   const tested = useSignal<{ readonly body: string; readonly result: DestinationTestResult } | null>(null);
   const busy = useSignal<Busy>(null);
+  const sourceChecks = useSignal(0);
 
   const body = found ? updateBodyOf(fields, inputs.value, before) : createBodyOf(fields, inputs.value);
   const path = found ? `batch_exports/${found.id}/` : 'batch_exports/';
-  const preview = usePreview(found?.id ?? null, withoutSecrets(fields, body));
+  const preview = usePreview(found?.id ?? null, withoutSecrets(fields, body), sourceChecks.value);
   const testBody = JSON.stringify({ model: body.model, destination: body.destination });
   const test = tested.value?.body === testBody ? tested.value.result : null;
   const hasFailedTest = test?.steps.some(({ result }) => result.status === 'Failed') ?? false;
@@ -132,7 +133,12 @@ export function EditForm({
       />
     </div>
     <aside class="edit-side" aria-label="What the export writes">
-      <${SourceCheck} model=${textOf(inputs.value.model)} />
+      <${SourceCheck}
+        model=${textOf(inputs.value.model)}
+        onCheck=${() => {
+          sourceChecks.value += 1;
+        }}
+      />
       <${PreviewPanel} preview=${preview} />
       <${EstimatePanel} id=${found?.id ?? null} body=${withoutSecrets(fields, body)} />
       <section class="card edit-panel">

@@ -18,7 +18,14 @@ const looks = {
 const path = 'console/source/check/';
 
 /** Whether the source has what exports of the model need, and the SQL that fixes what it lacks. */
-export function SourceCheck({ model }: { readonly model: string }): View {
+export function SourceCheck({
+  model,
+  onCheck,
+}: {
+  readonly model: string;
+  /** The source was checked again on request. */
+  readonly onCheck: () => void;
+}): View {
   const table = useSignal('');
   const query = { model: model === '' ? 'events' : model };
   const { data, failure, isLoading, reload } = useResource<SourceReportResponse>(path, { query });
@@ -68,7 +75,7 @@ export function SourceCheck({ model }: { readonly model: string }): View {
           />`
         }
         ${views?.map((view) => html`<${DraftedView} key=${view.name} view=${view} isRead=${data.tables.length > 0} />`)}
-        ${data.findings.length > 0 && html`<div><${Button} onClick=${() => void reload()}>Check again<//></div>`}`
+        ${data.findings.length > 0 && html`<div><${Button} onClick=${() => void reload().then(onCheck)}>Check again<//></div>`}`
     }
   </section>`;
 }

@@ -18,8 +18,15 @@ const pauseMs = 700;
 export const consolePath = (id: string | null, operation: 'preview' | 'estimate'): string =>
   `console/batch_exports/${id === null ? '' : `${id}/`}${operation}/`;
 
-/** Reads the preview of a body again after each pause in typing. What was read before stays until then. */
-export function usePreview(id: string | null, body: Readonly<Record<string, unknown>>): Preview {
+/**
+ * Reads the preview of a body again after each pause in typing, and when the source was checked again (`sourceChecks`).
+ * What was read before stays until then.
+ */
+export function usePreview(
+  id: string | null,
+  body: Readonly<Record<string, unknown>>,
+  sourceChecks: number,
+): Preview {
   const state = useSignal<Preview>({ data: undefined, failure: undefined, isLoading: true });
   const text = JSON.stringify(body);
   useEffect(() => {
@@ -40,6 +47,6 @@ export function usePreview(id: string | null, body: Readonly<Record<string, unkn
       window.clearTimeout(timer);
       stop.abort();
     };
-  }, [id, text]);
+  }, [id, text, sourceChecks]);
   return state.value;
 }
