@@ -11,6 +11,8 @@ export type FindingKind =
   | 'manifest_unreadable'
   /** A manifest whose name contradicts its content. */
   | 'manifest_misnamed'
+  /** A manifest of a run that the journal does not have. */
+  | 'manifest_unknown'
   /** A manifest whose sums differ from its files, or whose files are not sorted by key. */
   | 'manifest_inconsistent'
   | 'file_missing'

@@ -21,6 +21,7 @@ import { owedTime } from './owed_time.ts';
 import { intervalOf } from './ranges.ts';
 import { readHistory } from './read_history.ts';
 import { CannotVerify, type VerificationReport } from './report.ts';
+import { findUnknownManifests } from './unknown_manifests.ts';
 import { createSourceRows } from './source_rows.ts';
 import { summarize } from './summarize.ts';
 
@@ -108,6 +109,10 @@ async function verify(
     ...(await findOverlaps(context, checks)),
     ...findSharedFiles(checks),
     ...(await reportMisplacedRows(context, checks)),
+    ...(await findUnknownManifests(
+      pool,
+      checks.map(({ found }) => found),
+    )),
   ];
   return summarize(definition.batch_export_id, { deep, fast, ...range }, intervals, {
     findings: [...listing.findings, ...gaps.findings, ...crossChecks],

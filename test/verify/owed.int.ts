@@ -40,6 +40,28 @@ describe('a manifest that is missing leaves a gap', () => {
   });
 });
 
+describe('a manifest that the journal does not know', () => {
+  it('is reported, also when its rows are those of the source', async () => {
+    const exported = await harness.exportHours();
+    const [known, newest] = [await exported.manifest(1), await exported.manifest(2)];
+    expect((await exported.verify()).ok).toBe(true);
+    // As after the restore of a backup that was made before the run.
+    const run_id = randomUUID();
+    await exported.putManifest({ ...newest, run_id });
+    for (const options of [{}, { fast: true }]) {
+      const report = await exported.verify(options);
+      expect(report.findings).toMatchObject([
+        { kind: 'manifest_unknown', ...hours[2], count: 1, detail: expect.stringContaining(run_id) },
+      ]);
+      expect(report.intervals.map(({ findings }) => findings)).toEqual([0, 0, 1]);
+    }
+    expect((await exported.verify({ to: known.data_interval_end })).ok).toBe(true);
+    // A run of the interval adopts it.
+    await exported.exportAgain(2);
+    expect((await exported.verify()).ok).toBe(true);
+  });
+});
+
 describe('what is not exported for a reason is listed', () => {
   it('a pause, the bounds and a cancelled backfill', async () => {
     const exported = await harness.exportHours({
