@@ -36,10 +36,10 @@ export interface JournalTransaction {
   /** The time of the database clock when the transaction acquired the projection lock. */
   readonly now: Date;
   /** Locks a stream until the transaction ends. Repeated calls return the same object. */
-  lock<State, Event extends DomainEvent>(
+  readonly lock: <State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     id: string,
-  ): Promise<LockedStream<State, Event>>;
+  ) => Promise<LockedStream<State, Event>>;
 }
 
 /** An event that was appended, with the state of its stream before and after it. */

@@ -163,7 +163,11 @@ describe('which transactions block the barrier', () => {
   async function whileOpen(statements: readonly string[], work: (writer: pg.Client) => Promise<void>) {
     const writer = await openWriter();
     for (const statement of ['begin', ...statements]) await writer.query(statement);
-    await work(writer).finally(() => writer.end());
+    try {
+      await work(writer);
+    } finally {
+      await writer.end();
+    }
   }
 
   it('one that started after the settle time and has not written does not', async () => {

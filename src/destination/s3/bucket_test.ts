@@ -173,10 +173,15 @@ async function checkPartSizes(
 
 async function checkUpload(bucket: TestRequests, bytes: number): Promise<undefined> {
   const upload = await bucket.upload();
-  const listed = await ifDenied(
-    'The credentials may not list the parts of an upload (s3:ListMultipartUploadParts). Exports work, but interrupted files are exported again instead of resumed.',
-    () => upload.listParts(),
-  ).finally(() => upload.abort().catch(() => undefined));
+  let listed;
+  try {
+    listed = await ifDenied(
+      'The credentials may not list the parts of an upload (s3:ListMultipartUploadParts). Exports work, but interrupted files are exported again instead of resumed.',
+      () => upload.listParts(),
+    );
+  } finally {
+    await upload.abort().catch(() => undefined);
+  }
   if (listed.length !== 1 || listed[0] !== bytes)
     throw testError('The server lists other parts of the upload than were sent.');
   await ifDenied(

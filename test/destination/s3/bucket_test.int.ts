@@ -160,7 +160,11 @@ describe('the traits of a store', () => {
   async function testStore(difference: (proxy: S3Proxy) => Interceptor) {
     const proxy = await createS3Proxy(bucket.endpoint);
     proxy.intercept(difference(proxy));
-    return testTraits({ endpoint_url: proxy.endpoint }).finally(() => proxy.close());
+    try {
+      return await testTraits({ endpoint_url: proxy.endpoint });
+    } finally {
+      await proxy.close();
+    }
   }
 
   it('are found, and each step says what it found', async () => {
