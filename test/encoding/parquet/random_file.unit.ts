@@ -64,7 +64,7 @@ describe('a random file', () => {
         expect(await readWithHyparquet(file, columns)).toEqual(expected);
         expect(await readWithDuckDb(file, columns)).toEqual(expected);
       }),
-      { numRuns: randomCases(100) },
+      { numRuns: randomCases(40) },
     );
   });
 
@@ -87,7 +87,7 @@ describe('a random file', () => {
         expect(read.map(([text]) => text?.length ?? null)).toEqual(drawn.map(([length]) => length));
         expect(JSON.stringify(read) === JSON.stringify(rows.map(textsOf))).toBe(true);
       }),
-      { numRuns: randomCases(15) },
+      { numRuns: randomCases(6) },
     );
   });
 });
