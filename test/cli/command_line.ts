@@ -56,7 +56,8 @@ async function runHere(environment: Environment, args: readonly string[]): Promi
     jest.spyOn(process[name], 'write').mockImplementation((text, ...rest: readonly unknown[]) => {
       // After its exit a process prints nothing.
       if (code === undefined) printed[name] += typeof text === 'string' ? text : Buffer.from(text).toString();
-      for (const written of rest) if (typeof written === 'function') process.nextTick(() => void written());
+      const written = rest.at(-1) as (() => void) | undefined;
+      if (typeof written === 'function') process.nextTick(written);
       return true;
     });
   const replaced = [
