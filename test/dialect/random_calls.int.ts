@@ -57,7 +57,8 @@ describe('random calls of all functions with values at the limits of their types
       }),
       { numRuns: randomCases(200) },
     );
-    expect(counts.rows).toBeGreaterThan(100);
+    // Some four in ten calls do not compile.
+    expect(counts.rows).toBeGreaterThan(randomCases(200) / 4);
     expect(counts.rows).toBeGreaterThan(counts.rejected);
   });
 
