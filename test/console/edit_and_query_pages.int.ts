@@ -213,6 +213,20 @@ describe('a person', () => {
     expect(await invalid.getByLabel('Prefix').inputValue()).toBe('a//b');
   });
 
+  it('loads a page again that failed once, and offers to reload one that fails twice', async () => {
+    const fresh = await openConsole(browser, baseUrl, { key: api.key });
+    const { page } = fresh;
+    await page.route('**/pages/query/page.ts', (route) => route.abort(), { times: 1 });
+    await page.goto('/query');
+    await page.getByRole('heading', { name: 'Query', level: 1 }).waitFor();
+    await page.route('**/pages/query/page.ts', (route) => route.abort(), { times: 3 });
+    await page.goto('/query');
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await page.getByRole('heading', { name: 'Query', level: 1 }).waitFor();
+    expect(await page.getByRole('button', { name: 'Reload' }).count()).toBe(0);
+    await fresh.close();
+  });
+
   it('completes and runs a query', async () => {
     const { page, problems } = opened;
     await page.goto('/query');

@@ -140,7 +140,7 @@ function optionsOf(
       {
         ...axis,
         grid,
-        size: (_plot, labels) => widthOf(labels ?? []),
+        size: (_plot, labels) => widthOf(labels),
         values: (_plot, splits) => splits.map(formats[unit]),
         ...(unit === 'seconds' ? { incrs: durationSteps } : {}),
       },
@@ -166,9 +166,9 @@ function optionsOf(
   };
 }
 
-/** The width of the labels of an axis, in digits of 12 pixels. */
-const widthOf = (labels: readonly string[]): number =>
-  16 + 7.5 * Math.max(0, ...labels.map(({ length }) => length));
+/** The width of the labels of an axis, in digits of 12 pixels. Before uPlot knows its scale, it passes null. */
+const widthOf = (labels: readonly string[] | null): number =>
+  16 + 7.5 * Math.max(0, ...(labels ?? []).map(({ length }) => length));
 
 /** Half an interval before the first point and after the last one, so that bars and dots are whole. */
 const withMargin =
