@@ -3,10 +3,10 @@ import { runProgram } from './programs.ts';
 import type { Counts } from './counts.ts';
 
 /** A script of package.json that checks the code without running it. */
-export type Check = 'typecheck' | 'lint' | 'format:check' | 'imports';
+export type Check = 'lint' | 'format:check' | 'imports';
 
 /** Every check, the slowest first. */
-export const allChecks: readonly Check[] = ['lint', 'typecheck', 'format:check', 'imports'];
+export const allChecks: readonly Check[] = ['lint', 'format:check', 'imports'];
 
 /**
  * Runs checks one after the other, so that they leave a core to the tests beside them. Each counts as one test.

@@ -20,7 +20,7 @@ function planOf([first, ...others]: readonly string[]): Plan {
   if (first === undefined) return { checks: allChecks, jestArguments: usualProjects };
   if (first === '--quick')
     return {
-      checks: ['lint', 'typecheck'],
+      checks: ['lint'],
       jestArguments: [...others, '--selectProjects', 'unit', 'replay'],
     };
   if (first === '--long') {
