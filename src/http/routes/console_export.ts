@@ -75,6 +75,7 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
       const runs = await readActiveRuns(pool, batch_export_id);
       return {
         now: runs[0]?.now ?? new Date().toISOString(),
+        total: runs[0]?.total ?? 0,
         runs: runs.map(({ rows_per_second, bytes_per_second, attempts, ...run }) => ({
           run: toRunResponse(run, runLink),
           rows_per_second,

@@ -147,7 +147,8 @@ describe('an active run', () => {
   it('has the rows and bytes per second of the last minute', async () => {
     const { id, runs } = await createBackfilledExport(1);
     const [run = ''] = runs;
-    const before = await read<{ runs: unknown[] }>(`${id}/active_runs`);
+    const before = await read<{ total: number; runs: unknown[] }>(`${id}/active_runs`);
+    expect(before.total).toBe(1);
     expect(before.runs).toMatchObject([{ run: { id: run }, rows_per_second: null, attempts: 0 }]);
     await sendPart(run);
     const { runs: active } = await read<{ runs: { rows_per_second: number; bytes_per_second: number }[] }>(

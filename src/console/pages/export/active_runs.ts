@@ -29,6 +29,7 @@ export function ActiveRuns({
     <ul class="active-runs">
       ${active.data.runs.map((run) => html`<${RunCard} key=${run.run.id} active=${run} onChange=${onChange} />`)}
     </ul>
+    ${active.data.total > active.data.runs.length && html`<p class="muted">The oldest ${active.data.runs.length} of ${formatCount(active.data.total)} are shown.</p>`}
   <//>`;
 }
 

@@ -8,6 +8,8 @@ import { formatCount, formatQuantity } from '../../formatting/count.ts';
 import { formatMoment } from '../../formatting/moment.ts';
 import { html, type View } from '../../html.ts';
 
+/** The generations that the API lists. */
+const maxListed = 20;
 /** The times of differing rows that are listed. */
 const listedBuckets = 8;
 
@@ -19,6 +21,7 @@ export function Generations({ generations }: { readonly generations: readonly Ge
         (generation) => html`<${GenerationItem} key=${generation.run.id} generation=${generation} />`,
       )}
     </ol>
+    ${generations.length >= maxListed && html`<p class="muted">The newest ${maxListed} are shown.</p>`}
   <//>`;
 }
 

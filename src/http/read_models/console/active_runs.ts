@@ -5,6 +5,8 @@ import { runColumns, type RunRow } from '../runs.ts';
 /** An active run, and what its newest events say of its speed. */
 export interface ActiveRunRow extends RunRow {
   readonly now: string;
+  /** All active runs of the export, also those that are not read. */
+  readonly total: number;
   readonly rows_per_second: number | null;
   readonly bytes_per_second: number | null;
   readonly attempts: number;
@@ -30,7 +32,7 @@ export async function readActiveRuns(pool: Pool, batchExportId: string): Promise
        (select coalesce(sum((range->>'attempt')::int), 0)::int
         from exportd.stream_states, jsonb_array_elements(state->'ranges') range
         where stream_type = 'run' and stream_id = active.id) as attempts
-     from (select ${runColumns} from exportd.batch_export_runs
+     from (select ${runColumns}, count(*) over ()::int as total from exportd.batch_export_runs
        where batch_export_id = $1 and status in (${statuses}) order by position limit ${maxRuns}) active
      cross join lateral (
        select sum((data->'part'->>'rows')::numeric) filter (where is_part) as rows,

@@ -10,8 +10,12 @@ const activeRun = z.object({
   attempts: z.number().int().describe('How many attempts at its ranges have started.'),
 });
 
-/** The active runs of an export, oldest first. */
-export const activeRunsSchema = z.object({ now: responseTimestampSchema, runs: z.array(activeRun) });
+/** The oldest active runs of an export, oldest first. */
+export const activeRunsSchema = z.object({
+  now: responseTimestampSchema,
+  total: z.number().int().describe('All active runs, also those that are not listed.'),
+  runs: z.array(activeRun),
+});
 export type ActiveRunsResponse = z.infer<typeof activeRunsSchema>;
 export type ActiveRun = z.infer<typeof activeRun>;
 
