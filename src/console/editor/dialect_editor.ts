@@ -57,7 +57,7 @@ export function DialectEditor({
     element.setSelectionRange(from, element.selectionStart);
     // Deprecated without a successor: nothing else inserts text that Ctrl+Z takes back. After setRangeText, Chromium 156
     // keeps the completion on undo and forgets the steps before it.
-    // eslint-disable-next-line @typescript-eslint/no-deprecated
+    // oxlint-disable-next-line typescript/no-deprecated
     document.execCommand('insertText', false, text);
     if (kind !== 'function') close();
   };
