@@ -93,7 +93,7 @@ describe('The actors of points of random trends', () => {
             }
         },
       ),
-      { numRuns: randomCases(6) },
+      { numRuns: randomCases(12) },
     );
     expect(checked).toBeGreaterThan(0);
   });
