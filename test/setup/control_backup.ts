@@ -2,22 +2,32 @@ import type { Pool } from '../../src/journal/database.ts';
 
 /** Copies the tables of a control database, and returns a function that puts the copy back, like a restored backup. */
 export async function backUpControlDatabase(pool: Pool): Promise<() => Promise<void>> {
-  const { rows } = await pool.query<{ name: string }>(
-    `select relname as name from pg_class where relnamespace = 'exportd'::regnamespace and relkind = 'r'`,
+  // Without generated columns, which PostgreSQL computes again.
+  const { rows: tables } = await pool.query<{ name: string; columns: string }>(
+    `select relname as name,
+       (select string_agg(quote_ident(attname), ', ') from pg_attribute
+        where attrelid = pg_class.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns
+     from pg_class where relnamespace = 'exportd'::regnamespace and relkind = 'r'`,
   );
-  const tables = rows.map(({ name }) => name);
   await pool.query(
-    ['drop schema if exists backup cascade', 'create schema backup', ...tables.map(copyOf)].join(';'),
+    [
+      'drop schema if exists backup cascade',
+      'create schema backup',
+      ...tables.map(
+        ({ name, columns }) => `create table backup.${name} as select ${columns} from exportd.${name}`,
+      ),
+    ].join(';'),
   );
   return async () => {
     const restored = tables.map(
-      (name) => `insert into exportd.${name} overriding system value table backup.${name}`,
+      ({ name, columns }) =>
+        `insert into exportd.${name} (${columns}) overriding system value select ${columns} from backup.${name}`,
     );
     await pool.query(
       [
         'begin',
         'set local session_replication_role = replica',
-        `truncate ${tables.map((name) => `exportd.${name}`).join(', ')} cascade`,
+        `truncate ${tables.map(({ name }) => `exportd.${name}`).join(', ')} cascade`,
         ...restored,
         sequencesAfterRestore,
         'commit',
@@ -25,8 +35,6 @@ export async function backUpControlDatabase(pool: Pool): Promise<() => Promise<v
     );
   };
 }
-
-const copyOf = (name: string): string => `create table backup.${name} as table exportd.${name}`;
 
 /** Identity columns continue after the restored rows. */
 const sequencesAfterRestore = `
