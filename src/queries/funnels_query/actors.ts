@@ -1,5 +1,5 @@
-import { DateTime } from 'luxon';
 import type { Select } from '../../dialect/ast.ts';
+import { momentOfDate, parseAbsoluteDate } from '../dates/absolute_date.ts';
 import { resolveRange } from '../dates/date_range.ts';
 import { QueryError } from '../query_errors.ts';
 import type { FunnelContext } from './funnel_context.ts';
@@ -88,10 +88,11 @@ function entryIntervalOf(plan: FunnelPlan, point: FunnelPoint, context: FunnelCo
   const attr = 'funnelTrendsEntrancePeriodStart';
   const text = point.funnelTrendsEntrancePeriodStart;
   const { interval, dateRange } = plan.query;
-  const moment = DateTime.fromISO(text?.replace(' ', 'T') ?? '', { zone: context.project.timezone });
-  if (!moment.isValid)
+  const date = parseAbsoluteDate(text ?? '');
+  if (date === null)
     throw invalid(`${attr} is required for the actors of a trend, such as 2026-11-21.`, attr);
-  const { buckets } = resolveRange(dateRange, interval, context);
+  const { buckets, from } = resolveRange(dateRange, interval, context);
+  const moment = momentOfDate(date, from.zone, 'first');
   const bucket = buckets.findLast((one) => one <= moment);
   if (bucket === undefined) throw invalid(`${attr} is before the query's date range.`, attr);
   return bucket.toUTC().toISO() ?? '';

@@ -1,7 +1,8 @@
-import { DateTime } from 'luxon';
 import type { Expression, Select } from '../../dialect/ast.ts';
 import { buildExpression, buildField, combineConditions } from '../../dialect/ast_builders.ts';
+import { momentOfDate, parseAbsoluteDate } from '../dates/absolute_date.ts';
 import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
+import { firstOfDay, lastOfDay } from '../dates/local_time.ts';
 import { QueryError } from '../query_errors.ts';
 import { windowDays } from './active_windows.ts';
 import { nullValue, otherValue } from './breakdown_placeholders.ts';
@@ -107,8 +108,8 @@ function eventsOfPoint(
   const next = range.buckets[at + 1]?.minus(1) ?? range.to;
   const days = windowDays(mathIn(position.series.math, range.interval, false));
   if (days !== null) {
-    const until = start.endOf('day') < range.to ? start.endOf('day') : range.to;
-    return seriesEventsSince(position, start.startOf('day').minus({ days: days - 1 }), {
+    const until = lastOfDay(start) < range.to ? lastOfDay(start) : range.to;
+    return seriesEventsSince(position, firstOfDay(start).minus({ days: days - 1 }), {
       ...range,
       to: until,
     });
@@ -120,10 +121,10 @@ function eventsOfPoint(
 
 /** The index of the interval that contains a day or time. */
 function bucketAt(day: string, { from, to, buckets }: ResolvedRange, context: TrendsActorsContext): number {
-  const moment = DateTime.fromISO(day.trim().replace(' ', 'T'), { zone: context.project.timezone });
-  const at = buckets.findLastIndex((bucket) => bucket <= moment);
-  const isInside = moment.isValid && at !== -1 && (moment <= to || at < buckets.length - 1);
-  if (isInside) return at;
+  const date = parseAbsoluteDate(day);
+  const moment = date && momentOfDate(date, from.zone, 'first');
+  const at = moment ? buckets.findLastIndex((bucket) => bucket <= moment) : -1;
+  if (moment && at !== -1 && (moment <= to || at < buckets.length - 1)) return at;
   const range = `${from.toISODate() ?? ''} to ${to.toISODate() ?? ''}`;
   throw invalid(context, 'day', `This is not a day of the result, which covers ${range}.`);
 }

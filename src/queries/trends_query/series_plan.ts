@@ -3,6 +3,7 @@ import { buildExpression } from '../../dialect/ast_builders.ts';
 import { breakdownExpression } from '../breakdowns/breakdown_expression.ts';
 import { breakdownsOf, type Breakdown } from '../breakdowns/schema.ts';
 import type { Interval, ResolvedRange } from '../dates/date_range.ts';
+import { firstOfDay } from '../dates/local_time.ts';
 import { windowDays } from './active_windows.ts';
 import { breakdownValue } from './breakdown_value.ts';
 import { bucketOf } from './buckets.ts';
@@ -38,7 +39,7 @@ export function eventsOf(position: SeriesPosition, range: ResolvedRange, display
   if (days === null) return seriesEvents(position, range);
   if (display === 'totalValue') return seriesEventsSince(position, range.to.plus(1).minus({ days }), range);
   const [first = range.from] = range.buckets;
-  return seriesEventsSince(position, first.startOf('day').minus({ days: days - 1 }), range);
+  return seriesEventsSince(position, firstOfDay(first).minus({ days: days - 1 }), range);
 }
 
 /** Plans the statement of a series. @throws QueryError */

@@ -98,3 +98,34 @@ describe('The actors of points of random trends', () => {
     expect(checked).toBeGreaterThan(0);
   });
 });
+
+describe('The actors of an hour that the clock repeats', () => {
+  it('are those of its first occurrence, in summer and in winter', async () => {
+    teams += 1;
+    const team = teams;
+    await database.pool.query(
+      `insert into public.events (team_id, uuid, event, distinct_id, person_id, timestamp)
+       select $1, gen_random_uuid(), 'a', 'd', id, time from (values
+         ('00000000-0000-0000-0000-000000000001'::uuid, '2026-10-25 00:30Z'::timestamptz),
+         ('00000000-0000-0000-0000-000000000002', '2026-10-25 01:30Z')) as given (id, time)`,
+      [team],
+    );
+    const source = {
+      kind: 'TrendsQuery',
+      interval: 'hour',
+      dateRange: { date_from: '2026-10-25', date_to: '2026-10-25 23:59' },
+      series: [{ kind: 'EventsNode', event: 'a', math: 'dau' }],
+    };
+    const project = { ...projectOf(team), timezone: 'Europe/Berlin' };
+    const { results } = await runTrendsQuery(database.pool, source, project, now);
+    expect(results[0]?.days).toHaveLength(25);
+    expect(results[0]?.data.filter((count) => count > 0)).toEqual([1, 1]);
+    const actors = await runActorsQuery(
+      database.pool,
+      team,
+      { select: ['id'], source: { kind: 'InsightActorsQuery', source, day: '2026-10-25 02:00:00' } },
+      project,
+    );
+    expect(actors.results).toEqual([['00000000-0000-0000-0000-000000000001']]);
+  });
+});
