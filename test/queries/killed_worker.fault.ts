@@ -106,5 +106,13 @@ it('the reconciler repairs a query that Temporal lost or has terminated', async 
     error_message: 'The query was ended in Temporal.',
   });
   await control.startWorker();
-  expect(await completed(status.id)).toMatchObject({ error: false, results: { results: [['lost']] } });
+  let last: object = {};
+  await control.waitForReconciled(
+    async () => {
+      last = await statusOf(status.id);
+      return 'complete' in last && last.complete === true;
+    },
+    () => `the lost query to complete; last status ${JSON.stringify(last)}`,
+  );
+  expect(last).toMatchObject({ error: false, results: { results: [['lost']] } });
 });
