@@ -11,8 +11,13 @@ const write = (text: string): void => {
  */
 export const stdoutFlushed = (): Promise<void> =>
   new Promise((resolve) => {
-    process.stdout.once('error', () => resolve());
-    process.stdout.write('', () => resolve());
+    const closed = () => resolve();
+    process.stdout.once('error', closed);
+    process.stdout.write('', (error) => {
+      // After a failed write the stream emits the error, which needs its listener.
+      if (!error) process.stdout.off('error', closed);
+      resolve();
+    });
   });
 
 /** Prints JSON with `--json`, otherwise lines. */
