@@ -55,6 +55,7 @@ export function readConsoleFiles(): ConsoleFiles {
   ]);
   const base = `/console/assets/${versionOf(contents)}`;
   const moduleTexts = new Map(modules);
+  const first = firstModules(moduleTexts);
   return {
     base,
     files: new Map(
@@ -66,9 +67,9 @@ export function readConsoleFiles(): ConsoleFiles {
     imports: Object.fromEntries(vendorModules.map(({ name }) => [name, `${base}/${vendorPath(name)}`])),
     preloads: [
       ...vendorModules.filter(({ name }) => name !== 'uplot').map(({ name }) => vendorPath(name)),
-      ...firstModules(moduleTexts),
+      ...first,
     ],
-    pages: pageModules(moduleTexts),
+    pages: pageModules(moduleTexts, first),
   };
 }
 

@@ -13,10 +13,15 @@ const routesModule = 'router/routes.ts';
 export const firstModules = (modules: ReadonlyMap<string, string>): ReadonlySet<string> =>
   staticImports('main.ts', modules);
 
-/** The modules of each page that src/console/router/routes.ts names, in its order: the first that matches wins. */
-export function pageModules(modules: ReadonlyMap<string, string>): readonly PageModules[] {
+/**
+ * The modules of each page that src/console/router/routes.ts names, in its order: the first that matches wins.
+ * @param first the modules of `firstModules`, which are left out
+ */
+export function pageModules(
+  modules: ReadonlyMap<string, string>,
+  first: ReadonlySet<string>,
+): readonly PageModules[] {
   const routes = modules.get(routesModule) ?? '';
-  const first = firstModules(modules);
   return [...routes.matchAll(/pattern: '([^']+)', load: \(\) => import\('([^']+)'\)/g)].map(
     ([, pattern = '', specifier = '']) => ({
       path: new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+').replace(/\/$/, '')}/?$`),
