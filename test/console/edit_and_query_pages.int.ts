@@ -3,20 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Browser, Page } from 'playwright-core';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
-import { casesOf } from '../setup/effort.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
-import {
-  findViolations,
-  launchBrowser,
-  openConsole,
-  overflowsSideways,
-  takeScreenshot,
-  type ConsolePage,
-} from './browser.ts';
-
-/** Set to a folder to look at the pages. */
-const screenshots = process.env.EXPORTD_SCREENSHOTS;
+import { launchBrowser, openConsole, type ConsolePage } from './browser.ts';
+import { describePages, type NamedPage } from './describe_pages.ts';
 
 let api: ApiHarness;
 let browser: Browser;
@@ -53,10 +43,6 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Waits until nothing is read any more. */
-const settled = (page: Page) =>
-  page.locator('[aria-busy=true], .loading').first().waitFor({ state: 'detached' });
-
 async function runQuery(page: Page, query?: string): Promise<void> {
   const editor = page.getByLabel('Query', { exact: true });
   if (query !== undefined) await editor.fill(query);
@@ -67,11 +53,11 @@ async function runQuery(page: Page, query?: string): Promise<void> {
     .waitFor();
 }
 
-const pages = [
+const pages: readonly NamedPage[] = [
   [
     'new',
     () => '/exports/new',
-    async (page: Page) => {
+    async (page) => {
       await page.getByRole('heading', { name: 'Destination test' }).waitFor();
       await page.getByRole('table', { name: 'First rows' }).waitFor();
     },
@@ -79,7 +65,7 @@ const pages = [
   [
     'edit',
     () => `/exports/${id}/edit`,
-    async (page: Page) => {
+    async (page) => {
       await page.getByText('Schedule').first().click();
       await page.getByRole('button', { name: 'Estimate' }).click();
       await page.getByText('Bytes, about').waitFor();
@@ -88,7 +74,7 @@ const pages = [
   [
     'query',
     () => '/query',
-    async (page: Page) => {
+    async (page) => {
       await page.getByText('Growth').waitFor();
       await runQuery(page);
     },
@@ -96,7 +82,7 @@ const pages = [
   [
     'chart',
     () => '/query',
-    async (page: Page) => {
+    async (page) => {
       await runQuery(
         page,
         'select toDate(timestamp) as day, count() as events from events group by day order by day',
@@ -108,7 +94,7 @@ const pages = [
   [
     'error',
     () => '/query',
-    async (page: Page) => {
+    async (page) => {
       await page
         .getByLabel('Query', { exact: true })
         .fill('select evnt, count()\nfrom events\ngroup by evnt');
@@ -117,33 +103,9 @@ const pages = [
       await page.getByRole('alert').waitFor();
     },
   ],
-] as const;
+];
 
-const desktop = { device: 'desktop', colorScheme: 'light' } as const;
-const phone = { device: 'phone', colorScheme: 'dark' } as const;
-
-// The other tests of the console see the pages in light on a desktop.
-describe.each(casesOf([phone], [desktop, phone]))(
-  'in $colorScheme on a $device',
-  ({ device, colorScheme }) => {
-    let opened: ConsolePage;
-    beforeAll(async () => {
-      opened = await openConsole(browser, baseUrl, { device, colorScheme, key: api.key });
-    });
-    afterAll(() => opened.close());
-
-    it.each(pages)('%s is accessible, fits and has no error', async (name, path, show) => {
-      const { page, problems } = opened;
-      await page.goto(path());
-      await show(page);
-      await settled(page);
-      if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
-      expect(await findViolations(page)).toEqual([]);
-      expect(await overflowsSideways(page)).toBe(false);
-      expect(problems).toEqual([]);
-    });
-  },
-);
+describePages(() => ({ browser, baseUrl, key: api.key }), pages);
 
 describe('a person', () => {
   let opened: ConsolePage;

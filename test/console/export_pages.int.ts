@@ -7,20 +7,10 @@ import { readSettings } from '../../src/config/settings.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { completeRun } from '../http/console/complete_run.ts';
-import { casesOf } from '../setup/effort.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
-import {
-  findViolations,
-  launchBrowser,
-  openConsole,
-  overflowsSideways,
-  takeScreenshot,
-  type ConsolePage,
-} from './browser.ts';
-
-/** Set to a folder to look at the pages. */
-const screenshots = process.env.EXPORTD_SCREENSHOTS;
+import { findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
+import { describePages, type NamedPage } from './describe_pages.ts';
 
 let api: ApiHarness;
 let browser: Browser;
@@ -81,42 +71,23 @@ async function createHistory(): Promise<string> {
 
 const intervalPath = () => `/exports/${id}/intervals/${encodeURIComponent(minuteAgo(1).toISOString())}`;
 
-const pages = [
-  ['overview', () => `/exports/${id}`, 'Intervals'],
-  ['runs', () => `/exports/${id}?tab=runs`, 'Runs'],
-  ['backfills', () => `/exports/${id}?tab=backfills`, 'Backfills'],
-  ['log', () => `/exports/${id}?tab=log`, 'Log'],
-  ['settings', () => `/exports/${id}?tab=settings`, 'History'],
-  ['webhooks', () => `/exports/${id}?tab=webhooks`, 'Webhooks'],
-  ['interval', intervalPath, 'Proof'],
-] as const;
+/** Shows a page when it has this heading. What follows it is read by other requests. */
+const heading =
+  (name: string): NamedPage[2] =>
+  (page) =>
+    page.getByRole('heading', { name, exact: true }).waitFor();
 
-const desktop = { device: 'desktop', colorScheme: 'light' } as const;
-const phone = { device: 'phone', colorScheme: 'dark' } as const;
+const pages: readonly NamedPage[] = [
+  ['overview', () => `/exports/${id}`, heading('Intervals')],
+  ['runs', () => `/exports/${id}?tab=runs`, heading('Runs')],
+  ['backfills', () => `/exports/${id}?tab=backfills`, heading('Backfills')],
+  ['log', () => `/exports/${id}?tab=log`, heading('Log')],
+  ['settings', () => `/exports/${id}?tab=settings`, heading('History')],
+  ['webhooks', () => `/exports/${id}?tab=webhooks`, heading('Webhooks')],
+  ['interval', intervalPath, heading('Proof')],
+];
 
-// The other tests of the console see the pages in light on a desktop.
-describe.each(casesOf([phone], [desktop, phone]))(
-  'in $colorScheme on a $device',
-  ({ device, colorScheme }) => {
-    let opened: ConsolePage;
-    beforeAll(async () => {
-      opened = await openConsole(browser, baseUrl, { device, colorScheme, key: api.key });
-    });
-    afterAll(() => opened.close());
-
-    it.each(pages)('%s is accessible, fits and has no error', async (name, path, heading) => {
-      const { page, problems } = opened;
-      await page.goto(path());
-      await page.getByRole('heading', { name: heading, exact: true }).waitFor();
-      // What follows the heading is read by other requests. The stream of changes never ends, so the network is never idle.
-      await page.locator('[aria-busy=true], .loading').first().waitFor({ state: 'detached' });
-      if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
-      expect(await findViolations(page)).toEqual([]);
-      expect(await overflowsSideways(page)).toBe(false);
-      expect(problems).toEqual([]);
-    });
-  },
-);
+describePages(() => ({ browser, baseUrl, key: api.key }), pages);
 
 describe('with a mouse', () => {
   let opened: ConsolePage;
