@@ -1,5 +1,6 @@
-import { generatedName, sql, type Sql } from '../sql.ts';
+import { sql, type Sql } from '../sql.ts';
 import type { TimeZone } from '../time_zone.ts';
+import { computeSqlOnce } from './compute_once.ts';
 import { repeatsMidnight } from './repeated_midnights.ts';
 
 /** Longer fragments are computed once, in a subquery. PostgreSQL plans better with constants outside of subqueries. */
@@ -12,8 +13,7 @@ const maxRepeatedLength = 200;
 export function instantOf(local: Sql, zone: TimeZone): Sql {
   if (zone.isUtc) return second(local, zone);
   if (local.length <= maxRepeatedLength) return firstOf(local, zone);
-  const alias = generatedName('local');
-  return sql`(select ${firstOf(sql`${alias}.at`, zone)} from (select ${local} as at offset 0) as ${alias})`;
+  return computeSqlOnce([local], (at = sql``) => firstOf(at, zone));
 }
 
 const second = (local: Sql, zone: TimeZone): Sql => sql`((${local}) at time zone ${zone})`;
@@ -45,9 +45,7 @@ export function addCalendar(moment: Sql, operator: Sql, interval: Sql, zone: Tim
   if (zone.isUtc)
     return sql`(((${moment} at time zone ${zone}) ${operator} ${interval}) at time zone ${zone})`;
   if (moment.length <= maxRepeatedLength) return addRepeated(moment, operator, interval, zone);
-  const alias = generatedName('moment');
-  const added = addRepeated(sql`${alias}.at`, operator, interval, zone);
-  return sql`(select ${added} from (select ${moment} as at offset 0) as ${alias})`;
+  return computeSqlOnce([moment], (at = sql``) => addRepeated(at, operator, interval, zone));
 }
 
 function addRepeated(moment: Sql, operator: Sql, interval: Sql, zone: TimeZone): Sql {

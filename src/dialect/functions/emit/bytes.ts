@@ -1,5 +1,5 @@
 import { sql, type Sql } from '../../sql.ts';
-import { computeSqlOnce } from './compute_once.ts';
+import { computeSqlOnce } from '../../compile/compute_once.ts';
 
 /** Decodes UTF-8; invalid bytes yield null. They are checked first, because PostgreSQL would fail. */
 export const decodeUtf8 = (bytes: Sql): Sql => {

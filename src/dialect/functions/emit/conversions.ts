@@ -14,7 +14,7 @@ import { bind, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type ScalarKind, type Type, withNull } from '../../types.ts';
 import { languageNames } from './language_names.ts';
 import { decodeUtf8 } from './bytes.ts';
-import { computeOnce } from './compute_once.ts';
+import { computeOnce } from '../../compile/compute_once.ts';
 import { formattedText } from './formatted_text.ts';
 import { typeFromLiteral } from './named_types.ts';
 import { zoneAt } from './zones.ts';

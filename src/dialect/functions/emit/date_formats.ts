@@ -2,7 +2,7 @@ import { argument, type CallSite, type Emitter, argumentNode } from '../../compi
 import { castStringTo } from '../../compile/string_casts.ts';
 import { bind, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
-import { computeSqlOnce } from './compute_once.ts';
+import { computeSqlOnce } from '../../compile/compute_once.ts';
 import { datetimeTypeAt, instantAt, localTime, zoneAt } from './zones.ts';
 
 /** Format specifiers with PostgreSQL's to_char patterns. */

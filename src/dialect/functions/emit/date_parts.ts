@@ -3,7 +3,7 @@ import { argument, type CallSite, type Emitter, argumentNode } from '../../compi
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { TimeZone } from '../../time_zone.ts';
 import { scalar } from '../../types.ts';
-import { computeSqlOnce } from './compute_once.ts';
+import { computeSqlOnce } from '../../compile/compute_once.ts';
 import { unitAt } from './units.ts';
 import { instantAt, localTime, zoneAt } from './zones.ts';
 

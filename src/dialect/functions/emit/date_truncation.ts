@@ -9,7 +9,7 @@ import { instantOf, startOfDay, startOfDayOf } from '../../compile/local_times.t
 import type { TimeUnit } from '../../keywords.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { computeSqlOnce } from './compute_once.ts';
+import { computeSqlOnce } from '../../compile/compute_once.ts';
 import { unitAt, constantInterval } from './units.ts';
 import { datetimeTypeAt, instantAt, localTime, zoneAt } from './zones.ts';
 
@@ -131,8 +131,9 @@ const startOfInterval: Emitter = (site) => {
       return unit === 'week' ? dateOf(site, start) : timeOf(site, startOfDay(start, zone), 2);
     }
     case 'hour': {
+      const step = sql`(${n} * '1 hour'::interval)`;
       const bin = (at = sql``): Sql =>
-        instantOf(sql`date_bin(${hours(n)}, ${at}, date_trunc('day', ${at}))`, zone);
+        instantOf(sql`date_bin(${step}, ${at}, date_trunc('day', ${at}))`, zone);
       return timeOf(site, computeSqlOnce([local], bin), 2);
     }
     default: {
@@ -142,8 +143,6 @@ const startOfInterval: Emitter = (site) => {
     }
   }
 };
-
-const hours = (amount: Sql): Sql => sql`(${amount} * '1 hour'::interval)`;
 
 const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
 

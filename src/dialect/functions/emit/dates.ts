@@ -14,7 +14,7 @@ import type { Value } from '../../resolve/value.ts';
 import { intervalOfUnit, type IntervalUnit, isNumber, nameOfType, scalar, type Type } from '../../types.ts';
 import { commaList, sql, type Sql } from '../../sql.ts';
 import { parseTimeText } from './date_formats.ts';
-import { computeSqlOnce } from './compute_once.ts';
+import { computeSqlOnce } from '../../compile/compute_once.ts';
 import { datetimeTypeAt, zoneAt } from './zones.ts';
 
 /** Null for seconds out of range, many of which PostgreSQL rejects. */

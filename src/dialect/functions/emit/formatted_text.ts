@@ -3,7 +3,7 @@ import { toStringSql } from '../../compile/to_string.ts';
 import type { Value } from '../../resolve/value.ts';
 import { bind, commaList, sql, type Sql } from '../../sql.ts';
 import { isNumber, type Type } from '../../types.ts';
-import { computeOnce } from './compute_once.ts';
+import { computeOnce } from '../../compile/compute_once.ts';
 
 /**
  * A value as a string: numbers as ClickHouse formats them, with exponents from 1e21 and below 1e-6, and datetimes as

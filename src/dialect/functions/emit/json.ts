@@ -5,7 +5,7 @@ import type { Value } from '../../resolve/value.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, tupleOf, type Type, withNull } from '../../types.ts';
 import { isJson, parseJson } from './json_parsing.ts';
-import { computeOnce, computeSqlOnce } from './compute_once.ts';
+import { computeOnce, computeSqlOnce } from '../../compile/compute_once.ts';
 import { typeFromLiteral } from './named_types.ts';
 
 /** The jsonb at a path; null if there is none. A string that is not JSON is empty. */

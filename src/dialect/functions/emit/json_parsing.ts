@@ -1,5 +1,5 @@
 import { sql, type Sql } from '../../sql.ts';
-import { computeSqlOnce } from './compute_once.ts';
+import { computeSqlOnce } from '../../compile/compute_once.ts';
 
 /** Maximum nesting depth; deeper strings are not treated as JSON. */
 const maxDepth = 24;

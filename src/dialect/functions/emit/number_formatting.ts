@@ -1,7 +1,7 @@
 import { argument, type Emitter, argumentNode } from '../../compile/functions/call_site.ts';
 import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { computeOnce } from './compute_once.ts';
+import { computeOnce } from '../../compile/compute_once.ts';
 
 const numbers = (x: Sql, pattern: string): Sql => sql`to_char(${x}, ${bind(pattern, 'text')})`;
 

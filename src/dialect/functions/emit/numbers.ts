@@ -1,7 +1,7 @@
 import { argument, type CallSite, type Emitter, argumentSql } from '../../compile/functions/call_site.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
-import { computeOnce } from './compute_once.ts';
+import { computeOnce } from '../../compile/compute_once.ts';
 
 const float = (nullable: boolean): Type => scalar('float', nullable);
 

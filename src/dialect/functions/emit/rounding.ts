@@ -1,7 +1,7 @@
 import { argument, type CallSite, type Emitter } from '../../compile/functions/call_site.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { computeOnce } from './compute_once.ts';
+import { computeOnce } from '../../compile/compute_once.ts';
 
 type Rounding = 'floor' | 'ceil' | 'trunc' | 'round' | 'even';
 

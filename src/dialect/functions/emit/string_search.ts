@@ -12,7 +12,7 @@ import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type ScalarKind, type Type } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
 import { clamped } from './bounds.ts';
-import { computeOnce } from './compute_once.ts';
+import { computeOnce } from '../../compile/compute_once.ts';
 import { patternAt, replacementAt, useOfReplacement } from './patterns.ts';
 
 const nullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);

@@ -11,7 +11,7 @@ import { decodeUtf8 } from './bytes.ts';
 import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type Type } from '../../types.ts';
 import { formattedText } from './formatted_text.ts';
-import { computeOnce } from './compute_once.ts';
+import { computeOnce } from '../../compile/compute_once.ts';
 import { zoneAt } from './zones.ts';
 
 const nullableString = (site: CallSite): Type =>

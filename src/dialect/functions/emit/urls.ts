@@ -2,7 +2,7 @@ import { argument, type Emitter, argumentSql } from '../../compile/functions/cal
 import { bind, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar } from '../../types.ts';
 import { decodeUtf8 } from './bytes.ts';
-import { computeOnce, computeSqlOnce } from './compute_once.ts';
+import { computeOnce, computeSqlOnce } from '../../compile/compute_once.ts';
 
 /** A part of a URL matched by a pattern; '' if nothing matches, null for null. */
 const part =

@@ -1,5 +1,5 @@
-import { mergeTraits, type Value } from '../../resolve/value.ts';
-import { commaList, generatedName, rawSql, sql, type Sql } from '../../sql.ts';
+import { mergeTraits, type Value } from '../resolve/value.ts';
+import { commaList, generatedName, rawSql, sql, type Sql } from '../sql.ts';
 
 /** Shorter fragments are repeated rather than computed in a subquery, which costs more than they do. */
 const maxRepeatedLength = 60;
