@@ -42,6 +42,12 @@ describe('the quick start of the README', () => {
     expect(stack.output()).toContain('Temporal UI');
   });
 
+  it('runs exportd by npx', async () => {
+    expect(commandLine).toMatch(/^npx exportd status/);
+    const output = await run(clone, 'npx exportd status', { PATH: process.env.PATH ?? '' });
+    expect(output).toContain('Demo');
+  });
+
   it('shows, pauses, backfills and verifies the export from the command line', async () => {
     // With curl, since npx takes seconds of CPU each time.
     const backfilled = `

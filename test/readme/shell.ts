@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
+import { fromSetUp } from '../setup/environment.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -9,7 +10,10 @@ const root = join(import.meta.dirname, '../..');
 /** A folder that looks like a fresh clone to the commands of the README: it has the same files, and no `.exportd`. */
 export interface CloneFolder {
   readonly path: string;
-  /** Starts Bash with these commands. It stops at the first one that fails. */
+  /**
+   * Starts Bash with these commands. It stops at the first one that fails. `npx exportd` starts exportd without npm, which
+   * takes two seconds of CPU each time, unless the environment has another PATH.
+   */
   start(commands: string, environment: Readonly<Record<string, string>>): ShellRun;
   remove(): void;
 }
@@ -31,6 +35,16 @@ export function createCloneFolder(): CloneFolder {
   const path = mkdtempSync(join(tmpdir(), 'exportd-readme-'));
   for (const name of readdirSync(root))
     if (!name.startsWith('.exportd') && name !== '.git') symlinkSync(join(root, name), join(path, name));
+  const programs = mkdtempSync(join(tmpdir(), 'exportd-npx-'));
+  writeFileSync(
+    join(programs, 'npx'),
+    `#!/bin/sh
+[ "$1" = exportd ] || exit 127
+shift
+exec '${process.execPath}' '${join(path, 'src/cli/main.ts')}' "$@"
+`,
+    { mode: 0o755 },
+  );
   return {
     path,
     start: (commands, environment) => {
@@ -39,15 +53,18 @@ export function createCloneFolder(): CloneFolder {
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: {
-          PATH: process.env.PATH,
+          PATH: [programs, process.env.PATH].join(delimiter),
           HOME: process.env.HOME,
+          NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
           EXPORTD_DATA_DIR: join(path, '.exportd'),
           ...environment,
         },
       });
       return shellRun(child);
     },
-    remove: () => rmSync(path, { recursive: true, force: true }),
+    remove: () => {
+      for (const folder of [path, programs]) rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 
