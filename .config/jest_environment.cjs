@@ -12,14 +12,27 @@ const stateOfJest = [
   'LOG_ERRORS_BEFORE_RETRY',
 ];
 
+const isSignal = (event) => typeof event === 'string' && event.startsWith('SIG');
+
+/** The listeners of the process's signals and output streams: [emitter, event, listener]. */
+const listenersOfProcess = () =>
+  [process, process.stdout, process.stderr].flatMap((emitter) =>
+    emitter
+      .eventNames()
+      .filter((event) => emitter !== process || isSignal(event))
+      .flatMap((event) => emitter.rawListeners(event).map((listener) => [emitter, event, listener])),
+  );
+
 /**
  * A test environment of Jest without a sandbox: tests use the globals of the process, so that packages are loaded once for
- * all test files of a process (jest_runtime.cjs). After each file it restores the environment variables and the exit code.
+ * all test files of a process (jest_runtime.cjs). After each file it restores the environment variables, the
+ * exit code and the listeners, of which Node prints a warning once eleven files have left one each.
  */
 class ProcessEnvironment {
   constructor({ projectConfig: config }) {
     this.variables = { ...process.env };
     this.exitCode = process.exitCode;
+    this.listeners = new Set(listenersOfProcess().map(([, , listener]) => listener));
     // Jest writes its console, `describe` and `process.exit` here; tests import what they need of these.
     this.global = Object.create(globalThis, {
       process: { value: Object.create(process), writable: true, configurable: true },
@@ -44,6 +57,8 @@ class ProcessEnvironment {
       if (!(name in this.variables)) Reflect.deleteProperty(process.env, name);
     Object.assign(process.env, this.variables);
     process.exitCode = this.exitCode;
+    for (const [emitter, event, listener] of listenersOfProcess())
+      if (!this.listeners.has(listener)) emitter.removeListener(event, listener);
     return Promise.resolve();
   }
 
