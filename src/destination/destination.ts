@@ -132,6 +132,11 @@ export interface KnownManifests {
   isKnown(found: Manifest): Promise<boolean>;
   /** Whether the journal knows a run that may have written a manifest before. */
   mayExist(): Promise<boolean>;
+  /**
+   * Whether there should be none, and the store has just written a file of the run, so that it responds: then a store that
+   * refuses to overwrite need not be asked first.
+   */
+  expectsNone(): Promise<boolean>;
 }
 
 /** The destination of an export, opened with one config version. All methods throw DestinationError. */
@@ -201,9 +206,10 @@ export interface Destination {
   /** Deletes an object. It is not an error if it no longer exists. */
   deleteObject(key: string, signal: AbortSignal): Promise<void>;
   /**
-   * Writes the manifest in one request, replacing only that of an older generation, and reads it back. Publishing is
-   * claimed after the first response of the store, so that a store which does not respond leaves no claim.
-   * @returns `verified`: whether it could be read back; false if the credentials may only write
+   * Writes the manifest in one request, replacing only that of an older generation. It is read back if the store's
+   * response does not prove what it stored. Publishing is claimed after the first response of the store, so that a store
+   * which does not respond leaves no claim.
+   * @returns `verified`: whether it is proven; false if it had to be read back, and the credentials may only write
    * @throws ManifestReplaced when a newer generation is stored, or a manifest that is not known; DestinationError
    * `ManifestUnreadable` when an object is stored there that cannot be read, and no manifest is known
    */

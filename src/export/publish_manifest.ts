@@ -74,6 +74,7 @@ async function publishOnce(
           isKnown: (other) => isKnown(recorder, run, other),
           // An earlier attempt may have written this manifest.
           mayExist: async () => wasClaimed(run) || recorder.mayHavePublished(run, runId),
+          expectsNone: async () => filesOf(run).rows > 0 && (await recorder.findReplaced(run)) === null,
         },
         signal,
       );

@@ -18,7 +18,7 @@ beforeAll(async () => {
   harness = await createExportHarness();
   proxy = await createS3Proxy(harness.bucket.endpoint);
   await harness.insertEvents(rows);
-  await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true });
+  await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true, checksums: true });
 });
 afterEach(() => {
   for (const stop of interceptions.splice(0)) stop();
@@ -70,7 +70,7 @@ describe('a file of one part', () => {
     await forgetTraits(harness);
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true });
+    await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true, checksums: true });
     expect(operationsOf(batchExportId)).toEqual([
       'HeadObject',
       'CreateMultipartUpload',
@@ -189,12 +189,39 @@ describe('a zombie', () => {
 });
 
 describe('the requests of a small interval', () => {
-  it('are a PUT for the file, and GET, PUT, GET for its manifest', async () => {
+  const operationsOn = (batchExportId: string) =>
+    proxy.requests.filter(({ key }) => key.startsWith(batchExportId)).map(({ operation }) => operation);
+
+  it('are two, a PUT for the file and one for its manifest, and no GET', async () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    await harness.attempt().publishManifest({ run_id });
-    expect(
-      proxy.requests.filter(({ key }) => key.startsWith(batchExportId)).map(({ operation }) => operation),
-    ).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject']);
+    const manifest = await publishAndVerify(run_id, 1);
+    expect(manifest.files).toHaveLength(1);
+    expect(operationsOn(batchExportId)).toEqual(['PutObject', 'PutObject']);
+  });
+
+  it('include a GET after a response about the manifest was lost', async () => {
+    const { run_id, batchExportId } = await createRun();
+    await harness.attempt().exportInterval({ run_id });
+    let lost = false;
+    intercept({
+      after: ({ operation, key }) => {
+        if (lost || operation !== 'PutObject' || !key.includes('_manifests')) return undefined;
+        lost = true;
+        return 'broken';
+      },
+    });
+    await publishAndVerify(run_id, 1);
+    expect(lost).toBe(true);
+    expect(operationsOn(batchExportId)).toContain('GetObject');
+  });
+
+  it('include a GET where the store does not check checksums', async () => {
+    await knowTraits(harness, proxy, { checksums: false });
+    const { run_id, batchExportId } = await createRun();
+    await harness.attempt().exportInterval({ run_id });
+    await publishAndVerify(run_id, 1);
+    await knowTraits(harness, proxy, { checksums: true });
+    expect(operationsOn(batchExportId)).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject']);
   });
 });

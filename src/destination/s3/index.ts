@@ -60,7 +60,11 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   const firstPartBytes = context.settings.EXPORTD_S3_PART_SIZE;
   const equalPartBytes = traits.equal_parts === true ? firstPartBytes : null;
   const fileOptions = { ...encryption, firstPartBytes, equalPartBytes };
-  const manifestOptions = { ...encryption, ContentType: 'application/json' };
+  const manifestOptions = {
+    ...encryption,
+    ContentType: 'application/json',
+    provesWrites: traits.conditional_put === true && traits.checksums === true,
+  };
   return {
     encoding: encodingOf(config),
     maxFileBytes: config.max_file_size_mb === null ? null : config.max_file_size_mb * mebibyte,

@@ -42,6 +42,15 @@ export async function getManifestObject(
   }
 }
 
+/** Options of a manifest's object. */
+export interface ManifestOptions extends ObjectOptions {
+  /**
+   * Whether the store refuses to overwrite, and bytes that differ from their checksum: then its response proves that it
+   * stored these bytes under a free key.
+   */
+  readonly provesWrites: boolean;
+}
+
 /** A manifest to write. */
 export interface ManifestReplacement {
   readonly publication: ManifestPublication;
@@ -49,10 +58,10 @@ export interface ManifestReplacement {
 }
 
 /**
- * Replaces the manifest by compare-and-set and reads it back. After each inconclusive response the stored object
+ * Replaces the manifest by compare-and-set, and reads it back unless the store's response proves it. After each inconclusive response the stored object
  * decides, so repeating is safe at any point. Publishing is claimed between reading the former manifest and sending the
  * new one; the claim is withdrawn if the new one was not sent.
- * @returns `verified`: whether it was read back
+ * @returns `verified`: whether it is proven
  * @throws ManifestReplaced when this generation of another run, a newer one, or an unknown manifest is stored;
  * DestinationError `ManifestUnreadable` when an object cannot be read and no manifest is known
  */
@@ -60,7 +69,7 @@ export async function putManifestObject(
   requests: S3Requests,
   key: string,
   replacement: ManifestReplacement,
-  options: ObjectOptions,
+  options: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
   const { publication } = replacement;
@@ -87,7 +96,7 @@ async function replaceManifest(
   requests: S3Requests,
   key: string,
   { publication, known, claim, sending }: ClaimedReplacement,
-  options: ObjectOptions,
+  { provesWrites, ...options }: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
   let text = publication.claimed && formatManifest(publication.claimed);
@@ -103,7 +112,10 @@ async function replaceManifest(
   let sent = 0;
   let overwrites = false;
   for (let round = 0; round < maxRounds; round++) {
-    const current = await getManifestObject(requests, key, signal);
+    const asksFirst = round > 0 || text !== null || !provesWrites || !(await known.expectsNone());
+    const current: ManifestState = asksFirst
+      ? await getManifestObject(requests, key, signal)
+      : { state: 'absent' };
     if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
     if (current.state === 'present' && current.text === text)
       return { verified: true, expires_at: current.expires_at ?? expires_at };
@@ -124,6 +136,7 @@ async function replaceManifest(
         return observeSending(sending, () => client.send(put, call));
       });
       expires_at = parseExpiration(Expiration);
+      if (provesWrites && conditional) return { verified: true, expires_at };
       // What could not be read may have been absent, so it is read once more.
       writtenUnread = current.state === 'unreadable';
     } catch (error) {
@@ -132,6 +145,8 @@ async function replaceManifest(
         conditional = false;
         await reportUnconditionalWrites(requests, { conditional_put: false });
       } else if (!error.transient && error.type !== 'NoSuchKey') throw error;
+      // The only request was refused: what is stored is not its own.
+      if (!asksFirst && error.type === 'PreconditionFailed' && sent === 1) sent = 0;
       if (current.state === 'unreadable' && error.type === 'PreconditionFailed') {
         if (sent === 1) await requireKnown(key, known);
         overwrites = true;

@@ -12,7 +12,7 @@ import { denying, losingResponses, requestsOf, withoutConditionalWrites } from '
 import { fingerprintOf } from '../../domain/fingerprints.ts';
 
 const { signal } = new AbortController();
-const options = { ContentType: 'application/json' };
+const options = { ContentType: 'application/json', provesWrites: false };
 
 const manifest = (generation: number, run_id = `run-${generation}`): Manifest => ({
   version: 1,
@@ -53,11 +53,21 @@ const requests = requestsOf(bucket);
 
 afterAll(() => requests.close());
 
-/** Writes a manifest; the journal knows all others but those of the run `unknown`. */
-const put = (key: string, given: Manifest, through = requests, mayExist = true) => {
+/**
+ * Writes a manifest; the journal knows all others but those of the run `unknown`. With `trusting`, the store's responses
+ * are taken as proof, and no manifest is expected.
+ */
+const putWith = (
+  trusting: boolean,
+  key: string,
+  given: Manifest,
+  through: typeof requests,
+  mayExist: boolean,
+) => {
   const known = {
     isKnown: ({ run_id }: Manifest) => Promise.resolve(run_id !== 'unknown'),
     mayExist: () => Promise.resolve(mayExist),
+    expectsNone: () => Promise.resolve(trusting),
   };
   const publication = {
     identity: given,
@@ -65,9 +75,10 @@ const put = (key: string, given: Manifest, through = requests, mayExist = true) 
     claim: () => Promise.resolve(given),
     withdraw: () => Promise.resolve(),
   };
-  return putManifestObject(through, key, { publication, known }, options, signal);
+  const optionsOfStore = { ...options, provesWrites: trusting };
+  return putManifestObject(through, key, { publication, known }, optionsOfStore, signal);
 };
-const read = async (key: string): Promise<Manifest | null> => {
+const readManifest = async (key: string): Promise<Manifest | null> => {
   const found = await getManifestObject(requests, key, signal);
   return found.state === 'present' ? (parseManifest(found.text) ?? null) : null;
 };
@@ -111,7 +122,11 @@ async function stepsOfClaim(
     return Promise.resolve();
   };
   const publication = { identity: manifest(1), claimed: null, claim, withdraw };
-  const known = { isKnown: () => Promise.resolve(true), mayExist: () => Promise.resolve(true) };
+  const known = {
+    isKnown: () => Promise.resolve(true),
+    mayExist: () => Promise.resolve(true),
+    expectsNone: () => Promise.resolve(false),
+  };
   await expect(
     putManifestObject(through, 'claimed.json', { publication, known }, options, given),
   ).rejects.toThrow();
@@ -156,13 +171,21 @@ describe('publishing', () => {
   });
 });
 
-describe('the manifest of an interval', () => {
+describe.each([
+  { store: 'is asked before and after', trusting: false },
+  { store: 'proves by its response', trusting: true },
+])('the manifest of an interval, in a store that $store,', ({ store, trusting }) => {
+  const prefix = `${store.replaceAll(' ', '_')}/`;
+  const put = (key: string, given: Manifest, through = requests, mayExist = true) =>
+    putWith(trusting, prefix + key, given, through, mayExist);
+  const read = (key: string) => readManifest(prefix + key);
+
   it('is indented JSON with a trailing line break; repeating it writes the same bytes', async () => {
     expect(await read('new.json')).toBeNull();
     expect(await put('new.json', manifest(1))).toEqual({ verified: true, expires_at: null });
     expect(await put('new.json', manifest(1))).toEqual({ verified: true, expires_at: null });
     const { Body } = await bucket.client.send(
-      new GetObjectCommand({ Bucket: bucket.bucket, Key: 'new.json' }),
+      new GetObjectCommand({ Bucket: bucket.bucket, Key: `${prefix}new.json` }),
     );
     expect(await Body?.transformToString()).toBe(`${JSON.stringify(manifest(1), null, 2)}\n`);
     expect(await read('new.json')).toEqual(manifest(1));
@@ -209,16 +232,16 @@ describe('the manifest of an interval', () => {
 
   it('replaces an object that is not a manifest', async () => {
     await bucket.client.send(
-      new PutObjectCommand({ Bucket: bucket.bucket, Key: 'odd.json', Body: 'not JSON' }),
+      new PutObjectCommand({ Bucket: bucket.bucket, Key: `${prefix}odd.json`, Body: 'not JSON' }),
     );
     expect(await read('odd.json')).toBeNull();
     expect(await put('odd.json', manifest(1))).toEqual({ verified: true, expires_at: null });
   });
 
-  it('is written but not verified by credentials that may not read', async () => {
+  it('is written by credentials that may not read, and then verified by the response alone', async () => {
     const blind = denying(requests, 'GetObject');
-    expect(await put('blind.json', manifest(1), blind)).toEqual({ verified: false, expires_at: null });
-    expect(await put('blind.json', manifest(2), blind)).toEqual({ verified: false, expires_at: null });
+    expect(await put('blind.json', manifest(1), blind)).toEqual({ verified: trusting, expires_at: null });
+    expect(await put('blind.json', manifest(2), blind)).toEqual({ verified: trusting, expires_at: null });
     expect(await read('blind.json')).toEqual(manifest(2));
   });
 
@@ -233,7 +256,7 @@ describe('the manifest of an interval', () => {
     expect(await read('foreign.json')).toEqual(manifest(1));
     // The object may be its own, whose response was lost.
     const losing = denying(losingResponses(requests, 'PutObject'), 'GetObject');
-    expect(await put('own.json', manifest(1), losing, false)).toMatchObject({ verified: false });
+    expect(await put('own.json', manifest(1), losing, false)).toMatchObject({ verified: trusting });
     expect(await read('own.json')).toEqual(manifest(1));
   });
 
