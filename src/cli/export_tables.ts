@@ -44,13 +44,14 @@ export const fieldTable = (fields: JsonObject): string[] =>
 /** Formats the destination and the schedule of a batch export. */
 export function definitionLines({ destination, ...definition }: JsonObject): string[] {
   const { type, config } = (destination ?? {}) as { type?: string; config?: JsonObject };
-  const { bucket_name, prefix, file_format, compression, endpoint_url } = config ?? {};
+  const { bucket_name, prefix, file_format, compression, compression_level, endpoint_url } = config ?? {};
+  const level = typeof compression_level === 'number' ? ` ${compression_level}` : '';
   const { interval, timezone, offset_day, offset_hour, start_at, end_at, dialect_query } = definition;
   const parts = (...found: (string | false)[]): string => found.filter((part) => part !== false).join(', ');
   return [
     `Destination: ${parts(
       `${String(type)} ${String(bucket_name)}/${String(prefix)}`,
-      `${String(file_format)}${typeof compression === 'string' ? ` with ${compression}` : ''}`,
+      `${String(file_format)}${typeof compression === 'string' ? ` with ${compression}${level}` : ''}`,
       typeof endpoint_url === 'string' && `at ${endpoint_url}`,
     )}`,
     `Schedule: ${parts(

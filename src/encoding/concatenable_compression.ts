@@ -1,4 +1,5 @@
 import { constants, deflateRawSync, zstdCompressSync } from 'node:zlib';
+import { levelOf } from './compression_levels.ts';
 import type { TextCompression } from './encoder.ts';
 import type { TextState } from './text_state.ts';
 
@@ -22,12 +23,12 @@ const plain: ConcatenableCompression = {
 };
 
 /** One gzip member, which every reader accepts: header, deflate blocks, an empty final block, CRC, length. */
-const gzip: ConcatenableCompression = {
+const gzip = (level: number): ConcatenableCompression => ({
   // Neither name nor time, so that the same rows make the same file. 255: unknown system.
   header: Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]),
   compress: (text) =>
     deflateRawSync(text, {
-      level: 6,
+      level,
       memLevel: 9,
       chunkSize: chunkSizeFor(text),
       // Ends on a byte boundary and resets the dictionary, so that the next block can come from any thread.
@@ -40,21 +41,28 @@ const gzip: ConcatenableCompression = {
     bytes.writeUInt32LE(length % 0x1_0000_0000, 6);
     return bytes;
   },
-};
+});
 
 /** One frame per block. Readers accept concatenated frames as one file. */
-const zstd: ConcatenableCompression = {
-  header: nothing,
-  compress: (text) =>
+function zstd(level: number): ConcatenableCompression {
+  const compress = (text: Buffer): Buffer =>
     zstdCompressSync(text, {
       chunkSize: chunkSizeFor(text),
-      params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
-    }),
-  // A file without a frame is not valid zstd.
-  trailer: ({ length }) => (length === 0 ? zstd.compress(nothing) : nothing),
-};
+      params: { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 1 },
+    });
+  return {
+    header: nothing,
+    compress,
+    // A file without a frame is not valid zstd.
+    trailer: ({ length }) => (length === 0 ? compress(nothing) : nothing),
+  };
+}
 
-/** The compression of the option `compression`. Brotli is missing because it needs one stream per file. */
-export const concatenableCompression = (
+/** The compression of the options `compression` and `compression_level`. Brotli is missing because it needs one stream per file. */
+export function concatenableCompression(
   compression: Exclude<TextCompression, 'brotli'> | null,
-): ConcatenableCompression => (compression === null ? plain : { gzip, zstd }[compression]);
+  level?: number | null,
+): ConcatenableCompression {
+  if (compression === null) return plain;
+  return { gzip, zstd }[compression](levelOf(compression, level));
+}

@@ -74,7 +74,7 @@ function encodeAsParquet(options: ParquetOptions, input: Rows): EncodedRows {
     valid.block,
     valid.rows,
     valid.columns,
-    options.compression,
+    options,
     throwOrReject(options, valid, rejections),
   );
   return { bytes: new Uint8Array(bytes.buffer), rows: rowGroup.rows, rejections, state: rowGroup };

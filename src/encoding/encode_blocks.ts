@@ -1,4 +1,4 @@
-import type { RowBlock } from '../source/source.ts';
+import type { HeldBlock, RowBlock } from '../source/source.ts';
 import type { MemoryReservation } from './memory_budget.ts';
 import type { EncodedBlock, FileEncoder } from './encoder.ts';
 
@@ -26,7 +26,7 @@ export interface EncodingContext {
  * and waits for pending blocks.
  */
 export async function* encodeBlocks(
-  blocks: AsyncGenerator<RowBlock>,
+  blocks: AsyncGenerator<RowBlock | HeldBlock>,
   { encoder, memory, blocksInFlight, onWait }: EncodingContext,
 ): AsyncGenerator<ReservedBlock> {
   const pending: Promise<EncodedBlock>[] = [];
@@ -37,8 +37,8 @@ export async function* encodeBlocks(
     changed = Promise.withResolvers();
   };
 
-  const encode = async (rows: RowBlock): Promise<EncodedBlock> => {
-    const bytes = rows.block.length;
+  const encode = async (rows: RowBlock | HeldBlock): Promise<EncodedBlock> => {
+    const bytes = 'block' in rows ? rows.block.length : rows.bytes;
     try {
       const block = await encoder.encode(rows);
       memory.reserveEncoded(block.bytes.length);

@@ -21,7 +21,7 @@ let text = createGrowingBuffer(initialSize);
  * @throws MalformedBlock, and errors of `onUnrepresentable`
  */
 export function encodeText(
-  { file_format, compression }: TextOptions,
+  { file_format, compression, compression_level }: TextOptions,
   rows: Rows,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
 ): Pick<EncodingResult, 'bytes' | 'rows' | 'state'> | null {
@@ -30,7 +30,7 @@ export function encodeText(
     const appended = appendRows(text, rows, textFormats[file_format], onUnrepresentable);
     const written = text.bytes.subarray(0, text.length);
     if (!isUtf8(written)) return null;
-    const bytes = compressed(compression, written);
+    const bytes = compressed(compression, compression_level, written);
     const state = compression === 'brotli' ? null : textStateOf(written);
     return { bytes, rows: appended, state };
   } finally {
@@ -42,9 +42,13 @@ export function encodeText(
 }
 
 /** Returns a buffer that can be transferred to another thread. The text buffer is reused for the next block. */
-function compressed(compression: TextOptions['compression'], written: Buffer): Uint8Array<ArrayBuffer> {
+function compressed(
+  compression: TextOptions['compression'],
+  level: TextOptions['compression_level'],
+  written: Buffer,
+): Uint8Array<ArrayBuffer> {
   if (compression === null || compression === 'brotli') return new Uint8Array(written);
-  const bytes = concatenableCompression(compression).compress(written);
+  const bytes = concatenableCompression(compression, level).compress(written);
   const copy = new Uint8Array(bytes);
   // zlib returns the start of its output buffer.
   releaseMemory(new Uint8Array(bytes.buffer));

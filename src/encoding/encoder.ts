@@ -1,7 +1,7 @@
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JsonValue } from '../domain/json_value.ts';
 import type { SortKey } from '../domain/run.ts';
-import type { ExportedColumn, RowBlock } from '../source/source.ts';
+import type { ExportedColumn, HeldBlock, PageThreads, RowBlock } from '../source/source.ts';
 
 /** Compressions of JSON lines and CSV. */
 export const textCompressions = ['gzip', 'zstd', 'brotli'] as const;
@@ -16,6 +16,8 @@ export type EncodingOptions = (
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
   | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null }
 ) & {
+  /** The level of the compression; its usual one when it is absent or null. Only for compressions with levels. */
+  readonly compression_level?: number | null;
   /** What happens to a row that the format cannot represent: the export fails, or the row is rejected and reported. */
   readonly on_bad_row: 'fail' | 'reject';
 };
@@ -70,7 +72,7 @@ export interface FileAssembly {
 /** Encodes files of one format, compression and set of columns. */
 export interface FileEncoder {
   /**
-   * Name and version, with that of the compression library, e.g. `jsonlines+gzip/1 zlib/1.3.1`. A file is never continued
+   * Name and version, with the level and library version of the compression, e.g. `jsonlines+gzip-5/1 zlib/1.3.1`. A file is never continued
    * by an encoder with another identity, because it may encode the same rows as other bytes.
    */
   readonly identity: string;
@@ -83,18 +85,21 @@ export interface FileEncoder {
   /** Recommended block size in bytes of rows. */
   readonly blockBytes: number;
   /**
-   * Encodes a block in a worker thread. Calls may overlap. The block's buffer is transferred to the thread: do not
-   * use `block.block`, or anything that shares its memory, afterwards.
+   * Encodes a block in a worker thread: in the one that holds it, which then releases it, or else in any. Calls may
+   * overlap. The block's buffer is transferred to the thread: do not use `block.block`, or anything that shares its
+   * memory, afterwards.
    * @throws UnencodableRow (in ./unencodable_row.ts) with row and column; permanent
    * @throws EncoderThreadExited (in ./encoder_threads.ts) when the thread died; read the rows again
    */
-  encode(block: RowBlock): Promise<EncodedBlock>;
+  encode(block: RowBlock | HeldBlock): Promise<EncodedBlock>;
   /** Starts a file, or resumes one after parts with these states. */
   assemble(resumed: readonly EncoderState[]): FileAssembly;
 }
 
 /** The encoder threads of a process, shared by all its runs. */
 export interface EncoderPool {
+  /** The threads, which also read the pages that they encode. */
+  readonly pageThreads: PageThreads;
   /** Creates an encoder for files with these columns. Blocks may have additional hidden columns. */
   fileEncoder(options: EncodingOptions, columns: readonly ExportedColumn[]): FileEncoder;
   close(): Promise<void>;

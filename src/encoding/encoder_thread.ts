@@ -1,13 +1,24 @@
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
+import { transferReadError } from '../source/transferred_error.ts';
 import { encodeBlock } from './encode_block.ts';
 import type { EncodingReply, EncodingTask } from './encoding_task.ts';
+import { holdBlocks } from './held_blocks.ts';
 import { releaseMemory } from './release_memory.ts';
+import type { FromEncoderThread, ReadTask, ThreadOptions, ToEncoderThread } from './thread_messages.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 
+const { unusedBlockBytes } = workerData as ThreadOptions;
+const held = holdBlocks(unusedBlockBytes);
+const reads = new Map<number, AbortController>();
+const waiting: (() => void)[] = [];
+
+const reply = (message: FromEncoderThread, transfer: ArrayBuffer[] = []): void =>
+  parentPort?.postMessage(message, transfer);
+
 /**
- * The program of an encoder thread: processes tasks one by one and replies to each. Node runs this file from source,
- * even where the rest of the process was transpiled (Jest). Problems with a block are replies. Any other error, such
- * as a failed allocation, ends the thread and frees its memory.
+ * The program of an encoder thread: reads pages, encodes blocks one by one, and replies to each task. Node runs this file
+ * from source, even where the rest of the process was transpiled (Jest). Problems with a block are replies. Any other
+ * error, such as a failed allocation, ends the thread and frees its memory.
  */
 function replyTo(task: EncodingTask): EncodingReply {
   try {
@@ -26,8 +37,57 @@ function replyTo(task: EncodingTask): EncodingReply {
   }
 }
 
-parentPort?.on('message', (task: EncodingTask) => {
-  const reply = replyTo(task);
-  releaseMemory(new Uint8Array(task.block.buffer));
-  parentPort?.postMessage(reply, reply.outcome === 'encoded' ? [reply.bytes.buffer] : []);
+function encode(task: EncodingTask): void {
+  const encoded = replyTo(task);
+  reply(encoded, encoded.outcome === 'encoded' ? [encoded.bytes.buffer] : []);
+}
+
+async function read(task: ReadTask): Promise<void> {
+  const cancellation = new AbortController();
+  reads.set(task.id, cancellation);
+  try {
+    const page = await held.read(task, cancellation.signal);
+    reply({ id: task.id, outcome: 'read', ...page });
+  } catch (error) {
+    reply({ id: task.id, outcome: 'read_failed', error: transferReadError(error) });
+  } finally {
+    reads.delete(task.id);
+  }
+}
+
+/** Encodes one block per turn of the event loop, so that the connections of the thread are read between two blocks. */
+function encodeNext(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(encodeNext);
+}
+
+function encodeLater(work: () => void): void {
+  waiting.push(work);
+  if (waiting.length === 1) setImmediate(encodeNext);
+}
+
+parentPort?.on('message', (message: ToEncoderThread) => {
+  switch (message.type) {
+    case 'encode':
+      encodeLater(() => {
+        encode(message);
+        releaseMemory(new Uint8Array(message.block.buffer));
+      });
+      break;
+    case 'encode_held':
+      encodeLater(() => {
+        encode({ ...message, block: held.get(message.held) });
+        held.drop(message.held);
+      });
+      break;
+    case 'read':
+      void read(message);
+      break;
+    case 'cancel_read':
+      reads.get(message.id)?.abort(new Error('The read was cancelled.'));
+      break;
+    case 'drop':
+      held.drop(message.held);
+      break;
+  }
 });

@@ -1,33 +1,53 @@
 import { isMarkedAsUntransferable, Worker } from 'node:worker_threads';
-import type { EncodingReply, EncodingResult, EncodingTask } from './encoding_task.ts';
+import type { HeldBlock, PageThreads } from '../source/source.ts';
+import { restoreReadError } from '../source/transferred_error.ts';
+import type { EncodingResult, EncodingTask } from './encoding_task.ts';
+import type { FromEncoderThread, ThreadOptions, ToEncoderThread } from './thread_messages.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 
 /**
- * The thread that encoded a block exited, or the pool was closed. The block is lost, but can be read and encoded
+ * The thread that read or encoded a block exited, or the pool was closed. The block is lost, but can be read and encoded
  * again.
  */
 export class EncoderThreadExited extends Error {
   override readonly name = 'EncoderThreadExited';
 }
 
-/** Threads that encode blocks. */
-export interface EncoderThreads {
+/** A block that a thread holds, and how it is encoded. */
+export type HeldTask = Omit<EncodingTask, 'id' | 'block'> & Pick<HeldBlock, 'thread' | 'held' | 'bytes'>;
+
+/** Threads that read pages and encode blocks. */
+export interface EncoderThreads extends PageThreads {
+  /** Encodes a block in any thread. */
   run(task: Omit<EncodingTask, 'id'>): Promise<EncodingResult>;
+  /** Encodes a block in the thread that holds it, which releases it. */
+  runHeld(task: HeldTask): Promise<EncodingResult>;
   close(): Promise<void>;
 }
 
-/** The block that a thread is encoding, and the next one, so that it never waits. */
+/** How many threads there are, and what each is started with. */
+export interface EncoderThreadsOptions extends ThreadOptions {
+  readonly count: number;
+}
+
+/** The blocks of other threads that a thread has: the one that it encodes, and the next one, so that it never waits. */
 const maxTasksPerThread = 2;
 
-interface WaitingTask {
-  readonly task: EncodingTask;
-  readonly resolve: (result: EncodingResult) => void;
+type Reply<Outcome extends FromEncoderThread['outcome']> = Extract<FromEncoderThread, { outcome: Outcome }>;
+
+interface Task {
+  readonly message: Extract<ToEncoderThread, { id: number }>;
+  readonly transfer: ArrayBuffer[];
+  readonly resolve: (reply: Reply<'encoded' | 'read'>) => void;
   readonly reject: (error: Error) => void;
 }
 
 interface Thread {
+  readonly number: number;
   readonly worker: Worker;
-  readonly tasks: Map<number, WaitingTask>;
+  readonly tasks: Map<number, Task>;
+  /** The bytes of pages that it reads and of blocks that it holds. */
+  heldBytes: number;
 }
 
 const encoderProgram = new URL('./encoder_thread.ts', import.meta.url);
@@ -36,78 +56,151 @@ const encoderProgram = new URL('./encoder_thread.ts', import.meta.url);
  * Starts up to `count` threads, each when there is work and no idle thread. A thread that exits is replaced the same
  * way.
  */
-export function startEncoderThreads(count: number, program: URL = encoderProgram): EncoderThreads {
-  const threads = new Set<Thread>();
-  const waiting: WaitingTask[] = [];
+export function startEncoderThreads(
+  { count, unusedBlockBytes }: EncoderThreadsOptions,
+  program: URL = encoderProgram,
+): EncoderThreads {
+  const threads = new Map<number, Thread>();
+  const waiting: Task[] = [];
   let lastId = 0;
+  let lastThread = 0;
   let closed = false;
 
   function start(): Thread {
-    const worker = new Worker(program, { name: 'encoder' });
-    const thread: Thread = { worker, tasks: new Map() };
+    const workerData: ThreadOptions = { unusedBlockBytes };
+    const worker = new Worker(program, { name: 'encoder', workerData });
+    lastThread += 1;
+    const thread: Thread = { number: lastThread, worker, tasks: new Map(), heldBytes: 0 };
     let cause = 'it was stopped';
-    worker.on('message', (reply: EncodingReply) => {
+    worker.on('message', (reply: FromEncoderThread) => {
       const pending = thread.tasks.get(reply.id);
       thread.tasks.delete(reply.id);
-      if (reply.outcome === 'encoded') pending?.resolve(reply);
+      if (reply.outcome === 'encoded' || reply.outcome === 'read') pending?.resolve(reply);
       else pending?.reject(errorOf(reply));
       dispatch();
     });
     worker.on('error', (error) => (cause = messageOf(error)));
     worker.on('exit', () => {
-      threads.delete(thread);
+      threads.delete(thread.number);
       for (const { reject } of thread.tasks.values())
         reject(new EncoderThreadExited(`An encoder thread exited: ${cause}.`));
       dispatch();
     });
-    threads.add(thread);
+    threads.set(thread.number, thread);
     return thread;
   }
 
+  /** The thread with the least of what `load` says, or a new one if that has any and there may be more. */
+  const choose = (load: (thread: Thread) => number): Thread => {
+    const [least] = [...threads.values()].sort((one, other) => load(one) - load(other));
+    return least && (load(least) === 0 || threads.size >= count) ? least : start();
+  };
+
+  const send = (thread: Thread, task: Task): void => {
+    thread.tasks.set(task.message.id, task);
+    try {
+      thread.worker.postMessage(task.message, task.transfer);
+    } catch (error) {
+      // The buffer was transferred before.
+      thread.tasks.delete(task.message.id);
+      task.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+
   function dispatch(): void {
     while (waiting.length > 0 && !closed) {
-      const leastBusy = [...threads].sort((one, other) => one.tasks.size - other.tasks.size)[0];
-      const thread = threads.size < count && leastBusy?.tasks.size !== 0 ? start() : leastBusy;
-      if (!thread || thread.tasks.size >= maxTasksPerThread) return;
+      const thread = choose(({ tasks }) => tasks.size);
+      if (thread.tasks.size >= maxTasksPerThread) return;
       const next = waiting.shift();
-      if (!next) return;
-      thread.tasks.set(next.task.id, next);
-      const { buffer } = next.task.block;
-      const isTransferable = buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer);
-      try {
-        thread.worker.postMessage(next.task, isTransferable ? [buffer] : []);
-      } catch (error) {
-        // The buffer was transferred before.
-        thread.tasks.delete(next.task.id);
-        next.reject(error instanceof Error ? error : new Error(String(error)));
-      }
+      if (next) send(thread, next);
     }
   }
 
-  return {
-    run: (task) =>
-      new Promise((resolve, reject) => {
-        if (closed) {
-          reject(new EncoderThreadExited('The encoder threads have been closed.'));
-          return;
-        }
-        lastId += 1;
-        waiting.push({ task: { ...task, id: lastId }, resolve, reject });
+  /** Gives a task to a thread, or to the next idle one. */
+  const perform = <Outcome extends 'encoded' | 'read'>(
+    message: Task['message'],
+    { thread, transfer = [] }: { thread?: Thread | undefined; transfer?: ArrayBuffer[] } = {},
+  ): Promise<Reply<Outcome>> =>
+    new Promise((resolve, reject) => {
+      const task = { message, transfer, reject, resolve: resolve as Task['resolve'] };
+      if (closed) reject(new EncoderThreadExited('The encoder threads have been closed.'));
+      else if (thread) send(thread, task);
+      else {
+        waiting.push(task);
         dispatch();
-      }),
+      }
+    });
+
+  const nextId = (): number => (lastId += 1);
+
+  return {
+    run: (task) => {
+      const { buffer } = task.block;
+      const isTransferable = buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer);
+      return perform<'encoded'>(
+        { type: 'encode', id: nextId(), ...task },
+        { transfer: isTransferable ? [buffer] : [] },
+      );
+    },
+    async runHeld({ thread: number, bytes, ...task }) {
+      const thread = threads.get(number);
+      if (!thread) throw new EncoderThreadExited('The encoder thread that held a block has exited.');
+      try {
+        return await perform<'encoded'>({ type: 'encode_held', id: nextId(), ...task }, { thread });
+      } finally {
+        thread.heldBytes -= bytes;
+      }
+    },
+    async readPage(source, page, signal) {
+      signal.throwIfAborted();
+      if (closed) throw new EncoderThreadExited('The encoder threads have been closed.');
+      const thread = choose(({ heldBytes }) => heldBytes);
+      const { number, worker } = thread;
+      const id = nextId();
+      const cancel = (): void => worker.postMessage({ type: 'cancel_read', id } satisfies ToEncoderThread);
+      thread.heldBytes += page.maxBytes;
+      signal.addEventListener('abort', cancel);
+      try {
+        // Each thread has its part of the connections.
+        const maxConnections = Math.max(1, Math.floor(source.maxConnections / count));
+        const { blocks, rows, bytes, truncated } = await perform<'read'>(
+          { type: 'read', id, source: { ...source, maxConnections }, page },
+          { thread },
+        );
+        thread.heldBytes += bytes;
+        return { blocks: blocks.map((block) => ({ ...block, thread: number })), rows, bytes, truncated };
+      } catch (error) {
+        throw signal.aborted ? signal.reason : error;
+      } finally {
+        signal.removeEventListener('abort', cancel);
+        thread.heldBytes -= page.maxBytes;
+      }
+    },
+    drop({ thread: number, held, bytes }) {
+      const thread = threads.get(number);
+      if (!thread) return;
+      thread.heldBytes -= bytes;
+      thread.worker.postMessage({ type: 'drop', held } satisfies ToEncoderThread);
+    },
     async close() {
       closed = true;
       for (const { reject } of waiting.splice(0))
         reject(new EncoderThreadExited('The encoder threads have been closed.'));
-      await Promise.all([...threads].map(({ worker }) => worker.terminate()));
+      await Promise.all([...threads.values()].map(({ worker }) => worker.terminate()));
     },
   };
 }
 
-const errorOf = (reply: Exclude<EncodingReply, { outcome: 'encoded' }>): Error =>
-  reply.outcome === 'unencodable'
-    ? new UnencodableRow(reply.row, reply.column, reply.reason)
-    : new MalformedBlock(reply.message);
+const errorOf = (reply: Exclude<FromEncoderThread, { outcome: 'encoded' | 'read' }>): Error => {
+  switch (reply.outcome) {
+    case 'unencodable':
+      return new UnencodableRow(reply.row, reply.column, reply.reason);
+    case 'malformed':
+      return new MalformedBlock(reply.message);
+    case 'read_failed':
+      return restoreReadError(reply.error);
+  }
+};
 
 /** An error from another thread is not an instance of Error. */
 const messageOf = (thrown: unknown): string =>

@@ -11,10 +11,10 @@ const blockBytes = 8 * 1024 * 1024;
 
 /** The encoder of Parquet files, without the encoding of blocks, which runs in threads. */
 export const parquetEncoder = (
-  { compression }: ParquetOptions,
+  { compression, compression_level }: ParquetOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode'> => ({
-  identity: `${parquetIdentity(compression)}${libraryVersion(compression)}`,
+  identity: `${parquetIdentity(compression, compression_level)}${libraryVersion(compression)}`,
   extension: 'parquet',
   contentType: 'application/vnd.apache.parquet',
   resumable: true,

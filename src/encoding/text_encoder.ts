@@ -1,5 +1,6 @@
 import type { ExportedColumn } from '../source/source.ts';
 import { assembleBrotli } from './brotli_assembler.ts';
+import { nameWithLevel } from './compression_levels.ts';
 import { csv } from './csv.ts';
 import type { EncodingOptions, FileEncoder, TextCompression } from './encoder.ts';
 import { concatenableCompression } from './concatenable_compression.ts';
@@ -33,7 +34,7 @@ const compressedNames: Readonly<Record<TextCompression, { extension: string; con
 
 /** The encoder of text files, without the encoding of blocks, which runs in threads. */
 export function textEncoder(
-  { file_format, compression }: TextOptions,
+  { file_format, compression, compression_level }: TextOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode'> {
   const header = textFormats[file_format].header(columns);
@@ -49,16 +50,17 @@ export function textEncoder(
       assemble: (resumed) => assembleText(concatenableCompression(null), header, resumed),
     };
   const compressed = {
-    identity: `${format}+${compression}/1${libraryVersion(compression)}`,
+    identity: `${format}+${nameWithLevel(compression, compression_level)}/1${libraryVersion(compression)}`,
     extension: `${extension}.${compressedNames[compression].extension}`,
     contentType: compressedNames[compression].contentType,
     blockBytes,
   };
   if (compression === 'brotli')
-    return { ...compressed, resumable: false, assemble: () => assembleBrotli(header) };
+    return { ...compressed, resumable: false, assemble: () => assembleBrotli(header, compression_level) };
   return {
     ...compressed,
     resumable: true,
-    assemble: (resumed) => assembleText(concatenableCompression(compression), header, resumed),
+    assemble: (resumed) =>
+      assembleText(concatenableCompression(compression, compression_level), header, resumed),
   };
 }

@@ -11,6 +11,7 @@ describe('a destination of flags', () => {
       prefix: 'clicks',
       format: 'Parquet',
       compression: 'zstd',
+      compressionLevel: 3,
       endpointUrl: 'http://127.0.0.1:9000',
     };
     expect(await newDestinationOf(options, {}, { ...keys, AWS_REGION: 'eu-west-1' })).toEqual({
@@ -21,6 +22,7 @@ describe('a destination of flags', () => {
         prefix: 'clicks',
         file_format: 'Parquet',
         compression: 'zstd',
+        compression_level: 3,
         endpoint_url: 'http://127.0.0.1:9000',
         aws_access_key_id: 'AKIA1',
         aws_secret_access_key: 'secret',

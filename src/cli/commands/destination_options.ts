@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { CliError } from '../cli_error.ts';
+import { parseCount } from '../arguments.ts';
 import { askSecret } from '../ask_secret.ts';
 import type { JsonObject } from './service_command.ts';
 
@@ -10,6 +11,7 @@ export interface DestinationOptions {
   readonly prefix?: string;
   readonly format?: string;
   readonly compression?: string;
+  readonly compressionLevel?: number;
   readonly endpointUrl?: string;
   readonly virtualStyle?: boolean;
   readonly roleArn?: string;
@@ -30,6 +32,11 @@ export const withDestinationOptions = (command: Command): Command =>
     .option('--prefix <prefix>', 'what keys begin with, such as clicks/{year}/{month} (default: none)')
     .option('--format <format>', 'JSONLines, CSV or Parquet (default: JSONLines)')
     .option('--compression <name>', 'such as gzip or zstd, or "none" (default: none)')
+    .option(
+      '--compression-level <level>',
+      'of gzip, zstd or brotli (default: gzip 5, zstd 1, brotli 4)',
+      parseCount,
+    )
     .option('--endpoint-url <url>', 'S3 server other than AWS')
     .option('--virtual-style', 'address the bucket as part of the host name')
     .option('--role-arn <arn>', 'assume this role instead of using keys')
@@ -37,13 +44,15 @@ export const withDestinationOptions = (command: Command): Command =>
 
 /** The fields of a config that the flags name. */
 export function destinationFieldsOf(options: DestinationOptions): JsonObject {
-  const { bucket, region, prefix, format, compression, endpointUrl, virtualStyle, roleArn } = options;
+  const { bucket, region, prefix, format, compression, compressionLevel } = options;
+  const { endpointUrl, virtualStyle, roleArn } = options;
   const fields = {
     bucket_name: bucket,
     region,
     prefix,
     file_format: format,
     compression: compression === 'none' ? null : compression,
+    compression_level: compressionLevel,
     endpoint_url: endpointUrl,
     use_virtual_style_addressing: virtualStyle,
     role_arn: roleArn,

@@ -109,6 +109,11 @@ const fields = {
     description: 'JSONLines and CSV: gzip, zstd or brotli. Parquet: zstd, snappy, gzip, brotli or lz4.',
     'x-choices': compressionNames,
   }),
+  compression_level: z.int().nullable().default(null).meta({
+    'x-section': 'More',
+    description:
+      'gzip: 1 to 9, zstd: 1 to 19, brotli: 0 to 11; higher is smaller and slower. Empty for gzip 5, zstd 1, brotli 4.',
+  }),
   max_file_size_mb: z
     .int()
     .min(0, 'The max_file_size_mb must be an integer of at least 1 (MiB), or null or 0 for one file.')

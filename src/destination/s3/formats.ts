@@ -1,3 +1,4 @@
+import { levelsOf } from '../../encoding/compression_levels.ts';
 import {
   parquetCompressions,
   textCompressions,
@@ -17,10 +18,11 @@ const compressions = {
 /** The compressions of any format. */
 export const compressionNames: readonly string[] = [...new Set(Object.values(compressions).flat())];
 
-/** A file format with a compression that it supports. */
-export type FileFormat =
+/** A file format with a compression that it supports, and the level of the compression; null is its usual one. */
+export type FileFormat = (
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
-  | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null };
+  | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null }
+) & { readonly compression_level: number | null };
 
 /** The file formats; the first is the default. */
 export const fileFormats = [
@@ -30,18 +32,40 @@ export const fileFormats = [
 ] as const satisfies readonly FileFormat['file_format'][];
 
 /**
- * Checks that a file format supports a compression.
+ * Checks that a file format supports a compression, and the compression its level.
  * @throws CommandRejected with `compression`; the message repeats its value only if another format supports it
+ * @throws CommandRejected with `compression_level`
  */
 export function fileFormatOf({
   file_format,
   compression,
+  compression_level,
 }: {
   readonly file_format: FileFormat['file_format'];
   readonly compression: string | null;
+  readonly compression_level: number | null;
 }): FileFormat {
-  if (file_format === 'Parquet') return { file_format, compression: supported(file_format, compression) };
-  return { file_format, compression: supported(file_format, compression) };
+  const format =
+    file_format === 'Parquet'
+      ? { file_format, compression: supported(file_format, compression), compression_level }
+      : { file_format, compression: supported(file_format, compression), compression_level };
+  checkLevel(format);
+  return format;
+}
+
+/** @throws CommandRejected when the compression has no such level */
+function checkLevel({ compression, compression_level: level }: FileFormat): void {
+  if (level === null) return;
+  if (compression === null)
+    throw rejectField('compression_level', "The field 'compression_level' requires 'compression'.");
+  const levels = levelsOf(compression);
+  if (levels === null)
+    throw rejectField('compression_level', `Compression ${compression} has no levels. Leave the field out.`);
+  if (level < levels.lowest || level > levels.highest)
+    throw rejectField(
+      'compression_level',
+      `The compression_level must be from ${levels.lowest} to ${levels.highest} for compression ${compression}.`,
+    );
 }
 
 function supported<Format extends FileFormat['file_format']>(
@@ -63,10 +87,10 @@ function supported<Format extends FileFormat['file_format']>(
 
 /** The encoding options of a config. */
 export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_row'>): EncodingOptions {
-  const { on_bad_row } = config;
+  const { compression_level, on_bad_row } = config;
   return config.file_format === 'Parquet'
-    ? { file_format: config.file_format, compression: config.compression, on_bad_row }
-    : { file_format: config.file_format, compression: config.compression, on_bad_row };
+    ? { file_format: config.file_format, compression: config.compression, compression_level, on_bad_row }
+    : { file_format: config.file_format, compression: config.compression, compression_level, on_bad_row };
 }
 
 /** Formats a list of names: `['gzip', 'zstd']`. */

@@ -13,7 +13,13 @@ const mebibyte = 1024 * 1024;
 const previewFields = configSchema
   .pick({
     ...{ bucket_name: true, prefix: true, file_format: true, compression: true, max_file_size_mb: true },
-    ...{ on_bad_row: true, include_events: true, exclude_events: true, filters: true },
+    ...{
+      compression_level: true,
+      on_bad_row: true,
+      include_events: true,
+      exclude_events: true,
+      filters: true,
+    },
   })
   .partial({ bucket_name: true, prefix: true });
 

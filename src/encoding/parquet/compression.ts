@@ -2,6 +2,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:
 import type { CompressionCodec } from 'hyparquet';
 import { snappyCompress } from 'hyparquet-writer/src/snappy.js';
 import { compressSync as lz4CompressSync } from 'lz4-napi';
+import { levelOf } from '../compression_levels.ts';
 import type { ParquetCompression } from '../encoder.ts';
 
 /** A compression of pages, and its name in Parquet. */
@@ -16,37 +17,45 @@ export interface Codec {
 /** A chunk size that holds the whole output, so that zlib returns it in one chunk. Unused memory costs nothing. */
 const chunkSizeFor = (page: Buffer): number => page.length + 64 * 1024;
 
-const codecs: Record<ParquetCompression, Codec> = {
-  zstd: {
+const codecs: Record<ParquetCompression, (level?: number | null) => Codec> = {
+  zstd: (level) => ({
     name: 'ZSTD',
     hasOwnMemory: true,
     compress: (page) =>
       zstdCompressSync(page, {
         chunkSize: chunkSizeFor(page),
-        params: { [constants.ZSTD_c_compressionLevel]: 3 },
+        params: { [constants.ZSTD_c_compressionLevel]: levelOf('zstd', level) },
       }),
-  },
-  snappy: { name: 'SNAPPY', hasOwnMemory: true, compress: snappyCompress },
-  gzip: {
+  }),
+  snappy: () => ({ name: 'SNAPPY', hasOwnMemory: true, compress: snappyCompress }),
+  gzip: (level) => ({
     name: 'GZIP',
     hasOwnMemory: true,
-    compress: (page) => gzipSync(page, { chunkSize: chunkSizeFor(page), level: 6, memLevel: 9 }),
-  },
-  brotli: {
+    compress: (page) =>
+      gzipSync(page, { chunkSize: chunkSizeFor(page), level: levelOf('gzip', level), memLevel: 9 }),
+  }),
+  brotli: (level) => ({
     name: 'BROTLI',
     hasOwnMemory: true,
     compress: (page) =>
       brotliCompressSync(page, {
         chunkSize: chunkSizeFor(page),
-        params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: page.length },
+        params: {
+          [constants.BROTLI_PARAM_QUALITY]: levelOf('brotli', level),
+          [constants.BROTLI_PARAM_SIZE_HINT]: page.length,
+        },
       }),
-  },
+  }),
   // The library prepends the length of the page, which Parquet stores in the page header.
-  lz4: { name: 'LZ4_RAW', hasOwnMemory: false, compress: (page) => lz4CompressSync(page).subarray(4) },
+  lz4: () => ({
+    name: 'LZ4_RAW',
+    hasOwnMemory: false,
+    compress: (page) => lz4CompressSync(page).subarray(4),
+  }),
 };
 
 const uncompressed: Codec = { name: 'UNCOMPRESSED', hasOwnMemory: false, compress: (page) => page };
 
-/** The codec of a compression. */
-export const codecOf = (compression: ParquetCompression | null): Codec =>
-  compression === null ? uncompressed : codecs[compression];
+/** The codec of a compression; with its usual level unless another is given. */
+export const codecOf = (compression: ParquetCompression | null, level?: number | null): Codec =>
+  compression === null ? uncompressed : codecs[compression](level);

@@ -2,6 +2,7 @@ import type { ColumnMetaData, Encoding, RowGroup as RowGroupMetadata } from 'hyp
 import { ByteWriter } from 'hyparquet-writer';
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
 import type { ExportedColumn } from '../../source/source.ts';
+import { nameWithLevel } from '../compression_levels.ts';
 import type { ParquetCompression } from '../encoder.ts';
 import { codecOf } from './compression.ts';
 import { schemaElementOf } from './schema.ts';
@@ -10,8 +11,8 @@ import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 const magic = Buffer.from('PAR1');
 
 /** The identity of the encoder. The version changes when the same rows make other bytes. */
-export const parquetIdentity = (compression: ParquetCompression | null): string =>
-  compression === null ? 'parquet/1' : `parquet+${compression}/1`;
+export const parquetIdentity = (compression: ParquetCompression | null, level?: number | null): string =>
+  compression === null ? 'parquet/1' : `parquet+${nameWithLevel(compression, level)}/1`;
 
 /** The bytes before the first row group. */
 export const parquetHeader = (): Buffer => Buffer.from(magic);

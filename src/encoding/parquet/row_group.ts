@@ -1,6 +1,6 @@
 import type { ExportedColumn } from '../../source/source.ts';
 import type { UnrepresentableValue } from '../unrepresentable_value.ts';
-import type { ParquetCompression } from '../encoder.ts';
+import type { EncodingOptions } from '../encoder.ts';
 import {
   createColumnEncoder,
   createColumnMemory,
@@ -29,6 +29,12 @@ const createMemory = (): Memory => ({
 
 let memory = createMemory();
 
+/** How pages are compressed. */
+export type PageOptions = Pick<
+  Extract<EncodingOptions, { file_format: 'Parquet' }>,
+  'compression' | 'compression_level'
+>;
+
 /** An encoded row group, and its metadata for the footer. */
 export interface EncodedRowGroup {
   /** The bytes in a separate buffer; empty without rows. */
@@ -48,12 +54,12 @@ export function encodeRowGroup(
   block: Buffer,
   rows: number,
   columns: readonly ExportedColumn[],
-  compression: ParquetCompression | null,
+  { compression, compression_level }: PageOptions,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
 ): EncodedRowGroup {
   try {
     const index = createFieldIndex(block, rows, columns, memory.index, onUnrepresentable);
-    const codec = codecOf(compression);
+    const codec = codecOf(compression, compression_level);
     const visible = index.columns.filter(({ column }) => column.hidden !== true);
     const encoders = visible.map((values, position) =>
       createColumnEncoder(values, codec, (memory.columns[position] ??= createColumnMemory())),

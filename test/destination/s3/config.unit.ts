@@ -30,6 +30,34 @@ describe('the config of an S3 destination', () => {
       });
   });
 
+  it.each([
+    ['JSONLines', 'gzip', [1, 9]],
+    ['CSV', 'zstd', [1, 19]],
+    ['JSONLines', 'brotli', [0, 11]],
+    ['Parquet', 'zstd', [1, 19]],
+  ])('accepts %s with the levels of %s', (file_format, compression, levels) => {
+    for (const compression_level of levels)
+      expect(
+        parseS3Config({ ...minimal, file_format, compression, compression_level }, strict),
+      ).toMatchObject({
+        compression_level,
+      });
+  });
+
+  it.each([
+    [{ compression: 'gzip', compression_level: 0 }, 'from 1 to 9 for compression gzip'],
+    [{ compression: 'zstd', compression_level: 20 }, 'from 1 to 19 for compression zstd'],
+    [{ compression: 'brotli', compression_level: 12 }, 'from 0 to 11 for compression brotli'],
+    [{ file_format: 'Parquet', compression: 'snappy', compression_level: 1 }, 'snappy has no levels'],
+    [{ compression_level: 1 }, "requires 'compression'"],
+    [{ compression: 'gzip', compression_level: 1.5 }, "expected 'int'"],
+  ])('rejects the level of %j', (config, detail) => {
+    expect(rejectionOf({ ...minimal, ...config })).toEqual({
+      attr: 'destination__config__compression_level',
+      detail: expect.stringContaining(detail),
+    });
+  });
+
   it('accepts every other option', () => {
     const options = {
       max_file_size_mb: 100,

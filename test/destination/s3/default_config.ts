@@ -6,6 +6,7 @@ export const defaultConfig = {
   use_virtual_style_addressing: false,
   file_format: 'JSONLines',
   compression: null,
+  compression_level: null,
   max_file_size_mb: null,
   on_bad_row: 'fail',
   on_missing_rows: 'keep',

@@ -39,7 +39,7 @@ describe('a time that Parquet cannot represent', () => {
     const rows = [bytesOf(goodRow(1)), withField(goodRow(2), 'created_at', field)];
     const block = copyBlock(rows);
     const encode = () =>
-      encodeRowGroup(block, rows.length, columns, 'zstd', ({ rowAt, column, reason }) => {
+      encodeRowGroup(block, rows.length, columns, { compression: 'zstd' }, ({ rowAt, column, reason }) => {
         throw new UnencodableRow(`at ${rowAt}`, column, reason);
       });
     const rowAt = copyBlock(rows.slice(0, 1)).length;
@@ -58,7 +58,9 @@ describe('a time that Parquet cannot represent', () => {
         : bytesOf(goodRow(number)),
     );
     const bad: UnrepresentableValue[] = [];
-    const group = encodeRowGroup(copyBlock(rows), count, columns, 'zstd', (value) => bad.push(value));
+    const group = encodeRowGroup(copyBlock(rows), count, columns, { compression: 'zstd' }, (value) =>
+      bad.push(value),
+    );
     const numbers = Array.from({ length: count }, (_, number) => number);
     const good = numbers.filter((number) => !isBad(number));
     expect(group.rowGroup.rows).toBe(good.length);
@@ -80,18 +82,26 @@ describe('a time that Parquet cannot represent', () => {
   it('is reported once per row', () => {
     const row = withField(goodRow(1), 'timestamp', infinity).with(4, minusInfinity);
     const bad: UnrepresentableValue[] = [];
-    encodeRowGroup(copyBlock([row]), 1, columns, null, (value) => bad.push(value));
+    encodeRowGroup(copyBlock([row]), 1, columns, { compression: null }, (value) => bad.push(value));
     expect(bad).toMatchObject([{ rowAt: 0, column: 'timestamp' }]);
   });
 
   it('in every row leaves an empty row group, and a valid file', async () => {
     const rows = [1, 2].map((number) => withField(goodRow(number), 'created_at', infinity));
     const bad: UnrepresentableValue[] = [];
-    const nothing = encodeRowGroup(copyBlock(rows), 2, columns, 'zstd', (value) => bad.push(value));
+    const nothing = encodeRowGroup(copyBlock(rows), 2, columns, { compression: 'zstd' }, (value) =>
+      bad.push(value),
+    );
     expect(bad).toHaveLength(2);
     expect(nothing.bytes).toHaveLength(0);
     expect(nothing.rowGroup.rows).toBe(0);
-    const something = encodeRowGroup(copyBlock([bytesOf(goodRow(4))]), 1, columns, 'zstd', () => undefined);
+    const something = encodeRowGroup(
+      copyBlock([bytesOf(goodRow(4))]),
+      1,
+      columns,
+      { compression: 'zstd' },
+      () => undefined,
+    );
     const file = fileOf(columns, 'zstd', [nothing, something, nothing]);
     expect(await readWithHyparquet(file, columns)).toEqual([textsOf(goodRow(4))]);
   });
@@ -110,20 +120,35 @@ describe('a block', () => {
     ['of fewer rows than it says', copyBlock([row]), 2],
     ['of no rows where it says one', copyBlock([]), 1],
   ])('%s is rejected', (_, block, rows) => {
-    expect(() => encodeRowGroup(block, rows, ofRow, 'zstd', () => undefined)).toThrow(MalformedBlock);
+    expect(() => encodeRowGroup(block, rows, ofRow, { compression: 'zstd' }, () => undefined)).toThrow(
+      MalformedBlock,
+    );
   });
 
   it('without rows makes no row group', () => {
-    const { bytes, rowGroup } = encodeRowGroup(copyBlock([]), 0, ofRow, 'zstd', () => undefined);
+    const { bytes, rowGroup } = encodeRowGroup(
+      copyBlock([]),
+      0,
+      ofRow,
+      { compression: 'zstd' },
+      () => undefined,
+    );
     expect(bytes).toHaveLength(0);
     expect(rowGroup.rows).toBe(0);
   });
 
   it('that was rejected does not affect the next', () => {
-    const encoded = () => encodeRowGroup(copyBlock([row]), 1, ofRow, 'zstd', () => undefined);
+    const encoded = () =>
+      encodeRowGroup(copyBlock([row]), 1, ofRow, { compression: 'zstd' }, () => undefined);
     const before = encoded();
     const encode = () =>
-      encodeRowGroup(copyBlock([row, row, row.slice(0, 1)]), 3, ofRow, 'zstd', () => undefined);
+      encodeRowGroup(
+        copyBlock([row, row, row.slice(0, 1)]),
+        3,
+        ofRow,
+        { compression: 'zstd' },
+        () => undefined,
+      );
     expect(encode).toThrow(MalformedBlock);
     expect(encoded()).toEqual(before);
   });

@@ -19,7 +19,7 @@ export const rowGroupOf = (
   compression: ParquetCompression | null,
   rows: readonly SampleRow[],
 ): EncodedRowGroup =>
-  encodeRowGroup(copyBlock(rows.map(bytesOf)), rows.length, columns, compression, throwUnrepresentable);
+  encodeRowGroup(copyBlock(rows.map(bytesOf)), rows.length, columns, { compression }, throwUnrepresentable);
 
 function throwUnrepresentable({ column, reason }: UnrepresentableValue): never {
   throw new Error(`The column ${column} ${reason}.`);
