@@ -31,7 +31,9 @@ export function assembleParquet(
       // A block may consist of rejected rows only.
       lastBlockHasRows = rowGroup.rows > 0;
       if (lastBlockHasRows) rowGroups.push(rowGroup);
-      return Promise.resolve(Buffer.concat([...start(), block.bytes]));
+      const header = start();
+      // All blocks but the first are appended as they are: a copy would keep the original in memory as well.
+      return Promise.resolve(header.length === 0 ? block.bytes : Buffer.concat([...header, block.bytes]));
     },
     takeState({ exceptLast } = { exceptLast: false }) {
       const end = exceptLast && lastBlockHasRows ? rowGroups.length - 1 : rowGroups.length;

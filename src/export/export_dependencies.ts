@@ -29,6 +29,9 @@ export interface ExportDependencies {
   readonly logger: Logger;
   readonly settings: Pick<
     Settings,
-    'EXPORTD_ENCODER_THREADS' | 'EXPORTD_PARTS_PER_EXECUTION' | 'EXPORTD_MAX_REJECTED_ROWS'
+    | 'EXPORTD_ENCODER_THREADS'
+    | 'EXPORTD_MAX_REJECTED_ROWS'
+    | 'EXPORTD_PARTS_PER_EXECUTION'
+    | 'EXPORTD_SOURCE_PAGE_SIZE'
   >;
 }

@@ -53,10 +53,13 @@ export async function exportRows(
 
   try {
     const { blockBytes } = encoder;
+    const threads = dependencies.encoders.pageThreads;
     const rows = rowRangeOf(initial.spec, selection);
-    const blocks = source.blocks(rows, { after: resumeAfter, until }, { blockBytes, signal, memory });
-    // One block for each thread, and one that waits for it.
-    const blocksInFlight = 2 * settings.EXPORTD_ENCODER_THREADS;
+    const keys = { after: resumeAfter, until };
+    const blocks = source.heldBlocks(rows, keys, { blockBytes, signal, memory, threads });
+    // A page for each thread: the blocks of a page are encoded by the thread that read it.
+    const blocksPerPage = Math.ceil(settings.EXPORTD_SOURCE_PAGE_SIZE / blockBytes);
+    const blocksInFlight = settings.EXPORTD_ENCODER_THREADS * blocksPerPage;
     const { add: onWait } = stages;
     const encodedBlocks = encodeBlocks(blocks, { encoder, memory, blocksInFlight, onWait });
     let lastKey = fileAfter;

@@ -1,3 +1,4 @@
+import { newMemory, type BlockMemory } from './block_memory.ts';
 import type { CopyDataSink } from './copy_data_tap.ts';
 import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';
@@ -20,8 +21,8 @@ export interface BlockLimits {
 export type CopiedBlock = Omit<RowBlock, 'fingerprint'>;
 
 /** The blocks of one COPY. */
-export interface CopiedBlocks {
-  readonly blocks: CopiedBlock[];
+export interface CopiedBlocks<Block = CopiedBlock> {
+  readonly blocks: Block[];
   readonly rows: number;
   readonly bytes: number;
   /** Whether `maxBytes` ended the COPY, so that more rows may follow. */
@@ -54,7 +55,11 @@ interface TupleBuffer {
  * first tuple and the trailer in the last message. Each tuple is copied once, directly into its block. A tuple that
  * shares its key with the last one of a full block is copied again, because a block never ends between equal keys.
  */
-export function createBlockBuilder(query: ModelQuery, bounds: BlockLimits): BlockBuilder {
+export function createBlockBuilder(
+  query: Pick<ModelQuery, 'columns' | 'key'>,
+  bounds: BlockLimits,
+  memory: BlockMemory = newMemory,
+): BlockBuilder {
   const finished: TupleBuffer[] = [];
   let bytes = 0;
   let rows = 0;
@@ -62,7 +67,7 @@ export function createBlockBuilder(query: ModelQuery, bounds: BlockLimits): Bloc
   let headerLeft = headerLength;
   let current: TupleBuffer | undefined;
   /** The block that receives the current tuple: `current`, or a new one when the tuple does not fit. */
-  let target: TupleBuffer = empty(0);
+  let target: TupleBuffer = noTuples();
   let at = 0;
 
   const startTuple = (size: number): void => {
@@ -75,17 +80,23 @@ export function createBlockBuilder(query: ModelQuery, bounds: BlockLimits): Bloc
 
   const endTuple = (): void => {
     const size = at - target.length;
-    if (size < 2 || target.memory.readInt16BE(target.length) === trailer) return;
+    if (size < 2 || target.memory.readInt16BE(target.length) === trailer) {
+      dropTarget();
+      return;
+    }
     const fits = bytes + size <= bounds.maxBytes || !current;
     const continues = current !== undefined && (!fits || target !== current) && sharesKey(current);
     if (!fits && !continues) {
       truncated = true;
+      dropTarget();
       bounds.onFull();
       return;
     }
     if (current && target !== current) {
-      if (continues) appendTo(current, size);
-      else finished.push(current);
+      if (continues) {
+        appendTo(current, size);
+        dropTarget();
+      } else finished.push(current);
     }
     current = current && continues ? current : target;
     current.lastAt = current.length;
@@ -101,13 +112,19 @@ export function createBlockBuilder(query: ModelQuery, bounds: BlockLimits): Bloc
 
   /** Appends the current tuple to a block that is too small for it. */
   const appendTo = (block: TupleBuffer, size: number): void => {
-    const larger = Buffer.allocUnsafeSlow(
-      Math.max(block.length + size, Math.ceil(block.memory.length * 1.5)),
-    );
+    const larger = memory.take(Math.max(block.length + size, Math.ceil(block.memory.length * 1.5)));
     block.memory.copy(larger, 0, 0, block.length);
     target.memory.copy(larger, block.length, target.length, at);
+    memory.give(block.memory);
     block.memory = larger;
   };
+
+  /** Gives back a block that received one tuple only, which is not its own. */
+  const dropTarget = (): void => {
+    if (target !== current) memory.give(target.memory);
+  };
+
+  const empty = (size: number): TupleBuffer => ({ ...noTuples(), memory: memory.take(size), limit: size });
 
   return {
     start: (size) => {
@@ -124,22 +141,28 @@ export function createBlockBuilder(query: ModelQuery, bounds: BlockLimits): Bloc
       if (!truncated) endTuple();
     },
     finish: () => {
-      const blocks = [...finished, ...(current ? [current] : [])].map((tuples) => blockOf(tuples, query));
+      const blocks = [...finished, ...(current ? [current] : [])].map((tuples) =>
+        blockOf(tuples, query, memory),
+      );
       return { blocks, rows, bytes, truncated };
     },
   };
 }
 
-const empty = (size: number): TupleBuffer => ({
-  memory: Buffer.allocUnsafeSlow(size),
-  limit: size,
+const noTuples = (): TupleBuffer => ({
+  memory: Buffer.alloc(0),
+  limit: 0,
   length: 0,
   rows: 0,
   lastAt: 0,
 });
 
-function blockOf({ memory, length, rows, lastAt }: TupleBuffer, query: ModelQuery): CopiedBlock {
-  const block = trimmed(memory, length);
+function blockOf(
+  { memory, length, rows, lastAt }: TupleBuffer,
+  query: Pick<ModelQuery, 'columns' | 'key'>,
+  { recycled }: BlockMemory,
+): CopiedBlock {
+  const block = recycled ? memory.subarray(0, length) : trimmed(memory, length);
   return {
     columns: query.columns,
     block,

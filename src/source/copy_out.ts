@@ -3,6 +3,7 @@ import { failSpan } from '../tracing/spans.ts';
 import { beginStatementSpan } from '../tracing/statements.ts';
 import { createBlockBuilder, type BlockLimits, type CopiedBlocks } from './block_builder.ts';
 import { tapCopyData } from './copy_data_tap.ts';
+import { newMemory, type BlockMemory } from './block_memory.ts';
 import type { ModelQuery } from './model_query.ts';
 
 /** The interface that pg expects of a query object. pg wraps `callback` to clear its own timeout. */
@@ -20,11 +21,12 @@ interface CopyQuery extends pg.Submittable {
 export function copyOut(
   connection: pg.PoolClient,
   select: string,
-  query: ModelQuery,
+  query: Pick<ModelQuery, 'columns' | 'key'>,
   bounds: BlockLimits,
+  memory: BlockMemory = newMemory,
 ): Promise<CopiedBlocks> {
   return new Promise((resolve, reject) => {
-    const builder = createBlockBuilder(query, bounds);
+    const builder = createBlockBuilder(query, bounds, memory);
     const text = `copy (${select}) to stdout (format binary)`;
     const span = beginStatementSpan(text, 'source');
     let restore = (): void => undefined;

@@ -1,10 +1,9 @@
 import { bucketWidthMs } from '../domain/fingerprint.ts';
 import type { SortKey } from '../domain/run.ts';
 import type { CopiedBlocks } from './block_builder.ts';
-import { copyOut } from './copy_out.ts';
 import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
-import type { SourceConnections } from './source_connection.ts';
-import type { FingerprintPlan, KeyBounds, ReadOptions, RowBlock, RowMemory, RowRange } from './source.ts';
+import type { PageReader } from './page_reader.ts';
+import type { FingerprintPlan, KeyBounds, ReadOptions, RowMemory, RowRange } from './source.ts';
 
 /** Limits of one page. */
 export interface PageLimits {
@@ -13,8 +12,8 @@ export interface PageLimits {
 }
 
 /** A page that was read, and the key after which the next one starts. */
-interface Page {
-  readonly blocks: RowBlock[];
+interface Page<Block> {
+  readonly blocks: Block[];
   /** The key of the last row; null when no rows follow. */
   readonly next: SortKey | null;
   readonly rowBytes: number;
@@ -65,69 +64,71 @@ export const fingerprintPlanOf = (
  * limit. If rows suddenly grow, the statement is cancelled at the limit and the next page starts after the last row
  * that was received.
  */
-export async function* readPages(
-  connections: SourceConnections,
+export async function* readPages<Block extends { readonly last: SortKey }>(
+  reader: PageReader<Block>,
   query: ModelQuery,
   range: RowRange,
   { after, until }: KeyBounds,
   bounds: PageLimits,
   { blockBytes, signal, memory = unlimitedMemory }: ReadOptions,
-): AsyncGenerator<RowBlock> {
+): AsyncGenerator<Block & { readonly fingerprint: FingerprintPlan }> {
   const done = new AbortController();
   const reading = AbortSignal.any([signal, done.signal]);
 
   const fingerprint = fingerprintPlanOf(query, range);
 
-  const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page> => {
+  const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page<Block>> => {
     const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));
     const select = query.page(rows, { after: from !== null, until: until !== null });
     const settings = statementSettings(query, range, { after: from, until });
     let reserved = Math.ceil(rows * rowBytes);
     await memory.reserveRows(reserved, reading);
     try {
-      const copied = await connections.read(settings, reading, ({ connection, cancel }) =>
-        copyOut(connection, select, query, { blockBytes, maxBytes: bounds.bytes, onFull: cancel }),
-      );
+      const { columns, key } = query;
+      const page = { select, settings, columns, key, blockBytes, maxBytes: bounds.bytes };
+      const copied = await reader.read(page, reading);
       reserved -= copied.bytes;
-      return pageOf(copied, rows, fingerprint);
+      return pageOf(copied, rows);
     } finally {
       memory.releaseRows(reserved);
     }
   };
-  const releaseBlocks = (blocks: readonly RowBlock[]): void => {
-    for (const { block } of blocks) memory.releaseRows(block.length);
+  const dropBlocks = (blocks: readonly Block[]): void => {
+    for (const block of blocks) {
+      memory.releaseRows(reader.bytesOf(block));
+      reader.drop(block);
+    }
   };
 
-  let page: Promise<Page> | undefined = readPage(after, assumedRowBytes);
-  let current: RowBlock[] = [];
+  let page: Promise<Page<Block>> | undefined = readPage(after, assumedRowBytes);
+  let current: Block[] = [];
   try {
     while (page) {
-      const { blocks, next, rowBytes }: Page = await page;
+      const { blocks, next, rowBytes }: Page<Block> = await page;
       current = blocks;
       page = next ? readPage(next, rowBytes) : undefined;
       // The page is awaited later, after the caller has consumed the current blocks.
       page?.catch(() => undefined);
       for (let block = current.shift(); block; block = current.shift()) {
-        yield block;
+        yield { ...block, fingerprint };
         signal.throwIfAborted();
       }
     }
   } finally {
     done.abort(new Error('The caller needs no more pages.'));
-    releaseBlocks(current);
-    await page?.then(({ blocks }) => releaseBlocks(blocks)).catch(() => undefined);
+    dropBlocks(current);
+    await page?.then(({ blocks }) => dropBlocks(blocks)).catch(() => undefined);
   }
 }
 
 /** The memory of a caller without a budget. */
 const unlimitedMemory: RowMemory = { reserveRows: () => Promise.resolve(), releaseRows: () => undefined };
 
-const pageOf = (
-  { blocks, rows, bytes, truncated: cut }: CopiedBlocks,
+const pageOf = <Block extends { readonly last: SortKey }>(
+  { blocks, rows, bytes, truncated: cut }: CopiedBlocks<Block>,
   requested: number,
-  fingerprint: FingerprintPlan,
-): Page => ({
-  blocks: blocks.map((block) => ({ ...block, fingerprint })),
+): Page<Block> => ({
+  blocks,
   next: cut || rows >= requested ? (blocks.at(-1)?.last ?? null) : null,
   rowBytes: Math.max(1, bytes / Math.max(1, rows)),
 });

@@ -8,7 +8,9 @@ import { nameInvalidColumns } from './invalid_relation.ts';
 import type { ModelQuery } from './model_query.ts';
 import { readFingerprint } from './read_fingerprint.ts';
 import { readFingerprints } from './read_fingerprints.ts';
+import { countHeldReads } from './held_reads.ts';
 import { findKey, readKeys } from './keys.ts';
+import { localPageReader } from './page_reader.ts';
 import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
@@ -16,7 +18,8 @@ import { allRows } from './row_selection.ts';
 import { readSample } from './sample.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import { shareByProject } from './project_shares.ts';
-import { connectToSource, type ReadTransaction } from './source_connection.ts';
+import { connectToSource, type ReadTransaction, type SourceConnectionOptions } from './source_connection.ts';
+import { threadPageReader } from './thread_page_reader.ts';
 import type { SourceMonitor } from './source_monitor.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 import type { RowFinder, RowRange, Source } from './source.ts';
@@ -58,18 +61,23 @@ export function createSource({
 }): Source & RowFinder & SourceMonitor {
   const relations = relationsOf(settings);
   const bounds = { rows: settings.EXPORTD_SOURCE_PAGE_ROWS, bytes: settings.EXPORTD_SOURCE_PAGE_SIZE };
-  const connect = (url: string, maxConnections: number, allowsStandby = primaryUrl !== undefined) =>
-    connectToSource({
-      sourceUrl: url,
-      applicationName,
-      maxConnections,
-      statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
-      allowsStandby,
-    });
+  const optionsOf = (
+    url: string,
+    maxConnections: number,
+    allowsStandby = primaryUrl !== undefined,
+  ): SourceConnectionOptions => ({
+    sourceUrl: url,
+    applicationName,
+    maxConnections,
+    statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
+    allowsStandby,
+  });
+  const connect = (...options: Parameters<typeof optionsOf>) => connectToSource(optionsOf(...options));
   const size = settings.EXPORTD_SOURCE_CONNECTIONS ?? connectionsPerSlot * settings.EXPORTD_EXPORT_SLOTS;
   // Separate pools, so that many slow counts delay no export, and neither delays a check.
   const pages = shareByProject(connect(sourceUrl, size), size);
   const counts = shareByProject(connect(sourceUrl, size), size);
+  const heldReads = countHeldReads(pages.pool);
   const checks = connect(sourceUrl, checkConnections);
   const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, checkConnections, false);
   const barrier = {
@@ -177,9 +185,23 @@ export function createSource({
         queryOf(connection, range),
       );
       try {
-        yield* readPages(connections, query, range, keys, bounds, options);
+        yield* readPages(localPageReader(connections), query, range, keys, bounds, options);
       } catch (error) {
         throw await attribute(error, range, options.signal);
+      }
+    },
+    async *heldBlocks(range, keys, options) {
+      const { signal, threads } = options;
+      const query = await pages
+        .forProject(range.team_id)
+        .read({}, signal, ({ connection }) => queryOf(connection, range));
+      const reader = threadPageReader(threads, optionsOf(sourceUrl, size), (reading, work) =>
+        heldReads.count(() => pages.inShare(range.team_id, reading, work)),
+      );
+      try {
+        yield* readPages(reader, query, range, keys, bounds, options);
+      } catch (error) {
+        throw await attribute(error, range, signal);
       }
     },
     sample: (range, rows, signal) =>
@@ -189,7 +211,7 @@ export function createSource({
     ping: async (signal) => {
       await checks.read({}, signal, () => Promise.resolve());
     },
-    pools: { pages: pages.pool, counts: counts.pool, checks: checks.pool },
+    pools: { pages: heldReads.pool, counts: counts.pool, checks: checks.pool },
     check: (teamId, options, signal) =>
       checkSource(counts.forProject(teamId), settings, { ...options, teamId, signal }),
     close: async () => {

@@ -5,6 +5,12 @@ import { SourceBusy } from './source_pool.ts';
 
 /** A pool of connections of which each project uses a share. */
 export interface SharedConnections {
+  /** Does work that uses one connection of the project's share, wherever that is. @throws SourceBusy as `forProject` */
+  inShare<Result>(
+    teamId: number,
+    signal: AbortSignal | undefined,
+    work: () => Promise<Result>,
+  ): Promise<Result>;
   /** The pool, limited to the share of a project. @throws SourceBusy when none of them is free for too long */
   forProject(teamId: number): SourceConnections;
   readonly pool: PoolCounts;
@@ -44,18 +50,22 @@ export function shareByProject(
     }
   };
 
+  const inShare: SharedConnections['inShare'] = async (teamId, signal, work) => {
+    signal?.throwIfAborted();
+    const release = permits.tryAcquire(teamId) ?? (await waitForPermit(teamId, signal));
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  };
+
   return {
+    inShare,
     forProject: (teamId) => ({
       ...connections,
-      read: async (parameters, signal, work) => {
-        signal?.throwIfAborted();
-        const release = permits.tryAcquire(teamId) ?? (await waitForPermit(teamId, signal));
-        try {
-          return await connections.read(parameters, signal, work);
-        } finally {
-          release();
-        }
-      },
+      read: (parameters, signal, work) =>
+        inShare(teamId, signal, () => connections.read(parameters, signal, work)),
     }),
     pool: connections.pool,
     close: () => connections.close(),

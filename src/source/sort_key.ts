@@ -22,7 +22,11 @@ export function fieldOf(block: Buffer, tupleAt: number, field: number): Field {
 }
 
 /** Returns the sort key of the tuple at `tupleAt`. @throws MissingSortKey */
-export function sortKeyAt(block: Buffer, tupleAt: number, { columns, key }: ModelQuery): SortKey {
+export function sortKeyAt(
+  block: Buffer,
+  tupleAt: number,
+  { columns, key }: Pick<ModelQuery, 'columns' | 'key'>,
+): SortKey {
   const time = fieldOf(block, tupleAt, key.inserted_at);
   const id = fieldOf(block, tupleAt, key.id);
   const idName = columns[key.id]?.name ?? 'id';
@@ -41,7 +45,7 @@ export function sameKey(
   leftAt: number,
   right: Buffer,
   rightAt: number,
-  { key }: ModelQuery,
+  { key }: Pick<ModelQuery, 'key'>,
 ): boolean {
   return [key.inserted_at, key.id].every((position) => {
     const one = fieldOf(left, leftAt, position);

@@ -5,7 +5,10 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { SortKey } from '../domain/run.ts';
 import type { SourceReport } from './check/report.ts';
 import type { ExportedColumn } from './columns.ts';
+import type { CopiedBlocks } from './block_builder.ts';
+import type { PageRequest } from './page_reader.ts';
 import type { RowSelection } from './row_selection.ts';
+import type { SourceConnectionOptions } from './source_connection.ts';
 
 export type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 export { fileColumns, type ColumnType, type ExportedColumn } from './columns.ts';
@@ -47,6 +50,33 @@ export interface RowBlock {
   readonly first: SortKey;
   readonly last: SortKey;
   readonly fingerprint: FingerprintPlan;
+}
+
+/** A block whose rows another thread has read and holds, for encoding. */
+export interface HeldBlock extends Omit<RowBlock, 'block'> {
+  /** The bytes of its rows. */
+  readonly bytes: number;
+  /** The number of the thread, and of the block in it. */
+  readonly thread: number;
+  readonly held: number;
+}
+
+/** A block of a page that a thread holds, which does not know its interval. */
+export type HeldPageBlock = Omit<HeldBlock, 'fingerprint'>;
+
+/** Threads that read pages over connections of their own, and hold the blocks until they are encoded or dropped. */
+export interface PageThreads {
+  /**
+   * Reads a page completely. An abort cancels the statement in PostgreSQL.
+   * @throws as `SourceConnections.read`; EncoderThreadExited (of src/encoding) when the thread ended
+   */
+  readPage(
+    source: SourceConnectionOptions,
+    page: PageRequest,
+    signal: AbortSignal,
+  ): Promise<CopiedBlocks<HeldPageBlock>>;
+  /** Releases a block that is not encoded. */
+  drop(block: Pick<HeldBlock, 'thread' | 'held' | 'bytes'>): void;
 }
 
 /** The memory budget of rows, shared by all readers of a process. */
@@ -118,6 +148,12 @@ export interface Source {
    * ends the generator with the signal's reason.
    */
   blocks(range: RowRange, bounds: KeyBounds, options: ReadOptions): AsyncGenerator<RowBlock>;
+  /** The same, read by threads that hold the blocks. The caller encodes or drops every block that it receives. */
+  heldBlocks(
+    range: RowRange,
+    bounds: KeyBounds,
+    options: ReadOptions & { readonly threads: PageThreads },
+  ): AsyncGenerator<HeldBlock>;
   /**
    * Reads about `rows` first rows of a range, fewer when they are large; null when it has none. The block is the only user
    * of its buffer.

@@ -13,7 +13,12 @@ export const dayLength = 10;
 
 /** The last formatted day, cached: rows arrive in the order of time, so most share it. */
 let writtenDay = Number.NaN;
-const writtenDate = Buffer.alloc(11);
+/** The last formatted timestamp. The times of a row are often equal, and most rows share the second of the one before. */
+const written = Buffer.from('0001-01-01T00:00:00.000000Z');
+let writtenHigh = Number.NaN;
+let writtenLow = Number.NaN;
+let writtenSeconds = Number.NaN;
+const writtenDate = written.subarray(0, dayLength);
 
 /**
  * Formats the binary timestamp (microseconds since 2000-01-01 UTC, int64) at `from` in `source` as
@@ -22,10 +27,15 @@ const writtenDate = Buffer.alloc(11);
  */
 export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, from: number): boolean {
   const high = source.readInt32BE(from);
+  const low = source.readUInt32BE(from + 4);
+  if (high === writtenHigh && low === writtenLow) {
+    target.set(written, at);
+    return true;
+  }
   let day: number;
   let rest: number;
   if (high >= -0x20_0000 && high < 0x20_0000) {
-    const microseconds = high * 0x1_0000_0000 + source.readUInt32BE(from + 4);
+    const microseconds = high * 0x1_0000_0000 + low;
     day = Math.floor(microseconds / microsecondsPerDay);
     rest = microseconds - day * microsecondsPerDay;
   } else {
@@ -40,19 +50,20 @@ export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, f
     writeCalendarDate(day);
     writtenDay = day;
   }
-  target.set(writtenDate, at);
   const seconds = Math.floor(rest / 1_000_000);
-  twoDigits(target, at + 11, Math.floor(seconds / 3_600));
-  target[at + 13] = 58;
-  twoDigits(target, at + 14, Math.floor(seconds / 60) % 60);
-  target[at + 16] = 58;
-  twoDigits(target, at + 17, seconds % 60);
-  target[at + 19] = 46;
+  if (seconds !== writtenSeconds) {
+    twoDigits(written, 11, Math.floor(seconds / 3_600));
+    twoDigits(written, 14, Math.floor(seconds / 60) % 60);
+    twoDigits(written, 17, seconds % 60);
+    writtenSeconds = seconds;
+  }
   const fraction = rest - seconds * 1_000_000;
-  twoDigits(target, at + 20, Math.floor(fraction / 10_000));
-  twoDigits(target, at + 22, Math.floor(fraction / 100) % 100);
-  twoDigits(target, at + 24, fraction % 100);
-  target[at + 26] = 90;
+  twoDigits(written, 20, Math.floor(fraction / 10_000));
+  twoDigits(written, 22, Math.floor(fraction / 100) % 100);
+  twoDigits(written, 24, fraction % 100);
+  writtenHigh = high;
+  writtenLow = low;
+  target.set(written, at);
   return true;
 }
 
@@ -65,8 +76,10 @@ export function writeDate(target: Uint8Array, at: number, day: number): boolean 
   if (day !== writtenDay) {
     writeCalendarDate(day);
     writtenDay = day;
+    // The date of the last timestamp is overwritten.
+    writtenHigh = Number.NaN;
   }
-  target.set(writtenDate.subarray(0, dayLength), at);
+  target.set(writtenDate, at);
   return true;
 }
 
@@ -104,5 +117,4 @@ function writeCalendarDate(day: number): void {
   twoDigits(writtenDate, 5, month);
   writtenDate[7] = 45;
   twoDigits(writtenDate, 8, dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1);
-  writtenDate[10] = 84;
 }

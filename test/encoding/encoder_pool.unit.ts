@@ -103,7 +103,7 @@ describe('an encoder thread that exits', () => {
       });`)}`,
   );
 
-  const threads = startEncoderThreads(1, program);
+  const threads = startEncoderThreads({ count: 1, unusedBlockBytes: 0 }, program);
   afterAll(() => threads.close());
 
   it('fails its blocks and is replaced for the others', async () => {

@@ -16,6 +16,7 @@ const range = hourOf('events');
 let database: TestDatabase;
 let source: Source;
 const pool = createEncoderPool({ threads: 2 });
+const { pageThreads: threads } = pool;
 beforeAll(async () => {
   database = await createTestDatabase();
   await database.pool.query(
@@ -81,8 +82,8 @@ describe('a slow consumer', () => {
         columns,
       );
       const memory = withPeakTracking(budget.openReservation(), peak);
-      const options = { blockBytes: 20_000, signal: new AbortController().signal, memory };
-      const blocks = source.blocks(range, wholeRange, options);
+      const options = { blockBytes: 20_000, signal: new AbortController().signal, memory, threads };
+      const blocks = source.heldBlocks(range, wholeRange, options);
       return { memory, encoded: encodeBlocks(blocks, { encoder, memory, blocksInFlight }), rows: 0 };
     });
     const held: ReservedBlock[] = [];
@@ -121,8 +122,8 @@ describe('a slow consumer', () => {
     const abort = new AbortController();
     const reason = new Error('the run was cancelled');
     const memory = withPeakTracking(createMemoryBudget(limit).openReservation(), peak);
-    const options = { blockBytes: 20_000, signal: abort.signal, memory };
-    const encoded = encodeBlocks(source.blocks(range, wholeRange, options), {
+    const options = { blockBytes: 20_000, signal: abort.signal, memory, threads };
+    const encoded = encodeBlocks(source.heldBlocks(range, wholeRange, options), {
       encoder,
       memory,
       blocksInFlight,

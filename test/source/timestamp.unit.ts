@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { formatTimestamp } from '../../src/source/timestamp.ts';
+import { dayLength, formatTimestamp, writeDate } from '../../src/source/timestamp.ts';
 import { int64 } from '../encoding/copy_block.ts';
 import { randomCases } from '../setup/effort.ts';
 
@@ -34,6 +34,21 @@ describe('formatTimestamp', () => {
     expect(formatTimestamp(last, 0)).toBe('9999-12-31T23:59:59.999999Z');
     expect(formatTimestamp(int64(first.readBigInt64BE() - 1n), 0)).toBeUndefined();
     expect(formatTimestamp(int64(last.readBigInt64BE() + 1n), 0)).toBeUndefined();
+  });
+
+  it('does not depend on what was formatted before: equal and adjacent times, and dates', () => {
+    const day = Buffer.alloc(dayLength);
+    const time = (seconds: number, microseconds: number) =>
+      formatTimestamp(fromMilliseconds(Date.UTC(2026, 10, 1, 10, 0, seconds), microseconds), 0);
+    expect(time(5, 1)).toBe('2026-11-01T10:00:05.000001Z');
+    expect(time(5, 1)).toBe('2026-11-01T10:00:05.000001Z');
+    expect(time(5, 20)).toBe('2026-11-01T10:00:05.000020Z');
+    expect(time(6, 20)).toBe('2026-11-01T10:00:06.000020Z');
+    writeDate(day, 0, 0);
+    expect(day.toString()).toBe('2000-01-01');
+    expect(time(6, 20)).toBe('2026-11-01T10:00:06.000020Z');
+    expect(formatTimestamp(int64(2n ** 63n - 1n), 0)).toBeUndefined();
+    expect(time(6, 20)).toBe('2026-11-01T10:00:06.000020Z');
   });
 
   it('rejects infinities', () => {

@@ -77,6 +77,9 @@ export const fakeSource = (behaviour: Behaviour): Source & RowFinder => ({
   blocks: () => {
     throw new Error('The fake source has no rows.');
   },
+  heldBlocks: () => {
+    throw new Error('The fake source has no rows.');
+  },
   sample: () => {
     throw new Error('The fake source has no rows.');
   },

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import type { Settings } from '../../src/config/settings.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
+import { EncoderThreadExited } from '../../src/encoding/encoder_threads.ts';
+import type { HeldBlock, ReadOptions, RowBlock, Source } from '../../src/source/source.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { hourOf, neverAborted, sourceOf, wholeRange } from '../source/rows.ts';
+
+const database = useTestDatabase();
+const range = hourOf('events');
+const rowCount = 3_000;
+const pageSize = 200_000;
+
+beforeAll(async () => {
+  await database.pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select 1, gen_random_uuid(), 'e', 'd' || n, jsonb_build_object('text', repeat(md5(n::text), 6)), t, t
+     from generate_series(1, $1::int) n, lateral (select timestamptz '2026-11-01 10:00Z' + n / 3 * interval '1 second' as t) times`,
+    [rowCount],
+  );
+  await database.pool.query(
+    `create view public.slow_events as select * from public.events where pg_sleep(60 + 0 * team_id) is not null;
+     create view public.failing_events as select team_id, uuid, event, distinct_id, person_id, properties, elements_chain,
+       "timestamp", created_at, inserted_at from public.events where 1 / (team_id - 1) > 0`,
+  );
+});
+
+const pool = createEncoderPool({ threads: 2 });
+const { pageThreads: threads } = pool;
+const opened: Source[] = [];
+afterAll(async () => {
+  await Promise.all([pool.close(), ...opened.map((source) => source.close())]);
+});
+
+function openSource(settings: Partial<Settings> = {}): Source {
+  const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_SIZE: pageSize, ...settings });
+  opened.push(source);
+  return source;
+}
+const optionsOf = (signal = neverAborted()) => ({ blockBytes: 50_000, signal, threads });
+const encoderOf = (source: Source, encoders = pool): FileEncoder =>
+  encoders.fileEncoder(
+    { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
+    source.columns('events'),
+  );
+
+/** Encodes blocks one after the other. */
+async function encodeAll(
+  encoder: FileEncoder,
+  blocks: AsyncGenerator<RowBlock | HeldBlock>,
+): Promise<EncodedBlock[]> {
+  const encoded: EncodedBlock[] = [];
+  for await (const block of blocks) encoded.push(await encoder.encode(block));
+  return encoded;
+}
+
+/** Memory whose reservations are counted. */
+function countingMemory(): NonNullable<ReadOptions['memory']> & { readonly reserved: number } {
+  let reserved = 0;
+  return {
+    get reserved() {
+      return reserved;
+    },
+    reserveRows: (bytes) => {
+      reserved += bytes;
+      return Promise.resolve();
+    },
+    releaseRows: (bytes) => {
+      reserved -= bytes;
+    },
+  };
+}
+
+const statements = async (): Promise<number[]> =>
+  (
+    await database.pool.query<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+       and backend_type = 'client backend' and (state <> 'idle' or xact_start is not null)`,
+    )
+  ).rows.map(({ pid }) => pid);
+const sleeping = () =>
+  waitFor(async () => {
+    const { rows } = await database.pool.query<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+    );
+    return rows.length === 0 ? undefined : rows;
+  }, 'a statement that sleeps');
+const noStatement = () => waitFor(async () => (await statements()).length === 0, 'no statement runs');
+const outcome = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'done',
+    (error: unknown) => error,
+  );
+
+describe('pages that encoder threads read', () => {
+  it('have the blocks that are read by the main thread, encoded as the same bytes', async () => {
+    const source = openSource();
+    const encoder = encoderOf(source);
+    const held = await encodeAll(encoder, source.heldBlocks(range, wholeRange, optionsOf()));
+    const local = await encodeAll(encoder, source.blocks(range, wholeRange, optionsOf()));
+    expect(held.length).toBeGreaterThan(5);
+    expect(held).toEqual(local);
+    expect(held.reduce((sum, { rows }) => sum + rows, 0)).toBe(rowCount);
+  });
+
+  it('are read over at most as many connections as the source has, and again after a block was dropped', async () => {
+    const source = openSource({ EXPORTD_SOURCE_CONNECTIONS: 3 });
+    const memory = countingMemory();
+    const blocks = source.heldBlocks(range, wholeRange, { ...optionsOf(), memory });
+    expect((await blocks.next()).done).toBe(false);
+    expect(memory.reserved).toBeGreaterThan(0);
+    const { value } = (await blocks.next()) as { value: HeldBlock };
+    await blocks.return(undefined);
+    // Of the pages that were read, all blocks that nobody received are released.
+    memory.releaseRows(2 * value.bytes);
+    expect(Math.abs(memory.reserved)).toBeLessThan(value.bytes);
+    threads.drop(value);
+    await expect(encoderOf(source).encode({ ...value, thread: 99 })).rejects.toThrow(EncoderThreadExited);
+    await noStatement();
+  });
+
+  it('are cancelled in PostgreSQL by an abort, and the thread reads on', async () => {
+    const slow = openSource({ EXPORTD_EVENTS_RELATION: 'public.slow_events' });
+    const reason = new Error('the run was cancelled');
+    const abort = new AbortController();
+    const reading = outcome(slow.heldBlocks(range, wholeRange, optionsOf(abort.signal)).next());
+    await sleeping();
+    abort.abort(reason);
+    expect(await reading).toBe(reason);
+    await noStatement();
+    const source = openSource();
+    expect(
+      await encodeAll(encoderOf(source), source.heldBlocks(range, wholeRange, optionsOf())),
+    ).not.toHaveLength(0);
+  });
+
+  it('fail with the error of PostgreSQL, its class and its fields', async () => {
+    const failing = openSource({ EXPORTD_EVENTS_RELATION: 'public.failing_events' });
+    const error = await outcome(failing.heldBlocks(range, wholeRange, optionsOf()).next());
+    expect(error).toBeInstanceOf(pg.DatabaseError);
+    expect(error).toMatchObject({ code: '22012', message: 'division by zero', severity: 'ERROR' });
+  });
+
+  it('fail when the connection is lost', async () => {
+    const slow = openSource({ EXPORTD_EVENTS_RELATION: 'public.slow_events' });
+    const reading = outcome(slow.heldBlocks(range, wholeRange, optionsOf()).next());
+    for (const { pid } of await sleeping())
+      await database.pool.query('select pg_terminate_backend($1)', [pid]);
+    expect(await reading).toMatchObject({ code: '57P01' });
+  });
+
+  it('fail when their thread ends, and another thread reads them again', async () => {
+    const encoders = createEncoderPool({ threads: 1 });
+    try {
+      const source = openSource();
+      const encoder = encoderOf(source, encoders);
+      const options = { ...optionsOf(), threads: encoders.pageThreads };
+      const blocks = source.heldBlocks(range, wholeRange, options);
+      const { value } = (await blocks.next()) as { value: HeldBlock };
+      // A column of a type that no encoder knows ends the thread.
+      const columns = value.columns.map((column) => ({ ...column, type: 'unknown' as 'text' }));
+      await expect(encoder.encode({ ...value, columns })).rejects.toThrow(EncoderThreadExited);
+      await expect(encoder.encode(value)).rejects.toThrow(EncoderThreadExited);
+      await outcome(blocks.return(undefined));
+      expect(await encodeAll(encoder, source.heldBlocks(range, wholeRange, options))).not.toHaveLength(0);
+      // PostgreSQL ends the statements of connections that were lost with the thread.
+      await noStatement();
+    } finally {
+      await encoders.close();
+    }
+  });
+});
