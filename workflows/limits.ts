@@ -1,8 +1,8 @@
 /** Deliveries that a worker sends at the same time. Receivers that hang must not delay maintenance for long. */
 export const maxConcurrentDeliveries = 16;
 
-/** Ranges that a run exports at the same time: enough for several workers, and no queue ahead of other runs. */
-export const maxConcurrentRanges = 4;
+/** Ranges that a run of version 0.2.0 exports at the same time, whose input does not say it. */
+export const formerRangesAtOnce = 4;
 
 /** Maintenance tasks that run at the same time. A bucket that does not respond occupies one slot, not all. */
 export const maxConcurrentMaintenanceTasks = 4;

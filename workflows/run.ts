@@ -18,7 +18,7 @@ import type { BarrierCheck } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
 import { exportOptions, journalOptions, remoteSourceOptions, sourceOptions } from './activity_options.ts';
-import { barrierPollMs } from './limits.ts';
+import { barrierPollMs, formerRangesAtOnce } from './limits.ts';
 import { cancelledInTemporal, outcomeOf, runTimedOut, type FailedOutcome } from './run_outcome.ts';
 import { searchAttributes } from './search_attributes.ts';
 import { callUntilFixed } from './wait_for_operator.ts';
@@ -101,8 +101,11 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   }
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
+    const { ranges_at_once = formerRangesAtOnce } = input.limits;
     const finished =
-      ranges > 1 ? await exportRanges(data, run_id, ranges) : await exportUnsplit(data, run_id);
+      ranges > 1
+        ? await exportRanges(data, run_id, ranges, ranges_at_once)
+        : await exportUnsplit(data, run_id);
     if (!finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);

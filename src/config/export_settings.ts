@@ -1,6 +1,20 @@
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { caBundle } from './ca_bundle.ts';
-import { count, duration, fraction, optionalCount, optionalDuration, size, text } from './value_types.ts';
+import {
+  count,
+  duration,
+  fraction,
+  machineCount,
+  machineSize,
+  optionalCount,
+  optionalDuration,
+  size,
+  text,
+} from './value_types.ts';
+
+/** The cores that the process may use. */
+const cores = availableParallelism();
 
 /** Where and how rows are read. */
 export const source = {
@@ -17,7 +31,7 @@ export const source = {
     'Timeout of a statement on the source: a page, a count, a check of the barrier.',
   ),
   EXPORTD_SOURCE_CONNECTIONS: optionalCount({ min: 3 }).describe(
-    'Maximum connections of a worker to the source for reading rows, and as many for counting them. A project uses at most a third of each. Default: three for each of `EXPORTD_EXPORT_SLOTS`.',
+    'Maximum connections of a worker to the source for reading rows, and as many for counting them. A project uses at most a third of each. Each encoder thread opens an equal part of those for rows. Default: three for each of `EXPORTD_EXPORT_SLOTS`.',
   ),
   EXPORTD_SETTLE_DELAY: duration('30s').describe(
     'How long after the end of its interval, by the clock of the source, a run first checks for open transactions. A run that starts earlier than that waits the full delay from its start, which preserves the jitter.',
@@ -98,8 +112,8 @@ export const workflows = {
 
 /** How a run writes its files. */
 export const exports = {
-  EXPORTD_EXPORT_SLOTS: count(4).describe(
-    'Intervals, or ranges of them, that a worker exports at the same time.',
+  EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
+    'Intervals, or ranges of them, that a worker exports at the same time. Default: half as many as its cores, at least 4.',
   ),
   EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
     'Maximum slots of one export, to leave room for others. Default: all slots.',
@@ -119,12 +133,20 @@ export const exports = {
   EXPORTD_RANGE_ROWS: count(10_000_000).describe(
     'An interval with more rows is split into ranges of this size, which are exported in parallel.',
   ),
+  EXPORTD_PARALLEL_RANGES: machineCount(Math.max(1, Math.floor(cores / 2))).describe(
+    'A smaller interval is split into up to this many ranges of 250,000 rows or more, so that several connections read it. Default: half as many as the cores of the worker, at least 1; `1` splits no small interval.',
+  ),
+  EXPORTD_RANGES_AT_ONCE: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
+    'Ranges of one interval that are exported at the same time, by all workers together. Default: half as many as the cores of the process that starts the run, at least 4.',
+  ),
   EXPORTD_MAX_REJECTED_ROWS: count(10_000, { min: 0 }).describe(
     'With `on_bad_row: reject`, a run fails when it rejects more rows than this.',
   ),
-  EXPORTD_ENCODER_THREADS: count(2).describe('Threads of a worker that encode and compress rows.'),
-  EXPORTD_MEMORY_BUDGET: size('64MiB', { min: '1MiB' }).describe(
-    'Memory for the rows and encoded bytes of all exports of a worker. Above it, exports stop reading ahead and upload parts one by one. Each export can always hold a page, its encoded bytes and a part.',
+  EXPORTD_ENCODER_THREADS: machineCount(cores).describe(
+    'Threads of a worker that read, encode and compress rows. Default: the cores that it may use.',
+  ),
+  EXPORTD_MEMORY_BUDGET: machineSize(`${Math.max(64, 32 * cores)}MiB`, { min: '1MiB' }).describe(
+    'Memory for the rows and encoded bytes of all exports of a worker. Default: 32 MiB for each core, at least 64 MiB. Above it, exports stop reading ahead and upload parts one by one. Each export can always hold a page, its encoded bytes and a part.',
   ),
   EXPORTD_PARTS_PER_EXECUTION: count(1_000).describe(
     'A run continues as new, with a new row in the list of runs, after this many parts.',

@@ -92,8 +92,16 @@ export const count = (fallback: number, bounds: Bounds<number> = {}) =>
     .prefault(String(fallback))
     .meta({ default: String(fallback) });
 
+/** A count whose default follows the machine, as the description says. */
+export const machineCount = (fallback: number, bounds: Bounds<number> = {}) =>
+  countOf(bounds).prefault(String(fallback));
+
 /** A count whose default depends on other things, which the description names. */
 export const optionalCount = (bounds: Bounds<number> = {}) => countOf(bounds).optional();
+
+/** A size whose default follows the machine, as the description says. */
+export const machineSize = (fallback: string, bounds: Bounds<string> = {}) =>
+  numeric(parseSize, 'a size with its unit, such as 64MiB', bounds).prefault(fallback);
 
 /** A number from 0 to 1. */
 export const fraction = (fallback: number) =>

@@ -13,7 +13,7 @@ export interface ScheduleInput {
   readonly is_flooding?: boolean;
 }
 
-/** Time limits of a run. Fixed at its start, so that its history replays after the settings change. */
+/** Limits of a run. Fixed at its start, so that its history replays after the settings change. */
 export interface RunLimits {
   /** Limit of the wait for open transactions of the source. */
   readonly settle_timeout_ms: number;
@@ -24,6 +24,8 @@ export interface RunLimits {
   readonly retry_initial_ms: number;
   readonly retry_max_ms: number;
   readonly heartbeat_timeout_ms: number;
+  /** How many ranges of its interval are exported at the same time; absent in runs that version 0.2.0 started. */
+  readonly ranges_at_once?: number;
 }
 
 /** Input of a run: ids and times; no config, secrets or rows. */

@@ -7,18 +7,15 @@ import { rowsOfFingerprint, type Fingerprint } from '../domain/fingerprint.ts';
 import { noEncoder } from './finish_export.ts';
 import { needsCheck } from './replacement/check_replacement.ts';
 import { rowRangeOf } from './row_range.ts';
-import { splitInterval } from './split_interval.ts';
+import { rangeSizeOf, splitInterval } from './split_interval.ts';
 
 /** Dependencies of counting. */
 export interface CountDependencies {
   readonly recorder: RunRecorder;
   readonly source: Source;
   readonly readSelection: ReadSelection;
-  readonly settings: Pick<Settings, 'EXPORTD_RANGE_ROWS'>;
+  readonly settings: Pick<Settings, 'EXPORTD_PARALLEL_RANGES' | 'EXPORTD_RANGE_ROWS'>;
 }
-
-/** An interval with more rows than 64 ranges of the usual size gets larger ranges. */
-const maxRanges = 64;
 
 /** How many rows a run's interval has, and into how many ranges it is split. */
 export interface CountedRows {
@@ -50,8 +47,8 @@ export const countRows = async (
 
 /**
  * Reads which rows a run's interval has and records that; a retry returns what was recorded. An interval without rows
- * gets a generation without files, so that only publishing remains. A very large interval is split into ranges, which
- * several workers can export at the same time.
+ * gets a generation without files, so that only publishing remains. An interval of many rows is split into ranges, which
+ * several workers, and several connections of one, can export at the same time.
  */
 export async function countExistingRun(
   { recorder, source, readSelection, settings }: CountDependencies,
@@ -66,9 +63,9 @@ export async function countExistingRun(
   const fingerprint = loaded.source_fingerprint ?? (await source.fingerprint(range, signal));
   const rows = recorded ?? (await countSelectedRows(source, range, fingerprint, signal));
   // Files inherited from a failed run keep its ranges.
-  const canSplit = recorded === null && loaded.generation === 0 && rows > settings.EXPORTD_RANGE_ROWS;
-  const rowsPerRange = Math.max(settings.EXPORTD_RANGE_ROWS, Math.ceil(rows / maxRanges));
-  const split_keys = canSplit ? await splitInterval(source, range, fingerprint, rowsPerRange, signal) : [];
+  const canSplit = recorded === null && loaded.generation === 0;
+  const size = rangeSizeOf(rows, settings);
+  const split_keys = canSplit ? await splitInterval(source, range, fingerprint, size, signal) : [];
   const run =
     rows === 0
       ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import { maxConcurrentRanges } from '../../workflows/limits.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlPlaneHarness;
+const rangesAtOnce = 3;
 const splitKeys = ['10:05', '10:10', '10:15', '10:20', '10:25', '10:30'].map((time) => ({
   inserted_at: `2026-11-01T${time}:00.000000Z`,
   id: 'row',
@@ -13,6 +13,7 @@ beforeAll(async () => {
   stack = await createControlPlaneHarness({
     EXPORTD_RANGE_ROWS: '1',
     EXPORTD_EXPORT_SLOTS: '10',
+    EXPORTD_RANGES_AT_ONCE: String(rangesAtOnce),
     EXPORTD_RUN_RETRY_INITIAL: '1s',
   });
   await stack.startWorker();
@@ -47,7 +48,7 @@ describe('a run of a split interval', () => {
     stack.behaviour.duringExport = async () => {
       running += 1;
       maxRunning = Math.max(maxRunning, running);
-      if (running === maxConcurrentRanges) started.resolve(undefined);
+      if (running === rangesAtOnce) started.resolve(undefined);
       // The first ranges wait for each other, so that one too many would be noticed.
       await waitWithHeartbeats(started.promise);
       running -= 1;
@@ -56,7 +57,7 @@ describe('a run of a split interval', () => {
     const run = await stack.waitForRun(id, 'Completed');
     expect(run.generation).toBe(1);
     expect(await rangesOf(run.id)).toEqual([0, 1, 2, 3, 4, 5, 6]);
-    expect(maxRunning).toBe(maxConcurrentRanges);
+    expect(maxRunning).toBe(rangesAtOnce);
   });
 
   it('fails with one of its ranges, after the others have stopped', async () => {
@@ -69,7 +70,7 @@ describe('a run of a split interval', () => {
         throw ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket');
       }
       waiting += 1;
-      if (waiting === maxConcurrentRanges - 1) others.resolve(undefined);
+      if (waiting === rangesAtOnce - 1) others.resolve(undefined);
       await waitWithHeartbeats(Context.current().cancelled).finally(() => {
         stopped += 1;
       });
@@ -77,7 +78,7 @@ describe('a run of a split interval', () => {
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Failed');
     expect(run.latest_error).toBe('NoSuchBucket: There is no bucket "b".');
-    expect(stopped).toBe(maxConcurrentRanges - 1);
+    expect(stopped).toBe(rangesAtOnce - 1);
   });
 
   it('is retried with the same ranges', async () => {

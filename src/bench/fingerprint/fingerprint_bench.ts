@@ -88,7 +88,11 @@ export async function runFingerprintBench(
         const rows = fingerprint;
         if (!rows || rowsOfFingerprint(rows) !== events)
           throw new LaunchError(`The fingerprint does not have ${events} rows.`);
-        cut.push(await measure('Cut', () => splitInterval(source, range, rows, rowsPerRange, signal)));
+        cut.push(
+          await measure('Cut', () =>
+            splitInterval(source, range, rows, { rows: rowsPerRange, splitsBuckets: true }, signal),
+          ),
+        );
         numbered.push(await measure('Numbering', () => source.splitKeys(range, rowsPerRange, signal)));
       }
       return {

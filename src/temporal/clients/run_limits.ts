@@ -12,6 +12,7 @@ export type RunSettings = Pick<
   | 'EXPORTD_ACTIVITY_RETRY_INITIAL'
   | 'EXPORTD_ACTIVITY_RETRY_MAX'
   | 'EXPORTD_HEARTBEAT_TIMEOUT'
+  | 'EXPORTD_RANGES_AT_ONCE'
   | 'EXPORTD_SETTLE_TIMEOUT'
 >;
 
@@ -66,6 +67,7 @@ export function runInput(
       retry_initial_ms: settings.EXPORTD_ACTIVITY_RETRY_INITIAL,
       retry_max_ms: Math.max(settings.EXPORTD_ACTIVITY_RETRY_MAX, settings.EXPORTD_ACTIVITY_RETRY_INITIAL),
       heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT,
+      ranges_at_once: settings.EXPORTD_RANGES_AT_ONCE,
     },
   };
 }
