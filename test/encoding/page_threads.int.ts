@@ -106,8 +106,8 @@ describe('pages that encoder threads read', () => {
     expect(held.reduce((sum, { rows }) => sum + rows, 0)).toBe(rowCount);
   });
 
-  it('are read over at most as many connections as the source has, and again after a block was dropped', async () => {
-    const source = openSource({ EXPORTD_SOURCE_CONNECTIONS: 3 });
+  it('are released where nobody encodes them, and their blocks are lost', async () => {
+    const source = openSource();
     const memory = countingMemory();
     const blocks = source.heldBlocks(range, wholeRange, { ...optionsOf(), memory });
     expect((await blocks.next()).done).toBe(false);

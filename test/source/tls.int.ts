@@ -2,13 +2,14 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { createCertificateAuthority } from '../setup/certificates.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { openPostgresqlTlsProxy, type PostgresqlTlsProxy } from '../setup/postgresql_tls_proxy.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
-import { blocksOf, hourOf, rowsOf, sourceOf } from './rows.ts';
+import { blocksOf, hourOf, neverAborted, rowsOf, sourceOf, wholeRange } from './rows.ts';
 
 const authority = createCertificateAuthority();
 const otherAuthority = createCertificateAuthority('another CA');
@@ -110,17 +111,25 @@ describe('a source with TLS', () => {
       sourceOf(readSettings({ DATABASE_URL: url }).DATABASE_URL),
       sourceOf(database.url),
     ];
+    const pool = createEncoderPool({ threads: 1 });
     try {
       const before = named.secured;
       const rows = async (source: typeof encrypted) =>
         (await blocksOf(source, hourOf('events'), { blockBytes: 10_000 })).flatMap(rowsOf);
       expect(await rows(encrypted)).toEqual(await rows(plain));
+      const options = { blockBytes: 10_000, signal: neverAborted(), threads: pool.pageThreads };
+      let rowsInThread = 0;
+      for await (const block of encrypted.heldBlocks(hourOf('events'), wholeRange, options)) {
+        rowsInThread += block.rows;
+        pool.pageThreads.drop(block);
+      }
+      expect(rowsInThread).toBe(200);
       expect(await encrypted.fingerprint(hourOf('events'))).toEqual(
         await plain.fingerprint(hourOf('events')),
       );
       expect(named.secured).toBeGreaterThan(before);
     } finally {
-      await Promise.all([encrypted.close(), plain.close()]);
+      await Promise.all([encrypted.close(), plain.close(), pool.close()]);
     }
   });
 });

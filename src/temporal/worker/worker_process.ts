@@ -105,7 +105,10 @@ async function serve(
     primaryUrl: settings.SOURCE_PRIMARY_DATABASE_URL,
     settings,
   });
-  const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
+  const encoders = createEncoderPool({
+    threads: settings.EXPORTD_ENCODER_THREADS,
+    unusedBlockBytes: settings.EXPORTD_MEMORY_BUDGET / settings.EXPORTD_ENCODER_THREADS,
+  });
   const metrics = createMetrics('worker');
   const runMetrics = createRunMetrics(metrics, settings);
   const journal = openJournal(pool, runMetrics.onCommitted);
