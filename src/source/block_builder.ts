@@ -2,7 +2,9 @@ import { newMemory, type BlockMemory } from './block_memory.ts';
 import type { CopyDataSink } from './copy_data_tap.ts';
 import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';
-import type { RowBlock } from './source.ts';
+import type { CopiedBlock, CopiedBlocks } from './source.ts';
+
+export type { CopiedBlock, CopiedBlocks } from './source.ts';
 
 /** Limits of the blocks of one COPY. */
 export interface BlockLimits {
@@ -15,18 +17,6 @@ export interface BlockLimits {
   readonly maxBytes: number;
   /** Called once when `maxBytes` is reached. Rows that arrive later are dropped. */
   readonly onFull: () => void;
-}
-
-/** A block of one COPY, which does not know its interval. */
-export type CopiedBlock = Omit<RowBlock, 'fingerprint'>;
-
-/** The blocks of one COPY. */
-export interface CopiedBlocks<Block = CopiedBlock> {
-  readonly blocks: Block[];
-  readonly rows: number;
-  readonly bytes: number;
-  /** Whether `maxBytes` ended the COPY, so that more rows may follow. */
-  readonly truncated: boolean;
 }
 
 /** Collects the tuples of a binary COPY in blocks. */

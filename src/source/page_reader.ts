@@ -1,17 +1,9 @@
-import type { CopiedBlock, CopiedBlocks } from './block_builder.ts';
 import { copyOut } from './copy_out.ts';
 import { newMemory, type BlockMemory } from './block_memory.ts';
-import type { ModelQuery } from './model_query.ts';
+import type { CopiedBlock, CopiedBlocks, PageRequest } from './source.ts';
 import type { SourceConnections } from './source_connection.ts';
 
-/** The statement of a page and what its rows look like. Plain data, so that another thread can read it. */
-export interface PageRequest extends Pick<ModelQuery, 'columns' | 'key'> {
-  readonly select: string;
-  /** The settings of its transaction. */
-  readonly settings: Readonly<Record<string, string>>;
-  readonly blockBytes: number;
-  readonly maxBytes: number;
-}
+export type { PageRequest } from './source.ts';
 
 /** Reads pages: in this thread, or in another one that holds the blocks. */
 export interface PageReader<Block> {

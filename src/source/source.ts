@@ -5,8 +5,6 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { SortKey } from '../domain/run.ts';
 import type { SourceReport } from './check/report.ts';
 import type { ExportedColumn } from './columns.ts';
-import type { CopiedBlocks } from './block_builder.ts';
-import type { PageRequest } from './page_reader.ts';
 import type { RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
 
@@ -50,6 +48,30 @@ export interface RowBlock {
   readonly first: SortKey;
   readonly last: SortKey;
   readonly fingerprint: FingerprintPlan;
+}
+
+/** A block of one COPY, which does not know its interval. */
+export type CopiedBlock = Omit<RowBlock, 'fingerprint'>;
+
+/** The blocks of one COPY. */
+export interface CopiedBlocks<Block = CopiedBlock> {
+  readonly blocks: Block[];
+  readonly rows: number;
+  readonly bytes: number;
+  /** Whether `maxBytes` ended the COPY, so that more rows may follow. */
+  readonly truncated: boolean;
+}
+
+/** The statement of a page and what its rows look like. Plain data, so that another thread can read it. */
+export interface PageRequest {
+  readonly select: string;
+  /** The settings of its transaction. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly columns: readonly ExportedColumn[];
+  /** Indexes of the sort key columns. */
+  readonly key: { readonly inserted_at: number; readonly id: number };
+  readonly blockBytes: number;
+  readonly maxBytes: number;
 }
 
 /** A block whose rows another thread has read and holds, for encoding. */
