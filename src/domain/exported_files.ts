@@ -14,6 +14,8 @@ export interface BlockCut {
   /** The block has the rows after this key, up to and including `last`. */
   readonly after: SortKey | null;
   readonly last: SortKey;
+  /** The rows of each block that was encoded alone and joined with the others; absent if it is only one. */
+  readonly joined?: readonly number[];
   /** How many of the block's bytes this part and earlier ones have. */
   readonly skip: number;
   /** CRC-32 of those bytes, eight hexadecimal digits. */

@@ -1,13 +1,13 @@
 import { rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import { fieldOf } from '../source/sort_key.ts';
-import type { FingerprintPlan } from '../source/source.ts';
+import { fileColumns, type ExportedColumn, type FingerprintPlan } from '../source/source.ts';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import { encodeText } from './encode_text.ts';
 import type { RejectedRow } from './encoder.ts';
 import type { EncodingResult, EncodingTask } from './encoding_task.ts';
 import { fingerprintBlock, startFingerprint } from './fingerprint_rows.ts';
 import { withoutInvalidText } from './invalid_text.ts';
-import { encodeRowGroup } from './parquet/row_group.ts';
+import { encodeFragment } from './parquet/row_group.ts';
 import type { ParquetOptions } from './parquet_encoder.ts';
 import { rejectedRow } from './rejected_row.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
@@ -26,7 +26,7 @@ type EncodedRows = Pick<EncodingResult, 'bytes' | 'rows' | 'state'> & {
 };
 
 /**
- * Encodes the block of a task.
+ * Encodes the block of a task. A block of a Parquet file becomes a fragment of a row group: `joinBlocks` joins them.
  * @throws UnencodableRow for a row that the format cannot represent, unless `on_bad_row` is `reject`
  * @throws MalformedBlock
  */
@@ -39,7 +39,9 @@ export function encodeBlock({
 }: Omit<EncodingTask, 'id'>): EncodingResult {
   const input = { block: Buffer.from(block.buffer, block.byteOffset, block.byteLength), rows, columns };
   const { rejections, ...encoded } =
-    options.file_format === 'Parquet' ? encodeAsParquet(options, input) : encodeAsText(options, input);
+    options.file_format === 'Parquet'
+      ? encodeAsParquet(options, input, sortedColumns(columns, plan))
+      : encodeAsText(options, input);
   const rejected = startFingerprint(plan);
   for (const rejection of rejections) rejected.add(rejection.block, rejection.rowAt, rejection.rowAt + 1);
   const rejected_fingerprint = rejected.result();
@@ -67,17 +69,27 @@ function bytesOf({ block, rowAt }: Rejection, field: number): Buffer {
   return block.subarray(start, end);
 }
 
-function encodeAsParquet(options: ParquetOptions, input: Rows): EncodedRows {
+/** The positions in the file of the columns by which rows are sorted. The order of text depends on the database. */
+function sortedColumns(columns: readonly ExportedColumn[], { inserted_at, id }: FingerprintPlan): number[] {
+  const shown = fileColumns(columns);
+  const keys = [columns[inserted_at], columns[id]?.type === 'uuid' ? columns[id] : undefined];
+  const positions = keys.map((column) => (column ? shown.indexOf(column) : -1));
+  const end = positions.indexOf(-1);
+  return end < 0 ? positions : positions.slice(0, end);
+}
+
+function encodeAsParquet(options: ParquetOptions, input: Rows, sorted: readonly number[]): EncodedRows {
   const rejections: Rejection[] = [];
   const valid = withoutInvalidText(input, throwOrReject(options, input, rejections));
-  const { bytes, rowGroup } = encodeRowGroup(
+  const { bytes, fragment } = encodeFragment(
     valid.block,
     valid.rows,
     valid.columns,
     options,
     throwOrReject(options, valid, rejections),
+    sorted,
   );
-  return { bytes: new Uint8Array(bytes.buffer), rows: rowGroup.rows, rejections, state: rowGroup };
+  return { bytes: new Uint8Array(bytes.buffer), rows: fragment.rows, rejections, state: fragment };
 }
 
 function encodeAsText(options: TextOptions, input: Rows): EncodedRows {

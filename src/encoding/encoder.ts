@@ -52,6 +52,10 @@ export interface EncodedBlock {
   readonly first: SortKey;
   readonly last: SortKey;
   readonly state: EncoderState;
+  /** The rows of each block that was joined, including rejected ones; absent for a single block. */
+  readonly joined?: readonly number[];
+  /** Size of its rows in bytes. */
+  readonly uncompressed?: number;
 }
 
 /** Joins the blocks of one file in order. Calls must not overlap. */
@@ -67,6 +71,16 @@ export interface FileAssembly {
   finish(): Promise<Buffer>;
   /** Releases its resources. Safe after `finish`. */
   close(): void;
+}
+
+/** Joins consecutive blocks, which may be encoded in different threads, to a larger one, such as a row group. */
+export interface BlockGrouping {
+  /** Encodes a block that is joined with others before it is appended to a file. Otherwise as `FileEncoder.encode`. */
+  encode(block: RowBlock | HeldBlock): Promise<EncodedBlock>;
+  /** Whether the blocks are enough. */
+  isComplete(blocks: readonly EncodedBlock[]): boolean;
+  /** Joins blocks. Their bytes are transferred to a thread: do not use them afterwards. */
+  join(blocks: readonly EncodedBlock[]): Promise<EncodedBlock>;
 }
 
 /** Encodes files of one format, compression and set of columns. */
@@ -92,6 +106,8 @@ export interface FileEncoder {
    * @throws EncoderThreadExited (in ./encoder_threads.ts) when the thread died; read the rows again
    */
   encode(block: RowBlock | HeldBlock): Promise<EncodedBlock>;
+  /** How blocks are joined; null when each block stands alone. */
+  readonly grouping: BlockGrouping | null;
   /** Starts a file, or resumes one after parts with these states. */
   assemble(resumed: readonly EncoderState[]): FileAssembly;
 }

@@ -3,6 +3,7 @@ import { transferReadError } from '../source/transferred_error.ts';
 import { encodeBlock } from './encode_block.ts';
 import type { EncodingReply, EncodingTask } from './encoding_task.ts';
 import { holdBlocks } from './held_blocks.ts';
+import { joinBlocks, type JoiningTask } from './join_blocks.ts';
 import { releaseMemory } from './release_memory.ts';
 import type { FromEncoderThread, ReadTask, ThreadOptions, ToEncoderThread } from './thread_messages.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
@@ -40,6 +41,12 @@ function replyTo(task: EncodingTask): EncodingReply {
 function encode(task: EncodingTask): void {
   const encoded = replyTo(task);
   reply(encoded, encoded.outcome === 'encoded' ? [encoded.bytes.buffer] : []);
+}
+
+function join(task: JoiningTask): void {
+  const joined = joinBlocks(task);
+  for (const { bytes } of task.blocks) releaseMemory(bytes);
+  reply({ id: task.id, outcome: 'joined', ...joined }, [joined.bytes.buffer]);
 }
 
 async function read(task: ReadTask): Promise<void> {
@@ -85,6 +92,9 @@ parentPort?.on('message', (message: ToEncoderThread) => {
       break;
     case 'cancel_read':
       reads.get(message.id)?.abort(new Error('The read was cancelled.'));
+      break;
+    case 'join':
+      encodeLater(() => join(message));
       break;
     case 'drop':
       held.drop(message.held);

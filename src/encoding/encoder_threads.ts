@@ -2,6 +2,7 @@ import { isMarkedAsUntransferable, Worker } from 'node:worker_threads';
 import type { HeldBlock, PageThreads } from '../source/source.ts';
 import { restoreReadError } from '../source/transferred_error.ts';
 import type { EncodingResult, EncodingTask } from './encoding_task.ts';
+import type { JoinedBlocks, JoiningTask } from './join_blocks.ts';
 import type { FromEncoderThread, ThreadOptions, ToEncoderThread } from './thread_messages.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 
@@ -22,6 +23,8 @@ export interface EncoderThreads extends PageThreads {
   run(task: Omit<EncodingTask, 'id'>): Promise<EncodingResult>;
   /** Encodes a block in the thread that holds it, which releases it. */
   runHeld(task: HeldTask): Promise<EncodingResult>;
+  /** Joins encoded blocks in any thread. Their memory is transferred. */
+  join(task: Omit<JoiningTask, 'id'>): Promise<JoinedBlocks>;
   close(): Promise<void>;
 }
 
@@ -38,7 +41,7 @@ type Reply<Outcome extends FromEncoderThread['outcome']> = Extract<FromEncoderTh
 interface Task {
   readonly message: Extract<ToEncoderThread, { id: number }>;
   readonly transfer: ArrayBuffer[];
-  readonly resolve: (reply: Reply<'encoded' | 'read'>) => void;
+  readonly resolve: (reply: Reply<'encoded' | 'joined' | 'read'>) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -75,7 +78,8 @@ export function startEncoderThreads(
     worker.on('message', (reply: FromEncoderThread) => {
       const pending = thread.tasks.get(reply.id);
       thread.tasks.delete(reply.id);
-      if (reply.outcome === 'encoded' || reply.outcome === 'read') pending?.resolve(reply);
+      if (reply.outcome === 'encoded' || reply.outcome === 'joined' || reply.outcome === 'read')
+        pending?.resolve(reply);
       else pending?.reject(errorOf(reply));
       dispatch();
     });
@@ -117,7 +121,7 @@ export function startEncoderThreads(
   }
 
   /** Gives a task to a thread, or to the next idle one. */
-  const perform = <Outcome extends 'encoded' | 'read'>(
+  const perform = <Outcome extends 'encoded' | 'joined' | 'read'>(
     message: Task['message'],
     { thread, transfer = [] }: { thread?: Thread | undefined; transfer?: ArrayBuffer[] } = {},
   ): Promise<Reply<Outcome>> =>
@@ -151,6 +155,11 @@ export function startEncoderThreads(
         thread.heldBytes -= bytes;
       }
     },
+    join: (task) =>
+      perform<'joined'>(
+        { type: 'join', id: nextId(), ...task },
+        { transfer: task.blocks.map(({ bytes }) => bytes.buffer) },
+      ),
     async readPage(source, page, signal) {
       signal.throwIfAborted();
       if (closed) throw new EncoderThreadExited('The encoder threads have been closed.');
@@ -191,7 +200,7 @@ export function startEncoderThreads(
   };
 }
 
-const errorOf = (reply: Exclude<FromEncoderThread, { outcome: 'encoded' | 'read' }>): Error => {
+const errorOf = (reply: Exclude<FromEncoderThread, { outcome: 'encoded' | 'joined' | 'read' }>): Error => {
   switch (reply.outcome) {
     case 'unencodable':
       return new UnencodableRow(reply.row, reply.column, reply.reason);

@@ -36,7 +36,7 @@ const compressedNames: Readonly<Record<TextCompression, { extension: string; con
 export function textEncoder(
   { file_format, compression, compression_level }: TextOptions,
   columns: readonly ExportedColumn[],
-): Omit<FileEncoder, 'encode'> {
+): Omit<FileEncoder, 'encode' | 'grouping'> {
   const header = textFormats[file_format].header(columns);
   const format = file_format.toLowerCase();
   const { extension, contentType } = names[file_format];

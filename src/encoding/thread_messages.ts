@@ -4,6 +4,7 @@ import type { HeldPageBlock } from '../source/source.ts';
 import type { SourceConnectionOptions } from '../source/source_connection.ts';
 import type { TransferredReadError } from '../source/transferred_error.ts';
 import type { EncodingReply, EncodingTask } from './encoding_task.ts';
+import type { JoinedBlocks, JoiningTask } from './join_blocks.ts';
 
 /** What a thread is started with. */
 export interface ThreadOptions {
@@ -25,7 +26,8 @@ export type ToEncoderThread =
   | ({ readonly type: 'encode_held'; readonly held: number } & Omit<EncodingTask, 'block'>)
   | ({ readonly type: 'read' } & ReadTask)
   | { readonly type: 'cancel_read'; readonly id: number }
-  | { readonly type: 'drop'; readonly held: number };
+  | { readonly type: 'drop'; readonly held: number }
+  | ({ readonly type: 'join' } & JoiningTask);
 
 /** A block of a page, without the number of its thread. */
 export type BlockOfThread = Omit<HeldPageBlock, 'thread'>;
@@ -34,4 +36,5 @@ export type BlockOfThread = Omit<HeldPageBlock, 'thread'>;
 export type FromEncoderThread =
   | EncodingReply
   | ({ readonly id: number; readonly outcome: 'read' } & CopiedBlocks<BlockOfThread>)
+  | ({ readonly id: number; readonly outcome: 'joined' } & JoinedBlocks)
   | { readonly id: number; readonly outcome: 'read_failed'; readonly error: TransferredReadError };

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { ExistingRun, PlannedPart } from '../domain/run.ts';
-import type { EncodedBlock } from '../encoding/encoder.ts';
+import type { EncodedBlock, FileEncoder } from '../encoding/encoder.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
 import type { RowBlock } from '../source/source.ts';
 import { statesOf } from './file_writer.ts';
@@ -27,7 +27,8 @@ export async function readCutBlock(
     blocks.push(block);
   const joined = joinBlocks(blocks);
   if (!joined) return 'changed';
-  const block = await encoder.encode(joined);
+  const block = await encodeAgain(encoder, joined, cut.joined);
+  if (!block) return 'changed';
   const assembly = encoder.assemble(statesOf(parts));
   try {
     const sent = (await assembly.append(block)).subarray(0, cut.skip);
@@ -35,6 +36,37 @@ export async function readCutBlock(
   } finally {
     assembly.close();
   }
+}
+
+/** Encodes rows as they were encoded before; null when there are fewer rows. */
+async function encodeAgain(
+  { encode, grouping }: Pick<FileEncoder, 'encode' | 'grouping'>,
+  rows: RowBlock,
+  counts: readonly number[] = [],
+): Promise<EncodedBlock | null> {
+  if (!grouping || counts.length === 0) return encode(rows);
+  const blocks = splitBlock(rows, counts);
+  return blocks && grouping.join(await Promise.all(blocks.map((block) => grouping.encode(block))));
+}
+
+/** Blocks of these numbers of rows; null when the rows are not as many. They need no keys of their own. */
+function splitBlock(whole: RowBlock, counts: readonly number[]): RowBlock[] | null {
+  if (counts.reduce((sum, count) => sum + count, 0) !== whole.rows) return null;
+  let at = 0;
+  return counts.map((rows) => {
+    const start = at;
+    for (let row = 0; row < rows; row += 1) at = endOfTuple(whole.block, at);
+    const block = Buffer.allocUnsafeSlow(at - start);
+    whole.block.copy(block, 0, start, at);
+    return { ...whole, block, rows };
+  });
+}
+
+/** The end of the tuple at an offset (see `RowBlock`). */
+function endOfTuple(block: Buffer, start: number): number {
+  let at = start + 2;
+  for (let left = block.readInt16BE(start); left > 0; left -= 1) at += 4 + Math.max(0, block.readInt32BE(at));
+  return at;
 }
 
 /** One block of the rows of all. The pages of a source are shorter at first, so one block may come in several. */

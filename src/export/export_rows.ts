@@ -2,6 +2,7 @@ import { emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import { filesOf, type ExistingRun, type SortKey } from '../domain/run.ts';
 import { encodeBlocks, type ReservedBlock } from '../encoding/encode_blocks.ts';
 import type { EncodedBlock } from '../encoding/encoder.ts';
+import { joinEncodedBlocks } from '../encoding/join_encoded_blocks.ts';
 import { abortAfterPermanentFailure, tryAbortUpload } from './abort_upload.ts';
 import { createFileWriter, type FileTarget, type FileWriter, type ResumedFile } from './file_writer.ts';
 import { currentAttempt, rangeAt, type ExportAttempt } from './range_attempt.ts';
@@ -61,7 +62,11 @@ export async function exportRows(
     const blocksPerPage = Math.ceil(settings.EXPORTD_SOURCE_PAGE_SIZE / blockBytes);
     const blocksInFlight = settings.EXPORTD_ENCODER_THREADS * blocksPerPage;
     const { add: onWait } = stages;
-    const encodedBlocks = encodeBlocks(blocks, { encoder, memory, blocksInFlight, onWait });
+    const { grouping } = encoder;
+    const context = { encoder: grouping ?? encoder, memory, blocksInFlight, onWait };
+    const encodedBlocks = grouping
+      ? joinEncodedBlocks(encodeBlocks(blocks, context), grouping, memory)
+      : encodeBlocks(blocks, context);
     let lastKey = fileAfter;
     for await (const encoded of startingWith(resumed?.cutBlock ?? null, encodedBlocks)) {
       const { block } = encoded;

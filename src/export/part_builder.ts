@@ -86,7 +86,14 @@ export function createPartBuilder(
     open.crc32 = crc32(body.subarray(body.length - consumed), open.crc32);
     open.skip += consumed;
     open.left = queue.length;
-    return { after: open.after, last: open.block.last, skip: open.skip, crc32: formatCrc32(open.crc32) };
+    const { joined, last } = open.block;
+    return {
+      after: open.after,
+      last,
+      ...(joined && { joined }),
+      skip: open.skip,
+      crc32: formatCrc32(open.crc32),
+    };
   };
 
   return {

@@ -130,7 +130,7 @@ function addValues(
 }
 
 /** Hashes bytes, four at a time. */
-function hashOf(view: DataView, start: number, end: number): number {
+export function hashOf(view: DataView, start: number, end: number): number {
   let hash = end - start;
   let at = start;
   for (; at + 4 <= end; at += 4) hash = mixHash(hash ^ view.getInt32(at));

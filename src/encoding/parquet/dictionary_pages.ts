@@ -1,41 +1,136 @@
 import { ByteWriter } from 'hyparquet-writer';
 import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js';
-import type { Dictionary } from './dictionary.ts';
+import type { ColumnType } from '../../source/source.ts';
+import { appendBytes, createGrowingBuffer } from '../growing_buffer.ts';
+import { hashOf } from './dictionary.ts';
+import { entriesOf, type DictionarySections } from './dictionary_fragment.ts';
 import {
   definitionLevels,
-  pageBytes,
-  endOfRowsWith,
   writeDataPage,
   writeDictionaryPage,
+  type DataPage,
   type PageWriter,
 } from './page_writer.ts';
 
-/**
- * Writes a column as a dictionary page and data pages of entry indexes. `present` is 1 for rows with a value.
- * @returns the size of the dictionary page in bytes
- */
-export function writeDictionaryPages(
-  writer: PageWriter,
-  dictionary: Dictionary,
-  present: Uint8Array,
-): number {
-  const ids = dictionary.ids();
-  writeDictionaryPage(writer, dictionary.plain(), dictionary.entries);
-  const dictionaryBytes = writer.output.length;
-  const bitWidth = Math.max(1, 32 - Math.clz32(dictionary.entries - 1));
-  const valuesInPage = Math.floor((pageBytes * 8) / bitWidth);
-  let row = 0;
-  for (let value = 0; value < ids.length; value += valuesInPage) {
-    const nextValue = Math.min(ids.length, value + valuesInPage);
-    // The last page includes trailing nulls.
-    const nextRow =
-      nextValue === ids.length ? present.length : endOfRowsWith(present, row, nextValue - value);
-    const page = new ByteWriter(64 * 1024);
-    page.appendBytes(definitionLevels(present.subarray(row, nextRow)));
-    page.appendUint8(bitWidth);
-    writeRleBitPackedHybrid(page, ids.subarray(value, nextValue), bitWidth);
-    writeDataPage(writer, Buffer.from(page.buffer, 0, page.offset), nextRow - row, 'RLE_DICTIONARY');
-    row = nextRow;
-  }
-  return dictionaryBytes;
+/** Readers decode a dictionary at once, so its size is limited. */
+const maxEntries = 1 << 16;
+const maxBytes = 2 * 1024 * 1024;
+
+/** A block of a column with a dictionary, and how the page index describes it. */
+export interface DictionaryBlock extends DictionarySections {
+  readonly entries: number;
+  readonly described: Omit<DataPage, 'bytes' | 'range'> & { readonly range: DataPage['range'] | undefined };
 }
+
+/** The dictionary of a row group, joined from those of its blocks. */
+export interface JointDictionary {
+  /** Adds the entries of a block. @returns its indexes in the joint dictionary; null when they do not fit */
+  add(block: DictionaryBlock): Int32Array | null;
+  readonly entries: number;
+  plain(): Buffer;
+}
+
+/** The memory of a dictionary, reused from column to column. */
+const memory = {
+  plain: createGrowingBuffer(64 * 1024),
+  /** Open addressing: the index of the entry plus 1; 0 is empty. */
+  table: new Int32Array(maxEntries * 2),
+  /** The end of each entry in `plain`, and its hash. */
+  ends: new Int32Array(maxEntries),
+  hashes: new Int32Array(maxEntries),
+};
+
+/** Starts the dictionary of a column of a row group. There can be only one at a time. */
+export function createJointDictionary(type: ColumnType): JointDictionary {
+  let entries = 0;
+  const { plain, table, ends, hashes } = memory;
+  plain.length = 0;
+  let isClear = false;
+
+  const isEntry = (entry: number, hash: number, source: Buffer, start: number, end: number): boolean => {
+    if (hashes[entry] !== hash) return false;
+    const from = entry === 0 ? 0 : (ends[entry - 1] ?? 0);
+    return source.compare(plain.bytes, from, ends[entry], start, end) === 0;
+  };
+
+  /** Adds the entries of a block that are new. @returns the index of each */
+  const addEntries = ({ plain: source, entries: count }: DictionaryBlock): Uint16Array => {
+    if (!isClear) table.fill(0);
+    isClear = true;
+    const view = new DataView(source.buffer, source.byteOffset, source.length);
+    const indexes = new Uint16Array(count);
+    let start = 0;
+    for (let entry = 0; entry < count; entry += 1) {
+      const end = type === 'uuid' ? start + 16 : start + 4 + source.readInt32LE(start);
+      const hash = hashOf(view, start, end);
+      let slot = hash & (table.length - 1);
+      let found = table[slot] ?? 0;
+      while (found !== 0 && !isEntry(found - 1, hash, source, start, end)) {
+        slot = (slot + 1) & (table.length - 1);
+        found = table[slot] ?? 0;
+      }
+      if (found === 0) {
+        appendBytes(plain, source, start, end);
+        ends[entries] = plain.length;
+        hashes[entries] = hash;
+        entries += 1;
+        table[slot] = found = entries;
+      }
+      indexes[entry] = found - 1;
+      start = end;
+    }
+    return indexes;
+  };
+
+  return {
+    get entries() {
+      return entries;
+    },
+    plain: () => plain.bytes.subarray(0, plain.length),
+    add(block) {
+      const { ids } = block;
+      if (entries + block.entries > maxEntries || plain.length + block.plain.length > maxBytes) return null;
+      const indexes = addEntries(block);
+      const joint = new Int32Array(ids.length);
+      for (let value = 0; value < ids.length; value += 1) joint[value] = indexes[ids[value] ?? 0] ?? 0;
+      return joint;
+    },
+  };
+}
+
+/** Writes a data page of indexes. Its bit width is that of the entries which the dictionary has by then. */
+export function writeIndexPage(
+  writer: PageWriter,
+  { present, described }: DictionaryBlock,
+  ids: Int32Array,
+  entries: number,
+): void {
+  const bitWidth = Math.max(1, 32 - Math.clz32(entries - 1));
+  const page = new ByteWriter(64 * 1024);
+  page.appendBytes(definitionLevels(present));
+  page.appendUint8(bitWidth);
+  writeRleBitPackedHybrid(page, ids, bitWidth);
+  writeDataPage(writer, Buffer.from(page.buffer, 0, page.offset), described, 'RLE_DICTIONARY');
+}
+
+/** Writes a block whose entries did not fit as a PLAIN page. */
+export function writeExpandedPage(
+  writer: PageWriter,
+  type: ColumnType,
+  { plain, ids, present, described }: DictionaryBlock,
+): void {
+  const page = createGrowingBuffer(64 * 1024);
+  const levels = Buffer.from(definitionLevels(present));
+  appendBytes(page, levels, 0, levels.length);
+  const prefix = type === 'uuid' ? 0 : 4;
+  const entries = [...entriesOf(plain, type)];
+  for (const id of ids) {
+    const entry = entries[id];
+    if (entry) appendBytes(page, plain, entry.start - prefix, entry.end);
+  }
+  writeDataPage(writer, page.bytes.subarray(0, page.length), described, 'PLAIN');
+}
+
+/** The dictionary page, which is the first of its column. */
+export const writeJointDictionary = (writer: PageWriter, dictionary: JointDictionary): void =>
+  writeDictionaryPage(writer, dictionary.plain(), dictionary.entries);

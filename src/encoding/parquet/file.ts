@@ -1,10 +1,18 @@
-import type { ColumnMetaData, Encoding, RowGroup as RowGroupMetadata } from 'hyparquet';
+import type {
+  ColumnChunk as ColumnChunkMetadata,
+  ColumnMetaData,
+  Encoding,
+  RowGroup as RowGroupMetadata,
+  Statistics,
+} from 'hyparquet';
 import { ByteWriter } from 'hyparquet-writer';
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
-import type { ExportedColumn } from '../../source/source.ts';
+import type { ColumnType, ExportedColumn } from '../../source/source.ts';
 import { nameWithLevel } from '../compression_levels.ts';
 import type { ParquetCompression } from '../encoder.ts';
 import { codecOf } from './compression.ts';
+import type { ValueRange } from './page_range.ts';
+import { writePageIndex, type IndexedChunk } from './page_index.ts';
 import { schemaElementOf } from './schema.ts';
 import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 
@@ -12,7 +20,7 @@ const magic = Buffer.from('PAR1');
 
 /** The identity of the encoder. The version changes when the same rows make other bytes. */
 export const parquetIdentity = (compression: ParquetCompression | null, level?: number | null): string =>
-  compression === null ? 'parquet/1' : `parquet+${nameWithLevel(compression, level)}/1`;
+  compression === null ? 'parquet/2' : `parquet+${nameWithLevel(compression, level)}/2`;
 
 /** The bytes before the first row group. */
 export const parquetHeader = (): Buffer => Buffer.from(magic);
@@ -28,7 +36,8 @@ export function parquetFooter(
 ): Buffer {
   let at = magic.length;
   const row_groups: RowGroupMetadata[] = [];
-  for (const { rows, columns: chunks } of rowGroups) {
+  const indexed: IndexedChunk[] = [];
+  for (const { rows, columns: chunks, sorted } of rowGroups) {
     if (rows === 0) continue;
     const rowGroupAt = at;
     let uncompressed = 0;
@@ -36,9 +45,11 @@ export function parquetFooter(
       const chunk = chunks[index];
       if (!chunk) throw new TypeError(`A row group has no column ${column.name}.`);
       const meta_data = columnMetadata(column, chunk, compression, rows, at);
+      const location: ColumnChunkMetadata = { file_offset: 0n, meta_data };
+      indexed.push({ column, chunk, pagesAt: at + (chunk.dictionary ?? 0), location });
       at += chunk.compressed;
       uncompressed += chunk.uncompressed;
-      return { file_offset: 0n, meta_data };
+      return location;
     });
     row_groups.push({
       columns: described,
@@ -46,9 +57,11 @@ export function parquetFooter(
       num_rows: BigInt(rows),
       file_offset: BigInt(rowGroupAt),
       total_compressed_size: BigInt(at - rowGroupAt),
+      ...(sorted.length > 0 && { sorting_columns: sorted.map(ascending) }),
     });
   }
   const writer = new ByteWriter();
+  writePageIndex(writer, at, indexed);
   writeMetadata(writer, {
     version: 2,
     schema: [{ name: 'schema', num_children: columns.length }, ...columns.map(schemaElementOf)],
@@ -71,7 +84,6 @@ function columnMetadata(
   const { type = 'BYTE_ARRAY' } = schemaElementOf(column);
   const encodings: Encoding[] =
     chunk.dictionary === undefined ? ['PLAIN', 'RLE'] : ['PLAIN', 'RLE', 'RLE_DICTIONARY'];
-  const whole = (value: number): bigint | number => (type === 'INT32' ? value : BigInt(value));
   return {
     type,
     encodings,
@@ -84,9 +96,40 @@ function columnMetadata(
     ...(chunk.dictionary === undefined ? {} : { dictionary_page_offset: BigInt(chunkAt) }),
     statistics: {
       null_count: BigInt(chunk.nulls),
-      ...(chunk.min === undefined || chunk.max === undefined
-        ? {}
-        : { min_value: whole(chunk.min), max_value: whole(chunk.max) }),
+      ...(chunk.range && boundsOf(column.type, chunk.range)),
     },
   };
 }
+
+/** A bound that was cut is none of the values. */
+function boundsOf(type: ColumnType, { min, max, cut }: ValueRange): Statistics {
+  const is_exact = cut !== true;
+  return {
+    min_value: boundOf(type, Buffer.from(min, 'base64')),
+    max_value: boundOf(type, Buffer.from(max, 'base64')),
+    is_min_value_exact: is_exact,
+    is_max_value_exact: is_exact,
+  };
+}
+
+/** A bound as the writer expects it. */
+function boundOf(type: ColumnType, bytes: Buffer): NonNullable<Statistics['min_value']> {
+  switch (type) {
+    case 'text':
+    case 'json':
+    case 'uuid':
+      return new Uint8Array(bytes);
+    case 'timestamp':
+    case 'bigint':
+      return bytes.readBigInt64LE();
+    case 'integer':
+    case 'date':
+      return bytes.readInt32LE();
+    case 'double':
+      return bytes.readDoubleLE();
+    case 'boolean':
+      return bytes[0] === 1;
+  }
+}
+
+const ascending = (column_idx: number) => ({ column_idx, descending: false, nulls_first: false });

@@ -5,6 +5,7 @@ import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js';
 import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { releaseMemory } from '../release_memory.ts';
 import type { Codec } from './compression.ts';
+import type { ValueRange } from './page_range.ts';
 
 /** Size of a data page in bytes of values. The value that reaches it is still included. */
 export const pageBytes = 1024 * 1024;
@@ -16,30 +17,44 @@ export interface PageWriter {
   readonly output: GrowingBuffer;
   /** Size of headers and uncompressed pages in bytes. */
   uncompressed: number;
+  /** The data pages, without the dictionary page. */
+  readonly pages: DataPage[];
 }
+
+/** A data page, as the page index describes it. Plain JSON, because it is journaled. */
+export type DataPage = {
+  /** Size with header in the file, in bytes. */
+  readonly bytes: number;
+  readonly rows: number;
+  readonly nulls: number;
+  /** Absent without values, for JSON, and if the values have no upper bound. */
+  readonly range?: ValueRange;
+};
 
 /** Starts the pages of a column. `output` is overwritten. */
 export function createPageWriter(codec: Codec, output: GrowingBuffer): PageWriter {
   output.length = 0;
-  return { codec, output, uncompressed: 0 };
+  return { codec, output, uncompressed: 0, pages: [] };
 }
 
-/** Adds a data page: definition levels, then `values` values in the encoding. Nulls are included in `values`. */
+/** Adds a data page: definition levels, then the values of its rows in the encoding. */
 export function writeDataPage(
   writer: PageWriter,
   page: Buffer,
-  values: number,
+  { rows, nulls, range }: Omit<DataPage, 'bytes' | 'range'> & { readonly range: ValueRange | undefined },
   encoding: 'PLAIN' | 'RLE_DICTIONARY',
 ): void {
+  const before = writer.output.length;
   writePage(writer, page, {
     type: 'DATA_PAGE',
     data_page_header: {
-      num_values: values,
+      num_values: rows,
       encoding,
       definition_level_encoding: 'RLE',
       repetition_level_encoding: 'RLE',
     },
   });
+  writer.pages.push({ bytes: writer.output.length - before, rows, nulls, ...(range && { range }) });
 }
 
 /** Adds the dictionary page, which must be the first. */

@@ -1,21 +1,15 @@
 import { appendBytes } from '../growing_buffer.ts';
 import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { jsonbVersion, type ColumnValues } from './column_values.ts';
+import { addBytes, type PageRange } from './page_range.ts';
 import { epochDays, epochShift } from './timestamp.ts';
 
 const epochShiftLow = epochShift % 0x1_0000_0000;
 const epochShiftHigh = Math.floor(epochShift / 0x1_0000_0000);
 
-/** The minimum and maximum of an integer column. Exact only for safe integers. */
-export interface NumberRange {
-  min: number;
-  max: number;
-}
-
 /**
  * Appends values in PLAIN encoding, from index `from` of `positions` up to `until`, or until the page has at least
- * `limit` bytes. Booleans must be appended in multiples of eight, except at the end. `range` is updated for columns
- * of numbers and times.
+ * `limit` bytes. Booleans must be appended in multiples of eight, except at the end. `range` is widened to the values.
  * @returns the index of the first value that was not appended
  */
 export function appendPlain(
@@ -24,15 +18,15 @@ export function appendPlain(
   from: number,
   until: number,
   limit: number,
-  range: NumberRange,
+  range: PageRange,
 ): number {
   switch (values.column.type) {
     case 'text':
-      return appendByteArrays(page, values, from, until, limit, false);
+      return appendByteArrays(page, values, from, until, limit, range, false);
     case 'json':
-      return appendByteArrays(page, values, from, until, limit, true);
+      return appendByteArrays(page, values, from, until, limit, range, true);
     case 'uuid':
-      return appendUuids(page, values, from, until, limit);
+      return appendUuids(page, values, from, until, limit, range);
     case 'timestamp':
       return appendLongs(page, values, from, until, limit, range, epochShiftHigh, epochShiftLow);
     case 'bigint':
@@ -42,9 +36,9 @@ export function appendPlain(
     case 'date':
       return appendIntegers(page, values, from, until, limit, range, epochDays);
     case 'double':
-      return appendDoubles(page, values, from, until, limit);
+      return appendDoubles(page, values, from, until, limit, range);
     case 'boolean':
-      return appendBooleans(page, values, from, until, limit);
+      return appendBooleans(page, values, from, until, limit, range);
   }
 }
 
@@ -55,6 +49,7 @@ function appendByteArrays(
   from: number,
   until: number,
   limit: number,
+  range: PageRange,
   json: boolean,
 ): number {
   let index = from;
@@ -64,6 +59,8 @@ function appendByteArrays(
     let start = position + 4;
     if (json && start < end && block[start] === jsonbVersion) start += 1;
     const length = end - start;
+    // A range of JSON texts excludes nothing.
+    if (!json) addBytes(range, view, start, end);
     reserve(page, length + 4);
     const { bytes } = page;
     const to = page.length;
@@ -83,12 +80,14 @@ function appendUuids(
   from: number,
   until: number,
   limit: number,
+  range: PageRange,
 ): number {
   const end = lastFitting(page, from, until, limit, 16);
   const target = viewOf(page);
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 16) {
     const start = (positions[index] ?? 0) + 4;
+    addBytes(range, view, start, start + 16);
     target.setInt32(to, view.getInt32(start));
     target.setInt32(to + 4, view.getInt32(start + 4));
     target.setInt32(to + 8, view.getInt32(start + 8));
@@ -105,28 +104,34 @@ function appendLongs(
   from: number,
   until: number,
   limit: number,
-  range: NumberRange,
+  range: PageRange,
   shiftHigh: number,
   shiftLow: number,
 ): number {
   const end = lastFitting(page, from, until, limit, 8);
   const target = viewOf(page);
-  const shift = shiftHigh * 0x1_0000_0000 + shiftLow;
-  let { min, max } = range;
+  let { filled, min, minEnd, max, maxEnd } = range;
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 8) {
     const start = (positions[index] ?? 0) + 4;
     const high = view.getInt32(start);
     const low = view.getUint32(start + 4);
     const shiftedLow = low + shiftLow;
-    target.setInt32(to, shiftedLow | 0, true);
-    target.setInt32(to + 4, high + shiftHigh + (shiftedLow >= 0x1_0000_0000 ? 1 : 0), true);
-    const value = high * 0x1_0000_0000 + low + shift;
-    if (value < min) min = value;
-    if (value > max) max = value;
+    const writtenLow = shiftedLow >>> 0;
+    const writtenHigh = high + shiftHigh + (shiftedLow >= 0x1_0000_0000 ? 1 : 0);
+    target.setInt32(to, writtenLow, true);
+    target.setInt32(to + 4, writtenHigh, true);
+    if (!filled || writtenHigh < min || (writtenHigh === min && writtenLow < minEnd)) {
+      min = writtenHigh;
+      minEnd = writtenLow;
+    }
+    if (!filled || writtenHigh > max || (writtenHigh === max && writtenLow > maxEnd)) {
+      max = writtenHigh;
+      maxEnd = writtenLow;
+    }
+    filled = true;
   }
-  range.min = min;
-  range.max = max;
+  Object.assign(range, { filled, min, minEnd, max, maxEnd });
   page.length = to;
   return end;
 }
@@ -137,21 +142,21 @@ function appendIntegers(
   from: number,
   until: number,
   limit: number,
-  range: NumberRange,
+  range: PageRange,
   shift: number,
 ): number {
   const end = lastFitting(page, from, until, limit, 4);
   const target = viewOf(page);
-  let { min, max } = range;
+  let { filled, min, max } = range;
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 4) {
     const value = view.getInt32((positions[index] ?? 0) + 4) + shift;
     target.setInt32(to, value, true);
-    if (value < min) min = value;
-    if (value > max) max = value;
+    if (!filled || value < min) min = value;
+    if (!filled || value > max) max = value;
+    filled = true;
   }
-  range.min = min;
-  range.max = max;
+  Object.assign(range, { filled, min, max });
   page.length = to;
   return end;
 }
@@ -162,14 +167,25 @@ function appendDoubles(
   from: number,
   until: number,
   limit: number,
+  range: PageRange,
 ): number {
   const end = lastFitting(page, from, until, limit, 8);
   const target = viewOf(page);
   let to = page.length;
-  for (let index = from; index < end; index += 1, to += 8)
-    target.setFloat64(to, view.getFloat64((positions[index] ?? 0) + 4), true);
+  for (let index = from; index < end; index += 1, to += 8) {
+    const value = view.getFloat64((positions[index] ?? 0) + 4);
+    target.setFloat64(to, value, true);
+    addNumber(range, value);
+  }
   page.length = to;
   return end;
+}
+
+function addNumber(range: PageRange, value: number): void {
+  if (Number.isNaN(value)) return;
+  if (!range.filled || value < range.min) range.min = value;
+  if (!range.filled || value > range.max) range.max = value;
+  range.filled = true;
 }
 
 /** Eight booleans per byte, the first in the lowest bit. */
@@ -179,12 +195,16 @@ function appendBooleans(
   from: number,
   until: number,
   limit: number,
+  range: PageRange,
 ): number {
   const end = lastFitting(page, from, until, limit, 1 / 8);
   for (let index = from; index < end; index += 8) {
     let bits = 0;
-    for (let bit = 0; bit < 8 && index + bit < end; bit += 1)
-      if (block[(positions[index + bit] ?? 0) + 4] === 1) bits |= 1 << bit;
+    for (let bit = 0; bit < 8 && index + bit < end; bit += 1) {
+      const value = block[(positions[index + bit] ?? 0) + 4] === 1 ? 1 : 0;
+      bits |= value << bit;
+      addNumber(range, value);
+    }
     page.bytes[page.length] = bits;
     page.length += 1;
   }

@@ -8,12 +8,11 @@ import {
   writeDataPage,
   type PageWriter,
 } from './page_writer.ts';
-import { appendPlain, type NumberRange } from './plain.ts';
+import { createPageRange, valueRangeOf } from './page_range.ts';
+import { appendPlain } from './plain.ts';
 
 /** The pages of a column in PLAIN encoding. */
 export interface PlainPages {
-  /** The minimum and maximum so far. */
-  readonly range: NumberRange;
   /** Writes the remaining values up to index `until`. A page is compressed as soon as it is full. */
   writeUntil(until: number): void;
   /** Writes the remaining values. */
@@ -22,7 +21,8 @@ export interface PlainPages {
 
 /** Starts the pages of a column. `page` holds the current page. */
 export function createPlainPages(values: ColumnValues, writer: PageWriter, page: GrowingBuffer): PlainPages {
-  const range: NumberRange = { min: Infinity, max: -Infinity };
+  const { type } = values.column;
+  let range = createPageRange();
   let value = 0;
   let pageValue = 0;
   let pageRow = 0;
@@ -35,20 +35,23 @@ export function createPlainPages(values: ColumnValues, writer: PageWriter, page:
     page.length = 0;
     reserve(page, valuesAt);
     page.length = valuesAt;
+    range = createPageRange();
   };
 
   const endPage = (untilRow: number): void => {
     const levels = definitionLevels(values.present.subarray(pageRow, untilRow));
     const from = valuesAt - levels.length;
     page.bytes.set(levels, from);
-    writeDataPage(writer, page.bytes.subarray(from, page.length), untilRow - pageRow, 'PLAIN');
+    const rows = untilRow - pageRow;
+    const nulls = rows - (value - pageValue);
+    const described = { rows, nulls, range: valueRangeOf(type, range, values.block) };
+    writeDataPage(writer, page.bytes.subarray(from, page.length), described, 'PLAIN');
     pageRow = untilRow;
     startPage();
   };
 
   startPage();
   return {
-    range,
     writeUntil(until) {
       while (value < until) {
         value = appendPlain(page, values, value, until, valuesAt + pageBytes, range);

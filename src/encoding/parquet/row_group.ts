@@ -9,7 +9,7 @@ import {
 } from './column_chunk.ts';
 import { codecOf } from './compression.ts';
 import { createFieldIndex, type IndexMemory } from './field_index.ts';
-import type { RowGroup } from './row_group_state.ts';
+import type { RowGroupFragment } from './row_group_fragment.ts';
 
 /** Batch size in bytes of rows: small enough to stay in the CPU cache while all columns are encoded. */
 const batchBytes = 512 * 1024;
@@ -35,28 +35,30 @@ export type PageOptions = Pick<
   'compression' | 'compression_level'
 >;
 
-/** An encoded row group, and its metadata for the footer. */
-export interface EncodedRowGroup {
+/** An encoded block, which becomes a row group with others. */
+export interface EncodedFragment {
   /** The bytes in a separate buffer; empty without rows. */
   readonly bytes: Buffer<ArrayBuffer>;
-  readonly rowGroup: RowGroup;
+  readonly fragment: RowGroupFragment;
 }
 
 /**
- * Encodes a block of rows (see `RowBlock`) as one row group. Every column is OPTIONAL. Data pages have about 1 MiB,
+ * Encodes a block of rows (see `RowBlock`) as a fragment of a row group. Every column is OPTIONAL. Data pages have about 1 MiB,
  * or more for a larger value. The same block always makes the same bytes. In addition to the block, memory holds the
  * compressed pages, and for each column one page and a dictionary of at most 1 MiB.
  * @param onUnrepresentable receives a row that Parquet cannot represent (its time is infinite or after the year
  * 294246), which is then left out; or throws
+ * @param sorted the positions of the columns by which the rows are sorted
  * @throws MalformedBlock
  */
-export function encodeRowGroup(
+export function encodeFragment(
   block: Buffer,
   rows: number,
   columns: readonly ExportedColumn[],
   { compression, compression_level }: PageOptions,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
-): EncodedRowGroup {
+  sorted: readonly number[] = [],
+): EncodedFragment {
   try {
     const index = createFieldIndex(block, rows, columns, memory.index, onUnrepresentable);
     const codec = codecOf(compression, compression_level);
@@ -68,7 +70,7 @@ export function encodeRowGroup(
     const encoded = index.rows === 0 ? [] : encoders.map((encoder) => encoder.finish(index.rows));
     return {
       bytes: concatenated(encoded),
-      rowGroup: { rows: index.rows, columns: encoded.map(({ chunk }) => chunk) },
+      fragment: { rows: index.rows, columns: encoded.map(({ fragment }) => fragment), sorted },
     };
   } finally {
     const pages = memory.columns.reduce(

@@ -1,6 +1,8 @@
 import type { JsonValue } from '../../domain/json_value.ts';
+import type { ValueRange } from './page_range.ts';
+import type { DataPage } from './page_writer.ts';
 
-/** Metadata of one column chunk for the footer. Plain JSON, kept short because it is journaled. */
+/** Metadata of one column chunk for footer and page index. Plain JSON, kept short because it is journaled. */
 export type ColumnChunk = {
   /** Size of the pages with headers in the file, in bytes. */
   readonly compressed: number;
@@ -9,9 +11,9 @@ export type ColumnChunk = {
   readonly nulls: number;
   /** Size of the dictionary page in bytes, the first page of the chunk; absent without a dictionary. */
   readonly dictionary?: number;
-  /** Minimum and maximum of columns of numbers and times, if both are safe integers. */
-  readonly min?: number;
-  readonly max?: number;
+  /** Absent without values, and if they have no upper bound. */
+  readonly range?: ValueRange;
+  readonly pages: readonly DataPage[];
 };
 
 /**
@@ -21,6 +23,8 @@ export type ColumnChunk = {
 export type RowGroup = {
   readonly rows: number;
   readonly columns: readonly ColumnChunk[];
+  /** The positions of the columns by which the rows are sorted. */
+  readonly sorted: readonly number[];
 };
 
 /** Parses a journaled row group. @throws TypeError when it is not one */
@@ -32,19 +36,25 @@ export function parseRowGroup(value: JsonValue): RowGroup {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isOptionalNumber = (value: unknown): boolean => value === undefined || typeof value === 'number';
+const areNumbers = (...values: unknown[]): boolean => values.every((value) => typeof value === 'number');
+
+const isOptionalRange = (value: unknown): boolean =>
+  value === undefined || (isRecord(value) && typeof value.min === 'string' && typeof value.max === 'string');
+
+const isPage = (page: unknown): boolean =>
+  isRecord(page) && areNumbers(page.bytes, page.rows, page.nulls) && isOptionalRange(page.range);
+
+const isChunk = (chunk: unknown): boolean =>
+  isRecord(chunk) &&
+  areNumbers(chunk.compressed, chunk.uncompressed, chunk.nulls, chunk.dictionary ?? 0) &&
+  isOptionalRange(chunk.range) &&
+  Array.isArray(chunk.pages) &&
+  chunk.pages.every(isPage);
 
 const isRowGroup = (value: unknown): value is RowGroup =>
   isRecord(value) &&
-  typeof value.rows === 'number' &&
+  areNumbers(value.rows) &&
   Array.isArray(value.columns) &&
-  value.columns.every(
-    (chunk: unknown) =>
-      isRecord(chunk) &&
-      typeof chunk.compressed === 'number' &&
-      typeof chunk.uncompressed === 'number' &&
-      typeof chunk.nulls === 'number' &&
-      isOptionalNumber(chunk.dictionary) &&
-      isOptionalNumber(chunk.min) &&
-      isOptionalNumber(chunk.max),
-  );
+  value.columns.every(isChunk) &&
+  Array.isArray(value.sorted) &&
+  areNumbers(...value.sorted);

@@ -1,4 +1,6 @@
 import { encodeBlock } from '../../encoding/encode_block.ts';
+import { joinBlocks } from '../../encoding/join_blocks.ts';
+import { fileColumns } from '../../source/source.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
 import type { EstimateResponse } from '../schemas/console/preview.ts';
 import { sourceError } from '../source_error.ts';
@@ -70,5 +72,10 @@ async function encodedRowBytes(
   const block = await sampleRows(service, rangeOf(previewed, range), measuredRows, signal);
   if (block === null) return 0;
   const options = { ...previewed.destination.encoding, on_bad_row: 'reject' } as const;
-  return encodeBlock({ ...block, options }).bytes.length / block.rows;
+  const encoded = encodeBlock({ ...block, options });
+  const { bytes } =
+    options.file_format === 'Parquet'
+      ? joinBlocks({ options, columns: fileColumns(block.columns), blocks: [encoded] })
+      : encoded;
+  return bytes.length / block.rows;
 }

@@ -73,14 +73,14 @@ describe('a file', () => {
 
   it('has an identity of format, compression and version', () => {
     expect([null, ...parquetCompressions].map((compression) => parquetIdentity(compression))).toEqual([
-      'parquet/1',
-      'parquet+zstd-1/1',
-      'parquet+snappy/1',
-      'parquet+gzip-5/1',
-      'parquet+brotli-4/1',
-      'parquet+lz4/1',
+      'parquet/2',
+      'parquet+zstd-1/2',
+      'parquet+snappy/2',
+      'parquet+gzip-5/2',
+      'parquet+brotli-4/2',
+      'parquet+lz4/2',
     ]);
-    expect(parquetIdentity('zstd', 9)).toBe('parquet+zstd-9/1');
+    expect(parquetIdentity('zstd', 9)).toBe('parquet+zstd-9/2');
   });
 });
 

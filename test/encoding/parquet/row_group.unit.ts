@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
 import { fileColumns, type ColumnType } from '../../../src/source/source.ts';
 import { columnsOf } from '../copy_block.ts';
-import { sampleOf, samples, textsOf, times, type SampleRow } from './samples.ts';
-import { fileOf, metadataOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';
+import { sampleOf, samples, textsOf, type SampleRow } from './samples.ts';
+import { fileOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';
 
 const readWithDuckDb = useDuckDb();
 
@@ -103,33 +103,5 @@ describe('a row group', () => {
       const { bytes } = rowGroupOf(everyType, null, rows);
       expect(bytes.buffer.byteLength).toBe(bytes.length);
     }
-  });
-
-  it('has the range of numbers and times, if they are safe integers', () => {
-    const columns = columnsOf('timestamp', 'bigint', 'integer', 'bigint', 'timestamp', 'integer');
-    const rows: SampleRow[] = [
-      [
-        sampleOf.timestamp(times.year1),
-        sampleOf.bigint(5n),
-        sampleOf.integer(-7),
-        ...[sampleOf.bigint(2n ** 53n), sampleOf.timestamp(times.year9999), null],
-      ],
-      [
-        sampleOf.timestamp(1_000_001n),
-        sampleOf.bigint(-5n),
-        sampleOf.integer(2 ** 31 - 1),
-        ...[sampleOf.bigint(1n), sampleOf.timestamp(0n), null],
-      ],
-    ];
-    const file = fileOf(columns, 'zstd', [rowGroupOf(columns, 'zstd', rows)]);
-    const statistics = metadataOf(file).row_groups[0]?.columns.map((column) => column.meta_data?.statistics);
-    expect(statistics).toEqual([
-      expect.not.objectContaining({ min_value: expect.anything() }),
-      expect.objectContaining({ min_value: -5n, max_value: 5n, null_count: 0n }),
-      expect.objectContaining({ min_value: -7, max_value: 2 ** 31 - 1, null_count: 0n }),
-      expect.not.objectContaining({ max_value: expect.anything() }),
-      expect.not.objectContaining({ max_value: expect.anything() }),
-      expect.objectContaining({ null_count: 2n }),
-    ]);
   });
 });

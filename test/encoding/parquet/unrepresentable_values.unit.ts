@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UnrepresentableValue } from '../../../src/encoding/unrepresentable_value.ts';
-import { encodeRowGroup } from '../../../src/encoding/parquet/row_group.ts';
 import { MalformedBlock, UnencodableRow } from '../../../src/encoding/unencodable_row.ts';
 import type { ExportedColumn } from '../../../src/source/source.ts';
 import { columnsOf, copyBlock, int64, type FieldBytes } from '../copy_block.ts';
 import { bytesOf, infinity, minusInfinity, sampleOf, textsOf, times, type SampleRow } from './samples.ts';
-import { fileOf, readWithHyparquet } from './written_file.ts';
+import { encodeRowGroup, fileOf, readWithHyparquet } from './written_file.ts';
 
 const columns: ExportedColumn[] = [
   { name: 'uuid', type: 'uuid' },

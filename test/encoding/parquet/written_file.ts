@@ -7,19 +7,44 @@ import { compressors } from 'hyparquet-compressors';
 import type { UnrepresentableValue } from '../../../src/encoding/unrepresentable_value.ts';
 import type { ParquetCompression } from '../../../src/encoding/encoder.ts';
 import { parquetFooter, parquetHeader } from '../../../src/encoding/parquet/file.ts';
-import { encodeRowGroup, type EncodedRowGroup } from '../../../src/encoding/parquet/row_group.ts';
-import type { ExportedColumn } from '../../../src/source/source.ts';
+import { joinRowGroup, type EncodedRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
+import {
+  encodeFragment,
+  type EncodedFragment,
+  type PageOptions,
+} from '../../../src/encoding/parquet/row_group.ts';
+import { fileColumns, type ExportedColumn } from '../../../src/source/source.ts';
 import { copyBlock } from '../copy_block.ts';
 import { startDuckDb, type IndependentReader, type RowTexts } from '../duckdb.ts';
 import { bytesOf, type SampleRow } from './samples.ts';
 
-/** Encodes a row group without unrepresentable values. */
+/** Encodes a block without unrepresentable values. */
+export const fragmentOf = (
+  columns: readonly ExportedColumn[],
+  compression: ParquetCompression | null,
+  rows: readonly SampleRow[],
+): EncodedFragment =>
+  encodeFragment(copyBlock(rows.map(bytesOf)), rows.length, columns, { compression }, throwUnrepresentable);
+
+/** Encodes rows as one block, and that as a row group. */
 export const rowGroupOf = (
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
   rows: readonly SampleRow[],
 ): EncodedRowGroup =>
-  encodeRowGroup(copyBlock(rows.map(bytesOf)), rows.length, columns, { compression }, throwUnrepresentable);
+  joinRowGroup([fragmentOf(columns, compression, rows)], fileColumns(columns), { compression });
+
+/** Encodes a block as a row group. */
+export function encodeRowGroup(
+  block: Buffer,
+  rows: number,
+  columns: readonly ExportedColumn[],
+  options: PageOptions,
+  onUnrepresentable: (bad: UnrepresentableValue) => void,
+): EncodedRowGroup {
+  const fragment = encodeFragment(block, rows, columns, options, onUnrepresentable);
+  return joinRowGroup([fragment], fileColumns(columns), options);
+}
 
 function throwUnrepresentable({ column, reason }: UnrepresentableValue): never {
   throw new Error(`The column ${column} ${reason}.`);

@@ -1,0 +1,138 @@
+import type { ExportedColumn } from '../../source/source.ts';
+import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
+import { codecOf, type Codec } from './compression.ts';
+import { dictionarySections } from './dictionary_fragment.ts';
+import {
+  createJointDictionary,
+  writeExpandedPage,
+  writeIndexPage,
+  writeJointDictionary,
+  type DictionaryBlock,
+} from './dictionary_pages.ts';
+import { createPageWriter, type DataPage } from './page_writer.ts';
+import type { EncodedFragment, PageOptions } from './row_group.ts';
+import type { ColumnFragment } from './row_group_fragment.ts';
+import type { ColumnChunk, RowGroup } from './row_group_state.ts';
+import { joinRanges } from './value_range.ts';
+
+/** An encoded row group, and its metadata for the footer. */
+export interface EncodedRowGroup {
+  /** The bytes in a separate buffer; empty without rows. */
+  readonly bytes: Buffer<ArrayBuffer>;
+  readonly rowGroup: RowGroup;
+}
+
+/** A column of a block with its bytes. */
+interface ColumnOfBlock {
+  readonly bytes: Buffer;
+  readonly rows: number;
+  readonly fragment: ColumnFragment;
+}
+
+/** A column chunk: its metadata, and its bytes as slices in order. */
+interface JoinedColumn {
+  readonly chunk: ColumnChunk;
+  readonly slices: readonly Buffer[];
+}
+
+/** The index pages of each column, reused from row group to row group. */
+const memory: GrowingBuffer[] = [];
+
+/** Joins the fragments of consecutive blocks to one row group. Their dictionaries become one per column. */
+export function joinRowGroup(
+  fragments: readonly EncodedFragment[],
+  columns: readonly ExportedColumn[],
+  options: PageOptions,
+): EncodedRowGroup {
+  // A block may consist of rejected rows only.
+  const blocks = fragments.filter(({ fragment }) => fragment.rows > 0);
+  const ends = blocks.map(() => 0);
+  const codec = codecOf(options.compression, options.compression_level);
+  const joined = (blocks.length === 0 ? [] : columns).map((column, position) => {
+    const ofBlocks = blocks.map(({ bytes, fragment: { rows, columns: described } }, index): ColumnOfBlock => {
+      const fragment = described[position];
+      if (!fragment) throw new TypeError(`A block has no column ${column.name}.`);
+      const start = ends[index] ?? 0;
+      ends[index] = start + fragment.bytes;
+      return { rows, fragment, bytes: bytes.subarray(start, start + fragment.bytes) };
+    });
+    return joinColumn(column, ofBlocks, codec, (memory[position] ??= createGrowingBuffer(64 * 1024)));
+  });
+  const slices = joined.flatMap((column) => column.slices);
+  const bytes = Buffer.allocUnsafeSlow(slices.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const slice of slices) at += slice.copy(bytes, at);
+  return {
+    bytes,
+    rowGroup: {
+      rows: blocks.reduce((sum, { fragment }) => sum + fragment.rows, 0),
+      sorted: blocks[0]?.fragment.sorted ?? [],
+      columns: joined.map(({ chunk }) => chunk),
+    },
+  };
+}
+
+function joinColumn(
+  { type }: ExportedColumn,
+  blocks: readonly ColumnOfBlock[],
+  codec: Codec,
+  output: GrowingBuffer,
+): JoinedColumn {
+  const dictionary = createJointDictionary(type);
+  const writer = createPageWriter(codec, output);
+  /** Pages of blocks, or the ends of pages in `output`. */
+  const parts: (Buffer | number)[] = [];
+  const pages: DataPage[] = [];
+  let uncompressed = 0;
+  for (const { bytes, rows, fragment } of blocks) {
+    if (!fragment.dictionary) {
+      parts.push(bytes);
+      pages.push(...fragment.pages);
+      uncompressed += fragment.uncompressed;
+      continue;
+    }
+    const { nulls } = fragment;
+    const block: DictionaryBlock = {
+      ...dictionarySections(bytes, rows, fragment, fragment.dictionary),
+      entries: fragment.dictionary.entries,
+      described: { rows, nulls, range: fragment.dictionary.range },
+    };
+    const ids = dictionary.add(block);
+    if (ids) writeIndexPage(writer, block, ids, dictionary.entries);
+    else writeExpandedPage(writer, type, block);
+    parts.push(output.length);
+    pages.push(...writer.pages.slice(-1));
+  }
+  const pagesEnd = output.length;
+  // Complete only now, although it is the first page of the chunk.
+  if (dictionary.entries > 0) writeJointDictionary(writer, dictionary);
+  const dictionaryPage = output.bytes.subarray(pagesEnd, output.length);
+  const slices = [dictionaryPage, ...slicesOf(parts, output)];
+  const nulls = blocks.reduce((sum, { fragment }) => sum + fragment.nulls, 0);
+  const range = joinRanges(
+    type,
+    pages.map((page) => ({ hasValues: page.nulls < page.rows, range: page.range })),
+  );
+  return {
+    slices,
+    chunk: {
+      compressed: slices.reduce((sum, { length }) => sum + length, 0),
+      uncompressed: uncompressed + writer.uncompressed,
+      nulls,
+      ...(dictionary.entries > 0 && { dictionary: dictionaryPage.length }),
+      ...(range && { range }),
+      pages,
+    },
+  };
+}
+
+function* slicesOf(parts: readonly (Buffer | number)[], { bytes }: GrowingBuffer): Generator<Buffer> {
+  let start = 0;
+  for (const part of parts) {
+    if (typeof part !== 'number') yield part;
+    else {
+      yield bytes.subarray(start, part);
+      start = part;
+    }
+  }
+}
