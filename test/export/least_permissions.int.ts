@@ -4,6 +4,7 @@ import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.t
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { withCrash } from './crash_injection.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
+import { forgetTraits } from './stores.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -44,6 +45,8 @@ const without = (denials: readonly S3OperationName[]): Interceptor => ({
 async function exportTwice(permissions: Interceptor) {
   stopDenying = proxy.intercept(permissions);
   const config = { endpoint_url: proxy.endpoint };
+  // A file of a store that is known to refuse overwriting would be no upload.
+  await forgetTraits(harness);
   const { run_id, batchExportId } = await harness.createRun({ config });
   await expect(harness.attempt(withCrash(harness, 'arrived')).exportInterval({ run_id })).rejects.toThrow();
   // Someone else aborts the upload, so that no attempt can resume it.

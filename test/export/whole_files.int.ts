@@ -5,7 +5,14 @@ import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { withCrash, withInterruptions } from './crash_injection.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
-import { errorResponse, fileRequests, forgetTraits, knowTraits, warningsOf } from './stores.ts';
+import {
+  errorResponse,
+  fileRequests,
+  forgetTraits,
+  knowTraits,
+  warningsOf,
+  withoutConditions,
+} from './stores.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;
@@ -66,7 +73,7 @@ describe('a file of one part', () => {
     expect(operationsOf(batchExportId)).toEqual(['PutObject']);
   });
 
-  it('is an upload where the store was not tested', async () => {
+  it('is an upload where nothing is known of the store', async () => {
     await forgetTraits(harness);
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
@@ -198,6 +205,49 @@ describe('the requests of a small interval', () => {
     const manifest = await publishAndVerify(run_id, 1);
     expect(manifest.files).toHaveLength(1);
     expect(operationsOn(batchExportId)).toEqual(['PutObject', 'PutObject']);
+  });
+
+  it('are two from the second interval on in a store that was never tested', async () => {
+    await forgetTraits(harness);
+    const publish = async () => {
+      const { run_id, batchExportId } = await createRun();
+      await harness.attempt().exportInterval({ run_id });
+      await publishAndVerify(run_id, 1);
+      return operationsOn(batchExportId);
+    };
+    expect(await publish()).toEqual([
+      'HeadObject',
+      'CreateMultipartUpload',
+      'UploadPart',
+      'CompleteMultipartUpload',
+      'GetObject',
+      'PutObject',
+      'GetObject',
+      // Finds out whether the store refuses to overwrite.
+      'PutObject',
+    ]);
+    const { rows: traits } = await harness.database.pool.query(
+      'select conditional_put, checksums from exportd.store_traits',
+    );
+    expect(traits).toEqual([{ conditional_put: true, checksums: null }]);
+    expect(await publish()).toEqual(['PutObject', 'PutObject']);
+  });
+
+  it('of a store that ignores conditions include those that prove the manifest', async () => {
+    await forgetTraits(harness);
+    intercept(withoutConditions(harness));
+    for (let interval = 0; interval < 2; interval += 1) {
+      const { run_id, batchExportId } = await createRun();
+      await harness.attempt().exportInterval({ run_id });
+      await publishAndVerify(run_id, 1);
+      expect(operationsOn(batchExportId).filter((operation) => operation === 'GetObject')).toHaveLength(2);
+      const { rows: traits } = await harness.database.pool.query(
+        'select conditional_put from exportd.store_traits',
+      );
+      expect(traits).toEqual([{ conditional_put: false }]);
+    }
+    await forgetTraits(harness);
+    await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true, checksums: true });
   });
 
   it('include a GET after a response about the manifest was lost', async () => {

@@ -63,7 +63,8 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   const manifestOptions = {
     ...encryption,
     ContentType: 'application/json',
-    provesWrites: traits.conditional_put === true && traits.checksums === true,
+    provesWrites: traits.conditional_put === true && traits.checksums !== false,
+    testsConditions: traits.conditional_put === null,
   };
   return {
     encoding: encodingOf(config),

@@ -1,4 +1,4 @@
-import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { GetObjectCommand, PutObjectCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3';
 import {
   DestinationError,
   ManifestReplaced,
@@ -45,10 +45,12 @@ export async function getManifestObject(
 /** Options of a manifest's object. */
 export interface ManifestOptions extends ObjectOptions {
   /**
-   * Whether the store refuses to overwrite, and bytes that differ from their checksum: then its response proves that it
-   * stored these bytes under a free key.
+   * Whether the store refuses to overwrite, and is not known to accept bytes that differ from their checksum: then its
+   * response proves that it stored these bytes under a free key.
    */
   readonly provesWrites: boolean;
+  /** Whether it is unknown if the store refuses to overwrite: the manifest is then sent once more to find out. */
+  readonly testsConditions: boolean;
 }
 
 /** A manifest to write. */
@@ -96,7 +98,7 @@ async function replaceManifest(
   requests: S3Requests,
   key: string,
   { publication, known, claim, sending }: ClaimedReplacement,
-  { provesWrites, ...options }: ManifestOptions,
+  { provesWrites, testsConditions, ...options }: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
   let text = publication.claimed && formatManifest(publication.claimed);
@@ -117,8 +119,11 @@ async function replaceManifest(
       ? await getManifestObject(requests, key, signal)
       : { state: 'absent' };
     if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
-    if (current.state === 'present' && current.text === text)
+    if (current.state === 'present' && current.text === text) {
+      if (testsConditions && conditional && sent > 0)
+        await testConditions(requests, { Key: key, Body: text, ...options }, signal);
       return { verified: true, expires_at: current.expires_at ?? expires_at };
+    }
     if (current.state === 'present') await rejectOther(current.text, { publication, known });
     text = await claim();
     const body = Buffer.from(text);
@@ -155,6 +160,25 @@ async function replaceManifest(
     }
   }
   throw last;
+}
+
+/**
+ * Finds out whether the store refuses to overwrite, with an object that it has: it may overwrite it with the same bytes.
+ * Whatever else happens to the request decides nothing.
+ */
+async function testConditions(
+  requests: S3Requests,
+  stored: Pick<PutObjectCommandInput, 'Key' | 'Body'> & ObjectOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const put = new PutObjectCommand({ Bucket: requests.bucket, ...stored, IfNoneMatch: '*' });
+  try {
+    await requests.send('PutObject', signal, (client, call) => client.send(put, call));
+    await requests.learn({ conditional_put: false });
+  } catch (error) {
+    if (error instanceof DestinationError && error.type === 'PreconditionFailed')
+      await requests.learn({ conditional_put: true });
+  }
 }
 
 /** Rejects an object that cannot be read, unless it may be a manifest of the journal. */

@@ -12,7 +12,7 @@ import { denying, losingResponses, requestsOf, withoutConditionalWrites } from '
 import { fingerprintOf } from '../../domain/fingerprints.ts';
 
 const { signal } = new AbortController();
-const options = { ContentType: 'application/json', provesWrites: false };
+const options = { ContentType: 'application/json', provesWrites: false, testsConditions: false };
 
 const manifest = (generation: number, run_id = `run-${generation}`): Manifest => ({
   version: 1,
