@@ -11,6 +11,8 @@ const stopOrder = { worker: 0, server: 1, s3: 2, temporal: 3, postgresql: 4 } as
 export interface ProgramSpec {
   /** Name of its log file and process file. */
   readonly name: keyof typeof stopOrder;
+  /** Part of these names, where several processes have the same program. */
+  readonly instance?: number;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
@@ -62,8 +64,8 @@ async function stopProcess(identity: ProcessIdentity, stopSignal: NodeJS.Signals
 }
 
 const stopOrders = new Map<string, number>(Object.entries(stopOrder));
-const byStopOrder = (left: string, right: string) =>
-  (stopOrders.get(left) ?? 0) - (stopOrders.get(right) ?? 0);
+const stopOrderOf = (name: string) => stopOrders.get(name.replace(/-\d+$/, '')) ?? 0;
+const byStopOrder = (left: string, right: string) => stopOrderOf(left) - stopOrderOf(right);
 
 /**
  * Stops the processes that are recorded in the folder: those of a start that was killed before it could stop them, or
@@ -97,7 +99,9 @@ export function createChildProcesses(folder: DataFolder): ChildProcesses {
 
   const start = (program: ProgramSpec): Child => {
     if (stopping) throw new Error('The stack is stopping.');
-    const logFile = folder.inside('logs', `${program.name}.log`);
+    const { name, instance } = program;
+    const fileName = instance === undefined ? name : `${name}-${String(instance)}`;
+    const logFile = folder.inside('logs', `${fileName}.log`);
     const log = openSync(logFile, 'a');
     const { command, args, env, uid, gid } = program;
     const childProcess = spawn(command, args, {
@@ -110,7 +114,7 @@ export function createChildProcesses(folder: DataFolder): ChildProcesses {
       ...(gid !== undefined && { gid }),
     });
     closeSync(log);
-    const processFile = folder.inside('processes', `${program.name}.json`);
+    const processFile = folder.inside('processes', `${fileName}.json`);
     const pid = childProcess.pid ?? 0;
     const identity = identify(pid);
     const exited = new Promise<string>((resolve) => {

@@ -18,6 +18,7 @@ export async function runBench(folder: string, ...args: readonly string[]): Prom
       AWS_ACCESS_KEY_ID: fromSetUp('EXPORTD_TEST_S3_ACCESS_KEY_ID'),
       AWS_SECRET_ACCESS_KEY: fromSetUp('EXPORTD_TEST_S3_SECRET_ACCESS_KEY'),
       EXPORTD_SETTLE_DELAY: '0s',
+      EXPORTD_WORKFLOW_BUNDLE: fromSetUp('EXPORTD_WORKFLOW_BUNDLE'),
     },
     ...['bench', ...args, '--use-environment', '--folder', folder],
   );

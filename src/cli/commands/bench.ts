@@ -6,6 +6,7 @@ import { addIsolationBenchCommand } from './bench_isolation.ts';
 import { addQueryBenchCommand } from './bench_query.ts';
 import { addReconcilersBenchCommand } from './bench_reconcilers.ts';
 import { addScheduleBenchCommand } from './bench_schedule.ts';
+import { addWorkersBenchCommand } from './bench_workers.ts';
 import { addBenchmark } from './scratch_bench.ts';
 
 /** `bench`. */
@@ -35,4 +36,5 @@ export function addBenchCommand(program: Command): void {
   addIsolationBenchCommand(bench);
   addReconcilersBenchCommand(bench);
   addConsoleBenchCommand(bench);
+  addWorkersBenchCommand(bench);
 }

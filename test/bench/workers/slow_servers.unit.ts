@@ -1,0 +1,50 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { expect, it } from '@jest/globals';
+import { startDelayedStore } from '../../../src/bench/workers/delayed_store.ts';
+import { startThrottledLine } from '../../../src/bench/workers/throttled_line.ts';
+
+it('a throttled line delivers all bytes, no faster than its rate', async () => {
+  const bytes = Buffer.alloc(300_000, 'rows ');
+  const server = createServer((socket) => socket.once('data', () => socket.end(bytes)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const line = await startThrottledLine(`postgres://127.0.0.1:${port}/events`, 1_000_000);
+  const { hostname, port: linePort, pathname } = new URL(line.url);
+  expect(pathname).toBe('/events');
+  const started = performance.now();
+  const client = connect(Number(linePort), hostname);
+  client.write('select');
+  expect((await buffer(client)).equals(bytes)).toBe(true);
+  // 300 ms at this rate, of which 100 ms may pass at once; timers may be a millisecond early.
+  expect(performance.now() - started).toBeGreaterThan(195);
+  expect(line.delivered).toBe(bytes.length);
+  await line.close();
+  server.close();
+});
+
+it('a delayed store forwards requests with their Host header, and counts them', async () => {
+  const server = createHttpServer((request, response) => {
+    void buffer(request).then((body) => {
+      response.writeHead(201, { etag: '"1"' });
+      response.end(`${request.method} ${request.url} ${request.headers.host} ${body.toString()}`);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const store = await startDelayedStore(`http://127.0.0.1:${port}`);
+  store.delayMs = 50;
+  const started = performance.now();
+  const response = await fetch(`${store.endpoint}/bucket/key?uploads`, { method: 'PUT', body: 'rows' });
+  expect([response.status, response.headers.get('etag')]).toEqual([201, '"1"']);
+  expect(await response.text()).toBe(`PUT /bucket/key?uploads ${new URL(store.endpoint).host} rows`);
+  expect(performance.now() - started).toBeGreaterThan(48);
+  expect(store.requests).toBe(1);
+  await store.close();
+  server.closeAllConnections();
+  server.close();
+});
