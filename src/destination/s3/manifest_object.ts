@@ -12,6 +12,7 @@ import { formatManifest, parseManifest, type Manifest } from '../manifest.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { reportUnconditionalWrites } from './conditional_writes.ts';
+import { conditionFailureCodes } from './errors.ts';
 import { parseExpiration } from './expiration.ts';
 import { observeSending, type Sending } from './sent_requests.ts';
 
@@ -60,9 +61,9 @@ export interface ManifestReplacement {
 }
 
 /**
- * Replaces the manifest by compare-and-set, and reads it back unless the store's response proves it. After each inconclusive response the stored object
- * decides, so repeating is safe at any point. Publishing is claimed between reading the former manifest and sending the
- * new one; the claim is withdrawn if the new one was not sent.
+ * Replaces the manifest by compare-and-set, and reads it back unless the store's response proves it. After each
+ * inconclusive response the stored object decides, so repeating is safe at any point. Publishing is claimed before the new
+ * manifest is sent; the claim is withdrawn if it was not sent, or if the store refused it.
  * @returns `verified`: whether it is proven
  * @throws ManifestReplaced when this generation of another run, a newer one, or an unknown manifest is stored;
  * DestinationError `ManifestUnreadable` when an object cannot be read and no manifest is known
@@ -75,14 +76,16 @@ export async function putManifestObject(
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
   const { publication } = replacement;
-  const sending: Sending = { mayHaveArrived: false };
+  const sending: Sending = { mayHaveArrived: false, writes: 0 };
   let claimed: string | undefined;
   const claim = async (): Promise<string> => (claimed ??= formatManifest(await publication.claim()));
   try {
     return await replaceManifest(requests, key, { ...replacement, claim, sending }, options, signal);
   } catch (error) {
+    // After a refusal too, nothing is stored: under a claim, a retry would overwrite what this attempt spared.
+    const isStored = sending.mayHaveArrived && !isUnreadable(error);
     // A claim that cannot be withdrawn stays, and the next attempt continues under it.
-    if (claimed !== undefined && !sending.mayHaveArrived) await publication.withdraw().catch(() => undefined);
+    if (claimed !== undefined && !isStored) await publication.withdraw().catch(() => undefined);
     throw error;
   }
 }
@@ -110,8 +113,8 @@ async function replaceManifest(
   let conditional = true;
   let expires_at: string | null = null;
   let writtenUnread = false;
-  // A lost response of an own request looks like an object of another.
-  let sent = 0;
+  // A request that is repeated after its response was lost is refused because of the own manifest.
+  let mayBeOwn = false;
   let overwrites = false;
   for (let round = 0; round < maxRounds; round++) {
     const asksFirst = round > 0 || text !== null || !provesWrites || !(await known.expectsNone());
@@ -120,17 +123,17 @@ async function replaceManifest(
       : { state: 'absent' };
     if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
     if (current.state === 'present' && current.text === text) {
-      if (testsConditions && conditional && sent > 0)
+      if (testsConditions && conditional && sending.writes > 0)
         await testConditions(requests, { Key: key, Body: text, ...options }, signal);
       return { verified: true, expires_at: current.expires_at ?? expires_at };
     }
     if (current.state === 'present') await rejectOther(current.text, { publication, known });
     text = await claim();
     const body = Buffer.from(text);
+    const writesBefore = sending.writes;
     try {
       const conditions = conditional ? conditionsOn(current, overwrites) : {};
       const { Expiration } = await requests.send('PutObject', signal, (client, call) => {
-        sent += 1;
         const put = new PutObjectCommand({
           Bucket: requests.bucket,
           Key: key,
@@ -150,10 +153,10 @@ async function replaceManifest(
         conditional = false;
         await reportUnconditionalWrites(requests, { conditional_put: false });
       } else if (!error.transient && error.type !== 'NoSuchKey') throw error;
-      // The only request was refused: what is stored is not its own.
-      if (!asksFirst && error.type === 'PreconditionFailed' && sent === 1) sent = 0;
+      const isRefused = error.type === 'NotImplemented' || conditionFailureCodes.has(error.type);
+      if (!isRefused || sending.writes > writesBefore + 1) mayBeOwn = true;
       if (current.state === 'unreadable' && error.type === 'PreconditionFailed') {
-        if (sent === 1) await requireKnown(key, known);
+        if (!mayBeOwn) await requireKnown(key, known);
         overwrites = true;
       }
       last = error;
@@ -181,11 +184,16 @@ async function testConditions(
   }
 }
 
-/** Rejects an object that cannot be read, unless it may be a manifest of the journal. */
+const unreadable = 'ManifestUnreadable';
+
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof DestinationError && error.type === unreadable;
+
+/** Rejects an object that cannot be read and is not the own one, unless it may be a manifest of the journal. */
 async function requireKnown(key: string, known: KnownManifests): Promise<void> {
   if (await known.mayExist()) return;
   throw new DestinationError(
-    'ManifestUnreadable',
+    unreadable,
     `The bucket already contains ${key}, which may be a manifest of this interval. exportd has not published one before, and ` +
       'may not read it. Grant the credentials s3:GetObject, so that it is compared, or delete the object. Then retry the run.',
     { transient: false },

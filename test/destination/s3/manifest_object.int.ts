@@ -5,6 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { parseManifest, type Manifest } from '../../../src/destination/manifest.ts';
 import { getManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import { createS3Proxy } from '../../e2e/s3_proxy.ts';
+import { errorResponse } from '../../export/stores.ts';
 import { startBlackholeServer } from '../../isolation/blackhole_server.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { waitFor } from '../../setup/wait_for.ts';
@@ -53,10 +55,29 @@ const requests = requestsOf(bucket);
 
 afterAll(() => requests.close());
 
-/**
- * Writes a manifest; the journal knows all others but those of the run `unknown`. With `trusting`, the store's responses
- * are taken as proof, and no manifest is expected.
- */
+/** The journal knows all manifests but those of the run `unknown`. */
+const knownManifests = (expectsNone: boolean, mayExist: boolean) => ({
+  isKnown: ({ run_id }: Manifest) => Promise.resolve(run_id !== 'unknown'),
+  mayExist: () => Promise.resolve(mayExist),
+  expectsNone: () => Promise.resolve(expectsNone),
+});
+
+/** A publication that adds the steps of its claim to `steps`. */
+const publicationOf = (given: Manifest, steps: string[] = [], onClaim: () => unknown = () => undefined) => ({
+  identity: given,
+  claimed: null,
+  claim: async () => {
+    steps.push('claimed');
+    await onClaim();
+    return given;
+  },
+  withdraw: () => {
+    steps.push('withdrawn');
+    return Promise.resolve();
+  },
+});
+
+/** Writes a manifest. With `trusting`, the store's responses are taken as proof, and no manifest is expected. */
 const putWith = (
   trusting: boolean,
   key: string,
@@ -64,17 +85,7 @@ const putWith = (
   through: typeof requests,
   mayExist: boolean,
 ) => {
-  const known = {
-    isKnown: ({ run_id }: Manifest) => Promise.resolve(run_id !== 'unknown'),
-    mayExist: () => Promise.resolve(mayExist),
-    expectsNone: () => Promise.resolve(trusting),
-  };
-  const publication = {
-    identity: given,
-    claimed: null,
-    claim: () => Promise.resolve(given),
-    withdraw: () => Promise.resolve(),
-  };
+  const [publication, known] = [publicationOf(given), knownManifests(trusting, mayExist)];
   const optionsOfStore = { ...options, provesWrites: trusting };
   return putManifestObject(through, key, { publication, known }, optionsOfStore, signal);
 };
@@ -112,21 +123,8 @@ async function stepsOfClaim(
 ): Promise<string[]> {
   const steps: string[] = [];
   const through = requestsOf(bucket, { endpoint_url: endpoint }, { EXPORTD_S3_RETRY_BUDGET: '0s' });
-  const claim = async () => {
-    steps.push('claimed');
-    await onClaim();
-    return manifest(1);
-  };
-  const withdraw = async () => {
-    steps.push('withdrawn');
-    return Promise.resolve();
-  };
-  const publication = { identity: manifest(1), claimed: null, claim, withdraw };
-  const known = {
-    isKnown: () => Promise.resolve(true),
-    mayExist: () => Promise.resolve(true),
-    expectsNone: () => Promise.resolve(false),
-  };
+  const publication = publicationOf(manifest(1), steps, onClaim);
+  const known = knownManifests(false, true);
   await expect(
     putManifestObject(through, 'claimed.json', { publication, known }, options, given),
   ).rejects.toThrow();
@@ -258,6 +256,38 @@ describe.each([
     const losing = denying(losingResponses(requests, 'PutObject'), 'GetObject');
     expect(await put('own.json', manifest(1), losing, false)).toMatchObject({ verified: trusting });
     expect(await read('own.json')).toEqual(manifest(1));
+  });
+
+  it.each([
+    ['the response is lost', 'broken'],
+    ['the store responds with an error', errorResponse(500, 'InternalError')],
+  ] as const)('is not taken for that of another if it is stored and %s', async (_, outcome) => {
+    const proxy = await createS3Proxy(bucket.endpoint);
+    let puts = 0;
+    proxy.intercept({
+      after: ({ operation }) => (operation === 'PutObject' && (puts += 1) === 1 ? outcome : undefined),
+    });
+    const through = requestsOf(bucket, { endpoint_url: proxy.endpoint });
+    const blind = denying(through, 'GetObject');
+    const key = outcome === 'broken' ? 'reset.json' : 'error.json';
+    expect(await put(key, manifest(1), blind, false)).toMatchObject({ verified: trusting });
+    expect(puts).toBeGreaterThan(1);
+    expect(await read(key)).toEqual(manifest(1));
+    through.close();
+    await proxy.close();
+  });
+
+  it('is not claimed any more after the store has refused it, so that a retry overwrites nothing', async () => {
+    await put('refused.json', manifest(1));
+    const steps: string[] = [];
+    const publication = publicationOf(manifest(2), steps);
+    const known = knownManifests(trusting, false);
+    const blind = denying(requests, 'GetObject');
+    const optionsOfStore = { ...options, provesWrites: trusting };
+    await expect(
+      putManifestObject(blind, `${prefix}refused.json`, { publication, known }, optionsOfStore, signal),
+    ).rejects.toMatchObject({ type: 'ManifestUnreadable' });
+    expect(steps).toEqual(['claimed', 'withdrawn']);
   });
 
   it('is written to a server without conditional writes', async () => {
