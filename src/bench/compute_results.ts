@@ -1,19 +1,26 @@
-import type { BenchResult, ExportResult, PipelineResult, Skipped } from './result.ts';
-import { statisticsOf, pairedRatio, rounded, throughputOf, type Measurement } from './statistics.ts';
+import type { MeasuredDuckDb } from './duckdb.ts';
 import { floorClient } from './floor.ts';
 import type { MeasuredRun } from './measured_run.ts';
-import type { PipelineMeasurement } from './pipeline.ts';
+import type { BenchResult, Compared, DuckDbResult, ExportResult, Skipped } from './result.ts';
+import {
+  medianOf,
+  pairedRatios,
+  rounded,
+  statisticsOf,
+  throughputOf,
+  type MeasuredProgram,
+  type Measurement,
+} from './statistics.ts';
 
 /** The measurements of all repeats, in order. */
 export interface Measurements {
   readonly floor: Measurement[];
-  readonly pipeline: PipelineMeasurement[];
-  /** By format, without unsupported ones. */
+  readonly pipeline: MeasuredProgram[];
+  readonly duckdb: MeasuredDuckDb[];
+  /** By format, without skipped ones. */
   readonly runs: ReadonlyMap<string, MeasuredRun[]>;
-  /** Why a format is not supported. */
-  readonly unsupportedFormats: ReadonlyMap<string, string>;
-  /** Why the pipeline was skipped. */
-  readonly pipelineObstacle: string | undefined;
+  /** Why a program was skipped: `pipeline`, `duckdb` or a format. */
+  readonly skipped: ReadonlyMap<string, string>;
 }
 
 /** The exported events. */
@@ -27,52 +34,62 @@ export function resultsOf(
   measurements: Measurements,
   formats: readonly string[],
   events: Events,
-): Pick<BenchResult, 'floor' | 'pipeline' | 'exports'> {
-  const { floor } = measurements;
+): Pick<BenchResult, 'floor' | 'pipeline' | 'duckdb' | 'exports'> {
+  const { floor, pipeline, duckdb, runs, skipped } = measurements;
+  const unlessSkipped = <Result>(name: string, result: () => Result): Result | Skipped => {
+    const reason = skipped.get(name);
+    return reason === undefined ? result() : { skipped: reason };
+  };
+  const compared = (repeats: readonly MeasuredProgram[]) => compare(repeats, measurements, events);
   return {
-    floor: { client: floorClient(), ...throughput(floor, events) },
-    pipeline: pipelineResult(measurements, events),
-    exports: formats.map((format) => ({ format, ...exportResult(format, measurements, events) })),
+    floor: { client: floorClient(), ...throughputOf(floor, events.events, events.copy_bytes) },
+    pipeline: unlessSkipped('pipeline', () => compared(pipeline)),
+    duckdb: unlessSkipped('duckdb', (): DuckDbResult => ({
+      version: duckdb[0]?.version ?? '',
+      ...compared(duckdb),
+    })),
+    exports: formats.map((format) => {
+      const repeats = runs.get(format) ?? [];
+      return { format, ...unlessSkipped(format, () => exportResult(repeats, compared(repeats), pipeline)) };
+    }),
   };
 }
 
-const throughput = (repeats: readonly Measurement[], { events, copy_bytes }: Events) =>
-  throughputOf(repeats, events, copy_bytes);
-
-function pipelineResult(measurements: Measurements, events: Events): PipelineResult | Skipped {
-  const { floor, pipeline, pipelineObstacle } = measurements;
-  if (pipelineObstacle !== undefined) return { skipped: pipelineObstacle };
+function compare(
+  repeats: readonly MeasuredProgram[],
+  { floor, pipeline, duckdb }: Measurements,
+  { events, copy_bytes }: Events,
+): Compared {
+  const ratioTo = (others: readonly Measurement[]) =>
+    others.length === 0 ? null : pairedRatios(repeats, others);
   return {
-    ...throughput(pipeline, events),
-    bytes: largest(pipeline, ({ bytes }) => bytes),
-    ratio_to_floor: pairedRatio(pipeline, floor),
+    ...throughputOf(repeats, events, copy_bytes),
+    bytes: Math.max(...repeats.map(({ bytes }) => bytes)),
+    peak_memory_bytes: largestKnown(repeats.map((one) => one.peak_memory_bytes)),
+    s3_requests: medianKnown(repeats.map((one) => one.s3_requests)),
+    ratio_to_floor: pairedRatios(repeats, floor),
+    ratio_to_pipeline: ratioTo(pipeline),
+    ratio_to_duckdb: ratioTo(duckdb),
   };
 }
 
-function exportResult(format: string, measurements: Measurements, events: Events): ExportResult | Skipped {
-  const { floor, pipeline, runs, unsupportedFormats } = measurements;
-  const reason = unsupportedFormats.get(format);
-  if (reason !== undefined) return { skipped: reason };
-  const repeats = runs.get(format) ?? [];
-  const bytes = largest(repeats, (run) => run.bytes);
-  const [piped] = pipeline;
-  return {
-    ...throughput(repeats, events),
-    seconds_from_command: statisticsOf(repeats.map((run) => run.seconds_from_command)),
-    rows: largest(repeats, ({ rows }) => rows),
-    bytes,
-    peak_memory_bytes: largestKnown(repeats.map((run) => run.peak_memory_bytes)),
-    idle_memory_bytes: largestKnown(repeats.map((run) => run.idle_memory_bytes)),
-    ratio_to_floor: pairedRatio(repeats, floor),
-    times_faster_than_pipeline: piped ? pairedRatio(pipeline, repeats) : null,
-    size_to_pipeline: piped ? rounded(bytes / piped.bytes) : null,
-  };
-}
+const exportResult = (
+  repeats: readonly MeasuredRun[],
+  compared: Compared,
+  [piped]: readonly MeasuredProgram[],
+): ExportResult => ({
+  ...compared,
+  seconds_from_command: statisticsOf(repeats.map((run) => run.seconds_from_command)),
+  rows: Math.max(...repeats.map(({ rows }) => rows)),
+  idle_memory_bytes: largestKnown(repeats.map((run) => run.idle_memory_bytes)),
+  size_to_pipeline: piped ? rounded(compared.bytes / piped.bytes) : null,
+});
 
-const largest = <Item>(items: readonly Item[], value: (item: Item) => number): number =>
-  Math.max(...items.map(value));
+const known = (values: readonly (number | null)[]): number[] => values.filter((value) => value !== null);
 
-const largestKnown = (values: readonly (number | null)[]): number | null => {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : Math.max(...known);
-};
+const largestKnown = (values: readonly (number | null)[]): number | null =>
+  known(values).length === 0 ? null : Math.max(...known(values));
+
+/** Of requests: the first export to a bucket sends some that find out what the store supports. */
+const medianKnown = (values: readonly (number | null)[]): number | null =>
+  known(values).length === 0 ? null : medianOf(known(values));

@@ -7,6 +7,8 @@ export const benchApplicationName = 'exportd-bench';
 
 /** Statements that read the same columns and rows of events as exportd, in the same order. */
 export interface ExportStatements {
+  /** The rows in order, as a query. */
+  readonly rows: string;
   /** The rows as binary COPY, as exportd reads them. */
   readonly copyBinary: string;
   /** The rows as JSON lines with the same fields as those of exportd. */
@@ -32,6 +34,7 @@ export async function exportStatements(
     const rows = `select ${selected} from public.events where team_id = ${String(teamId)}
       and inserted_at >= '${interval.start}' and inserted_at < '${interval.end}' order by inserted_at, uuid`;
     return {
+      rows,
       copyBinary: `copy (${rows}) to stdout (format binary)`,
       copyJson: `copy (select row_to_json(exported) from (${rows}) as exported) to stdout`,
     };

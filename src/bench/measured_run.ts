@@ -4,21 +4,23 @@ import { createApiClient, type ApiClient } from '../local_stack/demo/api_client.
 import { readManifestFiles } from '../local_stack/demo/demo_bucket.ts';
 import { startExportd } from '../local_stack/exportd_processes.ts';
 import { LaunchError } from '../local_stack/launch_error.ts';
+import { assignPorts } from '../local_stack/ports.ts';
+import type { StackEnvironment } from '../local_stack/stack_file.ts';
 import type { Pool } from '../journal/database.ts';
 import type { BenchAccount } from './bench_account.ts';
 import { exportdEnvironment, profilingOptions } from './exportd_environment.ts';
-import type { Measurement } from './statistics.ts';
 import { destinationFor } from './formats.ts';
 import { cpuSecondsOf, memoryOf, resetPeakMemory } from './process_usage.ts';
 import type { ScratchStack } from './scratch_stack.ts';
+import type { MeasuredProgram } from './statistics.ts';
+import { verifyRun } from './verify_run.ts';
+import { s3RequestsOf } from './worker_requests.ts';
 
 /** An export of the interval by a newly started worker. */
-export interface MeasuredRun extends Measurement {
+export interface MeasuredRun extends MeasuredProgram {
   readonly seconds_from_command: number;
   readonly rows: number;
-  readonly bytes: number;
   readonly idle_memory_bytes: number | null;
-  readonly peak_memory_bytes: number | null;
 }
 
 /** The run to measure. */
@@ -44,8 +46,8 @@ const active = new Set(['Starting', 'Running', 'ContinuedAsNew']);
 
 /**
  * Starts a server and a worker, exports the interval with a backfill, and stops them. Every measurement has a new worker,
- * unaffected by the memory and caches of other formats.
- * @throws LaunchError when the run does not complete
+ * unaffected by the memory and caches of other formats. Afterwards every exported value is compared with the source.
+ * @throws LaunchError when the run does not complete, or its objects differ from the source
  */
 export async function measureRun(
   stack: ScratchStack,
@@ -55,25 +57,35 @@ export async function measureRun(
 ): Promise<MeasuredRun> {
   const { folder } = stack;
   const { baseUrl, environment } = await exportdEnvironment(stack, request.format);
+  const { worker: workerHttpPort } = await assignPorts(folder.inside('ports.json'), ['worker']);
   const children = createChildProcesses(folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
   try {
     const { worker } = await startExportd(children, environment, baseUrl, {
       workerNodeOptions: profilingOptions(request.profileFolder),
+      workerHttpPort,
     });
     const { teamId, apiKey } = request.account;
     const client = createApiClient(baseUrl, teamId, apiKey);
-    const session = { stack, pool, client, workerPid: worker.pid, signal };
+    const session = { stack, pool, client, environment, workerPid: worker.pid, workerHttpPort, signal };
     const ended = worker.exited.then((how) => {
       throw new LaunchError(`The worker ${how}. Last lines of its log:\n${lastLines(worker.logFile)}`);
     });
     ended.catch(() => undefined);
+    const exportOnce = async () => {
+      const id = await createExport(session, request);
+      const measured = await measureExport(session, id, request);
+      return { id, measured };
+    };
     if (request.warm) {
-      await Promise.race([exportOnce(session, request), ended]);
+      const { id } = await Promise.race([exportOnce(), ended]);
+      await client.request('DELETE', `${id}/`);
       await stack.emptyBucket();
     }
-    return await Promise.race([exportOnce(session, request), ended]);
+    const { id, measured } = await Promise.race([exportOnce(), ended]);
+    await verifyRun(pool, environment, id, request.interval);
+    return measured;
   } finally {
     await children.stopAll();
     process.off('exit', kill);
@@ -85,13 +97,13 @@ interface Session {
   readonly stack: ScratchStack;
   readonly pool: Pool;
   readonly client: ApiClient;
+  readonly environment: StackEnvironment;
   readonly workerPid: number;
+  readonly workerHttpPort: number;
   readonly signal: AbortSignal;
 }
 
-/** Exports the interval once, with a new export that is deleted afterwards. */
-async function exportOnce(session: Session, { format, interval }: RunRequest): Promise<MeasuredRun> {
-  const { stack, pool, client, workerPid, signal } = session;
+async function createExport({ client, stack }: Session, { format }: RunRequest): Promise<string> {
   const created = await client.request<{ id: string }>('POST', '', {
     name: `Bench ${format}`,
     model: 'events',
@@ -99,7 +111,13 @@ async function exportOnce(session: Session, { format, interval }: RunRequest): P
     paused: true,
     destination: destinationFor(format, stack),
   });
-  const id = created?.id ?? '';
+  return created?.id ?? '';
+}
+
+/** Exports the interval once. */
+async function measureExport(session: Session, id: string, { interval }: RunRequest): Promise<MeasuredRun> {
+  const { stack, pool, client, workerPid, workerHttpPort, signal } = session;
+  const requestsBefore = await s3RequestsOf(workerHttpPort);
   const idle = memoryOf(workerPid);
   resetPeakMemory(workerPid);
   const cpuBefore = cpuSecondsOf(workerPid);
@@ -108,11 +126,11 @@ async function exportOnce(session: Session, { format, interval }: RunRequest): P
   const run = await waitUntilFinished(client, id, signal);
   const peak = memoryOf(workerPid);
   const cpuAfter = cpuSecondsOf(workerPid);
+  const s3_requests = (await s3RequestsOf(workerHttpPort)) - requestsBefore;
   if (run.status !== 'Completed' || run.manifest_key === null)
     throw new LaunchError(`The run is ${run.status}: ${run.latest_error ?? 'no error recorded'}`);
   const files = await readManifestFiles(stack.objectStore, stack.bucket, run.manifest_key);
   const { startedAt, completedAt } = await timesOf(pool, id);
-  await client.request('DELETE', `${id}/`);
   return {
     seconds: (completedAt - startedAt) / 1_000,
     seconds_from_command: (completedAt - commandAt) / 1_000,
@@ -121,6 +139,7 @@ async function exportOnce(session: Session, { format, interval }: RunRequest): P
     bytes: files.reduce((sum, file) => sum + file.bytes, 0),
     idle_memory_bytes: idle?.resident ?? null,
     peak_memory_bytes: peak?.peak ?? null,
+    s3_requests,
   };
 }
 

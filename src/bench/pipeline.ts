@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { findOnPath } from '../local_stack/servers/executable.ts';
 import type { ObjectStore } from '../local_stack/servers/start_servers.ts';
 import { psqlEnvironment } from './export_statements.ts';
-import type { Measurement } from './statistics.ts';
+import type { MeasuredProgram } from './statistics.ts';
 import { runTimed } from './timed_shell.ts';
 
 const uploadProgram = join(import.meta.dirname, 'upload_program.ts');
@@ -13,17 +13,15 @@ export function pipelineObstacle(): string | undefined {
   return missing.length === 0 ? undefined : `Not on PATH: ${missing.join(', ')}.`;
 }
 
-export type PipelineMeasurement = Measurement & {
-  /** Size of the object. */
-  readonly bytes: number;
-};
+/** What the upload program prints. Memory is its own, the largest of the pipeline. */
+type Upload = Pick<MeasuredProgram, 'bytes' | 'peak_memory_bytes' | 's3_requests'>;
 
 /** Exports the rows with a shell pipeline: psql, gzip and an upload. */
 export async function measurePipeline(
   target: { readonly databaseUrl: string; readonly objectStore: ObjectStore; readonly bucket: string },
   copyJson: string,
   signal: AbortSignal,
-): Promise<PipelineMeasurement> {
+): Promise<MeasuredProgram> {
   const { objectStore } = target;
   const environment = {
     ...psqlEnvironment(target.databaseUrl),
@@ -39,6 +37,5 @@ export async function measurePipeline(
   };
   const script = 'psql --no-psqlrc --quiet --command "$COPY" | gzip -6 | "$NODE" "$UPLOAD"';
   const { output, ...measured } = await runTimed(script, environment, signal);
-  const { bytes } = JSON.parse(output) as { bytes: number };
-  return { ...measured, bytes };
+  return { ...measured, ...(JSON.parse(output) as Upload) };
 }

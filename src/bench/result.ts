@@ -11,7 +11,7 @@ export interface Throughput {
   readonly seconds: Statistics;
   readonly rows_per_second: number;
   readonly megabytes_per_second: number;
-  /** CPU time of the client processes, without PostgreSQL and the S3 server. */
+  /** CPU time of the clients, without PostgreSQL and the S3 server. */
   readonly cpu_seconds: Statistics;
 }
 
@@ -26,29 +26,35 @@ export interface FloorResult extends Throughput {
   readonly client: 'psql' | 'pg';
 }
 
-/** The shell pipeline, which writes the same rows as gzipped JSON lines to the bucket. */
-export interface PipelineResult extends Throughput {
-  /** Size of the object. */
+/** A program that writes the rows, and how it compares with the others. A ratio below 1 means that it is faster. */
+export interface Compared extends Throughput {
+  /** Size of the objects or the file. */
   readonly bytes: number;
-  readonly ratio_to_floor: number;
+  /** Maximum resident memory; null without /proc. */
+  readonly peak_memory_bytes: number | null;
+  /** Requests to S3, the median; null for a local file. */
+  readonly s3_requests: number | null;
+  /** Time divided by that of the floor in the same repeat. */
+  readonly ratio_to_floor: Statistics;
+  /** Null without the shell pipeline. */
+  readonly ratio_to_pipeline: Statistics | null;
+  /** Null without DuckDB. */
+  readonly ratio_to_duckdb: Statistics | null;
+}
+
+/** DuckDB, which writes the same rows to a local file. */
+export interface DuckDbResult extends Compared {
+  readonly version: string;
 }
 
 /** An export by exportd in a format. `seconds` is the time from Running to the manifest, from the journal. */
-export interface ExportResult extends Throughput {
+export interface ExportResult extends Compared {
   /** From the command to Completed, including the start of the backfill, the wait for open transactions and the count. */
   readonly seconds_from_command: Statistics;
   /** Rows in the manifest. */
   readonly rows: number;
-  /** Size of the objects. */
-  readonly bytes: number;
-  /** Peak resident memory of the worker during the export; null without /proc. */
-  readonly peak_memory_bytes: number | null;
-  /** Resident memory of the worker before the export. */
+  /** Resident memory of the worker before the export; null without /proc. */
   readonly idle_memory_bytes: number | null;
-  /** Median over the repeats: time of exportd divided by that of the floor. */
-  readonly ratio_to_floor: number;
-  /** Median over the repeats: time of the pipeline divided by that of exportd. Null without a pipeline. */
-  readonly times_faster_than_pipeline: number | null;
   /** Bytes divided by those of the pipeline. */
   readonly size_to_pipeline: number | null;
 }
@@ -79,7 +85,9 @@ export interface BenchResult extends Measurement {
   /** Whether each worker exported the interval once before the measurement. */
   readonly warm: boolean;
   readonly floor: FloorResult;
-  readonly pipeline: PipelineResult | Skipped;
+  /** The shell pipeline, which writes the rows as gzipped JSON lines to the bucket. */
+  readonly pipeline: Compared | Skipped;
+  readonly duckdb: DuckDbResult | Skipped;
   readonly exports: readonly (
     ({ readonly format: string } & ExportResult) | ({ readonly format: string } & Skipped)
   )[];

@@ -6,6 +6,13 @@ export interface Measurement {
   readonly cpu_seconds: number;
 }
 
+/** A measurement of a program that writes the rows. */
+export interface MeasuredProgram extends Measurement {
+  readonly bytes: number;
+  readonly peak_memory_bytes: number | null;
+  readonly s3_requests: number | null;
+}
+
 /** The median. @throws RangeError without values. */
 export function medianOf(values: readonly number[]): number {
   const sorted = values.toSorted((left, right) => left - right);
@@ -24,15 +31,13 @@ export const statisticsOf = (all: readonly number[]): Statistics => ({
   all: all.map(rounded),
 });
 
-/** The median of the ratios within each repeat, which ignores slow repeats. */
-export const pairedRatio = (
+/** The ratios within each repeat: their median ignores repeats that are slow as a whole. */
+export const pairedRatios = (
   numerators: readonly Measurement[],
   denominators: readonly Measurement[],
-): number =>
-  rounded(
-    medianOf(
-      numerators.map(({ seconds }, repeat) => seconds / (denominators[repeat]?.seconds ?? Number.NaN)),
-    ),
+): Statistics =>
+  statisticsOf(
+    numerators.map(({ seconds }, repeat) => seconds / (denominators[repeat]?.seconds ?? Number.NaN)),
   );
 
 /** Throughput of repeated measurements that each moved `rows` rows of `bytes` bytes. */

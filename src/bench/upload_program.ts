@@ -5,10 +5,11 @@ import {
   UploadPartCommand,
   type CompletedPart,
 } from '@aws-sdk/client-s3';
+import { observeS3Requests, publishRequests } from '../destination/s3/request_events.ts';
 
 /**
  * The last program of the shell pipeline: uploads stdin as one object, like `aws s3 cp - s3://…`, with several parts of
- * 8 MiB in flight. Prints `{"bytes": …}`.
+ * 8 MiB in flight. Prints `{"bytes": …, "peak_memory_bytes": …, "s3_requests": …}`.
  */
 
 const partBytes = 8 * 1024 * 1024;
@@ -27,6 +28,9 @@ const client = new S3Client({
   forcePathStyle: true,
   requestChecksumCalculation: 'WHEN_REQUIRED',
 });
+let s3_requests = 0;
+observeS3Requests(() => (s3_requests += 1));
+publishRequests(client);
 const { UploadId } = await client.send(new CreateMultipartUploadCommand(target));
 
 const parts: CompletedPart[] = [];
@@ -62,4 +66,5 @@ await Promise.all(inFlight);
 await client.send(
   new CompleteMultipartUploadCommand({ ...target, UploadId, MultipartUpload: { Parts: parts } }),
 );
-process.stdout.write(JSON.stringify({ bytes }));
+const peak_memory_bytes = process.resourceUsage().maxRSS * 1_024;
+process.stdout.write(JSON.stringify({ bytes, peak_memory_bytes, s3_requests }));

@@ -1,14 +1,19 @@
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import type { Comparison } from '../../src/bench/compare_results.ts';
+import { pipelineObstacle } from '../../src/bench/pipeline.ts';
 import type {
   BenchResult,
+  Compared,
   ExportResult,
-  PipelineResult,
   Skipped,
+  Statistics,
   Throughput,
 } from '../../src/bench/result.ts';
-import { pipelineObstacle } from '../../src/bench/pipeline.ts';
+import { readBenchResult, saveResult } from '../../src/bench/saved_result.ts';
 import { fromSetUp } from '../setup/environment.ts';
+import { benchResult } from './bench_result.ts';
 import { expectNothingLeft, runBench } from './run_bench.ts';
 
 const events = 3_000;
@@ -29,29 +34,43 @@ function expectFigures({ seconds, rows_per_second, cpu_seconds }: Throughput): v
 }
 
 /** Ratios are computed from exact times, which are printed with milliseconds. */
-function expectRatio(ratio: number | null, one: Throughput, other: Throughput): void {
-  expect(((ratio ?? 0) * other.seconds.median) / one.seconds.median).toBeCloseTo(1, 1);
+function expectRatio(ratio: Statistics | null, one: Throughput, other: Throughput): void {
+  expect(((ratio?.median ?? 0) * other.seconds.median) / one.seconds.median).toBeCloseTo(1, 1);
 }
 
-function expectComparison(found: PipelineResult | Skipped, result: ExportResult): void {
-  const pipeline = measured<PipelineResult>(found);
+function expectComparison(found: Compared | Skipped, result: ExportResult): void {
+  const pipeline = measured<Compared>(found);
   expectFigures(pipeline);
-  expectRatio(result.times_faster_than_pipeline, pipeline, result);
+  expectRatio(result.ratio_to_pipeline, result, pipeline);
   expect(result.size_to_pipeline).toBeCloseTo(result.bytes / pipeline.bytes, 2);
+  // One to create the upload, one for its only part, one to complete it.
+  expect(pipeline.s3_requests).toBe(3);
 }
 
-function expectNoComparison(pipeline: PipelineResult | Skipped, result: ExportResult): void {
+function expectNoComparison(pipeline: Compared | Skipped, result: ExportResult): void {
   expect(pipeline).toEqual({ skipped: pipelineObstacle() });
-  expect(result).toMatchObject({ times_faster_than_pipeline: null, size_to_pipeline: null });
+  expect(result).toMatchObject({ ratio_to_pipeline: null, size_to_pipeline: null });
 }
 
 /** Without psql there is no pipeline. */
 const expectPipeline = pipelineObstacle() === undefined ? expectComparison : expectNoComparison;
 
 describe('exportd bench', () => {
-  it('prints a consistent result and deletes its data', async () => {
-    const command = await run('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
-    const found = JSON.parse(command.stdout) as BenchResult;
+  it('prints, saves and compares a consistent result, and deletes its data', async () => {
+    mkdirSync(folder(), { recursive: true });
+    const [saved, earlier] = [join(folder(), 'saved.json'), join(folder(), 'earlier.json')];
+    saveResult(earlier, benchResult([4]));
+    const command = await run(
+      ...['--json', '--formats', 'JSONLines+gzip,JSONLines+lzma', '--no-duckdb'],
+      ...['--save', saved, '--compare', earlier],
+    );
+    const { comparison, ...found } = JSON.parse(command.stdout) as BenchResult & { comparison: Comparison };
+    expect(readBenchResult(saved)).toEqual(found);
+    expect(comparison.warnings).toContain('The number of events differs: 3000 now, 1000000 then.');
+    expect(comparison.programs[0]?.figures.seconds).toMatchObject({
+      now: found.floor.seconds.median,
+      then: 2,
+    });
     expect(found).toMatchObject({ events, repeat: 1, warm: false, machine: { node: process.version } });
     expect(found.copy_bytes / events).toBeGreaterThan(400);
     expect(found.copy_bytes / events).toBeLessThan(500);
@@ -70,7 +89,9 @@ describe('exportd bench', () => {
     expect(result.seconds_from_command.median).toBeGreaterThanOrEqual(result.seconds.median);
     expect(result.peak_memory_bytes).toBeGreaterThanOrEqual(result.idle_memory_bytes ?? Infinity);
     expectRatio(result.ratio_to_floor, result, floor);
+    expect(result.s3_requests).toBeGreaterThan(1);
     expectPipeline(found.pipeline, result);
+    expect(found.duckdb).toEqual({ skipped: 'Not requested.' });
     await expectNothingLeft(command, folder());
   });
 });

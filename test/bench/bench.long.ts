@@ -7,7 +7,7 @@ import { expectNothingLeft, runBench } from './run_bench.ts';
 const folder = () => join(fromSetUp('EXPORTD_TEST_FOLDER'), 'bench');
 
 describe('exportd bench', () => {
-  it('measures warm workers repeatedly, and writes a profile of each', async () => {
+  it('measures DuckDB and warm workers repeatedly, and writes a profile of each worker', async () => {
     const profiles = join(folder(), 'profiles');
     const command = await runBench(
       folder(),
@@ -15,7 +15,7 @@ describe('exportd bench', () => {
       ...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles],
     );
     expect(command.stdout).toMatch(
-      /^export +seconds +min .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/,
+      /^export +seconds +min–max .*\nfloor .*\n(psql|shell) .*\nDuckDB [\d.]+ Parquet\+zstd .*\nexportd JSONLines .*\n$/,
     );
     expect(command.stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
     for (const repeat of ['1', '2'])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { statisticsOf, medianOf, pairedRatio, throughputOf } from '../../src/bench/statistics.ts';
+import { statisticsOf, medianOf, pairedRatios, throughputOf } from '../../src/bench/statistics.ts';
 import { cpuSecondsIn } from '../../src/bench/timed_shell.ts';
 
 const of = (...seconds: number[]) => seconds.map((value) => ({ seconds: value, cpu_seconds: value / 2 }));
@@ -17,7 +17,7 @@ describe('statistics of repeated measurements', () => {
 
   it('compare measurements of the same repeat', () => {
     // The second repeat was slow as a whole.
-    expect(pairedRatio(of(6, 30, 6.6), of(2, 10, 2))).toBe(3);
+    expect(pairedRatios(of(6, 30, 6.6), of(2, 10, 2))).toEqual({ minimum: 3, median: 3, all: [3, 3, 3.3] });
   });
 
   it('have rates from the median', () => {

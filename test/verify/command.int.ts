@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { verifyRun } from '../../src/bench/verify_run.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { exportd } from '../cli/command_line.ts';
 import { createVerifyHarness, type Exported, type VerifyHarness } from './verify_harness.ts';
@@ -37,6 +38,14 @@ describe('exportd verify', () => {
     );
     const fast = await verify('--fast');
     expect([fast.code, fast.stdout]).toEqual([1, expect.stringContaining('FINGERPRINT')]);
+
+    // Benchmarks verify what they export.
+    const benchmarked = (start: string, end: string) =>
+      verifyRun(harness.database.pool, environment, exported.batchExportId, { start, end });
+    await expect(benchmarked('2026-01-01T10:00:00Z', '2026-01-01T11:00:00Z')).resolves.toBeUndefined();
+    await expect(benchmarked('2026-01-01T11:00:00Z', '2026-01-01T12:00:00Z')).rejects.toThrow(
+      /^The export does not match its source\. .*missing/i,
+    );
 
     const document = await verify('--json', '--from', '2026-01-01T12:00:00Z');
     expect(document).toMatchObject({ code: 0, stderr: '' });
