@@ -1,4 +1,4 @@
-import { chartWidth, colorOf, legend, line, point, svgDocument, text, ticksUpTo } from './svg.ts';
+import { chartWidth, colorOf, legend, legendLine, line, point, svgDocument, text, ticksUpTo } from './svg.ts';
 
 /** A horizontal bar. */
 export interface Bar {
@@ -21,23 +21,25 @@ export interface BarChart {
   readonly limit?: { readonly value: number; readonly label: string };
 }
 
-const plot = { left: 210, right: chartWidth - 80, top: 66 };
+const plot = { left: 210, right: chartWidth - 80 };
+const legendTop = 50;
 const barHeight = 16;
 const groupGap = 10;
 
 /** Draws groups of horizontal bars. */
 export function barChart({ title, axis, series, groups, limit }: BarChart): string {
   const values = groups.flatMap(({ bars }) => bars.map(({ value, range }) => range?.[1] ?? value));
+  const plotTop = legendTop + series.length * legendLine + 12;
   const ticks = ticksUpTo(Math.max(...values, limit?.value ?? 0));
   const scale = (value: number) => plot.left + (value / (ticks.at(-1) ?? 1)) * (plot.right - plot.left);
   const heights = groups.map(({ bars }) => bars.length * barHeight + groupGap);
-  const bottom = plot.top + heights.reduce((sum, height) => sum + height, 0);
+  const bottom = plotTop + heights.reduce((sum, height) => sum + height, 0);
   const tops = heights.map((_, index) =>
-    heights.slice(0, index).reduce((sum, height) => sum + height, plot.top + groupGap / 2),
+    heights.slice(0, index).reduce((sum, height) => sum + height, plotTop + groupGap / 2),
   );
   return svgDocument(bottom + 52, title, [
-    ...legend(series, plot.left, 50),
-    ...ticks.map((tick) => line(scale(tick), plot.top, scale(tick), bottom, 'grid')),
+    ...legend(series, plot.left, legendTop),
+    ...ticks.map((tick) => line(scale(tick), plotTop, scale(tick), bottom, 'grid')),
     ...ticks.map((tick) => text(scale(tick), bottom + 18, tick.toLocaleString('en'), 'middle')),
     text((plot.left + plot.right) / 2, bottom + 40, axis, 'middle'),
     ...groups.flatMap(({ label, bars }, index) => {
@@ -50,8 +52,8 @@ export function barChart({ title, axis, series, groups, limit }: BarChart): stri
     ...(limit === undefined
       ? []
       : [
-          line(scale(limit.value), plot.top, scale(limit.value), bottom, 'mark dashed'),
-          text(scale(limit.value), plot.top - 6, limit.label, 'middle'),
+          line(scale(limit.value), plotTop, scale(limit.value), bottom, 'mark dashed'),
+          text(scale(limit.value), plotTop - 6, limit.label, 'middle'),
         ]),
   ]);
 }

@@ -15,7 +15,7 @@ export interface LineChart {
   readonly diagonal: string;
 }
 
-const plot = { left: 70, right: chartWidth - 110, top: 76, bottom: 376 };
+const plot = { left: 70, right: chartWidth - 110, top: 50, bottom: 370 };
 
 /** Draws lines over common axes that start at 0. */
 export function lineChart({ title, xAxis, yAxis, series, diagonal }: LineChart): string {
@@ -29,8 +29,8 @@ export function lineChart({ title, xAxis, yAxis, series, diagonal }: LineChart):
   return svgDocument(plot.bottom + 56, title, [
     ...legend(
       series.map(({ name }) => name),
-      plot.left,
-      52,
+      plot.left + 16,
+      plot.top + 24,
     ),
     ...ticks.map((tick) => line(plot.left, atY(tick), plot.right, atY(tick), 'grid')),
     ...ticks.map((tick) => text(plot.left - 8, atY(tick) + 4, tick.toLocaleString('en'), 'end')),

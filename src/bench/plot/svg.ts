@@ -43,16 +43,16 @@ export const colorOf = (series: number): string => `var(--c${String(series % ser
 /** A coordinate with one decimal. */
 export const point = (value: number): string => String(Math.round(value * 10) / 10);
 
-/** The names of series beside squares of their colours, in one line. */
-export function legend(names: readonly string[], x: number, y: number): string[] {
-  let left = x;
-  return names.flatMap((name, series) => {
-    const square = `<rect x="${point(left)}" y="${point(y - 10)}" width="11" height="11" fill="${colorOf(series)}"/>`;
-    const label = text(left + 16, y, name);
-    left += 40 + name.length * 7;
-    return [square, label];
+/** Height of a line of a legend. */
+export const legendLine = 18;
+
+/** The names of series beside squares of their colours, one below the other from a baseline. */
+export const legend = (names: readonly string[], x: number, y: number): string[] =>
+  names.flatMap((name, series) => {
+    const baseline = y + series * legendLine;
+    const square = `<rect x="${point(x)}" y="${point(baseline - 10)}" width="11" height="11" fill="${colorOf(series)}"/>`;
+    return [square, text(x + 18, baseline, name)];
   });
-}
 
 /** Round numbers from 0 to a maximum, about six of them. */
 export function ticksUpTo(maximum: number): number[] {
