@@ -1,4 +1,4 @@
-import { rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
+import { rowsOfFingerprint, subtractFingerprint, type Fingerprint } from '../domain/fingerprint.ts';
 import { fieldOf } from '../source/sort_key.ts';
 import { fileColumns, type ExportedColumn, type FingerprintPlan } from '../source/source.ts';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
@@ -6,7 +6,7 @@ import { encodeText } from './encode_text.ts';
 import type { RejectedRow } from './encoder.ts';
 import type { EncodingResult, EncodingTask } from './encoding_task.ts';
 import { fingerprintBlock, startFingerprint } from './fingerprint_rows.ts';
-import { withoutInvalidText } from './invalid_text.ts';
+import { InvalidText, withoutInvalidText } from './invalid_text.ts';
 import { encodeFragment } from './parquet/row_group.ts';
 import type { ParquetOptions } from './parquet_encoder.ts';
 import { rejectedRow } from './rejected_row.ts';
@@ -23,6 +23,8 @@ interface Rejection {
 
 type EncodedRows = Pick<EncodingResult, 'bytes' | 'rows' | 'state'> & {
   readonly rejections: readonly Rejection[];
+  /** That of the rows in `bytes`, where the format computes it. */
+  readonly fingerprint?: Fingerprint;
 };
 
 /**
@@ -39,14 +41,13 @@ export function encodeBlock({
 }: Omit<EncodingTask, 'id'>): EncodingResult {
   const input = { block: Buffer.from(block.buffer, block.byteOffset, block.byteLength), rows, columns };
   const { rejections, ...encoded } =
-    options.file_format === 'Parquet'
-      ? encodeAsParquet(options, input, sortedColumns(columns, plan))
-      : encodeAsText(options, input);
+    options.file_format === 'Parquet' ? encodeAsParquet(options, input, plan) : encodeAsText(options, input);
   const rejected = startFingerprint(plan);
   for (const rejection of rejections) rejected.add(rejection.block, rejection.rowAt, rejection.rowAt + 1);
   const rejected_fingerprint = rejected.result();
-  const fingerprint = subtractFingerprint(fingerprintBlock(input.block, plan), rejected_fingerprint);
-  if (rowsOfFingerprint(fingerprint) !== encoded.rows)
+  const fingerprint =
+    encoded.fingerprint ?? subtractFingerprint(fingerprintBlock(input.block, plan), rejected_fingerprint);
+  if (rowsOfFingerprint(fingerprint) !== encoded.rows || encoded.rows + rejections.length !== rows)
     throw new MalformedBlock(
       `A block of ${rows} rows has ${encoded.rows} encoded and ${rejections.length} rejected ones.`,
     );
@@ -78,18 +79,38 @@ function sortedColumns(columns: readonly ExportedColumn[], { inserted_at, id }: 
   return end < 0 ? positions : positions.slice(0, end);
 }
 
-function encodeAsParquet(options: ParquetOptions, input: Rows, sorted: readonly number[]): EncodedRows {
+function encodeAsParquet(options: ParquetOptions, input: Rows, plan: FingerprintPlan): EncodedRows {
+  try {
+    return encodeValidText(options, input, plan);
+  } catch (error) {
+    if (!(error instanceof InvalidText)) throw error;
+  }
+  const invalid: Rejection[] = [];
+  const valid = withoutInvalidText(input, throwOrReject(options, input, invalid));
+  const others = encodeValidText(options, valid, plan);
+  return { ...others, rejections: [...invalid, ...others.rejections] };
+}
+
+/** @throws InvalidText */
+function encodeValidText(options: ParquetOptions, input: Rows, plan: FingerprintPlan): EncodedRows {
+  const { columns } = input;
   const rejections: Rejection[] = [];
-  const valid = withoutInvalidText(input, throwOrReject(options, input, rejections));
+  const sum = startFingerprint(plan);
   const { bytes, fragment } = encodeFragment(
-    valid.block,
-    valid.rows,
-    valid.columns,
+    input.block,
+    input.rows,
+    columns,
     options,
-    throwOrReject(options, valid, rejections),
-    sorted,
+    throwOrReject(options, input, rejections),
+    { sorted: sortedColumns(columns, plan), fingerprint: { sum, plan } },
   );
-  return { bytes: new Uint8Array(bytes.buffer), rows: fragment.rows, rejections, state: fragment };
+  return {
+    bytes: new Uint8Array(bytes.buffer),
+    rows: fragment.rows,
+    rejections,
+    state: fragment,
+    fingerprint: sum.result(),
+  };
 }
 
 function encodeAsText(options: TextOptions, input: Rows): EncodedRows {

@@ -14,6 +14,12 @@ export interface FingerprintSum {
    * @throws MalformedBlock
    */
   add(block: Buffer, start: number, end: number): void;
+  /**
+   * Adds rows whose fields are known: `times` and `ids` have, from index `from` up to `until`, the offset of each field's
+   * length in the block.
+   * @throws MalformedBlock
+   */
+  addFields(block: Buffer, times: Int32Array, ids: Int32Array, from: number, until: number): void;
   result(): Fingerprint;
 }
 
@@ -31,6 +37,19 @@ export function startFingerprint({
   const highs = new Uint32Array(maxFingerprintBuckets);
   const lows = new Uint32Array(maxFingerprintBuckets);
   const hashed: Hash64 = { high: 0, low: 0 };
+
+  const addRow = (block: Buffer, view: DataView, timeAt: number, idAt: number, idEnd: number): void => {
+    const time = view.getInt32(timeAt) * 0x1_0000_0000 + view.getUint32(timeAt + 4);
+    const index = Math.floor((time - originUs) / widthUs);
+    if (!(index >= 0 && index < maxFingerprintBuckets))
+      throw new MalformedBlock('The insertion time of a row is not in its interval.');
+    hashBytes(block, idAt, idEnd, hashed);
+    const low = (lows[index] ?? 0) + hashed.low;
+    rows[index] = (rows[index] ?? 0) + 1;
+    lows[index] = low;
+    highs[index] = (highs[index] ?? 0) + hashed.high + (low > 0xffff_ffff ? 1 : 0);
+  };
+
   return {
     add: (block, start, end) => {
       const view = new DataView(block.buffer, block.byteOffset, block.length);
@@ -51,15 +70,14 @@ export function startFingerprint({
           at += length;
         }
         if (timeAt < 0 || idAt < 0) throw new MalformedBlock('A row has no id or no insertion time.');
-        const time = view.getInt32(timeAt) * 0x1_0000_0000 + view.getUint32(timeAt + 4);
-        const index = Math.floor((time - originUs) / widthUs);
-        if (!(index >= 0 && index < maxFingerprintBuckets))
-          throw new MalformedBlock('The insertion time of a row is not in its interval.');
-        hashBytes(block, idAt, idEnd, hashed);
-        const low = (lows[index] ?? 0) + hashed.low;
-        rows[index] = (rows[index] ?? 0) + 1;
-        lows[index] = low;
-        highs[index] = (highs[index] ?? 0) + hashed.high + (low > 0xffff_ffff ? 1 : 0);
+        addRow(block, view, timeAt, idAt, idEnd);
+      }
+    },
+    addFields: (block, times, ids, from, until) => {
+      const view = new DataView(block.buffer, block.byteOffset, block.length);
+      for (let row = from; row < until; row += 1) {
+        const idAt = (ids[row] ?? 0) + 4;
+        addRow(block, view, (times[row] ?? 0) + 4, idAt, idAt + view.getInt32(idAt - 4));
       }
     },
     result: () => ({

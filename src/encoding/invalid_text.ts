@@ -2,6 +2,15 @@ import { isUtf8 } from 'node:buffer';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import type { Rows } from './rows.ts';
 
+/** A block has text that is not UTF-8. `withoutInvalidText` finds its rows. */
+export class InvalidText extends Error {
+  override readonly name = 'InvalidText';
+}
+
+/** Whether the bytes `[start, end)` are UTF-8. */
+export const isValidText = (bytes: Buffer, view: DataView, start: number, end: number): boolean =>
+  isAscii(view, start, end) || isUtf8(bytes.subarray(start, end));
+
 /**
  * Removes rows with text that is not UTF-8, which would make the whole file unreadable. PostgreSQL rejects such text
  * in UTF8 databases, but damaged storage can return it.
@@ -28,7 +37,7 @@ export function withoutInvalidText(
       const start = at + 4;
       at = start + Math.max(0, length);
       if (at > block.length) return input;
-      if (isText && !isAscii(view, start, at) && !isUtf8(block.subarray(start, at))) badColumn ??= name;
+      if (isText && !isValidText(block, view, start, at)) badColumn ??= name;
     }
     if (badColumn === undefined) continue;
     onUnrepresentable({ rowAt, column: badColumn, reason: 'contains bytes that are not UTF-8' });

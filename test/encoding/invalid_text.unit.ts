@@ -74,6 +74,23 @@ describe('rows with text that is not UTF-8', () => {
     );
   });
 
+  it.each<[string, number]>([
+    ['few', 2],
+    // More than a dictionary has.
+    ['many', 2_000],
+  ])('are found where a character continues in the next of %s distinct values', async (_, values) => {
+    const [start, end] = [Buffer.from([0x61, 0xc3]), Buffer.from([0xa9, 0x62])];
+    const rows = Array.from({ length: values * 4 }, (__, row) => {
+      const text = Buffer.from(`text ${row % values}`);
+      if (row % values > 1) return [text, text];
+      return [text, row % values === 0 ? Buffer.concat([text, start]) : Buffer.concat([end, text])];
+    });
+    const { rows: encoded, rejected } = await pool
+      .fileEncoder({ file_format: 'Parquet', compression: null, on_bad_row: 'reject' }, columns)
+      .encode({ ...block(), ...keyedBlock(columns, rows) });
+    expect([encoded, rejected.length]).toEqual([rows.length - 8, 8]);
+  });
+
   it.each(['JSONLines', 'CSV', 'Parquet'] as const)(
     'are rejected in the order of their keys, together with other rows that %s cannot represent',
     async (file_format) => {

@@ -64,7 +64,8 @@ export function createColumnEncoder(values: ColumnValues, codec: Codec, memory: 
     finish(rows) {
       const nulls = rows - values.count;
       if (dictionary && dictionary.entries > 0 && dictionary.entries * 2 <= values.count) {
-        const described = writeDictionaryFragment(output, type, dictionary, values.present.subarray(0, rows));
+        const present = values.present.subarray(0, rows);
+        const described = writeDictionaryFragment(output, type, dictionary, present, nulls);
         return encoded({ nulls, uncompressed: output.length, pages: [], dictionary: described });
       }
       plain.finish(rows);

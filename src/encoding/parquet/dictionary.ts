@@ -65,33 +65,33 @@ export function createDictionary(values: ColumnValues, memory: DictionaryMemory)
   memory.plain.length = 0;
   let added = 0;
   let entries = 0;
+  const add = (until: number, limit: number): boolean => {
+    entries = addValues(values, memory, added, until, entries, limit, prefix, json);
+    added = until;
+    return entries >= 0;
+  };
   return {
     get entries() {
       return entries;
     },
     addUntil(until) {
       const sampleEnd = Math.min(until, sampleSize);
-      if (added < sampleEnd) {
-        entries = addValues(values, memory, added, sampleEnd, entries, prefix, json);
-        if (entries < 0 || (sampleEnd === sampleSize && entries > maxEntriesInSample)) return false;
-        added = sampleEnd;
-      }
-      entries = addValues(values, memory, added, until, entries, prefix, json);
-      added = until;
-      return entries >= 0;
+      if (added < sampleEnd && !add(sampleEnd, maxEntriesInSample)) return false;
+      return add(until, maxEntries);
     },
     plain: () => memory.plain.bytes.subarray(0, memory.plain.length),
     ids: () => memory.ids.subarray(0, added),
   };
 }
 
-/** Adds the values from `from` to `until`. @returns the number of entries, or -1 when there are too many */
+/** Adds the values from `from` to `until`. @returns the number of entries, or -1 when there are more than `limit` */
 function addValues(
   { block, view, positions }: ColumnValues,
   memory: DictionaryMemory,
   from: number,
   until: number,
   entriesBefore: number,
+  limit: number,
   prefix: number,
   json: boolean,
 ): number {
@@ -115,7 +115,7 @@ function addValues(
       entry = table[slot] ?? 0;
     }
     if (entry === 0) {
-      if (entries === maxEntries || plain.length + prefix + length > maxBytes) return -1;
+      if (entries === limit || plain.length + prefix + length > maxBytes) return -1;
       if (prefix > 0) plain.length = plain.bytes.writeInt32LE(length, plain.length);
       appendBytes(plain, block, start, end);
       ends[entries] = plain.length;
@@ -129,19 +129,31 @@ function addValues(
   return entries;
 }
 
-/** Hashes bytes, four at a time. */
+/** Hashes bytes, eight at a time in two independent halves; the last eight may overlap others. */
 export function hashOf(view: DataView, start: number, end: number): number {
-  let hash = end - start;
+  let one = end - start;
+  let two = one;
   let at = start;
-  for (; at + 4 <= end; at += 4) hash = mixHash(hash ^ view.getInt32(at));
-  for (; at < end; at += 1) hash = mixHash(hash ^ view.getUint8(at));
-  return hash;
+  for (; at + 8 <= end; at += 8) {
+    one = addWord(one, view.getInt32(at));
+    two = addWord(two, view.getInt32(at + 4));
+  }
+  if (at < end)
+    if (at > start) {
+      one = addWord(one, view.getInt32(end - 8));
+      two = addWord(two, view.getInt32(end - 4));
+    } else if (at + 4 <= end) {
+      one = addWord(one, view.getInt32(at));
+      two = addWord(two, view.getInt32(end - 4));
+    } else for (; at < end; at += 1) one = addWord(one, view.getUint8(at));
+  const hash = Math.imul(one ^ (two << 16) ^ (two >>> 16), multiplier);
+  return hash ^ (hash >>> 15);
 }
 
-function mixHash(hash: number): number {
-  const product = Math.imul(hash, 0x9e37_79b1);
-  return product ^ (product >>> 15);
-}
+const multiplier = 0x9e37_79b1;
+
+const addWord = (hash: number, word: number): number =>
+  Math.imul(((hash << 13) | (hash >>> 19)) ^ word, multiplier);
 
 function isEntry(
   { plainView, ends }: DictionaryMemory,
@@ -156,6 +168,8 @@ function isEntry(
   let at = 0;
   for (; at + 4 <= length; at += 4)
     if (plainView.getInt32(from + at) !== view.getInt32(start + at)) return false;
+  if (at === length) return true;
+  if (at > 0) return plainView.getInt32(from + length - 4) === view.getInt32(start + length - 4);
   for (; at < length; at += 1) if (plainView.getUint8(from + at) !== view.getUint8(start + at)) return false;
   return true;
 }

@@ -1,26 +1,38 @@
 import type { ColumnType } from '../../source/source.ts';
 import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
+import { InvalidText, isValidText } from '../invalid_text.ts';
 import type { Dictionary } from './dictionary.ts';
 import { addBytes, createPageRange, valueRangeOf, type ValueRange } from './page_range.ts';
 import type { ColumnFragment, DictionaryFragment } from './row_group_fragment.ts';
 
-/** Writes the entries of a dictionary, the index of each value, and the rows that have values. */
+/**
+ * Writes the entries of a dictionary, the index of each value, and the rows that have values if there are nulls.
+ * @throws InvalidText
+ */
 export function writeDictionaryFragment(
   output: GrowingBuffer,
   type: ColumnType,
   dictionary: Dictionary,
   present: Uint8Array,
+  nulls: number,
 ): DictionaryFragment {
   const plain = dictionary.plain();
   const ids = new Uint16Array(dictionary.ids());
   output.length = 0;
   reserve(output, plain.length + ids.byteLength + present.length);
-  for (const bytes of [plain, new Uint8Array(ids.buffer), present]) {
+  for (const bytes of [plain, new Uint8Array(ids.buffer), ...(nulls > 0 ? [present] : [])]) {
     output.bytes.set(bytes, output.length);
     output.length += bytes.length;
   }
+  if (type !== 'uuid') checkTexts(plain, type);
   const range = type === 'json' ? undefined : rangeOf(plain, type);
   return { entries: dictionary.entries, entryBytes: plain.length, ...(range && { range }) };
+}
+
+function checkTexts(plain: Buffer, type: ColumnType): void {
+  const view = new DataView(plain.buffer, plain.byteOffset, plain.length);
+  for (const { start, end } of entriesOf(plain, type))
+    if (!isValidText(plain, view, start, end)) throw new InvalidText();
 }
 
 function rangeOf(plain: Buffer, type: ColumnType): ValueRange | undefined {
@@ -62,6 +74,14 @@ export function dictionarySections(
     plain: bytes.subarray(0, entryBytes),
     // Copied, because the indexes may start at an odd offset.
     ids: new Uint16Array(new Uint8Array(bytes.subarray(entryBytes, idsEnd)).buffer),
-    present: bytes.subarray(idsEnd, idsEnd + rows),
+    present: nulls > 0 ? bytes.subarray(idsEnd, idsEnd + rows) : allPresent(rows),
   };
+}
+
+let ones = new Uint8Array(0);
+
+/** For each row 1. */
+function allPresent(rows: number): Uint8Array {
+  if (ones.length < rows) ones = new Uint8Array(rows).fill(1);
+  return ones.subarray(0, rows);
 }

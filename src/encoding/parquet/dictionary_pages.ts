@@ -1,9 +1,8 @@
-import { ByteWriter } from 'hyparquet-writer';
-import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js';
 import type { ColumnType } from '../../source/source.ts';
-import { appendBytes, createGrowingBuffer } from '../growing_buffer.ts';
+import { appendBytes, createGrowingBuffer, reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { hashOf } from './dictionary.ts';
 import { entriesOf, type DictionarySections } from './dictionary_fragment.ts';
+import { appendHybridRuns } from './hybrid_runs.ts';
 import {
   definitionLevels,
   writeDataPage,
@@ -24,7 +23,10 @@ export interface DictionaryBlock extends DictionarySections {
 
 /** The dictionary of a row group, joined from those of its blocks. */
 export interface JointDictionary {
-  /** Adds the entries of a block. @returns its indexes in the joint dictionary; null when they do not fit */
+  /**
+   * Adds the entries of a block.
+   * @returns its indexes in the joint dictionary, in memory that the next call uses; null when they do not fit
+   */
   add(block: DictionaryBlock): Int32Array | null;
   readonly entries: number;
   plain(): Buffer;
@@ -38,6 +40,9 @@ const memory = {
   /** The end of each entry in `plain`, and its hash. */
   ends: new Int32Array(maxEntries),
   hashes: new Int32Array(maxEntries),
+  /** The indexes of the values of a block, and the page that has them. */
+  ids: new Int32Array(0),
+  page: createGrowingBuffer(64 * 1024),
 };
 
 /** Starts the dictionary of a column of a row group. There can be only one at a time. */
@@ -91,9 +96,10 @@ export function createJointDictionary(type: ColumnType): JointDictionary {
       const { ids } = block;
       if (entries + block.entries > maxEntries || plain.length + block.plain.length > maxBytes) return null;
       const indexes = addEntries(block);
-      const joint = new Int32Array(ids.length);
+      if (memory.ids.length < ids.length) memory.ids = new Int32Array(ids.length);
+      const joint = memory.ids;
       for (let value = 0; value < ids.length; value += 1) joint[value] = indexes[ids[value] ?? 0] ?? 0;
-      return joint;
+      return joint.subarray(0, ids.length);
     },
   };
 }
@@ -106,11 +112,21 @@ export function writeIndexPage(
   entries: number,
 ): void {
   const bitWidth = Math.max(1, 32 - Math.clz32(entries - 1));
-  const page = new ByteWriter(64 * 1024);
-  page.appendBytes(definitionLevels(present));
-  page.appendUint8(bitWidth);
-  writeRleBitPackedHybrid(page, ids, bitWidth);
-  writeDataPage(writer, Buffer.from(page.buffer, 0, page.offset), described, 'RLE_DICTIONARY');
+  const page = startPage(present, described.nulls);
+  page.bytes[page.length] = bitWidth;
+  page.length += 1;
+  appendHybridRuns(page, ids, ids.length, bitWidth);
+  writeDataPage(writer, page.bytes.subarray(0, page.length), described, 'RLE_DICTIONARY');
+}
+
+/** Starts the page in memory that every page uses, with its definition levels. */
+function startPage(present: Uint8Array, nulls: number): GrowingBuffer {
+  const { page } = memory;
+  const levels = definitionLevels(present, nulls);
+  page.length = 0;
+  reserve(page, levels.length + 1);
+  appendBytes(page, levels, 0, levels.length);
+  return page;
 }
 
 /** Writes a block whose entries did not fit as a PLAIN page. */
@@ -119,9 +135,7 @@ export function writeExpandedPage(
   type: ColumnType,
   { plain, ids, present, described }: DictionaryBlock,
 ): void {
-  const page = createGrowingBuffer(64 * 1024);
-  const levels = Buffer.from(definitionLevels(present));
-  appendBytes(page, levels, 0, levels.length);
+  const page = startPage(present, described.nulls);
   const prefix = type === 'uuid' ? 0 : 4;
   const entries = [...entriesOf(plain, type)];
   for (const id of ids) {

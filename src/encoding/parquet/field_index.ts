@@ -75,7 +75,7 @@ export function createFieldIndex(
     let from = at + 2;
     for (let index = 0; index < sizes.length; index += 1) {
       const length = from + 4 > block.length ? block.length : view.getInt32(from);
-      const end = from + 4 + Math.max(0, length);
+      const end = from + 4 + (length < 0 ? 0 : length);
       const fixed = sizes[index] ?? -1;
       if (end > block.length || (length >= 0 && fixed >= 0 && length !== fixed))
         throw new MalformedBlock(`Row ${tuples - 1} of a block ends within column ${columns[index]?.name}.`);

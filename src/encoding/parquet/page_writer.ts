@@ -1,10 +1,10 @@
 import type { PageHeader } from 'hyparquet';
 import { ByteWriter } from 'hyparquet-writer';
 import { writePageHeader } from 'hyparquet-writer/src/datapage.js';
-import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js';
-import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
+import { createGrowingBuffer, reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { releaseMemory } from '../release_memory.ts';
 import type { Codec } from './compression.ts';
+import { appendHybridRuns, appendRun } from './hybrid_runs.ts';
 import type { ValueRange } from './page_range.ts';
 
 /** Size of a data page in bytes of values. The value that reaches it is still included. */
@@ -86,14 +86,19 @@ function writePage(
   if (writer.codec.hasOwnMemory) releaseMemory(new Uint8Array(compressed.buffer));
 }
 
-/** The definition levels of rows (1 for a value, 0 for null), in the form that starts a data page. */
-export function definitionLevels(present: Uint8Array): Uint8Array {
-  const runs = new ByteWriter();
-  writeRleBitPackedHybrid(runs, present, 1);
-  const levels = new ByteWriter(runs.offset + 4);
-  levels.appendUint32(runs.offset);
-  levels.appendBytes(runs.getBytes());
-  return levels.getBytes();
+/** The memory of the levels of a page. */
+const levels = createGrowingBuffer(4096);
+
+/**
+ * The definition levels of rows (1 for a value, 0 for null), in the form that starts a data page.
+ * @returns memory that the next call uses
+ */
+export function definitionLevels(present: Uint8Array, nulls: number): Buffer {
+  levels.length = 4;
+  if (nulls === 0) appendRun(levels, 1, present.length, 1);
+  else appendHybridRuns(levels, present, present.length, 1);
+  levels.bytes.writeUInt32LE(levels.length - 4, 0);
+  return levels.bytes.subarray(0, levels.length);
 }
 
 /** Maximum size of `definitionLevels` in bytes: eight rows take at most the header and the value of a run. */

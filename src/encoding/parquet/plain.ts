@@ -1,5 +1,6 @@
-import { appendBytes } from '../growing_buffer.ts';
-import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
+import { isUtf8 } from 'node:buffer';
+import { appendBytes, reserve, type GrowingBuffer } from '../growing_buffer.ts';
+import { InvalidText } from '../invalid_text.ts';
 import { jsonbVersion, type ColumnValues } from './column_values.ts';
 import { addBytes, type PageRange } from './page_range.ts';
 import { epochDays, epochShift } from './timestamp.ts';
@@ -11,6 +12,7 @@ const epochShiftHigh = Math.floor(epochShift / 0x1_0000_0000);
  * Appends values in PLAIN encoding, from index `from` of `positions` up to `until`, or until the page has at least
  * `limit` bytes. Booleans must be appended in multiples of eight, except at the end. `range` is widened to the values.
  * @returns the index of the first value that was not appended
+ * @throws InvalidText
  */
 export function appendPlain(
   page: GrowingBuffer,
@@ -42,7 +44,10 @@ export function appendPlain(
   }
 }
 
-/** Length and bytes of each value, without the version byte of jsonb. */
+/**
+ * Length and bytes of each value, without the version byte of jsonb. First the lengths are zero, so that all values are
+ * checked at once: a character that continues in the next value is invalid.
+ */
 function appendByteArrays(
   page: GrowingBuffer,
   { block, view, positions }: ColumnValues,
@@ -52,24 +57,29 @@ function appendByteArrays(
   range: PageRange,
   json: boolean,
 ): number {
+  const firstAt = page.length;
   let index = from;
   for (; index < until && page.length < limit; index += 1) {
     const position = positions[index] ?? 0;
     const end = position + 4 + view.getInt32(position);
     let start = position + 4;
     if (json && start < end && block[start] === jsonbVersion) start += 1;
-    const length = end - start;
     // A range of JSON texts excludes nothing.
     if (!json) addBytes(range, view, start, end);
-    reserve(page, length + 4);
-    const { bytes } = page;
-    const to = page.length;
-    bytes[to] = length;
-    bytes[to + 1] = length >>> 8;
-    bytes[to + 2] = length >>> 16;
-    bytes[to + 3] = length >>> 24;
-    page.length = to + 4;
+    reserve(page, end - start + 4);
+    page.view.setInt32(page.length, 0);
+    page.length += 4;
     appendBytes(page, block, start, end);
+  }
+  if (!isUtf8(page.bytes.subarray(firstAt, page.length))) throw new InvalidText();
+  const target = page.view;
+  let to = firstAt;
+  for (let value = from; value < index; value += 1) {
+    const position = positions[value] ?? 0;
+    let length = view.getInt32(position);
+    if (json && length > 0 && block[position + 4] === jsonbVersion) length -= 1;
+    target.setInt32(to, length, true);
+    to += 4 + length;
   }
   return index;
 }
@@ -83,7 +93,7 @@ function appendUuids(
   range: PageRange,
 ): number {
   const end = lastFitting(page, from, until, limit, 16);
-  const target = viewOf(page);
+  const target = page.view;
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 16) {
     const start = (positions[index] ?? 0) + 4;
@@ -109,7 +119,7 @@ function appendLongs(
   shiftLow: number,
 ): number {
   const end = lastFitting(page, from, until, limit, 8);
-  const target = viewOf(page);
+  const target = page.view;
   let { filled, min, minEnd, max, maxEnd } = range;
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 8) {
@@ -146,7 +156,7 @@ function appendIntegers(
   shift: number,
 ): number {
   const end = lastFitting(page, from, until, limit, 4);
-  const target = viewOf(page);
+  const target = page.view;
   let { filled, min, max } = range;
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 4) {
@@ -170,7 +180,7 @@ function appendDoubles(
   range: PageRange,
 ): number {
   const end = lastFitting(page, from, until, limit, 8);
-  const target = viewOf(page);
+  const target = page.view;
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 8) {
     const value = view.getFloat64((positions[index] ?? 0) + 4);
@@ -217,6 +227,3 @@ function lastFitting(page: GrowingBuffer, from: number, until: number, limit: nu
   reserve(page, Math.ceil((end - from) * size));
   return end;
 }
-
-const viewOf = ({ bytes }: GrowingBuffer): DataView =>
-  new DataView(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -39,11 +39,11 @@ export function createPlainPages(values: ColumnValues, writer: PageWriter, page:
   };
 
   const endPage = (untilRow: number): void => {
-    const levels = definitionLevels(values.present.subarray(pageRow, untilRow));
-    const from = valuesAt - levels.length;
-    page.bytes.set(levels, from);
     const rows = untilRow - pageRow;
     const nulls = rows - (value - pageValue);
+    const levels = definitionLevels(values.present.subarray(pageRow, untilRow), nulls);
+    const from = valuesAt - levels.length;
+    page.bytes.set(levels, from);
     const described = { rows, nulls, range: valueRangeOf(type, range, values.block) };
     writeDataPage(writer, page.bytes.subarray(from, page.length), described, 'PLAIN');
     pageRow = untilRow;

@@ -1,6 +1,8 @@
-import type { ExportedColumn } from '../../source/source.ts';
+import type { ExportedColumn, FingerprintPlan } from '../../source/source.ts';
 import type { UnrepresentableValue } from '../unrepresentable_value.ts';
 import type { EncodingOptions } from '../encoder.ts';
+import type { FingerprintSum } from '../fingerprint_rows.ts';
+import { MalformedBlock } from '../unencodable_row.ts';
 import {
   createColumnEncoder,
   createColumnMemory,
@@ -8,7 +10,7 @@ import {
   type EncodedColumn,
 } from './column_chunk.ts';
 import { codecOf } from './compression.ts';
-import { createFieldIndex, type IndexMemory } from './field_index.ts';
+import { createFieldIndex, type FieldIndex, type IndexMemory } from './field_index.ts';
 import type { RowGroupFragment } from './row_group_fragment.ts';
 
 /** Batch size in bytes of rows: small enough to stay in the CPU cache while all columns are encoded. */
@@ -35,6 +37,14 @@ export type PageOptions = Pick<
   'compression' | 'compression_level'
 >;
 
+/** What is known about the rows of a block. */
+export interface BlockKeys {
+  /** The positions in the file of the columns by which the rows are sorted. */
+  readonly sorted: readonly number[];
+  /** Receives the rows that are encoded. */
+  readonly fingerprint?: { readonly sum: FingerprintSum; readonly plan: FingerprintPlan };
+}
+
 /** An encoded block, which becomes a row group with others. */
 export interface EncodedFragment {
   /** The bytes in a separate buffer; empty without rows. */
@@ -48,8 +58,8 @@ export interface EncodedFragment {
  * compressed pages, and for each column one page and a dictionary of at most 1 MiB.
  * @param onUnrepresentable receives a row that Parquet cannot represent (its time is infinite or after the year
  * 294246), which is then left out; or throws
- * @param sorted the positions of the columns by which the rows are sorted
  * @throws MalformedBlock
+ * @throws InvalidText
  */
 export function encodeFragment(
   block: Buffer,
@@ -57,7 +67,7 @@ export function encodeFragment(
   columns: readonly ExportedColumn[],
   { compression, compression_level }: PageOptions,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
-  sorted: readonly number[] = [],
+  { sorted, fingerprint }: BlockKeys = { sorted: [] },
 ): EncodedFragment {
   try {
     const index = createFieldIndex(block, rows, columns, memory.index, onUnrepresentable);
@@ -66,7 +76,10 @@ export function encodeFragment(
     const encoders = visible.map((values, position) =>
       createColumnEncoder(values, codec, (memory.columns[position] ??= createColumnMemory())),
     );
-    while (index.advance(batchBytes)) for (const encoder of encoders) encoder.encodePending();
+    for (let row = 0; index.advance(batchBytes); row = index.rows) {
+      if (fingerprint) addToFingerprint(fingerprint, index, row);
+      for (const encoder of encoders) encoder.encodePending();
+    }
     const encoded = index.rows === 0 ? [] : encoders.map((encoder) => encoder.finish(index.rows));
     return {
       bytes: concatenated(encoded),
@@ -80,6 +93,18 @@ export function encodeFragment(
     if (pages > maxRetainedPageBytes || memory.index.positions.length > maxRetainedFields)
       memory = createMemory();
   }
+}
+
+/** Adds the indexed rows from `row` on. */
+function addToFingerprint(
+  { sum, plan }: NonNullable<BlockKeys['fingerprint']>,
+  { columns, rows }: FieldIndex,
+  row: number,
+): void {
+  const [times, ids] = [columns[plan.inserted_at], columns[plan.id]];
+  if (times?.count !== rows || ids?.count !== rows)
+    throw new MalformedBlock('A row has no id or no insertion time.');
+  sum.addFields(times.block, times.positions, ids.positions, row, rows);
 }
 
 function concatenated(columns: readonly EncodedColumn[]): Buffer<ArrayBuffer> {

@@ -3,7 +3,7 @@ import type { DataPage } from './page_writer.ts';
 
 /**
  * A column of a block, before blocks are joined to a row group. With a dictionary its bytes are not compressed: the entries
- * in PLAIN encoding, the index of the entry of each value (uint16), and for each row 1, or 0 for null.
+ * in PLAIN encoding, the index of the entry of each value (uint16), and if there are nulls, for each row 1, or 0 for null.
  */
 export type ColumnFragment = {
   /** Size in the bytes of the block. */

@@ -57,4 +57,4 @@ const isRowGroup = (value: unknown): value is RowGroup =>
   Array.isArray(value.columns) &&
   value.columns.every(isChunk) &&
   Array.isArray(value.sorted) &&
-  areNumbers(...value.sorted);
+  value.sorted.every((position) => typeof position === 'number');

@@ -133,14 +133,9 @@ it('the columns by which rows are sorted are declared', () => {
   const throwAny = (): never => {
     throw new Error('A value cannot be represented.');
   };
-  const fragment = encodeFragment(
-    copyBlock([bytesOf(row)]),
-    1,
-    columns,
-    { compression: null },
-    throwAny,
-    [1, 0],
-  );
+  const fragment = encodeFragment(copyBlock([bytesOf(row)]), 1, columns, { compression: null }, throwAny, {
+    sorted: [1, 0],
+  });
   const file = fileOf(columns, null, [joinRowGroup([fragment], columns, { compression: null })]);
   expect(metadataOf(file).row_groups[0]?.sorting_columns).toEqual([
     { column_idx: 1, descending: false, nulls_first: false },
