@@ -4,11 +4,18 @@ import { createBucket } from '../setup/bucket.ts';
 import { casesOf } from '../setup/effort.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { killPoints, type KillPointGate, type KillPoint } from './kill_points.ts';
+import {
+  killPoints,
+  smallKillPoints,
+  type KillPoint,
+  type KillPointGate,
+  type KillPointGateFactory,
+  type SmallKillPoint,
+} from './kill_points.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { watchManifests, type ManifestWatch } from './manifest_watch.ts';
 import { blockRequests } from './request_gate.ts';
-import { keysUnder, readManifest } from './rows.ts';
+import { insertEvents, keysUnder, readManifest } from './rows.ts';
 import { openUploads } from './run_views.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
@@ -16,8 +23,15 @@ import { startStack, type RunResponse, type Stack } from './stack.ts';
 import { verifyExport } from './verify_export.ts';
 
 /** About one and a half parts in every format. */
-const rows = 1_700;
-const range = { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() };
+const large = {
+  rows: 1_700,
+  range: { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() },
+};
+/** A file of one part, which is one request. */
+const small = {
+  rows: 40,
+  range: { start_at: hourAgo(6).toISOString(), end_at: hourAgo(5).toISOString() },
+};
 
 const allKillPoints = Object.keys(killPoints) as KillPoint[];
 /** A part, a claim and a delayed request: what needs a process that dies. test/export/resume.int.ts resumes at the others. */
@@ -46,17 +60,41 @@ const formats = [
 /** A run whose worker is killed at a point; its export has a separate prefix. */
 interface KillCase {
   readonly name: string;
-  readonly format: (typeof formats)[number]['format'];
-  readonly point: KillPoint;
+  readonly format: { readonly file_format: string; readonly compression: string };
+  readonly point: string;
+  readonly createGate: KillPointGateFactory;
+  readonly interval: typeof large;
+  /** The generation of the second run: a small file that has not arrived starts over. */
+  readonly generation: number;
   readonly prefix: string;
 }
 
-const cases: readonly KillCase[] = formats.flatMap(({ format, points }) =>
+const prefixOf = (name: string): string => name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
+
+const largeCases: readonly KillCase[] = formats.flatMap(({ format, points }) =>
   points.map((point) => {
     const name = `${format.file_format}, ${point}`;
-    return { name, format, point, prefix: name.toLowerCase().replaceAll(/[^a-z]+/g, '-') };
+    const createGate = killPoints[point];
+    return { name, format, point, createGate, interval: large, generation: 2, prefix: prefixOf(name) };
   }),
 );
+const smallCases: readonly KillCase[] = casesOf<SmallKillPoint>(
+  ['while the file is written'],
+  Object.keys(smallKillPoints) as SmallKillPoint[],
+).map((point) => {
+  const name = `a small interval, ${point}`;
+  const isLost = point === 'before the file' || point === 'while the file is written';
+  return {
+    name,
+    format: { file_format: 'JSONLines', compression: 'gzip' },
+    point,
+    createGate: smallKillPoints[point],
+    interval: small,
+    generation: isLost ? 3 : 2,
+    prefix: prefixOf(name),
+  };
+});
+const cases = [...largeCases, ...smallCases];
 
 describe('SIGKILL of the worker', () => {
   let stack: Stack;
@@ -70,6 +108,7 @@ describe('SIGKILL of the worker', () => {
   async function exportFirstGeneration({
     format,
     prefix,
+    interval: { range },
   }: KillCase): Promise<{ exportId: string; first: RunResponse }> {
     const exportId = await stack.createExport({}, { ...format, prefix });
     await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
@@ -103,7 +142,8 @@ describe('SIGKILL of the worker', () => {
       },
       { bucket: { ...bucket, endpoint: proxy.endpoint } },
     );
-    await insertLargeEvents(stack, hourAgo(3), rows);
+    await insertLargeEvents(stack, hourAgo(3), large.rows);
+    await insertEvents(stack.pool, stack.projectId, hourAgo(6), small.rows);
     const before = await Promise.all(cases.map(exportFirstGeneration));
     watch = watchManifests(
       bucket,
@@ -112,11 +152,12 @@ describe('SIGKILL of the worker', () => {
 
     const start = blockRequests(proxy, 'the start of the second runs', {
       when: 'before',
-      matches: ({ operation }) => operation === 'CreateMultipartUpload',
+      matches: ({ operation, key }) =>
+        operation === 'CreateMultipartUpload' || (operation === 'PutObject' && key.includes('-g2.')),
     });
     const runs = await Promise.all(before.map(({ exportId, first }) => retryRun(exportId, first)));
-    for (const [index, { point, prefix }] of cases.entries())
-      gates.push(await killPoints[point]({ proxy, stack }, { id: runs[index] ?? '', prefix }));
+    for (const [index, { createGate, prefix }] of cases.entries())
+      gates.push(await createGate({ proxy, stack }, { id: runs[index] ?? '', prefix }));
     await waitFor(() => start.waiting.length === cases.length, 'every second run has started');
     start.open();
     await Promise.all(gates.map((gate) => gate.reached()));
@@ -151,15 +192,17 @@ describe('SIGKILL of the worker', () => {
 
   it.each(cases)('$name: the run completes without missing or duplicate rows', async (killCase) => {
     const { exportId, run } = completedRunOf(killCase);
-    expect(run).toMatchObject({ records_completed: rows, records_total_count: rows, generation: 2 });
+    const { generation, interval } = killCase;
+    const { rows } = interval;
+    expect(run).toMatchObject({ records_completed: rows, records_total_count: rows, generation });
     const manifest = await readManifest(stack.bucket, run.manifest_key ?? '');
-    expect(manifest).toMatchObject({ run_id: run.id, generation: 2, rows });
+    expect(manifest).toMatchObject({ run_id: run.id, generation, rows });
     const report = await verifyExport(stack, exportId);
     expect(report.findings).toEqual([]);
     expect(report.totals).toMatchObject({ manifests: 1, rows });
   });
 
-  it.each(cases)('$name: confirmed parts are not sent again', ({ prefix }) => {
+  it.each(largeCases)('$name: confirmed parts are not sent again', ({ prefix }) => {
     const sent = (from: number, to?: number) =>
       proxy.requests
         .slice(from, to)

@@ -20,6 +20,10 @@ export type KillPointGateFactory = (
   run: { readonly id: string; readonly prefix: string },
 ) => Promise<KillPointGate>;
 
+const isManifest = ({ key }: ProxiedRequest): boolean => key.includes('/_manifests/');
+
+const isFile = (request: ProxiedRequest): boolean => !isManifest(request);
+
 /** Whether the request is about the second generation of a file, or a manifest. */
 const isNew = ({ key }: ProxiedRequest, prefix: string): boolean =>
   key.startsWith(`${prefix}/`) && (key.includes('-g2.') || key.includes('/_manifests/'));
@@ -69,6 +73,33 @@ const arrivingLate =
     });
   };
 
+/** Delays the PUT of a file in the network until just after the next attempt has found no object under its key. */
+const arrivingMissed: KillPointGateFactory = ({ proxy }, { prefix }) => {
+  const arrived: ProxiedRequest[] = [];
+  const { promise: missed, resolve: release } = Promise.withResolvers<undefined>();
+  proxy.intercept({
+    before: (request) => {
+      if (arrived.length > 0 || request.operation !== 'PutObject' || !isNew(request, prefix))
+        return undefined;
+      arrived.push(request);
+      return missed;
+    },
+    after: async ({ operation, key, status }) => {
+      if (operation !== 'HeadObject' || key !== arrived[0]?.key || status !== 404) return undefined;
+      release(undefined);
+      await waitFor(() => arrived[0]?.ended === true, `the late file below ${prefix} has arrived`);
+      return undefined;
+    },
+  });
+  return Promise.resolve({
+    reached: async () => {
+      await waitFor(() => arrived.length > 0, `a file below ${prefix} was sent`);
+    },
+    requests: () => arrived.length,
+    discard: () => Promise.resolve(),
+  });
+};
+
 /** Blocks the append of an event of the run. */
 const atEvent =
   (type: string, data: object = {}): KillPointGateFactory =>
@@ -98,3 +129,14 @@ export const killPoints = {
 } as const satisfies Record<string, KillPointGateFactory>;
 
 export type KillPoint = keyof typeof killPoints;
+
+/** The same for an interval whose file is one request. */
+export const smallKillPoints = {
+  'before the file': atRequest('before', 'PutObject', isFile),
+  'after the file, before it is recorded': atRequest('after', 'PutObject', isFile),
+  'while the file is written': arrivingMissed,
+  'between the file and its manifest': atEvent('RunPublishStarted'),
+  'after the manifest': atRequest('after', 'PutObject', isManifest),
+} as const satisfies Record<string, KillPointGateFactory>;
+
+export type SmallKillPoint = keyof typeof smallKillPoints;

@@ -73,10 +73,14 @@ async function startBackfill(
   return { exportId, prefix, backfillId, runs: await stack.runs(exportId) };
 }
 
+/** Blocks the first bytes of a file: of an upload, or of the whole file once an interval has shown what the store does. */
 const blockFirstWrite = (prefix: string): RequestGate =>
   blockRequests(proxy, `the first write below ${prefix}`, {
     when: 'before',
-    matches: ({ operation, key }) => operation === 'UploadPart' && key.startsWith(`${prefix}/`),
+    matches: ({ operation, key }) =>
+      (operation === 'UploadPart' || operation === 'PutObject') &&
+      key.startsWith(`${prefix}/`) &&
+      !key.includes('/_manifests/'),
   });
 
 const firstRunOf = ({ runs }: StartedBackfill): RunResponse => {

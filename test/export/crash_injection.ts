@@ -16,6 +16,10 @@ export interface Interruptions {
   readonly putFile?: () => Promise<void> | void;
   /** After a file was written in one request. */
   readonly written?: () => Promise<void> | void;
+  /** Before publishing is claimed. */
+  readonly putManifest?: () => Promise<void> | void;
+  /** After the manifest was written. */
+  readonly published?: () => Promise<void> | void;
 }
 
 /** Dependencies of an attempt with hooks. It collects the sizes of sent parts by number, and the numbers of arrived and listed parts. */
@@ -60,6 +64,12 @@ export function withInterruptions(
         const written = await real.putFile(...input);
         await interruptions.written?.();
         return written;
+      },
+      putManifest: async (...input) => {
+        await interruptions.putManifest?.();
+        const published = await real.putManifest(...input);
+        await interruptions.published?.();
+        return published;
       },
     };
   };

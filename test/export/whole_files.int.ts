@@ -5,14 +5,7 @@ import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { withCrash, withInterruptions } from './crash_injection.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
-import {
-  errorResponse,
-  fileRequests,
-  forgetTraits,
-  knowTraits,
-  warningsOf,
-  withoutConditions,
-} from './stores.ts';
+import { errorResponse, fileRequests, forgetTraits, knowTraits, warningsOf } from './stores.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;
@@ -192,86 +185,5 @@ describe('a zombie', () => {
         `${batchExportId}/_manifests/${batchExportId}/20260101T100000Z-20260101T110000Z.json`,
       ].toSorted(),
     );
-  });
-});
-
-describe('the requests of a small interval', () => {
-  const operationsOn = (batchExportId: string) =>
-    proxy.requests.filter(({ key }) => key.startsWith(batchExportId)).map(({ operation }) => operation);
-
-  it('are two, a PUT for the file and one for its manifest, and no GET', async () => {
-    const { run_id, batchExportId } = await createRun();
-    await harness.attempt().exportInterval({ run_id });
-    const manifest = await publishAndVerify(run_id, 1);
-    expect(manifest.files).toHaveLength(1);
-    expect(operationsOn(batchExportId)).toEqual(['PutObject', 'PutObject']);
-  });
-
-  it('are two from the second interval on in a store that was never tested', async () => {
-    await forgetTraits(harness);
-    const publish = async () => {
-      const { run_id, batchExportId } = await createRun();
-      await harness.attempt().exportInterval({ run_id });
-      await publishAndVerify(run_id, 1);
-      return operationsOn(batchExportId);
-    };
-    expect(await publish()).toEqual([
-      'HeadObject',
-      'CreateMultipartUpload',
-      'UploadPart',
-      'CompleteMultipartUpload',
-      'GetObject',
-      'PutObject',
-      'GetObject',
-      // Finds out whether the store refuses to overwrite.
-      'PutObject',
-    ]);
-    const { rows: traits } = await harness.database.pool.query(
-      'select conditional_put, checksums from exportd.store_traits',
-    );
-    expect(traits).toEqual([{ conditional_put: true, checksums: null }]);
-    expect(await publish()).toEqual(['PutObject', 'PutObject']);
-  });
-
-  it('of a store that ignores conditions include those that prove the manifest', async () => {
-    await forgetTraits(harness);
-    intercept(withoutConditions(harness));
-    for (let interval = 0; interval < 2; interval += 1) {
-      const { run_id, batchExportId } = await createRun();
-      await harness.attempt().exportInterval({ run_id });
-      await publishAndVerify(run_id, 1);
-      expect(operationsOn(batchExportId).filter((operation) => operation === 'GetObject')).toHaveLength(2);
-      const { rows: traits } = await harness.database.pool.query(
-        'select conditional_put from exportd.store_traits',
-      );
-      expect(traits).toEqual([{ conditional_put: false }]);
-    }
-    await forgetTraits(harness);
-    await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true, checksums: true });
-  });
-
-  it('include a GET after a response about the manifest was lost', async () => {
-    const { run_id, batchExportId } = await createRun();
-    await harness.attempt().exportInterval({ run_id });
-    let lost = false;
-    intercept({
-      after: ({ operation, key }) => {
-        if (lost || operation !== 'PutObject' || !key.includes('_manifests')) return undefined;
-        lost = true;
-        return 'broken';
-      },
-    });
-    await publishAndVerify(run_id, 1);
-    expect(lost).toBe(true);
-    expect(operationsOn(batchExportId)).toContain('GetObject');
-  });
-
-  it('include a GET where the store does not check checksums', async () => {
-    await knowTraits(harness, proxy, { checksums: false });
-    const { run_id, batchExportId } = await createRun();
-    await harness.attempt().exportInterval({ run_id });
-    await publishAndVerify(run_id, 1);
-    await knowTraits(harness, proxy, { checksums: true });
-    expect(operationsOn(batchExportId)).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject']);
   });
 });
