@@ -28,12 +28,14 @@ export async function startThrottledLine(
   };
   const deliver = async (upstream: Socket, client: Socket): Promise<void> => {
     const limit = createRateLimit(bytesPerSecond, burstMs);
-    const closed = once(client, 'close');
+    // Not `once` of node:events, which rejects when the connection breaks.
+    const closed = new Promise((resolve) => client.once('close', resolve));
     for await (const chunk of upstream as AsyncIterable<Buffer>) {
       await limit(chunk.length);
       delivered += chunk.length;
       if (client.destroyed) break;
-      if (!client.write(chunk)) await Promise.race([once(client, 'drain'), closed]);
+      if (client.write(chunk)) continue;
+      await Promise.race([new Promise((resolve) => client.once('drain', resolve)), closed]);
     }
     client.end();
   };

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, it } from '@jest/globals';
 import { startDelayedStore } from '../../../src/bench/workers/delayed_store.ts';
 import { startThrottledLine } from '../../../src/bench/workers/throttled_line.ts';
+import { waitFor } from '../../setup/wait_for.ts';
 
 it('a throttled line delivers all bytes, no faster than its rate', async () => {
   const bytes = Buffer.alloc(300_000, 'rows ');
@@ -22,6 +23,29 @@ it('a throttled line delivers all bytes, no faster than its rate', async () => {
   // 300 ms at this rate, of which 100 ms may pass at once; timers may be a millisecond early.
   expect(performance.now() - started).toBeGreaterThan(195);
   expect(line.delivered).toBe(bytes.length);
+  await line.close();
+  server.close();
+});
+
+it('a throttled line survives a client that is killed while it receives', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.write('rows');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const line = await startThrottledLine(`postgres://127.0.0.1:${port}/events`, 1e9);
+  const rejections: unknown[] = [];
+  const onRejection = (reason: unknown) => rejections.push(reason);
+  process.on('unhandledRejection', onRejection);
+  const client = connect(Number(new URL(line.url).port), '127.0.0.1');
+  await once(client, 'data');
+  const connections = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+  client.resetAndDestroy();
+  await waitFor(async () => (await connections()) === 0, 'the server loses its client');
+  process.off('unhandledRejection', onRejection);
+  expect(rejections).toEqual([]);
   await line.close();
   server.close();
 });
