@@ -5,6 +5,8 @@ import { acquire, openPool, type PoolOptions } from './source_pool.ts';
 
 /** Interval in milliseconds at which a cancellation is repeated while its statement runs. */
 const cancelIntervalMs = 200;
+/** How long an abort waits until its statement has ended, in milliseconds. Then its connection is closed. */
+const abortGraceMs = 10_000;
 /** How long a read waits for a connection of the pool, or for a new one to be established. */
 const connectTimeoutMs = 10_000;
 /** How long a statement waits for a lock, in milliseconds. A locked relation must not occupy the connections of others. */
@@ -180,7 +182,10 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       let cancellation = Promise.resolve();
       // Repeated because a server ignores a request that arrives before the statement.
       const cancelWhileRunning = async () => {
+        const startedAt = performance.now();
         while (running) {
+          if (signal?.aborted && performance.now() - startedAt > abortGraceMs)
+            throw new Error('The source did not end the statement that was cancelled.');
           await cancelPool.query(
             restrictedRole?.cancelStatement(transaction.pid) ?? {
               text: 'select pg_cancel_backend($1)',

@@ -5,6 +5,8 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
 import { EncoderThreadExited } from '../../src/encoding/encoder_threads.ts';
 import type { HeldBlock, ReadOptions, RowBlock, Source } from '../../src/source/source.ts';
+import type { SourceMonitor } from '../../src/source/source_monitor.ts';
+import { openBlackholeProxy } from '../journal/blackhole_proxy.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourOf, neverAborted, sourceOf, wholeRange } from '../source/rows.ts';
@@ -30,12 +32,12 @@ beforeAll(async () => {
 
 const pool = createEncoderPool({ threads: 2 });
 const { pageThreads: threads } = pool;
-const opened: Source[] = [];
+const opened: (Source & SourceMonitor)[] = [];
 afterAll(async () => {
   await Promise.all([pool.close(), ...opened.map((source) => source.close())]);
 });
 
-function openSource(settings: Partial<Settings> = {}): Source {
+function openSource(settings: Partial<Settings> = {}): Source & SourceMonitor {
   const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_SIZE: pageSize, ...settings });
   opened.push(source);
   return source;
@@ -81,12 +83,16 @@ const statements = async (): Promise<number[]> =>
        and backend_type = 'client backend' and (state <> 'idle' or xact_start is not null)`,
     )
   ).rows.map(({ pid }) => pid);
+const sleepingStatements = async (): Promise<{ pid: number }[]> =>
+  (
+    await database.pool.query<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+    )
+  ).rows;
 const sleeping = () =>
   waitFor(async () => {
-    const { rows } = await database.pool.query<{ pid: number }>(
-      `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
-    );
-    return rows.length === 0 ? undefined : rows;
+    const found = await sleepingStatements();
+    return found.length > 0 && found;
   }, 'a statement that sleeps');
 const noStatement = () => waitFor(async () => (await statements()).length === 0, 'no statement runs');
 const outcome = (work: Promise<unknown>): Promise<unknown> =>
@@ -152,6 +158,31 @@ describe('pages that encoder threads read', () => {
     expect(await reading).toMatchObject({ code: '57P01' });
   });
 
+  it('are ended by an abort while PostgreSQL is silent, and their connection is closed', async () => {
+    const blackhole = await openBlackholeProxy(database.url);
+    const silent = sourceOf(blackhole.url, { EXPORTD_EVENTS_RELATION: 'public.slow_events' });
+    opened.push(silent);
+    try {
+      const abort = new AbortController();
+      const reason = new Error('the run was cancelled');
+      let ended: unknown;
+      const reading = outcome(silent.heldBlocks(range, wholeRange, optionsOf(abort.signal)).next());
+      void reading.then((error) => (ended = error));
+      await sleeping();
+      blackhole.dropTraffic();
+      abort.abort(reason);
+      await waitFor(() => ended !== undefined, 'the read ends');
+      expect(ended).toBe(reason);
+      const { totalCount, idleCount } = silent.pools.pages;
+      expect(totalCount - idleCount).toBe(0);
+      // The cancellation went over another connection.
+      expect(await sleepingStatements()).toEqual([]);
+    } finally {
+      await blackhole.close();
+    }
+    await noStatement();
+  });
+
   it('fail when their thread ends, and another thread reads them again', async () => {
     const encoders = createEncoderPool({ threads: 1 });
     try {
@@ -162,8 +193,16 @@ describe('pages that encoder threads read', () => {
       const { value } = (await blocks.next()) as { value: HeldBlock };
       // A column of a type that no encoder knows ends the thread.
       const columns = value.columns.map((column) => ({ ...column, type: 'unknown' as 'text' }));
+      const slow = openSource({ EXPORTD_EVENTS_RELATION: 'public.slow_events' });
+      const reading = outcome(slow.heldBlocks(range, wholeRange, options).next());
+      const interrupted = await sleeping();
       await expect(encoder.encode({ ...value, columns })).rejects.toThrow(EncoderThreadExited);
       await expect(encoder.encode(value)).rejects.toThrow(EncoderThreadExited);
+      expect(await reading).toBeInstanceOf(EncoderThreadExited);
+      const { totalCount, idleCount } = slow.pools.pages;
+      expect(totalCount - idleCount).toBe(0);
+      // As after the death of a process, PostgreSQL would end it when it sends a row, or at its timeout.
+      for (const { pid } of interrupted) await database.pool.query('select pg_terminate_backend($1)', [pid]);
       await outcome(blocks.return(undefined));
       expect(await encodeAll(encoder, source.heldBlocks(range, wholeRange, options))).not.toHaveLength(0);
       // PostgreSQL ends the statements of connections that were lost with the thread.
