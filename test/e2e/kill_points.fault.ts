@@ -111,7 +111,8 @@ describe('SIGKILL of the worker', () => {
     interval: { range },
   }: KillCase): Promise<{ exportId: string; first: RunResponse }> {
     const exportId = await stack.createExport({}, { ...format, prefix });
-    await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
+    const { status, text } = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
+    if (status !== 201) throw new Error(`The backfill was not created: ${text}`);
     const [run] = await stack.runs(exportId);
     return { exportId, first: await stack.waitForRun(exportId, run?.id ?? '', 'Completed') };
   }
