@@ -14,7 +14,12 @@ export type ParquetCompression = (typeof parquetCompressions)[number];
 /** Encoding options of a destination. */
 export type EncodingOptions = (
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
-  | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null }
+  | {
+      readonly file_format: 'Parquet';
+      readonly compression: ParquetCompression | null;
+      /** Whether the columns uuid and distinct_id have bloom filters. */
+      readonly bloom_filters?: boolean;
+    }
 ) & {
   /** The level of the compression; its usual one when it is absent or null. Only for compressions with levels. */
   readonly compression_level?: number | null;

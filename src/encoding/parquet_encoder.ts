@@ -11,15 +11,15 @@ const blockBytes = 8 * 1024 * 1024;
 
 /** The encoder of Parquet files, without the encoding of blocks, which runs in threads. */
 export const parquetEncoder = (
-  { compression, compression_level }: ParquetOptions,
+  options: ParquetOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode' | 'grouping'> => ({
-  identity: `${parquetIdentity(compression, compression_level)}${libraryVersion(compression)}`,
+  identity: `${parquetIdentity(options)}${libraryVersion(options.compression)}`,
   extension: 'parquet',
   contentType: 'application/vnd.apache.parquet',
   resumable: true,
   blockBytes,
-  assemble: (resumed) => assembleParquet(columns, compression, resumed),
+  assemble: (resumed) => assembleParquet(columns, options.compression, resumed),
 });
 
 /** A row group ends with the block that reaches one of these: the size of row groups in DuckDB, and of Parquet for Java. */

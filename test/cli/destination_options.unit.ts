@@ -12,6 +12,7 @@ describe('a destination of flags', () => {
       format: 'Parquet',
       compression: 'zstd',
       compressionLevel: 3,
+      bloomFilters: true,
       endpointUrl: 'http://127.0.0.1:9000',
     };
     expect(await newDestinationOf(options, {}, { ...keys, AWS_REGION: 'eu-west-1' })).toEqual({
@@ -23,6 +24,7 @@ describe('a destination of flags', () => {
         file_format: 'Parquet',
         compression: 'zstd',
         compression_level: 3,
+        bloom_filters: true,
         endpoint_url: 'http://127.0.0.1:9000',
         aws_access_key_id: 'AKIA1',
         aws_secret_access_key: 'secret',

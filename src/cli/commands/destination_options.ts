@@ -12,6 +12,7 @@ export interface DestinationOptions {
   readonly format?: string;
   readonly compression?: string;
   readonly compressionLevel?: number;
+  readonly bloomFilters?: boolean;
   readonly endpointUrl?: string;
   readonly virtualStyle?: boolean;
   readonly roleArn?: string;
@@ -37,6 +38,7 @@ export const withDestinationOptions = (command: Command): Command =>
       'of gzip, zstd or brotli (default: gzip 5, zstd 1, brotli 4)',
       parseCount,
     )
+    .option('--bloom-filters', 'of uuid and distinct_id, in Parquet files')
     .option('--endpoint-url <url>', 'S3 server other than AWS')
     .option('--virtual-style', 'address the bucket as part of the host name')
     .option('--role-arn <arn>', 'assume this role instead of using keys')
@@ -44,7 +46,7 @@ export const withDestinationOptions = (command: Command): Command =>
 
 /** The fields of a config that the flags name. */
 export function destinationFieldsOf(options: DestinationOptions): JsonObject {
-  const { bucket, region, prefix, format, compression, compressionLevel } = options;
+  const { bucket, region, prefix, format, compression, compressionLevel, bloomFilters } = options;
   const { endpointUrl, virtualStyle, roleArn } = options;
   const fields = {
     bucket_name: bucket,
@@ -53,6 +55,7 @@ export function destinationFieldsOf(options: DestinationOptions): JsonObject {
     file_format: format,
     compression: compression === 'none' ? null : compression,
     compression_level: compressionLevel,
+    bloom_filters: bloomFilters,
     endpoint_url: endpointUrl,
     use_virtual_style_addressing: virtualStyle,
     role_arn: roleArn,

@@ -114,6 +114,11 @@ const fields = {
     description:
       'gzip: 1 to 9, zstd: 1 to 19, brotli: 0 to 11; higher is smaller and slower. Empty for gzip 5, zstd 1, brotli 4.',
   }),
+  bloom_filters: z.boolean().default(false).meta({
+    'x-section': 'More',
+    description:
+      'Parquet: bloom filters of uuid and distinct_id, with which readers skip row groups without a value. Files get a little larger.',
+  }),
   max_file_size_mb: z
     .int()
     .min(0, 'The max_file_size_mb must be an integer of at least 1 (MiB), or null or 0 for one file.')

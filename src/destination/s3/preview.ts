@@ -15,6 +15,7 @@ const previewFields = configSchema
     ...{ bucket_name: true, prefix: true, file_format: true, compression: true, max_file_size_mb: true },
     ...{
       compression_level: true,
+      bloom_filters: true,
       on_bad_row: true,
       include_events: true,
       exclude_events: true,

@@ -1,4 +1,5 @@
-import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
+import { appendBytes, createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
+import { hashValue } from './bloom_filter.ts';
 import type { ColumnValues } from './column_values.ts';
 import type { Codec } from './compression.ts';
 import { createDictionary, createDictionaryMemory, type DictionaryMemory } from './dictionary.ts';
@@ -39,8 +40,13 @@ export interface ColumnEncoder {
   finish(rows: number): EncodedColumn;
 }
 
-/** Starts a column, which uses the buffers of `memory`. */
-export function createColumnEncoder(values: ColumnValues, codec: Codec, memory: ColumnMemory): ColumnEncoder {
+/** Starts a column, which uses the buffers of `memory`. @param hashed whether values are hashed for a bloom filter */
+export function createColumnEncoder(
+  values: ColumnValues,
+  codec: Codec,
+  memory: ColumnMemory,
+  hashed: boolean,
+): ColumnEncoder {
   const { type } = values.column;
   const { output } = memory;
   const writer = createPageWriter(codec, output);
@@ -69,7 +75,20 @@ export function createColumnEncoder(values: ColumnValues, codec: Codec, memory: 
         return encoded({ nulls, uncompressed: output.length, pages: [], dictionary: described });
       }
       plain.finish(rows);
-      return encoded({ nulls, uncompressed: writer.uncompressed, pages: writer.pages });
+      const hashes = hashed ? appendHashes(output, values) : 0;
+      const { uncompressed, pages } = writer;
+      return encoded({ nulls, uncompressed, pages, ...(hashed && { hashes }) });
     },
   };
+}
+
+/** Appends the hashes of all values. @returns their size */
+function appendHashes(output: GrowingBuffer, { view, positions, count }: ColumnValues): number {
+  const hashes = new Uint32Array(count * 2);
+  for (let value = 0; value < count; value += 1) {
+    const start = (positions[value] ?? 0) + 4;
+    hashValue(hashes, value, view, start, start + view.getInt32(start - 4));
+  }
+  appendBytes(output, Buffer.from(hashes.buffer), 0, hashes.byteLength);
+  return hashes.byteLength;
 }

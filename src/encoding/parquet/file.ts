@@ -14,13 +14,16 @@ import { codecOf } from './compression.ts';
 import type { ValueRange } from './page_range.ts';
 import { writePageIndex, type IndexedChunk } from './page_index.ts';
 import { schemaElementOf } from './schema.ts';
+import type { PageOptions } from './row_group.ts';
 import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 
 const magic = Buffer.from('PAR1');
 
 /** The identity of the encoder. The version changes when the same rows make other bytes. */
-export const parquetIdentity = (compression: ParquetCompression | null, level?: number | null): string =>
-  compression === null ? 'parquet/2' : `parquet+${nameWithLevel(compression, level)}/2`;
+export const parquetIdentity = ({ compression, compression_level, bloom_filters }: PageOptions): string => {
+  const compressed = compression === null ? '' : `+${nameWithLevel(compression, compression_level)}`;
+  return `parquet${compressed}/2${bloom_filters ? ' bloom filters' : ''}`;
+};
 
 /** The bytes before the first row group. */
 export const parquetHeader = (): Buffer => Buffer.from(magic);
@@ -51,12 +54,20 @@ export function parquetFooter(
       uncompressed += chunk.uncompressed;
       return location;
     });
+    const chunksEnd = at;
+    described.forEach(({ meta_data }, index) => {
+      const { filter } = chunks[index] ?? {};
+      if (!meta_data || filter === undefined) return;
+      meta_data.bloom_filter_offset = BigInt(at);
+      meta_data.bloom_filter_length = filter;
+      at += filter;
+    });
     row_groups.push({
       columns: described,
       total_byte_size: BigInt(uncompressed),
       num_rows: BigInt(rows),
       file_offset: BigInt(rowGroupAt),
-      total_compressed_size: BigInt(at - rowGroupAt),
+      total_compressed_size: BigInt(chunksEnd - rowGroupAt),
       ...(sorted.length > 0 && { sorting_columns: sorted.map(ascending) }),
     });
   }

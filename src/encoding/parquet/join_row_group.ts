@@ -1,7 +1,8 @@
 import type { ExportedColumn } from '../../source/source.ts';
 import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
+import { bloomFilterOf, hashValue, isFiltered, type ValueHashes } from './bloom_filter.ts';
 import { codecOf, type Codec } from './compression.ts';
-import { dictionarySections } from './dictionary_fragment.ts';
+import { dictionarySections, entriesOf } from './dictionary_fragment.ts';
 import {
   createJointDictionary,
   writeExpandedPage,
@@ -33,6 +34,7 @@ interface ColumnOfBlock {
 interface JoinedColumn {
   readonly chunk: ColumnChunk;
   readonly slices: readonly Buffer[];
+  readonly filter?: Buffer;
 }
 
 /** The index pages of each column, reused from row group to row group. */
@@ -48,7 +50,7 @@ export function joinRowGroup(
   const blocks = fragments.filter(({ fragment }) => fragment.rows > 0);
   const ends = blocks.map(() => 0);
   const codec = codecOf(options.compression, options.compression_level);
-  const joined = (blocks.length === 0 ? [] : columns).map((column, position) => {
+  const joined = (blocks.length === 0 ? [] : columns).map((column, position): JoinedColumn => {
     const ofBlocks = blocks.map(({ bytes, fragment: { rows, columns: described } }, index): ColumnOfBlock => {
       const fragment = described[position];
       if (!fragment) throw new TypeError(`A block has no column ${column.name}.`);
@@ -56,9 +58,17 @@ export function joinRowGroup(
       ends[index] = start + fragment.bytes;
       return { rows, fragment, bytes: bytes.subarray(start, start + fragment.bytes) };
     });
-    return joinColumn(column, ofBlocks, codec, (memory[position] ??= createGrowingBuffer(64 * 1024)));
+    const output = (memory[position] ??= createGrowingBuffer(64 * 1024));
+    const { slices, chunk } = joinColumn(column, ofBlocks, codec, output);
+    if (!options.bloom_filters || !isFiltered(column)) return { slices, chunk };
+    const filter = bloomFilterOf(ofBlocks.map((block) => hashesOf(column, block)));
+    return { slices, filter, chunk: { ...chunk, filter: filter.length } };
   });
-  const slices = joined.flatMap((column) => column.slices);
+  // Bloom filters follow the last chunk, in the order of their columns.
+  const slices = [
+    ...joined.flatMap((column) => column.slices),
+    ...joined.flatMap(({ filter }) => filter ?? []),
+  ];
   const bytes = Buffer.allocUnsafeSlow(slices.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const slice of slices) at += slice.copy(bytes, at);
@@ -86,7 +96,7 @@ function joinColumn(
   let uncompressed = 0;
   for (const { bytes, rows, fragment } of blocks) {
     if (!fragment.dictionary) {
-      parts.push(bytes);
+      parts.push(bytes.subarray(0, bytes.length - (fragment.hashes ?? 0)));
       pages.push(...fragment.pages);
       uncompressed += fragment.uncompressed;
       continue;
@@ -124,6 +134,22 @@ function joinColumn(
       pages,
     },
   };
+}
+
+/** The hashes of the values of a block, or of its dictionary's. */
+function hashesOf({ type }: ExportedColumn, { bytes, fragment }: ColumnOfBlock): ValueHashes {
+  const { dictionary, hashes: size = 0 } = fragment;
+  // Copied, because they may start at any offset.
+  if (!dictionary) return new Uint32Array(new Uint8Array(bytes.subarray(bytes.length - size)).buffer);
+  const plain = bytes.subarray(0, dictionary.entryBytes);
+  const view = new DataView(plain.buffer, plain.byteOffset, plain.length);
+  const hashes = new Uint32Array(dictionary.entries * 2);
+  let entry = 0;
+  for (const { start, end } of entriesOf(plain, type)) {
+    hashValue(hashes, entry, view, start, end);
+    entry += 1;
+  }
+  return hashes;
 }
 
 function* slicesOf(parts: readonly (Buffer | number)[], { bytes }: GrowingBuffer): Generator<Buffer> {

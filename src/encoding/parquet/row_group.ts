@@ -9,6 +9,7 @@ import {
   type ColumnMemory,
   type EncodedColumn,
 } from './column_chunk.ts';
+import { isFiltered } from './bloom_filter.ts';
 import { codecOf } from './compression.ts';
 import { createFieldIndex, type FieldIndex, type IndexMemory } from './field_index.ts';
 import type { RowGroupFragment } from './row_group_fragment.ts';
@@ -34,7 +35,7 @@ let memory = createMemory();
 /** How pages are compressed. */
 export type PageOptions = Pick<
   Extract<EncodingOptions, { file_format: 'Parquet' }>,
-  'compression' | 'compression_level'
+  'compression' | 'compression_level' | 'bloom_filters'
 >;
 
 /** What is known about the rows of a block. */
@@ -65,7 +66,7 @@ export function encodeFragment(
   block: Buffer,
   rows: number,
   columns: readonly ExportedColumn[],
-  { compression, compression_level }: PageOptions,
+  { compression, compression_level, bloom_filters = false }: PageOptions,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
   { sorted, fingerprint }: BlockKeys = { sorted: [] },
 ): EncodedFragment {
@@ -74,7 +75,12 @@ export function encodeFragment(
     const codec = codecOf(compression, compression_level);
     const visible = index.columns.filter(({ column }) => column.hidden !== true);
     const encoders = visible.map((values, position) =>
-      createColumnEncoder(values, codec, (memory.columns[position] ??= createColumnMemory())),
+      createColumnEncoder(
+        values,
+        codec,
+        (memory.columns[position] ??= createColumnMemory()),
+        bloom_filters && isFiltered(values.column),
+      ),
     );
     for (let row = 0; index.advance(batchBytes); row = index.rows) {
       if (fingerprint) addToFingerprint(fingerprint, index, row);

@@ -14,6 +14,8 @@ export type ColumnFragment = {
   /** Data pages in PLAIN encoding, compressed; empty with a dictionary. */
   readonly pages: readonly DataPage[];
   readonly dictionary?: DictionaryFragment;
+  /** Size of the hashes of values after the pages, for a bloom filter; absent with a dictionary. */
+  readonly hashes?: number;
 };
 
 /** The dictionary of a block. */

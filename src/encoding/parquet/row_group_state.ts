@@ -11,14 +11,16 @@ export type ColumnChunk = {
   readonly nulls: number;
   /** Size of the dictionary page in bytes, the first page of the chunk; absent without a dictionary. */
   readonly dictionary?: number;
+  /** Size of the bloom filter with its header, which follows the chunks of the row group; absent without one. */
+  readonly filter?: number;
   /** Absent without values, and if they have no upper bound. */
   readonly range?: ValueRange;
   readonly pages: readonly DataPage[];
 };
 
 /**
- * Metadata of a row group for the footer. The chunks follow each other in column order, so their offsets follow from
- * their sizes.
+ * Metadata of a row group for the footer. The chunks follow each other in column order, and their bloom filters the
+ * chunks, so their offsets follow from their sizes.
  */
 export type RowGroup = {
   readonly rows: number;
@@ -46,7 +48,7 @@ const isPage = (page: unknown): boolean =>
 
 const isChunk = (chunk: unknown): boolean =>
   isRecord(chunk) &&
-  areNumbers(chunk.compressed, chunk.uncompressed, chunk.nulls, chunk.dictionary ?? 0) &&
+  areNumbers(chunk.compressed, chunk.uncompressed, chunk.nulls, chunk.dictionary ?? 0, chunk.filter ?? 0) &&
   isOptionalRange(chunk.range) &&
   Array.isArray(chunk.pages) &&
   chunk.pages.every(isPage);

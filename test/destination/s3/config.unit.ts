@@ -44,6 +44,16 @@ describe('the config of an S3 destination', () => {
       });
   });
 
+  it('accepts bloom filters for Parquet alone', () => {
+    expect(parseS3Config({ ...minimal, file_format: 'Parquet', bloom_filters: true }, strict)).toMatchObject({
+      bloom_filters: true,
+    });
+    expect(rejectionOf({ ...minimal, bloom_filters: true })).toEqual({
+      attr: 'destination__config__bloom_filters',
+      detail: "The field 'bloom_filters' requires 'file_format' to be 'Parquet'.",
+    });
+  });
+
   it.each([
     [{ compression: 'gzip', compression_level: 0 }, 'from 1 to 9 for compression gzip'],
     [{ compression: 'zstd', compression_level: 20 }, 'from 1 to 19 for compression zstd'],

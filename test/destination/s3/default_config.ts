@@ -7,6 +7,7 @@ export const defaultConfig = {
   file_format: 'JSONLines',
   compression: null,
   compression_level: null,
+  bloom_filters: false,
   max_file_size_mb: null,
   on_bad_row: 'fail',
   on_missing_rows: 'keep',

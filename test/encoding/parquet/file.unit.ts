@@ -72,7 +72,7 @@ describe('a file', () => {
   });
 
   it('has an identity of format, compression and version', () => {
-    expect([null, ...parquetCompressions].map((compression) => parquetIdentity(compression))).toEqual([
+    expect([null, ...parquetCompressions].map((compression) => parquetIdentity({ compression }))).toEqual([
       'parquet/2',
       'parquet+zstd-1/2',
       'parquet+snappy/2',
@@ -80,7 +80,9 @@ describe('a file', () => {
       'parquet+brotli-4/2',
       'parquet+lz4/2',
     ]);
-    expect(parquetIdentity('zstd', 9)).toBe('parquet+zstd-9/2');
+    expect(parquetIdentity({ compression: 'zstd', compression_level: 9, bloom_filters: true })).toBe(
+      'parquet+zstd-9/2 bloom filters',
+    );
   });
 });
 
