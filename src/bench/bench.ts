@@ -8,6 +8,7 @@ import { insertEvents } from './insert_events.ts';
 import { measureOnScratch, type ScratchOptions } from './measure_on_scratch.ts';
 import { measurePrograms } from './measure_programs.ts';
 import type { BenchResult } from './result.ts';
+import type { VerifyDepth } from './verify_run.ts';
 
 export interface BenchOptions extends ScratchOptions {
   readonly events: number;
@@ -20,6 +21,8 @@ export interface BenchOptions extends ScratchOptions {
   readonly repeat: number;
   /** Whether each worker exports the interval once before the measurement. Otherwise the results include its start-up. */
   readonly warm?: boolean;
+  /** How each format is verified after its first measurement. */
+  readonly verify: VerifyDepth;
   /** Folder for the CPU profiles of the workers; none are written without it. */
   readonly profile?: string;
 }
@@ -41,7 +44,16 @@ export async function runBench(
   return measureOnScratch(options, report, async ({ stack, pool }) => {
     const account = await createBenchAccount(pool);
     const { teamId } = account;
-    const { events, formats = defaultFormats, pipeline, duckdb, repeat, warm = false, profile } = options;
+    const {
+      events,
+      formats = defaultFormats,
+      pipeline,
+      duckdb,
+      repeat,
+      warm = false,
+      verify,
+      profile,
+    } = options;
     await insertEvents(
       stack.databaseUrl,
       { teamId, start: new Date(interval.start), count: events },
@@ -53,7 +65,7 @@ export async function runBench(
     const copy_bytes = await discardCopy(stack.databaseUrl, statements.copyBinary);
     report(`The events have ${(copy_bytes / 1e6).toFixed(1)} MB as binary COPY`);
     const measurements = await measurePrograms({
-      ...{ events, interval, formats, pipeline, duckdb, repeat, warm },
+      ...{ events, interval, formats, pipeline, duckdb, repeat, warm, verify },
       ...{ stack, pool, account, statements, report, signal },
       profileFolder: (format, number) => profile && join(profile, `${format}-${String(number)}`),
     });

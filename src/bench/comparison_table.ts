@@ -33,5 +33,5 @@ function cell(figure: FigureChange | null, format: (value: number) => string): s
   if (figure === null) return '-';
   const { now, then, change, overlaps } = figure;
   const percent = `${change > 0 ? '+' : ''}${(change * 100).toFixed(1)} %`;
-  return `${format(now)} (${format(then)}, ${overlaps ? '~' : ''}${percent})`;
+  return `${format(now)} (${format(then)}, ${overlaps && change !== 0 ? '~' : ''}${percent})`;
 }

@@ -1,6 +1,6 @@
 import type { MeasuredDuckDb } from './duckdb.ts';
 import { floorClient } from './floor.ts';
-import type { MeasuredRun } from './measured_run.ts';
+import type { MeasuredRun } from './measured_export.ts';
 import type { BenchResult, Compared, DuckDbResult, ExportResult, Skipped } from './result.ts';
 import {
   medianOf,

@@ -7,10 +7,12 @@ import { prepareDuckDb } from './duckdb.ts';
 import type { ExportStatements } from './export_statements.ts';
 import { measureFloor } from './floor.ts';
 import { unsupportedReason } from './formats.ts';
-import { measureRun, type MeasuredRun } from './measured_run.ts';
+import type { MeasuredRun } from './measured_export.ts';
+import { measureRun } from './measured_run.ts';
 import { measurePipeline, pipelineObstacle } from './pipeline.ts';
 import type { ScratchStack } from './scratch_stack.ts';
 import type { MeasuredProgram, Measurement } from './statistics.ts';
+import type { VerifyDepth } from './verify_run.ts';
 
 /** What to measure, and on what. */
 export interface Programs {
@@ -21,6 +23,7 @@ export interface Programs {
   readonly duckdb: boolean;
   readonly repeat: number;
   readonly warm: boolean;
+  readonly verify: VerifyDepth;
   /** Returns the folder for the CPU profiles of a worker. */
   readonly profileFolder: (format: string, repeat: number) => string | undefined;
   readonly stack: ScratchStack;
@@ -81,7 +84,9 @@ export async function measurePrograms(programs: Programs): Promise<Measurements>
 
 async function measureFormat(programs: Programs, format: string, repeat: number): Promise<MeasuredRun> {
   const { stack, pool, account, interval, warm, profileFolder, events, signal } = programs;
-  const request = { format, account, interval, warm, profileFolder: profileFolder(format, repeat) };
+  // Each repeat exports the same rows, and verifying takes longer than exporting.
+  const verify = repeat === 1 ? programs.verify : undefined;
+  const request = { format, account, interval, warm, verify, profileFolder: profileFolder(format, repeat) };
   const run = await measureRun(stack, pool, request, signal);
   if (run.rows !== events)
     throw new LaunchError(
@@ -92,5 +97,6 @@ async function measureFormat(programs: Programs, format: string, repeat: number)
 
 const describe = ({ seconds, cpu_seconds, ...rest }: Measurement & Partial<MeasuredProgram>): string => {
   const size = rest.bytes === undefined ? '' : `, ${(rest.bytes / 1e6).toFixed(1)} MB`;
-  return `${seconds.toFixed(2)} s, ${cpu_seconds.toFixed(2)} s CPU${size}`;
+  const requests = rest.s3_requests ? `, ${String(rest.s3_requests)} S3 requests` : '';
+  return `${seconds.toFixed(2)} s, ${cpu_seconds.toFixed(2)} s CPU${size}${requests}`;
 };

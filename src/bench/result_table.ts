@@ -42,16 +42,10 @@ export function resultTable({ floor, pipeline, duckdb, exports }: BenchResult): 
         ...times(floor),
         ...['1.00', '-', '-', floor.cpu_seconds.median.toFixed(2)],
       ],
-      'skipped' in pipeline
-        ? ['shell pipeline', `skipped: ${pipeline.skipped}`]
-        : ['psql | gzip -6 | upload', ...cells(pipeline)],
-      'skipped' in duckdb
-        ? ['DuckDB', `skipped: ${duckdb.skipped}`]
-        : [`DuckDB ${duckdb.version} Parquet+zstd`, ...cells(duckdb)],
+      'skipped' in pipeline ? ['shell pipeline: skipped'] : ['psql | gzip -6 | upload', ...cells(pipeline)],
+      'skipped' in duckdb ? ['DuckDB: skipped'] : [`DuckDB ${duckdb.version} Parquet+zstd`, ...cells(duckdb)],
       ...exports.map((one) =>
-        'skipped' in one
-          ? [`exportd ${one.format}`, `skipped: ${one.skipped}`]
-          : [`exportd ${one.format}`, ...cells(one)],
+        'skipped' in one ? [`exportd ${one.format}: skipped`] : [`exportd ${one.format}`, ...cells(one)],
       ),
     ],
   };

@@ -5,12 +5,16 @@ import { LaunchError } from '../local_stack/launch_error.ts';
 import type { StackEnvironment } from '../local_stack/stack_file.ts';
 import { verifyBatchExport } from '../verify/verify_batch_export.ts';
 
-/** Compares every exported value with the source, as `exportd verify --deep`. @throws LaunchError that names the findings */
+/** How exports are verified: every value, or the fingerprints of manifests. */
+export type VerifyDepth = 'deep' | 'fast';
+
+/** Compares an export with the source, as `exportd verify`. @throws LaunchError that names the findings */
 export async function verifyRun(
   pool: Pool,
   environment: StackEnvironment,
   batchExportId: string,
   { start, end }: { readonly start: string; readonly end: string },
+  depth: VerifyDepth,
 ): Promise<void> {
   const settings = readSettings({ ...environment });
   const { ok, findings } = await verifyBatchExport(
@@ -21,7 +25,7 @@ export async function verifyRun(
       sourceUrl: settings.SOURCE_DATABASE_URL,
       onError: () => undefined,
     },
-    { batchExportId, from: start, to: end, deep: true },
+    { batchExportId, from: start, to: end, [depth]: true },
   );
   if (!ok)
     throw new LaunchError(

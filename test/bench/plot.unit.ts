@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { barChart } from '../../src/bench/plot/bar_chart.ts';
 import { chartsOf } from '../../src/bench/plot/charts.ts';
+import { figuresPage } from '../../src/bench/plot/figures_page.ts';
 import { ticksUpTo } from '../../src/bench/plot/svg.ts';
 import { benchResult } from './bench_result.ts';
 
@@ -72,6 +73,14 @@ describe('charts of saved results', () => {
       expect.arrayContaining(['worker processes', 'one large interval, 10 MB/s per connection', '1', '4']),
     );
     expect(svg).toContain('<title>3.60</title>');
+  });
+
+  it('are on a page with the tables of the results', () => {
+    const page = figuresPage([{ benchmark: 'exports', result: benchResult([4]) }], ['ratios.svg']);
+    expect(page).toContain('![ratios](ratios.svg)');
+    expect(page).toContain('on 2 cores (A & B)');
+    expect(page).toContain('\n| psql \\| gzip -6 \\| upload | 10.00 |');
+    expect(page).toMatch(/\n\| DuckDB: skipped \| {2}\| /);
   });
 
   it('are valid in a document', () => {

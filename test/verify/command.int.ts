@@ -41,7 +41,7 @@ describe('exportd verify', () => {
 
     // Benchmarks verify what they export.
     const benchmarked = (start: string, end: string) =>
-      verifyRun(harness.database.pool, environment, exported.batchExportId, { start, end });
+      verifyRun(harness.database.pool, environment, exported.batchExportId, { start, end }, 'deep');
     await expect(benchmarked('2026-01-01T10:00:00Z', '2026-01-01T11:00:00Z')).resolves.toBeUndefined();
     await expect(benchmarked('2026-01-01T11:00:00Z', '2026-01-01T12:00:00Z')).rejects.toThrow(
       /^The export does not match its source\. .*missing/i,

@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { BenchOptions } from '../../bench/bench.ts';
+import type { VerifyDepth } from '../../bench/verify_run.ts';
 import type { Report } from '../../local_stack/report.ts';
 import { parseId, parseList, parsePath } from '../arguments.ts';
 import { addConsoleBenchCommand } from './bench_console.ts';
@@ -32,6 +33,11 @@ export function addBenchCommand(program: Command): void {
     .option('--warm', 'let each worker export everything once before the measurement')
     .option('--no-pipeline', 'do not measure the shell pipeline')
     .option('--no-duckdb', 'do not measure DuckDB')
+    .addOption(
+      new Option('--verify <depth>', 'how each format is verified after its first measurement')
+        .choices(['deep', 'fast'] satisfies VerifyDepth[])
+        .default('deep'),
+    )
     .option('--profile <folder>', 'write a CPU profile of each worker to this folder', parsePath)
     .option('--save <file>', 'write the result to this file as well', parsePath)
     .option('--compare <file>', 'compare the result with the one that was saved to this file', parsePath);

@@ -11,7 +11,7 @@ export function addPlotCommand(bench: Command): void {
     .option('--json', 'print JSON')
     .action(async (folder: string | undefined, _options: object, command: Command) => {
       const { figuresFolder, plotFigures } = await import('../../bench/plot/plot.ts');
-      const charts = plotFigures(folder ?? figuresFolder);
-      printer(command.optsWithGlobals<{ json?: boolean }>())({ charts }, () => charts);
+      const files = plotFigures(folder ?? figuresFolder);
+      printer(command.optsWithGlobals<{ json?: boolean }>())({ files }, () => files);
     });
 }
