@@ -111,10 +111,13 @@ describe('SIGKILL of the worker', () => {
     interval: { range },
   }: KillCase): Promise<{ exportId: string; first: RunResponse }> {
     const exportId = await stack.createExport({}, { ...format, prefix });
-    const { status, text } = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
-    if (status !== 201) throw new Error(`The backfill was not created: ${text}`);
-    const [run] = await stack.runs(exportId);
-    return { exportId, first: await stack.waitForRun(exportId, run?.id ?? '', 'Completed') };
+    await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
+    // Under load, the response comes before the run.
+    const run = await waitFor(
+      async () => (await stack.runs(exportId)).at(0),
+      () => `the backfill creates a run below ${prefix}`,
+    );
+    return { exportId, first: await stack.waitForRun(exportId, run.id, 'Completed') };
   }
 
   async function retryRun(exportId: string, first: RunResponse): Promise<string> {
