@@ -31,7 +31,7 @@ export const source = {
     'Timeout of a statement on the source: a page, a count, a check of the barrier.',
   ),
   EXPORTD_SOURCE_CONNECTIONS: optionalCount({ min: 3 }).describe(
-    'Maximum connections of a worker to the source for reading rows, and as many for counting them. A project uses at most a third of each. Each encoder thread opens an equal part of those for rows. Default: three for each of `EXPORTD_EXPORT_SLOTS`.',
+    'Maximum connections of a worker to the source for reading rows, in all its encoder threads together, and as many for counting them. A third as many read rows again, such as those of a resumed block. A project uses at most a third of each. Two more check for open transactions, and each thread may open one to cancel statements. Default: three for each of `EXPORTD_EXPORT_SLOTS`.',
   ),
   EXPORTD_SETTLE_DELAY: duration('30s').describe(
     'How long after the end of its interval, by the clock of the source, a run first checks for open transactions. A run that starts earlier than that waits the full delay from its start, which preserves the jitter.',

@@ -51,6 +51,8 @@ interface Thread {
   readonly tasks: Map<number, Task>;
   /** The bytes of pages that it reads and of blocks that it holds. */
   heldBytes: number;
+  /** The pages that it reads now. */
+  reads: number;
 }
 
 const encoderProgram = new URL('./encoder_thread.ts', import.meta.url);
@@ -73,7 +75,7 @@ export function startEncoderThreads(
     const workerData: ThreadOptions = { unusedBlockBytes };
     const worker = new Worker(program, { name: 'encoder', workerData });
     lastThread += 1;
-    const thread: Thread = { number: lastThread, worker, tasks: new Map(), heldBytes: 0 };
+    const thread: Thread = { number: lastThread, worker, tasks: new Map(), heldBytes: 0, reads: 0 };
     let cause = 'it was stopped';
     worker.on('message', (reply: FromEncoderThread) => {
       const pending = thread.tasks.get(reply.id);
@@ -94,10 +96,25 @@ export function startEncoderThreads(
     return thread;
   }
 
-  /** The thread with the least of what `load` says, or a new one if that has any and there may be more. */
-  const choose = (load: (thread: Thread) => number): Thread => {
-    const [least] = [...threads.values()].sort((one, other) => load(one) - load(other));
-    return least && (load(least) === 0 || threads.size >= count) ? least : start();
+  /** Of the first `limit` threads the one with the least load, or a new one if that has any and there may be more. */
+  const choose = (load: (thread: Thread) => number, limit = count): Thread => {
+    const candidates = [...threads.values()].slice(0, limit);
+    const [least] = candidates.toSorted((one, other) => load(one) - load(other));
+    return least && (load(least) === 0 || candidates.length >= limit) ? least : start();
+  };
+
+  /**
+   * The thread that reads the next page, and how many connections it may have. No more threads read than there are
+   * connections, so that all together never open more. One whose connections are all in use comes last.
+   */
+  const chooseReader = (
+    maxConnections: number,
+  ): { readonly thread: Thread; readonly connections: number } => {
+    const readers = Math.min(count, maxConnections);
+    const connections = Math.floor(maxConnections / readers);
+    const load = ({ heldBytes, reads }: Thread): number =>
+      heldBytes + (reads < connections ? 0 : Number.MAX_SAFE_INTEGER / 2);
+    return { thread: choose(load, readers), connections };
   };
 
   const send = (thread: Thread, task: Task): void => {
@@ -163,17 +180,16 @@ export function startEncoderThreads(
     async readPage(source, page, signal) {
       signal.throwIfAborted();
       if (closed) throw new EncoderThreadExited('The encoder threads have been closed.');
-      const thread = choose(({ heldBytes }) => heldBytes);
+      const { thread, connections } = chooseReader(source.maxConnections);
       const { number, worker } = thread;
       const id = nextId();
       const cancel = (): void => worker.postMessage({ type: 'cancel_read', id } satisfies ToEncoderThread);
       thread.heldBytes += page.maxBytes;
+      thread.reads += 1;
       signal.addEventListener('abort', cancel);
       try {
-        // Each thread has its part of the connections.
-        const maxConnections = Math.max(1, Math.floor(source.maxConnections / count));
         const { blocks, rows, bytes, truncated } = await perform<'read'>(
-          { type: 'read', id, source: { ...source, maxConnections }, page },
+          { type: 'read', id, source: { ...source, maxConnections: connections }, page },
           { thread },
         );
         thread.heldBytes += bytes;
@@ -183,6 +199,7 @@ export function startEncoderThreads(
       } finally {
         signal.removeEventListener('abort', cancel);
         thread.heldBytes -= page.maxBytes;
+        thread.reads -= 1;
       }
     },
     drop({ thread: number, held, bytes }) {

@@ -17,7 +17,7 @@ import { columnTypesOf, relationsOf, type RelationSettings } from './relations.t
 import { allRows } from './row_selection.ts';
 import { readSample } from './sample.ts';
 import { attributeRejection } from './selection_rejected.ts';
-import { shareByProject } from './project_shares.ts';
+import { createProjectShares, shareByProject } from './project_shares.ts';
 import { connectToSource, type ReadTransaction, type SourceConnectionOptions } from './source_connection.ts';
 import { threadPageReader } from './thread_page_reader.ts';
 import type { SourceMonitor } from './source_monitor.ts';
@@ -31,6 +31,8 @@ export const applicationName = 'exportd';
 const checkConnections = 2;
 /** Connections by default for each interval that is exported at the same time, so that a project's third is one each. */
 const connectionsPerSlot = 3;
+/** The part of the connections that this thread has besides, for rows that are read again: a resumed block, rejected rows. */
+const rereadShare = 1 / 3;
 
 export type SourceSettings = RelationSettings &
   Pick<
@@ -75,9 +77,11 @@ export function createSource({
   const connect = (...options: Parameters<typeof optionsOf>) => connectToSource(optionsOf(...options));
   const size = settings.EXPORTD_SOURCE_CONNECTIONS ?? connectionsPerSlot * settings.EXPORTD_EXPORT_SLOTS;
   // Separate pools, so that many slow counts delay no export, and neither delays a check.
-  const pages = shareByProject(connect(sourceUrl, size), size);
+  const rereadSize = Math.max(1, Math.floor(size * rereadShare));
+  const rereads = shareByProject(connect(sourceUrl, rereadSize), rereadSize);
   const counts = shareByProject(connect(sourceUrl, size), size);
-  const heldReads = countHeldReads(pages.pool);
+  const inPageShare = createProjectShares(size);
+  const heldReads = countHeldReads(rereads.pool);
   const checks = connect(sourceUrl, checkConnections);
   const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, checkConnections, false);
   const barrier = {
@@ -180,7 +184,7 @@ export function createSource({
         }),
       ),
     async *blocks(range, keys, options) {
-      const connections = pages.forProject(range.team_id);
+      const connections = rereads.forProject(range.team_id);
       const query = await connections.read({}, options.signal, ({ connection }) =>
         queryOf(connection, range),
       );
@@ -192,11 +196,10 @@ export function createSource({
     },
     async *heldBlocks(range, keys, options) {
       const { signal, threads } = options;
-      const query = await pages
-        .forProject(range.team_id)
-        .read({}, signal, ({ connection }) => queryOf(connection, range));
+      // Columns come from the catalog within milliseconds, whatever the statements of others do.
+      const query = await checks.read({}, signal, ({ connection }) => queryOf(connection, range));
       const reader = threadPageReader(threads, optionsOf(sourceUrl, size), (reading, work) =>
-        heldReads.count(() => pages.inShare(range.team_id, reading, work)),
+        heldReads.count(() => inPageShare(range.team_id, reading, work)),
       );
       try {
         yield* readPages(reader, query, range, keys, bounds, options);
@@ -215,7 +218,7 @@ export function createSource({
     check: (teamId, options, signal) =>
       checkSource(counts.forProject(teamId), settings, { ...options, teamId, signal }),
     close: async () => {
-      await Promise.all([pages.close(), counts.close(), checks.close(), primary?.close()]);
+      await Promise.all([rereads.close(), counts.close(), checks.close(), primary?.close()]);
     },
   };
 }

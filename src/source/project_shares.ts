@@ -3,14 +3,15 @@ import type { SourceConnections } from './source_connection.ts';
 import type { PoolCounts } from './source_monitor.ts';
 import { SourceBusy } from './source_pool.ts';
 
+/** Does work that uses one connection of a project's share, wherever that is. @throws SourceBusy */
+export type ProjectShares = <Result>(
+  teamId: number,
+  signal: AbortSignal | undefined,
+  work: () => Promise<Result>,
+) => Promise<Result>;
+
 /** A pool of connections of which each project uses a share. */
 export interface SharedConnections {
-  /** Does work that uses one connection of the project's share, wherever that is. @throws SourceBusy as `forProject` */
-  inShare<Result>(
-    teamId: number,
-    signal: AbortSignal | undefined,
-    work: () => Promise<Result>,
-  ): Promise<Result>;
   /** The pool, limited to the share of a project. @throws SourceBusy when none of them is free for too long */
   forProject(teamId: number): SourceConnections;
   readonly pool: PoolCounts;
@@ -27,14 +28,10 @@ const projectShare = 1 / 3;
 const maxWaitMs = 10_000;
 
 /**
- * Limits each project to a third of a pool of `size` connections, so that the slow statements of one leave connections to
- * the others. Waiting reads of a project are served in order of arrival.
+ * Limits each project to a third of `size` connections, so that the slow statements of one leave connections to the
+ * others. Waiting reads of a project are served in order of arrival.
  */
-export function shareByProject(
-  connections: SourceConnections,
-  size: number,
-  waitMs = maxWaitMs,
-): SharedConnections {
+export function createProjectShares(size: number, waitMs = maxWaitMs): ProjectShares {
   const share = Math.max(1, Math.floor(size * projectShare));
   const permits = createKeyedSemaphore<number>(share);
 
@@ -50,7 +47,7 @@ export function shareByProject(
     }
   };
 
-  const inShare: SharedConnections['inShare'] = async (teamId, signal, work) => {
+  return async (teamId, signal, work) => {
     signal?.throwIfAborted();
     const release = permits.tryAcquire(teamId) ?? (await waitForPermit(teamId, signal));
     try {
@@ -59,9 +56,16 @@ export function shareByProject(
       release();
     }
   };
+}
 
+/** Limits each project to its share of a pool of `size` connections. */
+export function shareByProject(
+  connections: SourceConnections,
+  size: number,
+  waitMs?: number,
+): SharedConnections {
+  const inShare = createProjectShares(size, waitMs);
   return {
-    inShare,
     forProject: (teamId) => ({
       ...connections,
       read: (parameters, signal, work) =>

@@ -2,12 +2,13 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { Settings } from '../../src/config/settings.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
 import { SourceBusy } from '../../src/source/source_pool.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { blocksOf, hourOf, sourceOf } from './rows.ts';
+import { blocksOf, hourOf, neverAborted, sourceOf, wholeRange } from './rows.ts';
 
 const database = useTestDatabase();
 const hourOfProject = (team_id: number): RowRange => ({ ...hourOf('events'), team_id });
@@ -43,7 +44,7 @@ function openSource(settings: Partial<Settings>): Source {
   return source;
 }
 const gatedSource = () =>
-  openSource({ EXPORTD_EVENTS_RELATION: 'public.gated_events', EXPORTD_SOURCE_CONNECTIONS: 3 });
+  openSource({ EXPORTD_EVENTS_RELATION: 'public.gated_events', EXPORTD_SOURCE_CONNECTIONS: 6 });
 const closeGate = (teamIds: readonly number[], countsOnly: boolean) =>
   database.pool.query('insert into public.gate select team_id, $2 from unnest($1::int[]) team_id', [
     teamIds,
@@ -69,7 +70,7 @@ describe('slow statements of a project', () => {
         rowsIn(source, hourOfProject(1)),
       ]).flat(),
     );
-    await waitUntilGated(2);
+    await waitUntilGated(3);
     expect(rowsOfFingerprint(await source.fingerprint(hourOfProject(2)))).toBe(1);
     expect(await rowsIn(source, hourOfProject(2))).toBe(1);
     expect(await source.checkBarrier('2026-11-01T11:00:00Z', { phase: 'settling' })).toMatchObject({
@@ -87,12 +88,41 @@ describe('slow statements of a project', () => {
   it('do not delay pages when all connections for counts are busy', async () => {
     const source = gatedSource();
     await closeGate([1, 2, 3], true);
-    const counts = [1, 2, 3].map((teamId) => source.fingerprint(hourOfProject(teamId)));
-    await waitUntilGated(3);
+    const counts = [1, 1, 2, 2, 3, 3].map((teamId) => source.fingerprint(hourOfProject(teamId)));
+    await waitUntilGated(6);
     expect(await rowsIn(source, hourOfProject(1))).toBe(1);
     expect(await rowsIn(source, hourOfProject(4))).toBe(1);
     await database.pool.query('delete from public.gate');
-    expect(await Promise.all(counts)).toHaveLength(3);
+    expect(await Promise.all(counts)).toHaveLength(6);
+  });
+
+  it('open no more connections than a worker may have, in however many threads', async () => {
+    const source = openSource({
+      EXPORTD_EVENTS_RELATION: 'public.gated_events',
+      EXPORTD_SOURCE_CONNECTIONS: 2,
+    });
+    // Sessions of the sources of other tests may still be ending.
+    const { rows: started } = await database.pool.query<{ at: Date }>('select clock_timestamp() as at');
+    const encoders = createEncoderPool({ threads: 3 });
+    const { pageThreads: threads } = encoders;
+    const projects = [1, 2, 3, 4];
+    await closeGate(projects, false);
+    const reads = projects.map(async (teamId) => {
+      const options = { blockBytes: 100_000, signal: neverAborted(), threads };
+      for await (const block of source.heldBlocks(hourOfProject(teamId), wholeRange, options))
+        threads.drop(block);
+    });
+    await waitUntilGated(2);
+    await database.pool.query('delete from public.gate');
+    await Promise.all(reads);
+    const { rowCount } = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'exportd'
+         and backend_start > $1`,
+      [started[0]?.at],
+    );
+    await encoders.close();
+    const forChecks = 2;
+    expect(rowCount).toBeLessThanOrEqual(2 + forChecks);
   });
 });
 
