@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { createApiClient } from '../../local_stack/demo/api_client.ts';
 import type { Report } from '../../local_stack/report.ts';
 import type { StackEnvironment } from '../../local_stack/stack_file.ts';
@@ -9,6 +8,7 @@ import { exportdEnvironment } from '../exportd_environment.ts';
 import { insertEvents } from '../insert_events.ts';
 import { measureOnScratch, type Scratch, type ScratchOptions } from '../measure_on_scratch.ts';
 import { settingsOf } from '../schedule/with_exportd.ts';
+import { saveResult } from '../saved_result.ts';
 import { rounded } from '../statistics.ts';
 import { measureLargeInterval } from './large_interval.ts';
 import type { LargeIntervalResult, SmallIntervalsResult, WorkersBenchResult } from './result.ts';
@@ -90,7 +90,7 @@ export async function runWorkersBench(
       },
     };
   });
-  if (save !== undefined) writeFileSync(save, `${JSON.stringify(result, null, 2)}\n`);
+  if (save !== undefined) saveResult(save, result);
   return result;
 }
 
