@@ -124,6 +124,16 @@ describe('a file with bloom filters', () => {
     expect(JSON.stringify(read) === JSON.stringify(expected)).toBe(true);
   });
 
+  it('has one row group with the rows of a time, by its statistics', async () => {
+    const time = (row: number): string => `make_timestamp(${row})`;
+    const [from, until] = [time(rowsPerGroup), time(2 * rowsPerGroup)];
+    const matching = await rowsOf(
+      `select row_group_id from parquet_metadata('${paths.without}') where path_in_schema = '_inserted_at'
+         and stats_max_value::timestamp >= ${from} and stats_min_value::timestamp < ${until}`,
+    );
+    expect(matching.flat().map(Number)).toEqual([1]);
+  });
+
   it('excludes row groups, and never one with the value', async () => {
     const rows = Array.from({ length: groups * 6 }, (_, index) => index * 1_000 + 1).filter(
       (row) => row % 7 > 0,
