@@ -3,7 +3,7 @@ import { transferReadError } from '../source/transferred_error.ts';
 import { encodeBlock } from './encode_block.ts';
 import type { EncodingReply, EncodingTask } from './encoding_task.ts';
 import { holdBlocks } from './held_blocks.ts';
-import { joinBlocks, type JoiningTask } from './join_blocks.ts';
+import type { JoiningTask } from './join_blocks.ts';
 import { releaseMemory } from './release_memory.ts';
 import type { FromEncoderThread, ReadTask, ThreadOptions, ToEncoderThread } from './thread_messages.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
@@ -11,7 +11,7 @@ import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 const { unusedBlockBytes } = workerData as ThreadOptions;
 const held = holdBlocks(unusedBlockBytes);
 const reads = new Map<number, AbortController>();
-const waiting: (() => void)[] = [];
+const waiting: (() => Promise<void>)[] = [];
 
 const reply = (message: FromEncoderThread, transfer: ArrayBuffer[] = []): void =>
   parentPort?.postMessage(message, transfer);
@@ -21,9 +21,9 @@ const reply = (message: FromEncoderThread, transfer: ArrayBuffer[] = []): void =
  * from source, even where the rest of the process was transpiled (Jest). Problems with a block are replies. Any other
  * error, such as a failed allocation, ends the thread and frees its memory.
  */
-function replyTo(task: EncodingTask): EncodingReply {
+async function replyTo(task: EncodingTask): Promise<EncodingReply> {
   try {
-    return { id: task.id, outcome: 'encoded', ...encodeBlock(task) };
+    return { id: task.id, outcome: 'encoded', ...(await encodeBlock(task)) };
   } catch (error) {
     if (error instanceof UnencodableRow)
       return {
@@ -38,12 +38,14 @@ function replyTo(task: EncodingTask): EncodingReply {
   }
 }
 
-function encode(task: EncodingTask): void {
-  const encoded = replyTo(task);
+async function encode(task: EncodingTask): Promise<void> {
+  const encoded = await replyTo(task);
   reply(encoded, encoded.outcome === 'encoded' ? [encoded.bytes.buffer] : []);
 }
 
-function join(task: JoiningTask): void {
+async function join(task: JoiningTask): Promise<void> {
+  // Only Parquet joins blocks.
+  const { joinBlocks } = await import('./join_blocks.ts');
   const joined = joinBlocks(task);
   for (const { bytes } of task.blocks) releaseMemory(bytes);
   reply({ id: task.id, outcome: 'joined', ...joined }, [joined.bytes.buffer]);
@@ -63,27 +65,32 @@ async function read(task: ReadTask): Promise<void> {
 }
 
 /** Encodes one block per turn of the event loop, so that the connections of the thread are read between two blocks. */
-function encodeNext(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(encodeNext);
+async function encodeNext(): Promise<void> {
+  await waiting[0]?.();
+  waiting.shift();
+  if (waiting.length > 0) continueEncoding();
 }
 
-function encodeLater(work: () => void): void {
+const continueEncoding = (): void => {
+  setImmediate(() => void encodeNext());
+};
+
+function encodeLater(work: () => Promise<void>): void {
   waiting.push(work);
-  if (waiting.length === 1) setImmediate(encodeNext);
+  if (waiting.length === 1) continueEncoding();
 }
 
 parentPort?.on('message', (message: ToEncoderThread) => {
   switch (message.type) {
     case 'encode':
-      encodeLater(() => {
-        encode(message);
+      encodeLater(async () => {
+        await encode(message);
         releaseMemory(new Uint8Array(message.block.buffer));
       });
       break;
     case 'encode_held':
-      encodeLater(() => {
-        encode({ ...message, block: held.get(message.held) });
+      encodeLater(async () => {
+        await encode({ ...message, block: held.get(message.held) });
         held.drop(message.held);
       });
       break;

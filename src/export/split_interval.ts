@@ -13,7 +13,7 @@ export interface RangeSize {
 
 /** An interval with more rows than 64 ranges of the usual size gets larger ranges. */
 const maxRanges = 64;
-/** A range of fewer rows costs more than reading it at the same time as the others saves; see README.md. */
+/** A range costs an activity, steps of the journal and a request to S3. Not measured; see README.md. */
 const minParallelRows = 250_000;
 /** Parallel ranges may be larger than equal ones, so that the last one is not a small rest. */
 const parallelTolerance = 1.1;

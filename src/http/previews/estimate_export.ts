@@ -72,7 +72,7 @@ async function encodedRowBytes(
   const block = await sampleRows(service, rangeOf(previewed, range), measuredRows, signal);
   if (block === null) return 0;
   const options = { ...previewed.destination.encoding, on_bad_row: 'reject' } as const;
-  const encoded = encodeBlock({ ...block, options });
+  const encoded = await encodeBlock({ ...block, options });
   const { bytes } =
     options.file_format === 'Parquet'
       ? joinBlocks({ options, columns: fileColumns(block.columns), blocks: [encoded] })

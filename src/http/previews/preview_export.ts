@@ -32,14 +32,14 @@ export async function previewExport(
     interval,
     ...names,
     columns: columns.map(({ name, type }) => ({ name, type })),
-    rows: block === null ? [] : jsonRowsOf(block, columns),
+    rows: block === null ? [] : await jsonRowsOf(block, columns),
     rows_since: isWider ? searched.start : interval.start,
   };
 }
 
 /** The values of a block's rows as JSON lines have them, whatever the format of the files. */
-function jsonRowsOf(block: RowBlock, columns: readonly ExportedColumn[]): unknown[][] {
-  const { bytes } = encodeBlock({
+async function jsonRowsOf(block: RowBlock, columns: readonly ExportedColumn[]): Promise<unknown[][]> {
+  const { bytes } = await encodeBlock({
     ...block,
     options: { file_format: 'JSONLines', compression: null, on_bad_row: 'reject' },
   });
