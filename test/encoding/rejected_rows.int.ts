@@ -4,7 +4,7 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import type { EncodedBlock, EncodingOptions } from '../../src/encoding/encoder.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { allRows, type RowSelection } from '../../src/source/row_selection.ts';
-import type { Source } from '../../src/source/source.ts';
+import { fileColumns, type Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
 import { interval } from './edge_case_rows.ts';
@@ -61,7 +61,7 @@ async function encode(
   const range = { model, team_id: 1, interval, selection };
   const [block, ...others] = await blocksOf(source, range);
   if (!block || others.length > 0) throw new Error('The rows are not in one block.');
-  return pool.fileEncoder(options, block.columns).encode(block);
+  return pool.fileEncoder(options, fileColumns(block.columns)).encode(block);
 }
 
 const formats = [
