@@ -78,19 +78,15 @@ const largeCases: readonly KillCase[] = formats.flatMap(({ format, points }) =>
     return { name, format, point, createGate, interval: large, generation: 2, prefix: prefixOf(name) };
   }),
 );
-const smallCases: readonly KillCase[] = casesOf<SmallKillPoint>(
-  ['while the file is written'],
-  Object.keys(smallKillPoints) as SmallKillPoint[],
-).map((point) => {
+const smallCases: readonly KillCase[] = (Object.keys(smallKillPoints) as SmallKillPoint[]).map((point) => {
   const name = `a small interval, ${point}`;
-  const isLost = point === 'before the file' || point === 'while the file is written';
   return {
     name,
     format: { file_format: 'JSONLines', compression: 'gzip' },
     point,
     createGate: smallKillPoints[point],
     interval: small,
-    generation: isLost ? 3 : 2,
+    generation: 3,
     prefix: prefixOf(name),
   };
 });
