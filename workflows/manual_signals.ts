@@ -10,7 +10,8 @@ export interface SignalCounter {
 
 /** A signal: a wake-up, one with the id of a stored command, or a manual one that is itself a command. */
 export type CountedSignal =
-  { readonly type: 'wake' } | { readonly type: 'stored_command' | 'manual'; readonly signal: ReceivedSignal };
+  | { readonly type: 'wake' }
+  | { readonly type: 'stored_command' | 'manual'; readonly signal: ReceivedSignal };
 
 /**
  * Continues the numbering of the chain's previous execution. The workflow uses it, and so does the recovery of signals

@@ -89,7 +89,8 @@ export interface BenchResult extends Measurement {
   readonly pipeline: Compared | Skipped;
   readonly duckdb: DuckDbResult | Skipped;
   readonly exports: readonly (
-    ({ readonly format: string } & ExportResult) | ({ readonly format: string } & Skipped)
+    | ({ readonly format: string } & ExportResult)
+    | ({ readonly format: string } & Skipped)
   )[];
 }
 

@@ -161,13 +161,28 @@ export type FrameBound = NodeOf<
 >;
 
 export type Expression =
-  Literal | Collection | Reference | Operation | KeywordExpression | Call | Alias | Subquery;
+  | Literal
+  | Collection
+  | Reference
+  | Operation
+  | KeywordExpression
+  | Call
+  | Alias
+  | Subquery;
 
 export type Collection = Template | ArrayItems | Tuple | Dictionary;
 /** Expressions that name something or access a part of a value. */
 export type Reference = Field | Member | Element | Index | Slice | Star | Columns | Placeholder;
 export type Operation =
-  Unary | Arithmetic | Comparison | Logical | Nullish | IsNull | Between | Conditional | Lambda;
+  | Unary
+  | Arithmetic
+  | Comparison
+  | Logical
+  | Nullish
+  | IsNull
+  | Between
+  | Conditional
+  | Lambda;
 /** Expressions written with keywords rather than operators. */
 export type KeywordExpression = Case | Cast | Interval | Extract | Trim;
 

@@ -15,7 +15,12 @@ export type NodeOf<Kind extends string, Members = unknown> = Span & {
 export type Name = NodeOf<'name', { text: string }>;
 
 export type SetOperator =
-  'union all' | 'union distinct' | 'intersect all' | 'intersect distinct' | 'except all' | 'except distinct';
+  | 'union all'
+  | 'union distinct'
+  | 'intersect all'
+  | 'intersect distinct'
+  | 'except all'
+  | 'except distinct';
 
 export type Table = NodeOf<
   'table',

@@ -81,7 +81,9 @@ export type BatchExportEvent =
   | { type: 'BatchExportDeleted'; data: Record<string, never> };
 
 export type BatchExportState =
-  { readonly status: 'absent' } | { readonly status: 'deleted'; readonly team_id: number } | LiveBatchExport;
+  | { readonly status: 'absent' }
+  | { readonly status: 'deleted'; readonly team_id: number }
+  | LiveBatchExport;
 
 export interface LiveBatchExport {
   readonly status: 'live';

@@ -38,4 +38,8 @@ export type RunMaintenanceEvent =
  *   interval was held because of the same rows; or rules of the bucket have deleted its objects.
  */
 export type SettlingOutcome =
-  'same_rows' | 'exported_again' | 'no_late_rows' | 'source_expired' | 'not_exported_again';
+  | 'same_rows'
+  | 'exported_again'
+  | 'no_late_rows'
+  | 'source_expired'
+  | 'not_exported_again';

@@ -9,7 +9,11 @@ import { areComparable, differingBuckets, type Fingerprint, type FingerprintBuck
  * - `rows_missing`: the source lacks rows of the manifest. The run must not publish.
  */
 export type ReplacementOutcome =
-  'same_rows' | 'every_row_present' | 'shrink_allowed' | 'not_comparable' | 'rows_missing';
+  | 'same_rows'
+  | 'every_row_present'
+  | 'shrink_allowed'
+  | 'not_comparable'
+  | 'rows_missing';
 
 /** The numbers of rows that a comparison found. */
 export interface MissingRows {

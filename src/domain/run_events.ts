@@ -52,7 +52,8 @@ export type RunEvent =
   | {
       type: 'RunKeyTaken';
       data: { generation: number; key: string } & (
-        { range: number; file: number } | { range: null; file: null }
+        | { range: number; file: number }
+        | { range: null; file: null }
       );
     }
   /** A file was started. `upload_id` is null if its only part is written in one request; `part_bytes`: see OpenUpload. */

@@ -1,6 +1,14 @@
 /** The binary COPY representation of a column, which an encoder reads. */
 export type ColumnType =
-  'uuid' | 'text' | 'timestamp' | 'date' | 'json' | 'bigint' | 'integer' | 'double' | 'boolean';
+  | 'uuid'
+  | 'text'
+  | 'timestamp'
+  | 'date'
+  | 'json'
+  | 'bigint'
+  | 'integer'
+  | 'double'
+  | 'boolean';
 
 /** A column of an export. */
 export interface ExportedColumn {

@@ -1,6 +1,12 @@
 /** The PostgreSQL types of the contract, as the catalog writes them. */
 export type ContractType =
-  'integer' | 'bigint' | 'uuid' | 'text' | 'boolean' | 'jsonb' | 'timestamp with time zone';
+  | 'integer'
+  | 'bigint'
+  | 'uuid'
+  | 'text'
+  | 'boolean'
+  | 'jsonb'
+  | 'timestamp with time zone';
 
 /** A column that exports read. */
 export interface ContractColumn {

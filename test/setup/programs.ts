@@ -11,7 +11,12 @@ const run = promisify(execFile);
 
 /** A program that some tests need beside Node and the servers. */
 export type ProgramName =
-  'prometheus' | 'promtool' | 'helm' | 'docker-compose' | 'chromium' | 'systemd-analyze';
+  | 'prometheus'
+  | 'promtool'
+  | 'helm'
+  | 'docker-compose'
+  | 'chromium'
+  | 'systemd-analyze';
 
 interface TestProgram {
   /** The part of the folder's name in the cache that changes with the program. */

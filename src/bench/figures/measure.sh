@@ -8,4 +8,4 @@ npm run bench -- --events 10000000 --formats JSONLines+gzip,JSONLines+zstd,Parqu
   --verify fast --save "$figures/formats_10_million.json"
 npm run bench -- workers --save "$figures/workers.json"
 npm run bench -- plot "$figures"
-npx prettier --config .config/prettier.json --log-level warn --write "$figures"
+npx oxfmt --config .config/oxfmt.json "$figures"

@@ -45,7 +45,11 @@ export function projectOf(): number {
 
 /** The scopes that keys can have. */
 export type Scope =
-  'batch_export:read' | 'batch_export:write' | 'dashboard:read' | 'dashboard:write' | 'query:read';
+  | 'batch_export:read'
+  | 'batch_export:write'
+  | 'dashboard:read'
+  | 'dashboard:write'
+  | 'query:read';
 
 const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 

@@ -1,6 +1,13 @@
 /** What a piece of a query looks like. */
 export type TokenLook =
-  'keyword' | 'function' | 'name' | 'string' | 'number' | 'comment' | 'symbol' | 'space';
+  | 'keyword'
+  | 'function'
+  | 'name'
+  | 'string'
+  | 'number'
+  | 'comment'
+  | 'symbol'
+  | 'space';
 
 /** A piece of a query. Offsets are UTF-16 code units. */
 export interface DialectToken {

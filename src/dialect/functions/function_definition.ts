@@ -39,7 +39,12 @@ export interface IntegerRange {
 
 /** A result as JSON. Times are in UTC; numbers that are not finite are `nan`, `inf` and `-inf`. */
 export type ExpectedValue =
-  null | boolean | number | string | readonly ExpectedValue[] | { readonly [key: string]: ExpectedValue };
+  | null
+  | boolean
+  | number
+  | string
+  | readonly ExpectedValue[]
+  | { readonly [key: string]: ExpectedValue };
 
 /**
  * Calls with their results in the zone of New York. Aggregates and window functions read the rows of `case_rows.ts`:

@@ -2,7 +2,12 @@ import { characterSet, type CharacterSet } from './character_set.ts';
 
 /** A position in a text. `line_start` and `line_end` are those of the flag `m`. */
 export type Assertion =
-  'text_start' | 'text_end' | 'line_start' | 'line_end' | 'word_boundary' | 'no_word_boundary';
+  | 'text_start'
+  | 'text_end'
+  | 'line_start'
+  | 'line_end'
+  | 'word_boundary'
+  | 'no_word_boundary';
 
 /** A regular expression, independent of the syntax of RE2 and PostgreSQL. */
 export type RegularExpression =

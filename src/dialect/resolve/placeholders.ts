@@ -7,7 +7,12 @@ import { transform, walk } from '../walk.ts';
 import { didYouMean } from './fields.ts';
 
 export type JsonValue =
-  string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
 
 /** The replacement of a `{name}` placeholder. */
 export type PlaceholderValue =

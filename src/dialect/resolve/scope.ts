@@ -193,7 +193,14 @@ export interface NamedQuery {
 
 /** The clause or call that contains an expression. */
 export type ExpressionContext =
-  'select' | 'aggregate' | 'WHERE' | 'GROUP BY' | 'JOIN' | 'ARRAY JOIN' | 'LIMIT' | 'lambda';
+  | 'select'
+  | 'aggregate'
+  | 'WHERE'
+  | 'GROUP BY'
+  | 'JOIN'
+  | 'ARRAY JOIN'
+  | 'LIMIT'
+  | 'lambda';
 
 /** What names mean at one point of a query. */
 export interface Scope {

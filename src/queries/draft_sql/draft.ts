@@ -20,13 +20,26 @@ export type Measure =
   | { readonly kind: SessionMeasure }
   | { readonly kind: PropertyMeasure; readonly property: PropertyReference };
 export type SessionMeasure =
-  'session_duration' | 'session_median' | 'session_longest' | 'session_shortest' | 'bounce_rate';
+  | 'session_duration'
+  | 'session_median'
+  | 'session_longest'
+  | 'session_shortest'
+  | 'bounce_rate';
 export type PropertyMeasure =
-  'average' | 'sum' | 'minimum' | 'maximum' | 'median' | 'p90' | 'p95' | 'p99' | 'unique';
+  | 'average'
+  | 'sum'
+  | 'minimum'
+  | 'maximum'
+  | 'median'
+  | 'p90'
+  | 'p95'
+  | 'p99'
+  | 'unique';
 
 /** What rows are grouped by, besides time. */
 export type Breakdown =
-  { readonly kind: 'event' | 'person' } | { readonly kind: 'property'; readonly property: PropertyReference };
+  | { readonly kind: 'event' | 'person' }
+  | { readonly kind: 'property'; readonly property: PropertyReference };
 
 export type Operator =
   | 'equals'

@@ -23,7 +23,9 @@ export interface SeriesStatement {
    * `days`.
    */
   readonly aggregation:
-    'each interval' | 'first interval' | { readonly days: number; readonly range: ResolvedRange };
+    | 'each interval'
+    | 'first interval'
+    | { readonly days: number; readonly range: ResolvedRange };
 }
 
 const rowsName = 'trend_rows';

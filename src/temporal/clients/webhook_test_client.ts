@@ -12,7 +12,8 @@ import { resultWithin } from './executions.ts';
 
 /** The outcome of a webhook test: the attempt, or the reason why there was none. */
 export type WebhookTestOutcome =
-  ({ readonly tested: true } & Attempt) | { readonly tested: false; readonly reason: string };
+  | ({ readonly tested: true } & Attempt)
+  | { readonly tested: false; readonly reason: string };
 
 /** Delivers stored webhook tests on a worker. */
 export interface WebhookTestClient {

@@ -17,7 +17,8 @@ export interface WorkerReadiness {
   readonly polling: string;
   /** What the operator has to fix; null if the control database cannot be read. */
   readonly operator_faults:
-    readonly Pick<OpenFault, 'type' | 'message' | 'opened_at' | 'waiting_runs'>[] | null;
+    | readonly Pick<OpenFault, 'type' | 'message' | 'opened_at' | 'waiting_runs'>[]
+    | null;
 }
 
 /** What readiness is read from. */

@@ -38,7 +38,8 @@ describe('The actors of steps of random funnels', () => {
           return rows.length;
         };
         const response = (await runFunnelsQuery(database.pool, teams, source)) as readonly (
-          Step | readonly Step[]
+          | Step
+          | readonly Step[]
         )[];
         const lines = response.some((one) => Array.isArray(one))
           ? (response as readonly (readonly Step[])[])
