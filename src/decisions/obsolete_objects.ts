@@ -1,3 +1,4 @@
+import type { DeletedObject } from '../domain/maintenance_events.ts';
 import { runDecider, type RunSpec } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -116,7 +117,7 @@ export async function recordDeletions(journal: Journal, deletions: readonly Dele
         await stream.append(`deleted:${object.position}/${object.ordinal}`, [
           {
             type: 'RunObjectDeleted',
-            data: { key: object.key, upload_id: object.upload_id, deleted, reason },
+            data: { ...identityOf(object), deleted, reason },
           },
         ]);
     });
@@ -129,14 +130,20 @@ export async function recordFailedDeletions(
 ): Promise<void> {
   for (const { object, locationWide, reason } of failures) {
     if ((locationWide ? object.location_failing_for_ms : object.failing_for_ms) !== null) continue;
-    const { run_id, key, upload_id } = object;
+    const identity = identityOf(object);
     await journal.transaction(async (transaction) => {
-      const stream = await transaction.lock(runDecider, run_id);
+      const stream = await transaction.lock(runDecider, object.run_id);
       // A location may fail, recover and fail again at the same object, so each failure needs a different cause.
       await stream.append(
         `deletion failed:${object.position}/${object.ordinal}/${transaction.now.toISOString()}`,
-        [{ type: 'RunObjectDeletionFailed', data: { key, upload_id, location_wide: locationWide, reason } }],
+        [{ type: 'RunObjectDeletionFailed', data: { ...identity, location_wide: locationWide, reason } }],
       );
     });
   }
 }
+
+const identityOf = ({ key, upload_id, upload_token }: ObsoleteObject): DeletedObject => ({
+  key,
+  upload_id,
+  upload_token,
+});

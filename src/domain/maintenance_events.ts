@@ -1,6 +1,13 @@
 import type { OpenBarrier, UnsettledBarrier } from './barrier.ts';
 import type { Comparison } from './comparison.ts';
 
+/** An object of a run. Another object may have the same key: the planned file of a run that found the key taken. */
+export interface DeletedObject {
+  readonly key: string;
+  readonly upload_id: string | null;
+  readonly upload_token: string | null;
+}
+
 /** Events of a run after its end. None of them changes its status or its files. */
 export type RunMaintenanceEvent =
   /**
@@ -9,7 +16,7 @@ export type RunMaintenanceEvent =
    */
   | {
       type: 'RunObjectDeleted';
-      data: { key: string; upload_id: string | null; deleted: boolean; reason: string | null };
+      data: DeletedObject & { deleted: boolean; reason: string | null };
     }
   /**
    * An object could not be deleted, for a transient reason. Only the first failure of an object or of a location is
@@ -17,7 +24,7 @@ export type RunMaintenanceEvent =
    */
   | {
       type: 'RunObjectDeletionFailed';
-      data: { key: string; upload_id: string | null; location_wide: boolean; reason: string };
+      data: DeletedObject & { location_wide: boolean; reason: string };
     }
   /** The interval of its manifest was compared with the source, with another outcome than before. */
   | { type: 'IntervalCompared'; data: Comparison }

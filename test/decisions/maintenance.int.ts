@@ -162,7 +162,15 @@ describe('obsolete objects', () => {
       [objects[0]?.run_id],
     );
     expect(rows).toEqual([
-      { data: { key: 'first', upload_id: null, deleted: false, reason: 'A permission is missing.' } },
+      {
+        data: {
+          key: 'first',
+          upload_id: null,
+          upload_token: 'token of first',
+          deleted: false,
+          reason: 'A permission is missing.',
+        },
+      },
     ]);
   });
 });

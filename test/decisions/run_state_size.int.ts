@@ -117,7 +117,13 @@ describe('the state of a run', () => {
     expect(before?.chunk).not.toBeNull();
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, id);
-      const data = { key: 'file 0', upload_id: null, deleted: false, reason: 'Test: a reason.' };
+      const data = {
+        key: 'file 0',
+        upload_id: null,
+        upload_token: null,
+        deleted: false,
+        reason: 'Test: a reason.',
+      };
       await stream.append('deleted', [{ type: 'RunObjectDeleted', data }]);
     });
     expect(await stored()).toEqual({ version: (before?.version ?? 0) + 1, chunk: before?.chunk });

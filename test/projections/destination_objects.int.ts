@@ -201,7 +201,10 @@ describe('the objects of destinations', () => {
       const stream = await transaction.lock(runDecider, id);
       const outcome = { deleted: true, reason: null };
       await stream.append('deleted:b', [
-        { type: 'RunObjectDeleted', data: { key: 'b', upload_id: 'upload of b', ...outcome } },
+        {
+          type: 'RunObjectDeleted',
+          data: { key: 'b', upload_id: 'upload of b', upload_token: 'token of b', ...outcome },
+        },
       ]);
       expect(stream.state()).toMatchObject({ status: 'Failed' });
     });

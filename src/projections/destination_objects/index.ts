@@ -164,9 +164,11 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       if (event.data.deleted) await clearLocationFailure(connection, stored, event.data);
       await change(
         `delete from exportd.destination_objects
-         where run_id = $1 and key = $2 and upload_id is not distinct from $3 and obsolete_at is not null`,
+         where run_id = $1 and key = $2 and upload_id is not distinct from $3 and upload_token is not distinct from $4
+           and obsolete_at is not null`,
         event.data.key,
         event.data.upload_id,
+        event.data.upload_token,
       );
       return;
     case 'RunCounted':

@@ -70,7 +70,7 @@ export async function inheritObjects(
 
 /**
  * Adds the files of a manifest that the run found in the bucket: they are published, and no run of the journal may own
- * them. The run's own objects, which have no ordinal, move to the generation above the manifest's; no manifest refers to
+ * them. An upload with the key of one is a file that the run planned before it found the key taken. The run's own objects, which have no ordinal, move to the generation above the manifest's; no manifest refers to
  * them yet.
  */
 export async function adoptObjects(
@@ -96,7 +96,7 @@ export async function adoptObjects(
      where run.id = $1 and not exists (
        select from exportd.destination_objects known where known.batch_export_id = run.batch_export_id
          and known.data_interval_start = run.data_interval_start and known.data_interval_end = run.data_interval_end
-         and known.key = object.key)`,
+         and known.key = object.key and known.object_type <> 'upload')`,
     [stream_id, global_position, objects.map(({ key }) => key), objects.map((object) => object.generation)],
   );
 }
