@@ -6,6 +6,9 @@ import { tapCopyData } from './copy_data_tap.ts';
 import { newMemory, type BlockMemory } from './block_memory.ts';
 import type { ModelQuery } from './model_query.ts';
 
+/** The statement that sends the rows of a query. */
+export const copyStatement = (select: string): string => `copy (${select}) to stdout (format binary)`;
+
 /** The interface that pg expects of a query object. pg wraps `callback` to clear its own timeout. */
 interface CopyQuery extends pg.Submittable {
   callback: (error?: Error | null) => void;
@@ -27,7 +30,7 @@ export function copyOut(
 ): Promise<CopiedBlocks> {
   return new Promise((resolve, reject) => {
     const builder = createBlockBuilder(query, bounds, memory);
-    const text = `copy (${select}) to stdout (format binary)`;
+    const text = copyStatement(select);
     const span = beginStatementSpan(text, 'source');
     let restore = (): void => undefined;
 

@@ -1,3 +1,5 @@
+import { inStatementSpan } from '../tracing/statements.ts';
+import { copyStatement } from './copy_out.ts';
 import type { PageReader } from './page_reader.ts';
 import type { HeldPageBlock, PageThreads } from './source.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
@@ -11,7 +13,10 @@ export const threadPageReader = (
   source: SourceConnectionOptions,
   inShare: <Result>(signal: AbortSignal, work: () => Promise<Result>) => Promise<Result>,
 ): PageReader<HeldPageBlock> => ({
-  read: (page, signal) => inShare(signal, () => threads.readPage(source, page, signal)),
+  read: (page, signal) =>
+    inShare(signal, () =>
+      inStatementSpan(copyStatement(page.select), 'source', () => threads.readPage(source, page, signal)),
+    ),
   bytesOf: ({ bytes }) => bytes,
   drop: (block) => threads.drop(block),
 });

@@ -44,6 +44,16 @@ export function beginStatementSpan(text: string, database: TracedDatabase): Span
   });
 }
 
+/** Does work in the span of a statement, if within a trace: for a statement that another thread sends, which is not traced. */
+export function inStatementSpan<Result>(
+  text: string,
+  database: TracedDatabase,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const span = beginStatementSpan(text, database);
+  return span ? endAfter(span, work()) : work();
+}
+
 /** A relation's name, perhaps with its schema. */
 const name = '((?:"\\w+"|[a-z_]\\w*)(?:\\.(?:"\\w+"|[a-z_]\\w*))?)';
 /** The first relation. After FROM a name before a parenthesis is a function, as in `extract(epoch from now())`. */
@@ -72,7 +82,7 @@ function textOf(query: unknown): string | undefined {
   return 'text' in query && typeof query.text === 'string' ? query.text : undefined;
 }
 
-async function endAfter(span: Span, result: Promise<unknown>): Promise<unknown> {
+async function endAfter<Result>(span: Span, result: Promise<Result>): Promise<Result> {
   try {
     const done = await result;
     endSpan(span, null);
