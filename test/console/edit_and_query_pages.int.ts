@@ -132,7 +132,7 @@ describe('a person', () => {
     ] as const)
       await page.getByLabel(label).first().fill(value);
     await page.getByLabel('File format').selectOption('Parquet');
-    await page.getByLabel('Compression').selectOption('zstd');
+    await page.getByLabel('Compression', { exact: true }).selectOption('zstd');
     await page.getByText(/s3:\/\/.*\.parquet$/).waitFor();
     await page.getByRole('button', { name: 'Create export' }).click();
     await page.waitForURL(/\/exports\/[0-9a-f-]{36}$/);

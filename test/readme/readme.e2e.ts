@@ -148,7 +148,8 @@ describe("the README's way to your own PostgreSQL and bucket", () => {
     const rest = `
 ID=$(npx exportd export list --json | node -p 'JSON.parse(require("fs").readFileSync(0)).results[0].id')
 npx exportd export backfill $ID --start-at ${hourAgo(3).toISOString()} --end-at ${hourAgo(1).toISOString()}
-until npx exportd verify $ID --deep --from ${hourAgo(3).toISOString()} --to ${hourAgo(1).toISOString()}; do sleep 1; done
+until npx exportd backfill list $ID | grep -q Completed; do sleep 1; done
+npx exportd verify $ID --deep --from ${hourAgo(3).toISOString()} --to ${hourAgo(1).toISOString()}
 echo README is done
 wait`;
     const shell = clone.start(withTestAddresses(commands, ports.http) + rest, environment);
