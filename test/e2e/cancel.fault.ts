@@ -128,13 +128,17 @@ describe('after the response to a cancellation, nothing of the run continues:', 
     await gate.reached();
     const lockHolder = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a test' });
     await lockHolder.connect();
-    await lockHolder.query('begin; lock table events in access exclusive mode');
-    gate.open();
-    await waitFor(async () => (await runningCopyStatements()).length > 0, 'a statement waits for the lock');
-    const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
-    expect(status).toBe(200);
-    await expectNothingLeft('statement');
-    await lockHolder.end();
+    try {
+      await lockHolder.query('begin; lock table events in access exclusive mode');
+      gate.open();
+      await waitFor(async () => (await runningCopyStatements()).length > 0, 'a statement waits for the lock');
+      const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
+      expect(status).toBe(200);
+      await expectNothingLeft('statement');
+    } finally {
+      // The tests after this one read the same table.
+      await lockHolder.end();
+    }
   });
 
   it('of the runs of a backfill', async () => {

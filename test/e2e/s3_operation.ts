@@ -30,7 +30,7 @@ export function s3OperationOf(method: string, address: string): S3Operation {
   const [, , ...key] = pathname.split('/').map(decodeURIComponent);
   const partNumber = searchParams.get('partNumber');
   return {
-    operation: nameOf(method, searchParams, key.length > 0),
+    operation: nameOf(method, searchParams, key.join('/') !== ''),
     key: key.join('/'),
     partNumber: partNumber === null ? null : Number(partNumber),
     uploadId: searchParams.get('uploadId'),

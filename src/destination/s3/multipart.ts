@@ -14,7 +14,8 @@ import {
   type UploadReference,
   type WrittenObject,
 } from '../destination.ts';
-import { abortOrphanedUploads } from './abort_uploads.ts';
+import { abortOrphanedUploads, abortUpload } from './abort_uploads.ts';
+import { delayAbort } from './delayed_abort.ts';
 import { partRefusals } from './errors.ts';
 import type { S3Requests } from './requests.ts';
 import { partBytes, maxPartNumber } from './part_sizes.ts';
@@ -28,8 +29,13 @@ export type ObjectOptions = Pick<
   'ServerSideEncryption' | 'SSEKMSKeyId' | 'ContentType'
 >;
 
-/** Timeout in milliseconds for aborting uploads after a lost response. */
+/** Timeout in milliseconds for aborting uploads after a lost response or a cancellation. */
 const abortTimeoutMs = 5_000;
+/**
+ * How long a cancelled attempt waits for the response to the creation of an upload. Without it, the request may still be
+ * on its way when the uploads are listed, and the upload that it creates would remain.
+ */
+const creationGraceMs = 1_000;
 
 /** Options of the parts of an upload. */
 export interface PartOptions {
@@ -40,7 +46,11 @@ export interface PartOptions {
   readonly resumable?: boolean | undefined;
 }
 
-/** Creates a multipart upload of `key`. */
+/**
+ * Creates a multipart upload of `key`. An upload that the server creates after `signal` is aborted is aborted too, if the
+ * server responds within a second.
+ * @throws DestinationError, or the signal's reason once it is aborted
+ */
 export async function createUpload(
   requests: S3Requests,
   key: string,
@@ -61,8 +71,9 @@ export async function createUpload(
     ...object,
   };
   let attempts = 0;
+  using creation = delayAbort(signal, creationGraceMs);
   const created = await requests
-    .send('CreateMultipartUpload', signal, (client, call) => {
+    .send('CreateMultipartUpload', creation.signal, (client, call) => {
       attempts += 1;
       return client.send(new CreateMultipartUploadCommand(input), call);
     })
@@ -71,6 +82,10 @@ export async function createUpload(
       throw error;
     });
   const upload_id = requireField(created.UploadId, 'an upload id');
+  if (signal.aborted) {
+    await abortUpload(requests, key, upload_id, AbortSignal.timeout(abortTimeoutMs)).catch(() => undefined);
+    signal.throwIfAborted();
+  }
   if (attempts > 1 || (created.$metadata.attempts ?? 1) > 1)
     await abortOrphanedUploads(requests, key, upload_id, signal);
   const reference = { key, upload_id, upload_token, part_bytes: equalPartBytes };

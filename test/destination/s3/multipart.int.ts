@@ -4,6 +4,8 @@ import { DestinationError } from '../../../src/destination/destination.ts';
 import { abortUpload } from '../../../src/destination/s3/abort_uploads.ts';
 import { createUpload, listParts } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
+import { blockRequests } from '../../e2e/request_gate.ts';
+import { createS3Proxy } from '../../e2e/s3_proxy.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import {
   denying,
@@ -102,6 +104,30 @@ describe('a multipart upload', () => {
     const blind = denying(losing, 'ListMultipartUploads');
     expect(await createUpload(blind, 'unseen', options, signal)).toMatchObject({ key: 'unseen' });
     for (const id of await openOf('unseen')) await abortUpload(requests, 'unseen', id ?? '', signal);
+  });
+
+  it('is aborted when it is created after the attempt was cancelled', async () => {
+    const proxy = await createS3Proxy(bucket.endpoint);
+    const proxied = requestsOf(bucket, { endpoint_url: proxy.endpoint });
+    try {
+      const gate = blockRequests(proxy, 'the creation of an upload', {
+        when: 'before',
+        matches: ({ operation }) => operation === 'CreateMultipartUpload',
+      });
+      const attempt = new AbortController();
+      const creating = createUpload(proxied, 'late', options, attempt.signal);
+      await gate.reached();
+      attempt.abort(new Error('cancelled'));
+      gate.open();
+      await expect(creating).rejects.toThrow('cancelled');
+      const operations = proxy.requests.map(({ operation }) => operation);
+      expect(operations).toEqual(['CreateMultipartUpload', 'AbortMultipartUpload']);
+      const list = new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: 'late' });
+      expect((await bucket.client.send(list)).Uploads ?? []).toEqual([]);
+    } finally {
+      proxied.close();
+      await proxy.close();
+    }
   });
 
   it('is completed by a server without conditional writes', async () => {
