@@ -133,8 +133,8 @@ export const exports = {
   EXPORTD_RANGE_ROWS: count(10_000_000).describe(
     'An interval with more rows is split into ranges of this size, which are exported in parallel.',
   ),
-  EXPORTD_PARALLEL_RANGES: machineCount(Math.max(1, Math.floor(cores / 2))).describe(
-    'A smaller interval is split into up to this many ranges of 250,000 rows or more, so that several connections read it. Default: half as many as the cores of the worker, at least 1; `1` splits no small interval.',
+  EXPORTD_PARALLEL_RANGES: machineCount(Math.max(2, Math.floor(cores / 2))).describe(
+    'A smaller interval is split into up to this many ranges of 250,000 rows or more, so that several connections read it. Default: half as many as the cores of the worker, at least 2; `1` splits no small interval.',
   ),
   EXPORTD_RANGES_AT_ONCE: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
     'Ranges of one interval that are exported at the same time, by all workers together. Several workers read one interval faster only with as many as their `EXPORTD_EXPORT_SLOTS` add up to; runs that start meanwhile then wait longer for a slot. Default: half as many as the cores of the process that starts the run, at least 4.',

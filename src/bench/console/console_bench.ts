@@ -13,6 +13,7 @@ import { measureOnScratch, type ScratchOptions } from '../measure_on_scratch.ts'
 import { createExport } from '../schedule/create_exports.ts';
 import { withExportd } from '../schedule/with_exportd.ts';
 import { medianOf, rounded } from '../statistics.ts';
+import { startOfHour } from '../start_of_hour.ts';
 import { copyExport } from './copy_exports.ts';
 import { pageRequests, type ShownInterval } from './page_requests.ts';
 import type { ConsoleBenchResult, MeasuredPage } from './result.ts';
@@ -46,7 +47,7 @@ export async function runConsoleBench(
   return measureOnScratch(options, report, async ({ stack, pool }) => {
     const account = await createBenchAccount(pool);
     const { baseUrl, environment } = await exportdEnvironment(stack, 'console');
-    const start = new Date(Math.floor(Date.now() / hourMs) * hourMs - hours * hourMs);
+    const start = new Date(startOfHour() - hours * hourMs);
     const count = hours * rowsPerHour;
     await insertEvents(stack.databaseUrl, { teamId: account.teamId, start, hours, count }, report, signal);
     const shown = await withExportd(

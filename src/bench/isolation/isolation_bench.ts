@@ -5,6 +5,7 @@ import { insertEvents } from '../insert_events.ts';
 import { withExportd } from '../schedule/with_exportd.ts';
 import { measureOnScratch, type ScratchOptions } from '../measure_on_scratch.ts';
 import { rounded, statisticsOf } from '../statistics.ts';
+import { startOfHour } from '../start_of_hour.ts';
 import { exportHours, type IsolationBench } from './healthy_export.ts';
 import type { HealthyExports, IsolationBenchResult } from './result.ts';
 import { startSilentExports } from './silent_exports.ts';
@@ -45,7 +46,7 @@ export async function runIsolationBench(
       const owners: BenchAccount[] = [];
       for (let number = 1; number <= projects; number += 1)
         owners.push(await createBenchAccount(pool, `Silent-${String(number)}`));
-      const end = Math.floor(Date.now() / hourMs) * hourMs;
+      const end = startOfHour();
       const hours = 3 * repeat;
       const insert = (teamId: number, rows: { count: number; hours: number; projects?: number }) =>
         insertEvents(

@@ -12,6 +12,7 @@ import { createBenchAccount } from '../bench_account.ts';
 import { rounded } from '../statistics.ts';
 import { describeMachine } from '../describe_machine.ts';
 import { createScratchStack } from '../scratch_stack.ts';
+import { startOfHour } from '../start_of_hour.ts';
 import type { QueryBenchResult } from './result.ts';
 import type { InsightRange } from './insight.ts';
 import { insights } from './insights/insights.ts';
@@ -47,8 +48,6 @@ const latencyName = 'latency';
 const compileName = 'compile times';
 const loadName = 'server load';
 
-const hourMs = 3_600_000;
-
 /**
  * Creates events of many days in a scratch database and measures typical insights, with exportd and with hand-written SQL.
  * Deletes everything that it created.
@@ -67,7 +66,7 @@ export async function runQueryBench(
   try {
     const account = await createBenchAccount(pool);
     const { teamId } = account;
-    const now = new Date(Math.floor(startedAt.getTime() / hourMs) * hourMs);
+    const now = new Date(startOfHour(startedAt.getTime()));
     const range: InsightRange = { teamId, now };
     const { events, days, repeat, only = '', plans: plansFolder } = options;
     const projects = plansFolder === undefined ? 1 : projectsOfPlans;

@@ -5,6 +5,7 @@ import { LaunchError } from '../../local_stack/launch_error.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { BenchAccount } from '../bench_account.ts';
 import { medianOf, rounded } from '../statistics.ts';
+import { startOfHour } from '../start_of_hour.ts';
 import type { BackfillResult, NoopResult } from './result.ts';
 import { averageCost, type SampledRun } from './average_cost.ts';
 import { createExport } from './create_exports.ts';
@@ -32,7 +33,7 @@ export async function measureEmptyBackfill(
   const { stack, pool, client, baseUrl, environment, countsStatements } = bench;
   const api = createApiClient(baseUrl, account.teamId, account.apiKey);
   const exportId = await createExport(stack, api, { name: 'backfill', interval: 'hour', paused: true });
-  const end = Math.floor(Date.now() / hourMs) * hourMs;
+  const end = startOfHour();
   const usage = watchUsage(stack);
   const statementsBefore = countsStatements ? await statementsSoFar(pool) : 0;
   const startedAt = Date.now();

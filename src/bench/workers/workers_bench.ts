@@ -10,6 +10,7 @@ import { measureOnScratch, type Scratch, type ScratchOptions } from '../measure_
 import { settingsOf } from '../schedule/with_exportd.ts';
 import { saveResult } from '../saved_result.ts';
 import { rounded } from '../statistics.ts';
+import { startOfHour } from '../start_of_hour.ts';
 import { measureLargeInterval } from './large_interval.ts';
 import type { LargeIntervalResult, SmallIntervalsResult, WorkersBenchResult } from './result.ts';
 import { measureSmallIntervals, warmHours } from './small_intervals.ts';
@@ -57,7 +58,7 @@ export async function runWorkersBench(
   const { slots, format, events, exports, intervals, s3Delay: delays, save } = options;
   const result = await measureOnScratch(options, report, async (scratch) => {
     const account = await createBenchAccount(scratch.pool);
-    const largeStart = new Date(Math.floor(Date.now() / hourMs) * hourMs - hourMs);
+    const largeStart = new Date(startOfHour() - hourMs);
     const smallHours = warmHours + delays.length * intervals;
     const smallStart = hoursAfter(largeStart, -smallHours);
     for (const [start, count, hours] of [
