@@ -177,12 +177,6 @@ export async function createControlPlaneHarness(
     ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
   };
   const reconcileLoops = createReconcileLoops(reconcilerDependencies);
-  const queries = createQueryActivityDependencies({
-    pool,
-    executor: createInlineExecutor(queryKinds ?? builtInQueryKinds(settings)),
-    logger,
-    settings,
-  });
   let stop: (() => Promise<void>) | undefined;
 
   const send = async (batchExportId: string, name: CommandName, body?: Record<string, unknown>) => {
@@ -240,6 +234,13 @@ export async function createControlPlaneHarness(
       Object.assign(behaviour, createBehaviour());
     },
     startWorker: async (bundle = workflowBundle) => {
+      // For this worker alone: the SDK does not always release the slots of polls that a shutdown ends.
+      const queries = createQueryActivityDependencies({
+        pool,
+        executor: createInlineExecutor(queryKinds ?? builtInQueryKinds(settings)),
+        logger,
+        settings,
+      });
       const workers = await createWorkers({
         connection,
         workflowBundle: bundle,
@@ -268,6 +269,7 @@ export async function createControlPlaneHarness(
       stop = async () => {
         workers.shutdown();
         await running;
+        await queries.close();
       };
     },
     stopWorker,
@@ -310,7 +312,6 @@ export async function createControlPlaneHarness(
     close: async () => {
       await stopWorker();
       await connection.close();
-      await queries.close();
       await temporal.close();
       await database.drop();
     },
