@@ -110,8 +110,8 @@ describe('the overview', () => {
       fresh_until: minuteAgo(1).toISOString(),
     });
     expect(item?.cells.start).toBe(minuteAgo(3).toISOString());
-    // Minutes that ended since are those of a paused export.
-    expect(item?.cells.statuses).toMatch(/^eegp*$/);
+    // Minutes that ended since this file started: due until the export was paused, and paused after that.
+    expect(item?.cells.statuses).toMatch(/^eegd*p*$/);
     expect(item?.cells.lengths).toEqual([[60, item?.cells.statuses.length]]);
   });
 
