@@ -25,7 +25,7 @@ beforeAll(async () => {
   proxy = await createS3Proxy(bucket.endpoint);
   // Longer than a cancellation may take, so that no timeout helps it.
   const settings = {
-    EXPORTD_HEARTBEAT_TIMEOUT: '30s',
+    EXPORTD_HEARTBEAT_TIMEOUT: '20s',
     EXPORTD_WORKFLOW_TASK_TIMEOUT: '10s',
     EXPORTD_SOURCE_PAGE_SIZE: '4000000B',
     EXPORTD_COMMAND_TIMEOUT: '15s',

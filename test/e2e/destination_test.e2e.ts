@@ -91,12 +91,17 @@ describe('the test of a destination', () => {
   });
 
   it('is 503 while no worker runs', async () => {
-    await stack.killWorker();
-    const response = await stack.call('POST', '/batch_exports/test/', {
+    const withoutWorker = await startStack(
+      'destination-test-without-worker',
+      { EXPORTD_DESTINATION_TEST_TIMEOUT: '100ms' },
+      { worker: false },
+    );
+    const response = await withoutWorker.call('POST', '/batch_exports/test/', {
       destination: { type: 'S3', config: config() },
     });
+    const { rows } = await withoutWorker.pool.query('select from exportd.destination_tests');
+    await withoutWorker.stop();
     expect([response.status, response.body.code]).toEqual([503, 'not_tested']);
-    const { rows } = await stack.pool.query('select from exportd.destination_tests');
     expect(rows).toHaveLength(0);
   });
 });
