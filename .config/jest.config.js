@@ -51,5 +51,5 @@ export default {
   // Generous, because a busy machine is no failure. A wait that fails reports sooner: see test/setup/wait_for.ts.
   testTimeout: 600_000,
   // More than the two cores of CI: .fault and .e2e tests wait for most of their time.
-  maxWorkers: 4,
+  maxWorkers: 3,
 };
