@@ -24,7 +24,7 @@ export const source = {
     "Table or view of the persons' distinct ids.",
   ),
   EXPORTD_SOURCE_PAGE_ROWS: count(100_000).describe('Maximum rows of one page read from the source.'),
-  EXPORTD_SOURCE_PAGE_SIZE: size('16MiB', { min: '1KiB' }).describe(
+  EXPORTD_SOURCE_PAGE_SIZE: size('8MiB', { min: '1KiB' }).describe(
     'Maximum size of one page read from the source.',
   ),
   EXPORTD_SOURCE_STATEMENT_TIMEOUT: duration('5m', { min: '100ms' }).describe(

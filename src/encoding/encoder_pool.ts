@@ -6,7 +6,7 @@ import { parquetEncoder } from './parquet_encoder.ts';
 import { textEncoder } from './text_encoder.ts';
 
 /** Two pages: one that is read while the other one is encoded. */
-const defaultUnusedBlockBytes = 32 * 1024 * 1024;
+const defaultUnusedBlockBytes = 16 * 1024 * 1024;
 
 /** Creates the encoder pool of a process. Each thread starts when it is first needed. */
 export function createEncoderPool({
