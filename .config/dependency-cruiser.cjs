@@ -44,7 +44,20 @@ const floorRules = floors.flatMap((floor, number) =>
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-cycles',
+      comment:
+        'Queries contain expressions, and expressions contain queries: only these two types may import each other.',
+      severity: 'error',
+      from: { pathNot: '^src/dialect/ast_(queries|expressions)\\.ts$' },
+      to: { circular: true },
+    },
+    {
+      name: 'no-cycles-of-ast-at-run-time',
+      severity: 'error',
+      from: { path: '^src/dialect/ast_(queries|expressions)\\.ts$' },
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     ...floorRules,
     {
       name: 'every-folder-has-a-floor',
