@@ -18,7 +18,6 @@ const floors = [
   ['src/temporal'],
   ['src/http'],
   ['src/console', 'src/local_stack'],
-  ['src/bench'],
   ['src/cli'],
 ];
 

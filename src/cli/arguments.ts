@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { restrictionLevels, type RestrictionLevel } from '../http/dashboards/access_levels.ts';
 
@@ -7,12 +6,6 @@ export function parseId(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a positive whole number.');
   return Number(text);
 }
-
-/** Parses a path, which may be relative to the current folder. */
-export const parsePath = (text: string): string => resolve(text);
-
-/** Parses words that are separated by commas. */
-export const parseList = (text: string): string[] => text.split(',');
 
 /** Parses a whole number, at least 0. */
 export const parseCount = (text: string): number => (text === '0' ? 0 : parseId(text));

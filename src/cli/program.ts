@@ -3,7 +3,6 @@ import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/
 import { describeInstallation } from './installation.ts';
 import { addApplyCommand } from './commands/apply.ts';
 import { addBackfillCommands } from './commands/backfills.ts';
-import { addBenchCommand } from './commands/bench.ts';
 import { addDashboardCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
@@ -55,6 +54,5 @@ export function createProgram(): Command {
   addDestinationCommands(program);
   addWebhookCommands(program);
   addVerifyCommand(program);
-  addBenchCommand(program);
   return program;
 }

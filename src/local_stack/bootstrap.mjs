@@ -122,4 +122,5 @@ if (Number(process.versions.node.split('.')[0]) < minNode)
 const [command = 'up', ...args] = process.argv.slice(2);
 await ensurePackages();
 if (command === 'test') run('src/local_stack/test_command/main.ts', args);
+else if (command === 'bench') run('test/bench/main.ts', args);
 else run('src/cli/main.ts', [command, ...args]);

@@ -46,13 +46,6 @@ const program = (
   stopSignal: 'SIGTERM',
 });
 
-/** Starts one more worker beside that of `startExportd`, without waiting until it is ready. */
-export const startMoreWorker = (
-  children: ChildProcesses,
-  environment: StackEnvironment,
-  instance: number,
-): Child => children.start({ ...program('worker', environment), instance });
-
 /** Whether this server is ready, and not another one on the same port. */
 async function isServerReady(baseUrl: string, { pid }: Child): Promise<boolean> {
   const response = await fetch(`${baseUrl}/readyz?for=act`, { signal: AbortSignal.timeout(5_000) });

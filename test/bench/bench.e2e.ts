@@ -1,25 +1,16 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import type { Comparison } from '../../src/bench/compare_results.ts';
-import { pipelineObstacle } from '../../src/bench/pipeline.ts';
-import type {
-  BenchResult,
-  Compared,
-  ExportResult,
-  Skipped,
-  Statistics,
-  Throughput,
-} from '../../src/bench/result.ts';
-import { readBenchResult, saveResult } from '../../src/bench/saved_result.ts';
 import { fromSetUp } from '../setup/environment.ts';
-import { benchResult } from './bench_result.ts';
-import { expectNothingLeft, runBench } from './run_bench.ts';
+import { readSavedResult, type compareResults } from './exports/compare.ts';
+import type { Compared, ExportResult, ExportsBenchResult, Throughput } from './exports/exports_bench.ts';
+import { exportsResult } from './exports/exports_result.ts';
+import { pipelineObstacle } from './exports/programs.ts';
+import { saveResult, type Skipped, type Statistics } from './results.ts';
+import { benchFolder, expectNothingLeft, runBench, runQueryBench } from './run_bench.ts';
+import type { WorkersBenchResult } from './workers/workers_bench.ts';
 
 const events = 3_000;
-const folder = () => join(fromSetUp('EXPORTD_TEST_FOLDER'), 'bench');
-
-const run = (...args: string[]) => runBench(folder(), '--events', String(events), ...args);
 
 function measured<Result extends object>(result: Result | Skipped | undefined): Result {
   if (result === undefined || 'skipped' in result) throw new Error(`Not measured: ${JSON.stringify(result)}`);
@@ -55,17 +46,22 @@ function expectNoComparison(pipeline: Compared | Skipped, result: ExportResult):
 /** Without psql there is no pipeline. */
 const expectPipeline = pipelineObstacle() === undefined ? expectComparison : expectNoComparison;
 
-describe('exportd bench', () => {
+describe('npm run bench', () => {
   it('prints, saves and compares a consistent result, and deletes its data', async () => {
-    mkdirSync(folder(), { recursive: true });
-    const [saved, earlier] = [join(folder(), 'saved.json'), join(folder(), 'earlier.json')];
-    saveResult(earlier, benchResult([4]));
-    const command = await run(
+    const folder = benchFolder();
+    mkdirSync(folder, { recursive: true });
+    const [saved, earlier] = [join(folder, 'saved.json'), join(folder, 'earlier.json')];
+    saveResult(earlier, exportsResult([4]));
+    const command = await runBench(
+      folder,
+      ...['--events', String(events)],
       ...['--json', '--formats', 'JSONLines+gzip,JSONLines+lzma', '--no-duckdb'],
       ...['--save', saved, '--compare', earlier],
     );
-    const { comparison, ...found } = JSON.parse(command.stdout) as BenchResult & { comparison: Comparison };
-    expect(readBenchResult(saved)).toEqual(found);
+    const { comparison, ...found } = JSON.parse(command.stdout) as ExportsBenchResult & {
+      comparison: ReturnType<typeof compareResults>;
+    };
+    expect(readSavedResult(saved)).toEqual(found);
     expect(comparison.warnings).toContain('The number of events differs: 3000 now, 1000000 then.');
     expect(comparison.programs[0]?.figures.seconds).toMatchObject({
       now: found.floor.seconds.median,
@@ -92,6 +88,34 @@ describe('exportd bench', () => {
     expect(result.s3_requests).toBeGreaterThan(1);
     expectPipeline(found.pipeline, result);
     expect(found.duckdb).toEqual({ skipped: 'Not requested.' });
-    await expectNothingLeft(command, folder());
+    await expectNothingLeft(command, folder);
   });
+});
+
+it('bench query gets the same results from exportd and from hand-written SQL, and deletes its data', async () => {
+  // One family of insights; bench.long.ts measures everything.
+  expect((await runQueryBench('--only', 'Trends')).insights).toHaveLength(3);
+});
+
+const sum = (values: readonly number[] = []) => values.reduce((total, value) => total + value, 0);
+
+it('bench workers exports every row with two workers, saves the figures and deletes its data', async () => {
+  const folder = benchFolder();
+  const saved = join(fromSetUp('EXPORTD_TEST_FOLDER'), 'workers.json');
+  const sizes = '--events 800 --ranges 4 --exports 2 --intervals 2 --line 1 --s3-delay 1 --workers 2';
+  const command = await runBench(folder, 'workers', '--json', '--save', saved, ...sizes.split(' '));
+  const found = JSON.parse(command.stdout) as WorkersBenchResult;
+  const { large_interval, small_intervals } = found;
+  const [large] = large_interval.measurements;
+  expect(large).toMatchObject({ workers: 2, rows: 800, ratio: 1 });
+  expect(large?.ranges_per_worker).toHaveLength(2);
+  expect(sum(large?.ranges_per_worker)).toBeGreaterThanOrEqual(4);
+  // Only what passed the line counts: all rows, about 445 bytes each.
+  expect((large?.megabytes_per_second ?? 0) * (large?.seconds ?? 0)).toBeGreaterThan(0.3);
+  const [small] = small_intervals.measurements;
+  // A file and a manifest for each interval.
+  expect(small).toMatchObject({ workers: 2, intervals: 4, s3_requests_per_interval: 2 });
+  expect(sum(small?.intervals_per_worker)).toBe(4);
+  expect(JSON.parse(readFileSync(saved, 'utf8'))).toEqual(found);
+  await expectNothingLeft(command, folder);
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
-import { medianOf } from '../../src/bench/statistics.ts';
+import { medianOf } from '../bench/results.ts';
 import { launchBrowser, openConsole } from './browser.ts';
 
 // Prints when Chromium first paints pages of a running demo with a cold cache, in milliseconds:

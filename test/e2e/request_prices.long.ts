@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { insertEvents as insertBenchEvents } from '../../src/bench/insert_events.ts';
+import { insertEvents as insertBenchEvents } from '../bench/events.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';

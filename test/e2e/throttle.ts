@@ -1,4 +1,4 @@
-import { createRateLimit } from '../../src/bench/workers/rate_limit.ts';
+import { createRateLimit } from '../bench/workers/slow_servers.ts';
 import type { Interceptor } from './s3_proxy.ts';
 
 /** The burst allowed after late timers, so that a busy machine does not slow the connection further. */

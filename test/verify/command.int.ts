@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { verifyRun } from '../../src/bench/verify_run.ts';
+import { verifyRun } from '../bench/exports/exports_bench.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { exportd } from '../cli/command_line.ts';
 import { createVerifyHarness, type Exported, type VerifyHarness } from './verify_harness.ts';

@@ -78,12 +78,6 @@ async function removeStaleFiles(data: string): Promise<void> {
   rmSync(file, { force: true });
 }
 
-/** Whether the package includes pg_stat_statements, for the schedule benchmark. PostgreSQL does not start if a preloaded library is missing. */
-const canCountStatements = (): boolean =>
-  ['so', 'dylib'].some((ending) =>
-    existsSync(join(binaries(), '../lib/postgresql', `pg_stat_statements.${ending}`)),
-  );
-
 /** Settings beyond PostgreSQL's defaults. */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
@@ -99,7 +93,6 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
-    ...(canCountStatements() && { shared_preload_libraries: 'pg_stat_statements' }),
   }),
 });
 

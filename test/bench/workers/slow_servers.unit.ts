@@ -3,9 +3,8 @@ import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect, it } from '@jest/globals';
-import { startDelayedStore } from '../../../src/bench/workers/delayed_store.ts';
-import { startThrottledLine } from '../../../src/bench/workers/throttled_line.ts';
 import { waitFor } from '../../setup/wait_for.ts';
+import { startDelayedStore, startThrottledLine } from './slow_servers.ts';
 
 it('a throttled line delivers all bytes, no faster than its rate', async () => {
   const bytes = Buffer.alloc(300_000, 'rows ');

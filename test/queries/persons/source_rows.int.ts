@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { insertEventRows } from '../../../src/bench/event_rows.ts';
+import { insertEventRows } from '../../bench/events.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';

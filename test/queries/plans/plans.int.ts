@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type pg from 'pg';
-import { insertEventRows } from '../../../src/bench/event_rows.ts';
-import type { InsightRange } from '../../../src/bench/query/insight.ts';
-import { insights } from '../../../src/bench/query/insights/insights.ts';
-import { plansOf } from '../../../src/bench/query/plans.ts';
+import { insertEventRows } from '../../bench/events.ts';
+import type { InsightRange } from '../../bench/query/insight.ts';
+import { insights } from '../../bench/query/insights.ts';
+import { plansOf } from '../../bench/query/plans.ts';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { postgresConnection } from '../../../src/queries/query_connection.ts';

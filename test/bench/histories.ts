@@ -1,0 +1,134 @@
+import type { Client } from '@temporalio/client';
+// Node does not detect the named exports of this CommonJS module.
+import proto from '@temporalio/proto';
+import type { Pool } from '../../src/journal/database.ts';
+import type { Settings } from '../../src/config/settings.ts';
+import { workflowIds, type RunInterval } from '../../src/contract/workflow_ids.ts';
+import { forEachConcurrently } from '../../src/temporal/concurrency.ts';
+import { hoursAfter, runsOfHours, type ExportHours } from './exportd.ts';
+import { rounded } from './results.ts';
+
+type HistoryEvent = proto.temporal.api.history.v1.IHistoryEvent;
+
+const { EventType } = proto.temporal.api.enums.v1;
+const maxConcurrentRequests = 8;
+const localActivityMarker = 'core_local_activity';
+
+/** Cost of a history. */
+export interface HistoryCost {
+  readonly events: number;
+  readonly actions: number;
+}
+
+/** Events that are actions, which Temporal Cloud bills. */
+const actionTypes = new Set([
+  EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+  EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+  EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
+  EventType.EVENT_TYPE_TIMER_STARTED,
+  EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
+]);
+
+/**
+ * Counts events and actions: starts (including continue-as-new), signals, remote activities, timers, changes of search
+ * attributes and patches. All local activities of a workflow task are one action.
+ */
+export function costOf(events: readonly HistoryEvent[]): HistoryCost {
+  let actions = 0;
+  const tasksWithLocalActivities = new Set<string>();
+  for (const { eventType, markerRecordedEventAttributes: marker } of events) {
+    if (eventType && actionTypes.has(eventType)) actions += 1;
+    if (!marker) continue;
+    if (marker.markerName === localActivityMarker)
+      tasksWithLocalActivities.add(String(marker.workflowTaskCompletedEventId));
+    else actions += 1;
+  }
+  return { events: events.length, actions: actions + tasksWithLocalActivities.size };
+}
+
+/** The events of an execution since a time. Without a run id, of the latest execution. */
+async function readEvents(
+  client: Client,
+  execution: { readonly workflowId: string; readonly runId?: string },
+  since = 0,
+): Promise<HistoryEvent[]> {
+  const { events } = await client.workflow.getHandle(execution.workflowId, execution.runId).fetchHistory();
+  return (events ?? []).filter(({ eventTime }) => millisecondsOf(eventTime) >= since);
+}
+
+/** Average cost of the latest executions of some workflow ids since a time. */
+export async function averageCost(
+  client: Client,
+  ids: readonly string[],
+  since = 0,
+): Promise<HistoryCost & { readonly sampled: number }> {
+  const costs = [];
+  for (const workflowId of ids) costs.push(costOf(await readEvents(client, { workflowId }, since)));
+  return { sampled: ids.length, ...shareOf(costs, Math.max(1, ids.length)) };
+}
+
+/** Cost of all executions that a workflow continued as, divided among so many runs. */
+export async function costPerRun(client: Client, workflowId: string, runs: number): Promise<HistoryCost> {
+  const costs = [];
+  for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
+    costs.push(costOf(await readEvents(client, { workflowId, runId })));
+  return shareOf(costs, runs);
+}
+
+const shareOf = (costs: readonly HistoryCost[], share: number): HistoryCost => ({
+  events: rounded(costs.reduce((sum, { events }) => sum + events, 0) / share),
+  actions: rounded(costs.reduce((sum, { actions }) => sum + actions, 0) / share),
+});
+
+/** Counts how many activities of a type each worker ran for some hours, from the histories of their runs. */
+export async function activitiesPerWorker(
+  { client, pool, settings }: { readonly client: Client; readonly pool: Pool; readonly settings: Settings },
+  workerPids: readonly number[],
+  { exportIds, start, hours }: ExportHours,
+  activityType: string,
+): Promise<number[]> {
+  const { rows } = await pool.query<RunInterval>(
+    `select batch_export_id, data_interval_start, data_interval_end from exportd.batch_export_runs
+     where ${runsOfHours}`,
+    [exportIds, start, hoursAfter(start, hours)],
+  );
+  const counts = new Map(workerPids.map((pid) => [pid, 0]));
+  const ids = workflowIds(settings);
+  await forEachConcurrently(rows, maxConcurrentRequests, async (run) => {
+    const scheduled = new Set<string>();
+    for (const event of await readEvents(client, { workflowId: ids.run(run) })) {
+      const { activityTaskScheduledEventAttributes: task, activityTaskStartedEventAttributes: started } =
+        event;
+      if (task?.activityType?.name === activityType) scheduled.add(String(event.eventId));
+      if (!started || !scheduled.has(String(started.scheduledEventId))) continue;
+      // Identities are `<pid>@<host>`.
+      const pid = Number.parseInt(started.identity ?? '', 10);
+      counts.set(pid, (counts.get(pid) ?? 0) + 1);
+    }
+  });
+  return workerPids.map((pid) => counts.get(pid) ?? 0);
+}
+
+/** Start times of the first workflow task of each latest execution, in milliseconds since 1970. */
+export async function firstTasks(
+  client: Client,
+  workflowIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const startTimes = new Map<string, number>();
+  await forEachConcurrently(workflowIds, maxConcurrentRequests, async (workflowId) => {
+    // The first three events: started, task scheduled, task started.
+    const { history } = await client.workflowService.getWorkflowExecutionHistory({
+      namespace: client.options.namespace,
+      execution: { workflowId },
+      maximumPageSize: 3,
+    });
+    const first = history?.events?.find(
+      ({ eventType }) => eventType === EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+    );
+    if (first) startTimes.set(workflowId, millisecondsOf(first.eventTime));
+  });
+  return startTimes;
+}
+
+const millisecondsOf = (time: HistoryEvent['eventTime']): number =>
+  Number(time?.seconds ?? 0) * 1_000 + (time?.nanos ?? 0) / 1e6;

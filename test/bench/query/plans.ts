@@ -1,0 +1,57 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { QueryConnection, QueryStatement } from '../../../src/queries/query_connection.ts';
+import type { QueryContext } from '../../../src/queries/query_kind.ts';
+import type { QueryKinds } from '../../../src/queries/registry.ts';
+import type { Insight, InsightRange } from './insight.ts';
+
+/** A statement of exportd with its query plan. */
+export interface StatementPlan {
+  readonly statement: string;
+  readonly plan: string;
+}
+
+/** Runs the insight and explains each statement that returned rows. @throws QueryError */
+export async function plansOf(
+  insight: Insight,
+  range: InsightRange,
+  kinds: QueryKinds,
+  context: QueryContext,
+): Promise<readonly StatementPlan[]> {
+  const read: QueryStatement[] = [];
+  const { connection } = context;
+  const recording: QueryConnection = {
+    query: (text, values) => connection.query(text, values),
+    readRows: (statement, receiver) => {
+      read.push(statement);
+      return connection.readRows(statement, receiver);
+    },
+  };
+  await kinds.parse(insight.query(range)).run({ ...context, connection: recording });
+  const plans: StatementPlan[] = [];
+  for (const { text, values } of read) {
+    const { rows } = await connection.query(`explain (costs off) ${text}`, values);
+    plans.push({
+      statement: text,
+      plan: (rows as readonly { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']).join('\n'),
+    });
+  }
+  return plans;
+}
+
+/** File name of an insight such as `Trends: pageviews by browser, 30 days`. */
+const fileOf = (name: string): string => `${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')}.txt`;
+
+/** Writes the plans of an insight to a text file, with long lists of ids shortened. */
+export function writePlans(
+  folder: string,
+  insight: Insight,
+  about: string,
+  plans: readonly StatementPlan[],
+): void {
+  mkdirSync(folder, { recursive: true });
+  const shortened = (plan: string): string =>
+    plan.replaceAll(/'\{([^,}]*,[^,}]*),[^}]{200,}\}'/g, "'{$1, …}'");
+  const texts = plans.map(({ statement, plan }) => `${statement.slice(0, 4_000)}\n\n${shortened(plan)}\n`);
+  writeFileSync(join(folder, fileOf(insight.name)), `${insight.name}\n${about}\n\n${texts.join('\n')}`);
+}

@@ -1,0 +1,234 @@
+import { isDeepStrictEqual } from 'node:util';
+import { readSettings } from '../../../src/config/settings.ts';
+import { LaunchError } from '../../../src/local_stack/launch_error.ts';
+import type { Report } from '../../../src/local_stack/report.ts';
+import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
+import { readQueryProject } from '../../../src/queries/project.ts';
+import { postgresConnection } from '../../../src/queries/query_connection.ts';
+import { QueryError } from '../../../src/queries/query_errors.ts';
+import type { QueryContext, QueryOutput } from '../../../src/queries/query_kind.ts';
+import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
+import type { QueryKinds } from '../../../src/queries/registry.ts';
+import type { SourceConnections } from '../../../src/source/source_connection.ts';
+import { connectToScratch, insertEvents, startOfHour } from '../events.ts';
+import { hoursAfter } from '../exportd.ts';
+import {
+  medianOf,
+  rounded,
+  statisticsOf,
+  type ResultTable,
+  type Skipped,
+  type Statistics,
+} from '../results.ts';
+import { createBenchAccount, measureOnScratch, type ScratchOptions } from '../scratch.ts';
+import type { Insight, InsightRange } from './insight.ts';
+import { insights } from './insights.ts';
+import { plansOf, writePlans } from './plans.ts';
+
+/** The options of the command line. */
+export interface QueryBenchOptions extends ScratchOptions {
+  readonly events: number;
+  readonly days: number;
+  readonly repeat: number;
+  readonly only?: string;
+  readonly plans?: string;
+}
+
+/** Result of `npm run bench -- query`. */
+export type QueryBenchResult = Awaited<ReturnType<typeof runQueryBench>>;
+
+/** An insight, queried by exportd and by hand-written SQL. */
+interface InsightResult {
+  /** Milliseconds of the hand-written statement, including its transaction. */
+  readonly floor_ms: Statistics;
+  /** Milliseconds of exportd on one connection: catalog queries, compilation, statements and the result. */
+  readonly product_ms: Statistics;
+  /** Median over the repeats: time of exportd divided by that of the floor. */
+  readonly ratio: number;
+  /** Whether both returned the same result. */
+  readonly agrees: boolean;
+  /** If they differ, the start of each result as JSON. */
+  readonly difference: { readonly floor: string; readonly product: string } | null;
+}
+
+interface QueryBench {
+  readonly source: SourceConnections;
+  readonly kinds: QueryKinds;
+  readonly context: Omit<QueryContext, 'connection'>;
+  readonly range: InsightRange;
+  readonly signal: AbortSignal;
+}
+
+/** With a single project, a sequential scan of a whole month would be the right plan. */
+const projectsOfPlans = 20;
+const timeoutMs = 600_000;
+
+/**
+ * Creates events of many days in a scratch database and measures typical insights, with exportd and with hand-written SQL;
+ * or only writes the plans of exportd's statements. Deletes everything that it created.
+ * @throws LaunchError when a server does not start. @throws the reason of an aborted signal
+ */
+export async function runQueryBench(options: QueryBenchOptions, report: Report, signal: AbortSignal) {
+  return measureOnScratch(options, report, signal, async ({ stack, pool }) => {
+    const { events, days, repeat, only = '', plans: plansFolder } = options;
+    const settings = readSettings({ DATABASE_URL: stack.databaseUrl, EXPORTD_QUERY_SLOTS: '1' });
+    const source = connectQueriesToSource(settings);
+    try {
+      const { teamId } = await createBenchAccount(pool);
+      const range: InsightRange = { teamId, now: startOfHour() };
+      const projects = plansFolder === undefined ? 1 : projectsOfPlans;
+      const data = { ...range, events, days, projects };
+      const persons = await insertQueryData(stack.databaseUrl, data, report, signal);
+      const { project } = await readQueryProject(pool, teamId);
+      const context = {
+        project,
+        now: range.now,
+        row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
+        byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
+        variables: {},
+        progress: () => undefined,
+      };
+      const kinds = builtInQueryKinds(settings);
+      const results: ({ name: string } & (InsightResult | Skipped))[] = [];
+      for (const insight of insights.filter(({ name }) => name.includes(only))) {
+        const { name } = insight;
+        if (plansFolder !== undefined) {
+          const plans = await source.read({}, signal, ({ connection }) =>
+            plansOf(insight, range, kinds, { ...context, connection: postgresConnection(connection) }),
+          );
+          const about = `${events.toLocaleString('en')} events of ${days} days in ${projects} projects`;
+          writePlans(plansFolder, insight, about, plans);
+          continue;
+        }
+        const result = await measureInsight({ source, kinds, context, range, signal }, insight, repeat);
+        report(
+          'skipped' in result
+            ? `Skipping ${name}: ${result.skipped}`
+            : `${name}: ${result.ratio.toFixed(2)} × ${result.floor_ms.median.toFixed(0)} ms`,
+        );
+        results.push({ name, ...result });
+      }
+      return { events, days, persons, repeat, insights: results };
+    } finally {
+      await source.close();
+    }
+  });
+}
+
+/**
+ * Inserts the events of some days before `now` and their persons, some of them merged, and analyzes the tables.
+ * @returns the number of persons
+ */
+async function insertQueryData(
+  databaseUrl: string,
+  data: InsightRange & { readonly events: number; readonly days: number; readonly projects: number },
+  report: Report,
+  signal: AbortSignal,
+): Promise<number> {
+  const { teamId, now, events: count, days, projects } = data;
+  const hours = days * 24;
+  const start = hoursAfter(now, -hours);
+  await insertEvents(databaseUrl, { teamId, start, count, hours, projects }, report, signal);
+  const client = await connectToScratch(databaseUrl);
+  try {
+    const { rowCount } = await client.query(
+      `insert into public.persons (team_id, id, properties, created_at, updated_at)
+       select team_id, person_id, min(person_properties::text)::jsonb
+         || jsonb_build_object('email', min(distinct_id) || '@example.com', 'name', 'Person of ' || min(distinct_id)),
+         min(timestamp), max(timestamp)
+       from public.events where team_id = $1 group by team_id, person_id`,
+      [teamId],
+    );
+    await client.query(
+      // One in fifty distinct ids has been merged into the person of the preceding one.
+      `insert into public.person_distinct_ids (team_id, distinct_id, person_id)
+       select team_id, distinct_id, case when hashtext(distinct_id) % 50 = 0
+         then coalesce(lag(person_id) over (order by distinct_id), person_id) else person_id end
+       from (select distinct team_id, distinct_id, person_id from public.events where team_id = $1) as stored`,
+      [teamId],
+    );
+    await client.query('vacuum (analyze) public.persons, public.person_distinct_ids');
+    report(`Inserted ${(rowCount ?? 0).toLocaleString('en')} persons`);
+    return rowCount ?? 0;
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Alternates between exportd and the hand-written statement, on the same connection with the same settings. A first,
+ * untimed execution of each compares their results.
+ */
+async function measureInsight(
+  { source, kinds, context, range, signal }: QueryBench,
+  insight: Insight,
+  repeat: number,
+): Promise<InsightResult | Skipped> {
+  const request = insight.query(range);
+  const { text, values } = insight.floor(range);
+  const settings = queryTransaction(timeoutMs, context.project.team_id);
+  const product = (): Promise<QueryOutput> =>
+    source.read(settings, signal, ({ connection }) =>
+      kinds.parse(request).run({ ...context, connection: postgresConnection(connection) }),
+    );
+  const asText = { getTypeParser: () => (value: string) => value };
+  const floor = () =>
+    source.read(settings, signal, async ({ connection }) => {
+      const query = { text, values: [...values], rowMode: 'array' as const, types: asText };
+      return (await connection.query<(string | null)[]>(query)).rows;
+    });
+
+  let output: QueryOutput;
+  try {
+    output = await product();
+  } catch (error) {
+    if (error instanceof QueryError) return { skipped: error.message };
+    throw error;
+  }
+  const actual: unknown = JSON.parse(JSON.stringify(insight.actualOf(output)));
+  const expected: unknown = JSON.parse(JSON.stringify(insight.expectedOf(await floor(), range)));
+  const agrees = isDeepStrictEqual(actual, expected);
+
+  const times = { floor: [] as number[], product: [] as number[] };
+  for (let number = 0; number < repeat; number += 1) {
+    const order = [['floor', floor] as const, ['product', product] as const];
+    for (const [name, work] of number % 2 === 0 ? order : order.toReversed()) {
+      const startedAt = performance.now();
+      await work();
+      times[name].push(performance.now() - startedAt);
+    }
+  }
+  const prefix = (result: unknown): string => JSON.stringify(result).slice(0, 300);
+  return {
+    floor_ms: statisticsOf(times.floor),
+    product_ms: statisticsOf(times.product),
+    ratio: rounded(medianOf(times.product.map((ms, index) => ms / (times.floor[index] ?? Number.NaN)))),
+    agrees,
+    difference: agrees ? null : { floor: prefix(expected), product: prefix(actual) },
+  };
+}
+
+/** The result as a table. */
+export const queryTables = ({ insights: measured }: QueryBenchResult): readonly ResultTable[] => [
+  {
+    headings: ['insight', 'floor ms', 'product ms', 'ratio', 'results'],
+    rows: measured.map((one) =>
+      'skipped' in one
+        ? [one.name, '-', '-', '-', `skipped: ${one.skipped}`]
+        : [
+            one.name,
+            one.floor_ms.median.toFixed(1),
+            one.product_ms.median.toFixed(1),
+            one.ratio.toFixed(2),
+            one.agrees ? 'equal' : 'DIFFERENT',
+          ],
+    ),
+  },
+];
+
+/** @throws LaunchError when results differ */
+export function checkQueryResult({ insights: measured }: QueryBenchResult): void {
+  const differing = measured.filter((one) => 'agrees' in one && !one.agrees);
+  if (differing.length > 0)
+    throw new LaunchError(`Results differ: ${differing.map(({ name }) => name).join('; ')}.`);
+}

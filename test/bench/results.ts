@@ -1,0 +1,50 @@
+import { writeFileSync } from 'node:fs';
+
+/** A value of every repeat. The distance of minimum and median shows how noisy the machine was. */
+export interface Statistics {
+  readonly minimum: number;
+  readonly median: number;
+  /** In the order of the repeats. */
+  readonly all: readonly number[];
+}
+
+/** The reason why something was not measured. */
+export interface Skipped {
+  readonly skipped: string;
+}
+
+/** A table of results. */
+export interface ResultTable {
+  readonly title?: string;
+  readonly headings: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** The median. @throws RangeError without values. */
+export function medianOf(values: readonly number[]): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  const [low, high] = [
+    sorted[Math.floor((sorted.length - 1) / 2)],
+    sorted[Math.ceil((sorted.length - 1) / 2)],
+  ];
+  if (low === undefined || high === undefined) throw new RangeError('The median of no values is undefined.');
+  return (low + high) / 2;
+}
+
+/** Statistics of all repeats, rounded to thousandths. */
+export const statisticsOf = (all: readonly number[]): Statistics => ({
+  minimum: rounded(Math.min(...all)),
+  median: rounded(medianOf(all)),
+  all: all.map(rounded),
+});
+
+/** Rounds to thousandths: more digits would only look exact. */
+export const rounded = (value: number): number => Math.round(value * 1_000) / 1_000;
+
+/** Bytes as megabytes for a table; a dash for what was not measured. */
+export const megabytes = (bytes: number | null, digits = 1): string =>
+  bytes === null ? '-' : (bytes / 1e6).toFixed(digits);
+
+/** Writes a result as `--json` prints it. */
+export const saveResult = (file: string, result: object): void =>
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);

@@ -1,0 +1,85 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { rounded } from './results.ts';
+
+/** Clock ticks per second in /proc, the same on every Linux. */
+const ticksPerSecond = 100;
+
+/** User and system CPU seconds of a process with all its threads; null without /proc. */
+export function cpuSecondsOf(pid: number): number | null {
+  const fields = statFields(pid);
+  return fields === null ? null : (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** Memory of a process in bytes. */
+export interface ProcessMemory {
+  readonly resident: number;
+  /** Maximum resident memory since the start of the process, or since `resetPeakMemory`. */
+  readonly peak: number;
+}
+
+/** Memory of a process; null without /proc. */
+export function memoryOf(pid: number): ProcessMemory | null {
+  const text = read(pid, 'status');
+  const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text ?? '')?.[1]);
+  const [resident, peak] = [kibibytes('VmRSS') * 1_024, kibibytes('VmHWM') * 1_024];
+  return Number.isNaN(resident) || Number.isNaN(peak) ? null : { resident, peak };
+}
+
+/** Resets the peak to the current resident memory, if the system allows it. */
+export function resetPeakMemory(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // Not Linux, or a container that forbids it. The peak since the start is only too high.
+  }
+}
+
+/** The fields after the name, which may contain spaces and parentheses. */
+function statFields(pid: number): string[] | null {
+  const text = read(pid, 'stat');
+  return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
+
+function read(pid: number, name: string): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Watches the machine and some workers, until the returned function is called: cores that all programs used on average,
+ * CPU time of all workers and the peak memory of each. Null without /proc.
+ */
+export function watchWorkers(pids: readonly number[]) {
+  for (const pid of pids) resetPeakMemory(pid);
+  const cpuSeconds = () => pids.reduce((sum, pid) => sum + (cpuSecondsOf(pid) ?? Number.NaN), 0);
+  const busyMs = () =>
+    cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+  const [cpuBefore, busyBefore, startedAt] = [cpuSeconds(), busyMs(), performance.now()];
+  return () => {
+    const used = cpuSeconds() - cpuBefore;
+    return {
+      busy_cores: rounded((busyMs() - busyBefore) / (performance.now() - startedAt)),
+      worker_cpu_seconds: Number.isNaN(used) ? null : rounded(used),
+      peak_memory_bytes: pids.map((pid) => memoryOf(pid)?.peak ?? null),
+    };
+  };
+}
+
+/** Requests to S3 since the start of a worker, from its metrics. */
+export async function s3RequestsOf(workerHttpPort: number): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${String(workerHttpPort)}/metrics`, {
+    signal: AbortSignal.timeout(5_000),
+  });
+  return requestsIn(await response.text());
+}
+
+/** The sum of `exportd_s3_requests_total` over all labels. */
+export const requestsIn = (metrics: string): number =>
+  [...metrics.matchAll(/^exportd_s3_requests_total\S* (\d+)$/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
