@@ -1,6 +1,7 @@
 import { Document } from 'yaml';
 import { defaultDefinition } from '../../http/batch_export_definition.ts';
 import type { JsonObject } from '../commands/service_command.ts';
+import { withoutNulls } from './plan.ts';
 
 /** The longest line before a text is folded; a query keeps its lines. */
 const lineWidth = 0;
@@ -33,6 +34,3 @@ export function exportsDocument(exports: readonly JsonObject[]): string {
   ].join('\n');
   return document.toString({ lineWidth });
 }
-
-const withoutNulls = (fields: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));

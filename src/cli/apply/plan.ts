@@ -111,7 +111,8 @@ export function updateBodyOf(fields: JsonObject, current: JsonObject): JsonObjec
 }
 
 /** Creation has no field to reset. */
-const withoutNulls = (fields: JsonObject): JsonObject =>
+/** Fields without those that are null. */
+export const withoutNulls = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 function plannedFields(checked: JsonObject, current: JsonObject, body: JsonObject): PlannedField[] {

@@ -2,9 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Counts } from './counts.ts';
-import { runProgram } from './programs.ts';
-
-const root = join(import.meta.dirname, '../../..');
+import { root, runProgram } from './programs.ts';
 
 interface JestResults {
   readonly numPassedTests: number;

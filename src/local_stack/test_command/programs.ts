@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 
-const root = join(import.meta.dirname, '../../..');
+/** The folder of the clone. */
+export const root = join(import.meta.dirname, '../../..');
 const running = new Set<ChildProcess>();
 
 /** How a program ended; `output` is empty when the program wrote to the terminal. */
