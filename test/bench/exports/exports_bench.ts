@@ -97,7 +97,7 @@ export interface Compared extends Throughput {
 export interface ExportResult extends Compared {
   /** From the command to Completed, including the start of the backfill, the wait for open transactions and the count. */
   readonly seconds_from_command: Statistics;
-  /** Rows in the manifest. */
+  /** Rows of the run. */
   readonly rows: number;
   /** Resident memory of the worker before the export; null without /proc. */
   readonly idle_memory_bytes: number | null;
@@ -264,7 +264,7 @@ async function measureFormat(
       const run = await measureExport(project, worker, id);
       if (run.rows !== events)
         throw new LaunchError(
-          `The manifest of ${format} has ${String(run.rows)} rows instead of ${String(events)}.`,
+          `The export as ${format} has ${String(run.rows)} rows instead of ${String(events)}.`,
         );
       if (depth) await verifyRun(pool, deployment.environment, id, interval, depth);
       await project.api.request('DELETE', `${id}/`);

@@ -1,14 +1,79 @@
 import type { QueryOutput } from '../../../src/queries/query_kind.ts';
-import { funnelInsights } from './funnel_insights.ts';
-import {
-  dayMs,
-  eventsOfPersons,
-  startOf,
-  lastDays,
-  lineOf,
-  type Insight,
-  type InsightRange,
-} from './insight.ts';
+
+/** Project and time of an insight. */
+export interface InsightRange {
+  readonly teamId: number;
+  /** The current time for exportd; the newest event is slightly older. */
+  readonly now: Date;
+}
+
+/** A hand-written statement with its parameters. */
+interface FloorStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** A typical insight, as a request and as the best SQL that we know for the same result. */
+export interface Insight {
+  readonly name: string;
+  /** The field `query` of the request. */
+  query(range: InsightRange): Readonly<Record<string, unknown>>;
+  floor(range: InsightRange): FloorStatement;
+  /** The part of exportd's result that the statement returns too, as JSON. */
+  actualOf(output: QueryOutput): unknown;
+  /** The same from the rows of the statement, whose values are text. */
+  expectedOf(rows: readonly (readonly (string | null)[])[], range: InsightRange): unknown;
+}
+
+/** Milliseconds of a day. */
+const dayMs = 86_400_000;
+
+/** The start of a day in UTC, some days before now. */
+const dayBefore = ({ now }: InsightRange, days: number): Date =>
+  new Date(Math.floor(now.getTime() / dayMs) * dayMs - days * dayMs);
+
+/** The last days including today, as fields of a request and as bounds of a statement. */
+function lastDays(
+  range: InsightRange,
+  days: number,
+): {
+  readonly dateRange: { readonly date_from: string; readonly date_to: string };
+  readonly from: Date;
+  /** Exclusive. */
+  readonly end: Date;
+  /** `YYYY-MM-DD` of each. */
+  readonly days: readonly string[];
+} {
+  const dayOf = (date: Date): string => date.toISOString().slice(0, 10);
+  const all = Array.from({ length: days }, (_, index) => dayOf(dayBefore(range, days - 1 - index)));
+  const from = dayBefore(range, days - 1);
+  return {
+    dateRange: { date_from: dayOf(from), date_to: dayOf(dayBefore(range, 0)) },
+    from,
+    end: dayBefore(range, -1),
+    days: all,
+  };
+}
+
+/**
+ * SQL for the start of an event's day or week in UTC: a division, which is faster than date_trunc with a time zone.
+ */
+const startOf = (unit: 'day' | 'week'): string =>
+  `date_bin('${unit === 'day' ? 1 : 7} days', timestamp, '2001-01-01T00:00:00Z')`;
+
+/** SQL for the events of the project `$1` with their merged persons. */
+const eventsOfPersons = `(
+    select event, timestamp, properties, coalesce(mapping.person_id, stored.person_id) as person_id
+    from public.events as stored left join public.person_distinct_ids as mapping
+      on mapping.team_id = $1 and mapping.distinct_id = stored.distinct_id and not mapping.is_deleted
+    where stored.team_id = $1
+  ) as events`;
+
+/** Counts by day as a series over all days. */
+function lineOf(days: readonly string[], rows: readonly (readonly (string | null)[])[]): readonly number[] {
+  const byDay = new Map(rows.map(([day, count]) => [day?.slice(0, 10), Number(count)]));
+  return days.map((day) => byDay.get(day) ?? 0);
+}
 
 const rowsOf = ({ results }: QueryOutput): readonly (readonly unknown[])[] =>
   results as readonly (readonly unknown[])[];
@@ -275,10 +340,156 @@ const searchedPersons: Insight = {
     rows.map(([id, properties, distinct_ids]) => [id, parsed(properties), parsed(distinct_ids)]),
 };
 
+const funnelDays = 30;
+const funnelEvents = ['$pageview', '$autocapture', 'report_viewed'] as const;
+const followed = `(partition by person_id order by at, step rows between unbounded preceding and 1 preceding)`;
+
+const funnelRequest = (range: InsightRange) => ({
+  kind: 'FunnelsQuery',
+  series: funnelEvents.map((event) => ({ kind: 'EventsNode', event })),
+  dateRange: lastDays(range, funnelDays).dateRange,
+});
+
+/** Counts and conversion times of persons, from the depth that they reached. */
+const measures = `count(*), count(*) filter (where depth >= 2), count(*) filter (where depth = 3),
+  avg(extract(epoch from second_at - first_at)::float8), avg(extract(epoch from third_at - second_at)::float8),
+  percentile_cont(0.5) within group (order by extract(epoch from second_at - first_at)::float8),
+  percentile_cont(0.5) within group (order by extract(epoch from third_at - second_at)::float8)`;
+
+/** The columns that a funnel needs. "offset 0" makes rows narrow before they are sorted. */
+const funnelSteps = (more = ''): string => `
+  select person_id, timestamp as at, case event when $4 then 1 when $5 then 2 else 3 end as step ${more}
+  from ${eventsOfPersons}
+  where timestamp >= $2 and timestamp < $3 and event in ($4, $5, $6) and person_id is not null
+  offset 0`;
+
+/** The events that matter: the first one of the first step, and events that can follow an earlier step. */
+const isRelevant = `case step when 1 then latest_first is null when 2 then latest_first + interval '336 hours' >= at
+  else latest_first is not null end`;
+
+/**
+ * Looks back twice in one sort order: from a second step to the latest first step, and from a third step to the latest
+ * second step that has a first. A person counts at the deepest step, the first time that they reached it. The times of
+ * the preceding steps never decrease, so the minimum belongs to the first time.
+ */
+const furthest = `
+  select ${measures} from (
+    select max(step) as depth,
+      case max(step) when 3 then min(chain_first) when 2 then min(first_at) end as first_at,
+      case max(step) when 3 then min(chain_second) when 2 then min(at) filter (where step = 2) end as second_at,
+      min(at) filter (where step = 3) as third_at
+    from (
+      select person_id, at, step, first_at,
+        case when step = 3 then max(first_at) over ${followed} end as chain_first,
+        case when step = 3 then max(at) filter (where step = 2) over ${followed} end as chain_second
+      from (
+        select person_id, at, step, case when step = 2 then latest_first end as first_at from (
+          select *, max(at) filter (where step = 1) over ${followed} as latest_first from (${funnelSteps()}) as steps
+        ) as looked_back where ${isRelevant}
+      ) as seconds
+    ) as thirds where step < 3 or chain_first + interval '336 hours' >= at
+    group by person_id
+  ) as persons`;
+
+/** The same by the browser of a person's first event, which is kept even if its step does not matter. */
+const furthestByBrowser = `
+  select browser, ${measures} from (
+    select max(depth) as depth, coalesce(max(browser) filter (where at = browser_at), '') as browser,
+      case max(depth) when 3 then min(chain_first) filter (where depth = 3) when 2 then min(first_at) end as first_at,
+      case max(depth) when 3 then min(chain_second) filter (where depth = 3)
+        when 2 then min(at) filter (where depth = 2) end as second_at,
+      min(at) filter (where depth = 3) as third_at
+    from (
+      select *, case when step = 1 then 1 when first_at is not null then 2
+        when chain_first + interval '336 hours' >= at then 3 end as depth
+      from (
+        select *, case when step = 3 then max(first_at) over ${followed} end as chain_first,
+          case when step = 3 then max(at) filter (where first_at is not null) over ${followed} end as chain_second
+        from (
+          select person_id, at, step, browser, browser_at,
+            case when step = 2 and latest_first + interval '336 hours' >= at then latest_first end as first_at
+          from (
+            select *, max(at) filter (where step = 1) over ${followed} as latest_first,
+              min(at) filter (where browser <> '') over (partition by person_id) as browser_at
+            from (${funnelSteps(`, coalesce(properties ->> '$browser', '') as browser`)}) as steps
+          ) as looked_back where at = browser_at or ${isRelevant}
+        ) as seconds
+      ) as thirds
+    ) as attempts group by person_id
+  ) as persons where depth is not null group by browser`;
+
+const floorOf =
+  (text: string) =>
+  (range: InsightRange): FloorStatement => ({
+    text,
+    values: [
+      range.teamId,
+      lastDays(range, funnelDays).from,
+      lastDays(range, funnelDays).end,
+      ...funnelEvents,
+    ],
+  });
+
+interface Step {
+  readonly count: number;
+  readonly average_conversion_time: number | null;
+  readonly median_conversion_time: number | null;
+  readonly breakdown_value?: readonly string[];
+}
+
+/** Counts, then times rounded to digits that do not depend on the order of summation. */
+const normalized = (counts: readonly number[], times: readonly (number | null)[]): unknown => [
+  ...counts,
+  ...times.map((time) => (time === null ? null : Number(time.toPrecision(10)))),
+];
+
+const normalizedSteps = (steps: readonly Step[]): unknown =>
+  normalized(
+    steps.map(({ count }) => count),
+    [
+      ...steps.slice(1).map((step) => step.average_conversion_time),
+      ...steps.slice(1).map((step) => step.median_conversion_time),
+    ],
+  );
+
+const normalizedRow = (row: readonly (string | null)[]): unknown =>
+  normalized(
+    row.slice(0, 3).map(Number),
+    row.slice(3).map((time) => (time === null ? null : Number(time))),
+  );
+
+const orderedFunnel: Insight = {
+  name: 'Funnel: three steps in order, 30 days',
+  query: funnelRequest,
+  floor: floorOf(furthest),
+  actualOf: ({ results }: QueryOutput) => normalizedSteps(results as readonly Step[]),
+  expectedOf: ([row = []]) => normalizedRow(row),
+};
+
+const funnelByBrowser: Insight = {
+  name: 'Funnel: three steps by browser, 30 days',
+  query: (range) => ({
+    ...funnelRequest(range),
+    breakdownFilter: { breakdown: '$browser', breakdown_type: 'event' },
+  }),
+  floor: floorOf(furthestByBrowser),
+  actualOf: ({ results }: QueryOutput) =>
+    Object.fromEntries(
+      (results as readonly (readonly Step[])[]).map((steps) => [
+        String(steps[0]?.breakdown_value),
+        normalizedSteps(steps),
+      ]),
+    ),
+  expectedOf: (rows) =>
+    Object.fromEntries(
+      rows.map(([browser, ...row]): [string, unknown] => [String(browser), normalizedRow(row)]),
+    ),
+};
+
 /** The measured insights, which `src/queries/README.md` lists. */
 export const insights: readonly Insight[] = [
   ...[eventsByDay, topPages, usersByWeek],
   ...[pageviewsByBrowser, dailyUsers, weeklyUsers],
-  ...funnelInsights,
+  ...[orderedFunnel, funnelByBrowser],
   ...[actorsOfMonth, foundEvents, searchedPersons],
 ];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { QueryConnection, QueryStatement } from '../../../src/queries/query_connection.ts';
 import type { QueryContext } from '../../../src/queries/query_kind.ts';
 import type { QueryKinds } from '../../../src/queries/registry.ts';
-import type { Insight, InsightRange } from './insight.ts';
+import type { Insight, InsightRange } from './insights.ts';
 
 /** A statement of exportd with its query plan. */
 export interface StatementPlan {

@@ -21,8 +21,7 @@ import {
   type Statistics,
 } from '../results.ts';
 import { createBenchAccount, measureOnScratch, type ScratchOptions } from '../scratch.ts';
-import type { Insight, InsightRange } from './insight.ts';
-import { insights } from './insights.ts';
+import { insights, type Insight, type InsightRange } from './insights.ts';
 import { plansOf, writePlans } from './plans.ts';
 
 /** The options of the command line. */

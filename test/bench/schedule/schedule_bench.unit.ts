@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import proto from '@temporalio/proto';
 import { costOf } from '../histories.ts';
-import type { NoopResult } from './noop_rate.ts';
-import { compareWithNoop } from './schedule_bench.ts';
+import { compareWithNoop, type NoopResult } from './schedule_bench.ts';
 import { delaysOf, delaysOfRuns, dueTimes, percentileOf, type TickedRun } from './ticks.ts';
 
 const { EventType } = proto.temporal.api.enums.v1;

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type pg from 'pg';
 import { insertEventRows } from '../../bench/events.ts';
-import type { InsightRange } from '../../bench/query/insight.ts';
-import { insights } from '../../bench/query/insights.ts';
+import { insights, type InsightRange } from '../../bench/query/insights.ts';
 import { plansOf } from '../../bench/query/plans.ts';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
