@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createFaultPacing } from '../../src/failures/operator_faults/fault_pacing.ts';
+import { createFaultPacing } from '../../src/failures/outages.ts';
 
 const fault = { type: 'UndefinedTable', message: 'The source lacks a relation.' };
 const otherFault = { type: 'InvalidAuthorization', message: 'The database rejected the login.' };
