@@ -182,7 +182,7 @@ export function createCircuitBreaker(
 }
 
 /** The circuit of a destination as all workers share it. Times are relative, because only the database's clock counts. */
-export interface StoredCircuit {
+interface StoredCircuit {
   /** Null while the circuit is closed. */
   readonly open: OpenCircuit | null;
   readonly open_for_ms: number;

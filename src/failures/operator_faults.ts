@@ -73,12 +73,14 @@ export async function storeResumption(pool: Pool, runId: string): Promise<void> 
   );
 }
 
+/** SQL: the members of an `OpenFault`. */
+const openFaultColumns = `id, type, message, opened_at, last_seen_at, last_seen_by,
+  (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null) as waiting_runs`;
+
 /** Reads the open faults, oldest first. */
 export async function readOpenFaults(pool: Pool): Promise<OpenFault[]> {
   const { rows } = await pool.query<OpenFault>(
-    `select id, type, message, opened_at, last_seen_at, last_seen_by,
-       (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
-         as waiting_runs
+    `select ${openFaultColumns}
      from exportd.operator_faults fault where resolved_at is null order by opened_at, id`,
   );
   return rows;
@@ -104,7 +106,7 @@ export async function resolveFaults(pool: Pool, unseenMs: number): Promise<Opera
  * Takes a fault that has been open for `minOpenMs` and that the operator has not been notified of, for as long as one
  * request may take. Of several workers, one takes it.
  */
-export async function takeUnnotifiedFault(
+async function takeUnnotifiedFault(
   pool: Pool,
   { minOpenMs, leaseMs }: { readonly minOpenMs: number; readonly leaseMs: number },
 ): Promise<OpenFault | undefined> {
@@ -115,25 +117,10 @@ export async function takeUnnotifiedFault(
        where resolved_at is null and notified_at is null and notify_after <= clock_timestamp()
          and last_seen_at - opened_at >= $2 * interval '1 millisecond'
        order by opened_at limit 1 for update skip locked)
-     returning id, type, message, opened_at, last_seen_at, last_seen_by,
-       (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
-         as waiting_runs`,
+     returning ${openFaultColumns}`,
     [leaseMs, minOpenMs],
   );
   return rows[0];
-}
-
-/** Stores that the operator was notified of a fault. */
-export async function storeFaultNotification(pool: Pool, id: string): Promise<void> {
-  await pool.query('update exportd.operator_faults set notified_at = clock_timestamp() where id = $1', [id]);
-}
-
-/** Deletes faults that were resolved more than `retentionMs` ago. */
-export async function deleteResolvedFaults(pool: Pool, retentionMs: number): Promise<void> {
-  await pool.query(
-    `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
-    [retentionMs],
-  );
 }
 
 /**
@@ -151,7 +138,7 @@ export async function renewTimeLimits(pool: Pool, runId: string, executionId: st
 }
 
 /** The settings of the alarm. */
-export type FaultAlarmSettings = Pick<
+type FaultAlarmSettings = Pick<
   Settings,
   | 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL'
   | 'EXPORTD_OPERATOR_WEBHOOK_URL'
@@ -162,7 +149,7 @@ export type FaultAlarmSettings = Pick<
 >;
 
 /** Repeats the checks of the alarm in a worker process. */
-export interface FaultAlarm {
+interface FaultAlarm {
   start(): void;
   /** Waits for the check that is running. */
   stop(): Promise<void>;
@@ -172,7 +159,7 @@ export interface FaultAlarm {
 const unseenIntervals = 3;
 /** A check at least this often, in milliseconds. */
 const maxCheckIntervalMs = 5_000;
-/** How much longer than a request takes no other worker notifies, so that a failed one is repeated. */
+/** Lease beyond the timeout of one request, after which another worker retries the notification. */
 const notificationPauseMs = 10_000;
 
 /**
@@ -189,7 +176,10 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
     try {
       for (const { type, message } of await resolveFaults(pool, interval * unseenIntervals))
         logger.info({ operator_fault: type }, `No run waits for this any more: ${message}`);
-      await deleteResolvedFaults(pool, settings.EXPORTD_LOG_RETENTION);
+      await pool.query(
+        `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
+        [settings.EXPORTD_LOG_RETENTION],
+      );
       await notifyOperator(pool, settings, logger);
     } catch (error) {
       logger.warn({ err: error }, "Operator's faults could not be checked. Trying again.");
@@ -210,15 +200,11 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
 }
 
 /** Sends the notification of each open fault, until the webhook has received it. At least once, with the same id. */
-export async function notifyOperator(
-  pool: Pool,
-  settings: FaultAlarmSettings,
-  logger: Logger,
-): Promise<void> {
+async function notifyOperator(pool: Pool, settings: FaultAlarmSettings, logger: Logger): Promise<void> {
   const { EXPORTD_OPERATOR_WEBHOOK_URL: url, EXPORTD_OPERATOR_WEBHOOK_SECRET: secret } = settings;
   if (url === undefined) return;
   const leaseMs = settings.EXPORTD_WEBHOOK_TIMEOUT + notificationPauseMs;
-  // A lock or a lookup that fails once concerns nobody.
+  // Ignore errors that happen once.
   const minOpenMs = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL / 3;
   for (;;) {
     const fault = await takeUnnotifiedFault(pool, { minOpenMs, leaseMs });
@@ -229,7 +215,10 @@ export async function notifyOperator(
       // The operator may have it on any address.
       { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
     );
-    if (delivered) await storeFaultNotification(pool, fault.id);
+    if (delivered)
+      await pool.query('update exportd.operator_faults set notified_at = clock_timestamp() where id = $1', [
+        fault.id,
+      ]);
     else logger.warn({ operator_fault: fault.type }, `The operator's webhook was not notified. ${detail}`);
   }
 }
