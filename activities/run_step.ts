@@ -25,7 +25,7 @@ export interface StepOptions {
   readonly context?: (() => ActivityContext) | undefined;
   /** Sends heartbeats, unless the activity is a local one, which has none. */
   readonly heartbeatTimeoutMs?: number;
-  /** Retries every error, a permanent one too. */
+  /** Retries after every error, a permanent one and a cancelled request too. */
   readonly retryIndefinitely?: boolean;
   /** Shows on the run what a step is retried after. */
   readonly recorder?: Pick<RunRecorder, 'recordFailedAttempt'>;
@@ -95,10 +95,10 @@ interface Step {
  *    tell from errors of the step.
  * 3. **Outages**, the circuit before the operator's fault (`Outages`). Before heartbeats and slot, since a run that waits
  *    starts nothing. Around the conversion, because the owner of the failure decides who waits.
- * 4. **Endless retries**, of activities that record decisions. If the control database rejects one for good, a person has to
- *    fix the database, and a failed workflow would only lose the command.
+ * 4. **Endless retries** of activities that record decisions, also after a cancelled request. If the control database rejects
+ *    one for good, a person has to fix the database, and a failed workflow would only lose the command.
  * 5. **Application failure.** Everything outside of it knows failures by type, owner and delay only, and no secret or row of
- *    the original error leaves it. Cancellations pass unchanged.
+ *    the original error leaves it. Other cancellations pass unchanged.
  * 6. **Heartbeats.** They last as long as the work, also while it waits without its slot.
  * 7. **Slot.** Innermost, since only the work makes progress: a stalled attempt lets another one use its slot.
  *
@@ -152,10 +152,11 @@ async function runStep<Result>(
     try {
       return await withHeartbeats();
     } catch (error) {
-      if (isCancellation(error)) throw error;
+      const isCancelled = isCancellation(error);
+      if (isCancelled && !options.retryIndefinitely) throw error;
       const failure = toApplicationFailure(error);
       const { type, message } = failure;
-      if (type === 'UnexpectedError')
+      if (type === 'UnexpectedError' && !isCancelled)
         logger.error({ activity: step.name, stack: stackFramesOf(error) }, message);
       if (!options.retryIndefinitely) throw failure;
       logger.warn({ activity: step.name, type }, message);

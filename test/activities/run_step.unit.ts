@@ -170,10 +170,12 @@ describe('one attempt of a step', () => {
     expect(ended?.aborted).toBe(true);
   });
 
-  it('retries a permanent error of an activity that records decisions', async () => {
+  it.each([
+    ['NoSuchBucket', new DestinationError('NoSuchBucket', 'No bucket.', { transient: false })],
+    ['UnexpectedError', new CancelledFailure('CANCELLED')],
+  ])('retries an activity that records decisions after %s', async (type, error) => {
     const { failureOf } = createStep({ retryIndefinitely: true });
-    const rejected = new DestinationError('NoSuchBucket', 'No bucket.', { transient: false });
-    expect(await failureOf(rejected)).toMatchObject({ type: 'NoSuchBucket', nonRetryable: false });
+    expect(await failureOf(error)).toMatchObject({ type, nonRetryable: false });
   });
 
   it('leaves a cancellation unchanged', async () => {
