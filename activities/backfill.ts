@@ -2,9 +2,9 @@ import type { Settings } from '../src/config/settings.ts';
 import { advanceBackfill, type BackfillStep } from '../src/decisions/advance_backfill.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import type { StartableRun } from '../src/decisions/startable_runs.ts';
-import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
+import { wrapActivities } from './run_step.ts';
 
 /** Dependencies of the backfill's activities. */
 export interface BackfillActivityDependencies extends StartDeliveriesDependencies {
@@ -33,10 +33,11 @@ export type BackfillActivities = ReturnType<typeof createBackfillActivities>;
 /** The activities of `batchExportBackfill`. */
 export function createBackfillActivities(dependencies: BackfillActivityDependencies) {
   const { journal, policies, runs, settings, logger } = dependencies;
-  return retryIndefinitely(
+  return wrapActivities(
+    { logger, retryIndefinitely: true },
     {
       /** Records the runs that ended, creates the next ones and starts their executions. */
-      advanceBackfill: async (input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
+      advanceBackfill: async (_, input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
         const step = await advanceBackfill(journal, policies, input.backfill_id);
         const { ended, status, runs_created, total_runs } = step;
         if (step.has_new_deliveries) await startDeliveries(dependencies, step.batch_export_id);
@@ -45,6 +46,5 @@ export function createBackfillActivities(dependencies: BackfillActivityDependenc
         return { ended, status, runs_created, total_runs, blocked_runs, continue_after };
       },
     },
-    logger,
   );
 }

@@ -1,7 +1,7 @@
 import type { TestDestination } from '../src/destination/destination_tests.ts';
 import type { TestStep } from '../src/destination/test_result.ts';
-import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
+import { wrapActivities } from './run_step.ts';
 
 /** Dependencies of the destination test's activities. */
 export interface DestinationTestActivityDependencies {
@@ -16,11 +16,11 @@ export const createDestinationTestActivities = ({
   testDestination,
   logger,
 }: DestinationTestActivityDependencies) =>
-  withApplicationFailures(
+  wrapActivities(
+    { logger },
     {
       /** Tests a stored config, which thereby stays out of the history. */
-      testDestination: async ({ test_id }: { readonly test_id: string }): Promise<readonly TestStep[]> =>
+      testDestination: async (_, { test_id }: { readonly test_id: string }): Promise<readonly TestStep[]> =>
         testDestination(test_id),
     },
-    logger,
   );

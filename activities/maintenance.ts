@@ -1,13 +1,12 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ComparisonGroup } from '../src/decisions/due_comparisons.ts';
 import { readDueMaintenance, type DueMaintenance } from '../src/decisions/due_maintenance.ts';
-import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import { checkBarriers, type BarriersOutcome } from '../src/maintenance/check_barriers.ts';
 import { cleanUpExport, type CleanUpOutcome } from '../src/maintenance/clean_up_export.ts';
 import { compareIntervals, type ComparisonsOutcome } from '../src/maintenance/compare_intervals.ts';
 import type { MaintenanceDependencies } from '../src/maintenance/maintenance_dependencies.ts';
 import { settleRuns, type SettlingResult } from '../src/maintenance/settle_runs.ts';
-import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
+import { wrapActivities, type ActivityContext } from './run_step.ts';
 
 /** Names an export. Everything else is read from the journal. */
 interface ExportInput {
@@ -25,28 +24,25 @@ export type MaintenanceActivities = ReturnType<typeof createMaintenanceActivitie
 
 /** The activities of `batchExportMaintenance` that work on buckets and on the source. */
 export function createMaintenanceActivities(dependencies: MaintenanceActivityDependencies) {
-  const { logger, settings, context = currentActivity } = dependencies;
-  const withHeartbeat = <Result>(work: (signal: AbortSignal) => Promise<Result>) =>
-    withHeartbeats(context(), settings.EXPORTD_HEARTBEAT_TIMEOUT, () => undefined, work);
-  return withApplicationFailures(
+  const { logger, context, settings } = dependencies;
+  return wrapActivities(
+    { logger, context, heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT },
     {
       /** Deletes the obsolete objects of an export and aborts its orphaned uploads. */
-      cleanUpExport: async ({ batch_export_id }: ExportInput): Promise<CleanUpOutcome> =>
-        withHeartbeat((signal) => cleanUpExport(dependencies, batch_export_id, signal)),
+      cleanUpExport: async ({ signal }, { batch_export_id }: ExportInput): Promise<CleanUpOutcome> =>
+        cleanUpExport(dependencies, batch_export_id, signal),
 
       /** Compares the due intervals of a project and selection with the source. */
-      compareIntervals: async (group: ComparisonGroup): Promise<ComparisonsOutcome> =>
-        withHeartbeat((signal) => compareIntervals(dependencies, group, signal)),
+      compareIntervals: async ({ signal }, group: ComparisonGroup): Promise<ComparisonsOutcome> =>
+        compareIntervals(dependencies, group, signal),
 
       /** Checks which transactions still block the barriers of unsettled runs. */
-      checkBarriers: async (): Promise<BarriersOutcome> =>
-        withHeartbeat((signal) => checkBarriers(dependencies, signal)),
+      checkBarriers: async ({ signal }): Promise<BarriersOutcome> => checkBarriers(dependencies, signal),
 
       /** Compares the unsettled intervals of an export whose transactions have ended, and has them exported again. */
-      settleRuns: async ({ batch_export_id }: ExportInput): Promise<SettlingResult> =>
-        withHeartbeat((signal) => settleRuns(dependencies, batch_export_id, signal)),
+      settleRuns: async ({ signal }, { batch_export_id }: ExportInput): Promise<SettlingResult> =>
+        settleRuns(dependencies, batch_export_id, signal),
     },
-    logger,
   );
 }
 
@@ -78,14 +74,14 @@ export function createMaintenancePlanner({
     | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
   >;
 }) {
-  return withApplicationFailures(
+  return wrapActivities(
+    { logger },
     {
       /** Finds the due tasks, except the excluded ones: delayed after a failure, or running. */
-      findDueMaintenance: async ({
-        excluded,
-      }: {
-        readonly excluded: readonly string[];
-      }): Promise<MaintenanceRound> => ({
+      findDueMaintenance: async (
+        _,
+        { excluded }: { readonly excluded: readonly string[] },
+      ): Promise<MaintenanceRound> => ({
         ...(await readDueMaintenance(journal.pool, policies.maintenance, excluded)),
         interval_ms: settings.EXPORTD_MAINTENANCE_INTERVAL,
         continue_after: settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS,
@@ -93,6 +89,5 @@ export function createMaintenancePlanner({
         statement_timeout_ms: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
       }),
     },
-    logger,
   );
 }

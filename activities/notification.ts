@@ -1,6 +1,6 @@
-import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import type { DeliverNotification, DeliveryOutcome } from '../src/notifications/deliver.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
+import { wrapActivities } from './run_step.ts';
 
 /** Dependencies of the notification's activities. */
 export interface NotificationActivityDependencies {
@@ -12,14 +12,13 @@ export type NotificationActivities = ReturnType<typeof createNotificationActivit
 
 /** The activities of `batchExportNotification`. */
 export const createNotificationActivities = ({ deliver, logger }: NotificationActivityDependencies) =>
-  withApplicationFailures(
+  wrapActivities(
+    { logger },
     {
       /** Sends a stored delivery to its webhook once. A receiver that rejects it is an outcome and not an error. */
-      deliverNotification: async ({
-        delivery_id,
-      }: {
-        readonly delivery_id: string;
-      }): Promise<DeliveryOutcome> => deliver(delivery_id),
+      deliverNotification: async (
+        _,
+        { delivery_id }: { readonly delivery_id: string },
+      ): Promise<DeliveryOutcome> => deliver(delivery_id),
     },
-    logger,
   );

@@ -1,7 +1,6 @@
-import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import type { QueryOutcome } from '../src/queries/statuses.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
-import { currentActivity, withHeartbeats } from './heartbeats.ts';
+import { wrapActivities } from './run_step.ts';
 
 /** Names a query. Its text is read from the control database. */
 interface StoredQuery {
@@ -23,28 +22,26 @@ export type QueryOutcomeActivities = ReturnType<typeof createQueryOutcomeActivit
 
 /** The activities of `backgroundQuery` that run on the task queue of queries. */
 export const createQueryActivities = ({ runQuery, heartbeatTimeoutMs, logger }: QueryActivityDependencies) =>
-  withApplicationFailures(
+  wrapActivities(
+    { logger, heartbeatTimeoutMs },
     {
       /** Runs a stored query and records its outcome; null when it had ended before. */
-      runBackgroundQuery: async ({ execution_id }: StoredQuery): Promise<QueryOutcome['status'] | null> =>
-        withHeartbeats(
-          currentActivity(),
-          heartbeatTimeoutMs,
-          () => undefined,
-          (signal) => runQuery(execution_id, signal),
-        ),
+      runBackgroundQuery: async (
+        { signal },
+        { execution_id }: StoredQuery,
+      ): Promise<QueryOutcome['status'] | null> => runQuery(execution_id, signal),
     },
-    logger,
   );
 
 /** Its local activities. */
 export const createQueryOutcomeActivities = ({ recordOutcome, logger }: QueryActivityDependencies) =>
-  withApplicationFailures(
+  wrapActivities(
+    { logger },
     {
       /** Records that a query was cancelled, or that no attempt could run it. */
       recordBackgroundOutcome: async (
+        _,
         query: StoredQuery & { readonly status: 'cancelled' | 'failed' },
       ): Promise<void> => recordOutcome(query.execution_id, query.status),
     },
-    logger,
   );

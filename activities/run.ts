@@ -1,7 +1,5 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { Settings } from '../src/config/settings.ts';
 import { continueRun, type ContinuedRun } from '../src/decisions/continue_run.ts';
-import { renewTimeLimits } from '../src/decisions/operator_waits.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { readRunEnd } from '../src/decisions/run_end.ts';
 import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
@@ -14,22 +12,19 @@ import {
   type CountedRows,
 } from '../src/export/count_rows.ts';
 import type { PublishEmpty } from '../src/export/publish_empty.ts';
-import { withApplicationFailures } from '../src/failures/application_failures.ts';
-import type { OperatorFaults } from '../src/failures/operator_faults/operator_faults.ts';
-import { waitForOperator } from '../src/failures/operator_faults/wait_for_operator.ts';
-import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
+import { renewTimeLimits } from '../src/failures/operator_faults.ts';
+import type { Outages } from '../src/failures/outages.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
 import type { BarrierState } from '../src/source/source.ts';
-import { reportFailedAttempts } from './failed_attempts.ts';
-import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
+import { wrapActivities, type ActivityContext } from './run_step.ts';
 
 /** Dependencies of the run's local activities. */
 export interface RunActivityDependencies extends StartDeliveriesDependencies, CountDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly publishEmpty: PublishEmpty;
-  readonly operatorFaults: OperatorFaults;
+  readonly outages: Outages;
   readonly settings: CountDependencies['settings'] & Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
   readonly context?: () => ActivityContext;
@@ -53,18 +48,17 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
 /** They are retried until the control database and Temporal accept them. */
 function journalActivities(dependencies: RunActivityDependencies) {
   const { journal, policies, schedules, backfills, logger } = dependencies;
-  return retryIndefinitely(
+  return wrapActivities(
+    { logger, retryIndefinitely: true },
     {
       /**
        * Ends a run that did not complete; a run with a terminal status keeps it. `renewed`: it waited for the operator and
        * continues with new time limits.
        */
-      recordRunOutcome: async (input: {
-        run_id: string;
-        execution_id: string;
-        status: RunOutcome;
-        latest_error: string;
-      }): Promise<{ renewed: boolean }> => {
+      recordRunOutcome: async (
+        _,
+        input: { run_id: string; execution_id: string; status: RunOutcome; latest_error: string },
+      ): Promise<{ renewed: boolean }> => {
         const { run_id, execution_id, status } = input;
         const exceedsLimits = status === 'FailedRetryable' || status === 'TimedOut';
         if (exceedsLimits && (await renewTimeLimits(journal.pool, run_id, execution_id)))
@@ -74,17 +68,18 @@ function journalActivities(dependencies: RunActivityDependencies) {
       },
 
       /** Cancels a run whose execution was cancelled; `cancelled` is false while its manifest is being published. */
-      cancelUnlessPublishing: async (input: {
-        run_id: string;
-        reason: string;
-      }): Promise<{ cancelled: boolean }> => ({
+      cancelUnlessPublishing: async (
+        _,
+        input: { run_id: string; reason: string },
+      ): Promise<{ cancelled: boolean }> => ({
         cancelled: await cancelUnlessPublishing(journal, policies, input.run_id, input.reason),
       }),
 
       /** Wakes the workflows that wait for the end of a run, and starts its notifications. */
-      signalRunEnd: async (input: {
-        run_id: string;
-      }): Promise<{ status: RunStatus | 'Absent'; latest_error: string | null }> => {
+      signalRunEnd: async (
+        _,
+        input: { run_id: string },
+      ): Promise<{ status: RunStatus | 'Absent'; latest_error: string | null }> => {
         const end = await readRunEnd(journal, input.run_id);
         if (!end) return { status: 'Absent', latest_error: null };
         if (end.wake_schedule) await schedules.wake(end.batch_export_id);
@@ -93,48 +88,43 @@ function journalActivities(dependencies: RunActivityDependencies) {
         return { status: end.status, latest_error: end.latest_error };
       },
     },
-    logger,
   );
 }
 
 /** They fail the run when an error outlasts its budget. */
 function sourceActivities(dependencies: RunActivityDependencies) {
-  const { journal, publishEmpty, logger, operatorFaults, settings, context = currentActivity } = dependencies;
-  /** After an operator's fault they are no local activities, and need heartbeats. */
-  const withSignal = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> => {
-    const current = context();
-    return current.info?.isLocal === false
-      ? withHeartbeats(current, settings.EXPORTD_HEARTBEAT_TIMEOUT, () => null, work)
-      : work(cancellationSignal());
-  };
-  const reading = withApplicationFailures(
-    {
-      /** Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. */
-      checkBarrier: async (input: { run_id: string; state: BarrierState }): Promise<RunBarrierCheck> =>
-        withSignal((signal) => checkRunBarrier(dependencies, input, signal)),
+  const { journal, publishEmpty, logger, recorder, outages, settings, context } = dependencies;
+  return {
+    ...wrapActivities(
+      // After an operator's fault they are no local activities, and send heartbeats.
+      { logger, context, recorder, outages, heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT },
+      {
+        /** Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. */
+        checkBarrier: async (
+          { signal },
+          input: { run_id: string; state: BarrierState },
+        ): Promise<RunBarrierCheck> => checkRunBarrier(dependencies, input, signal),
 
-      /** Counts the rows of the run's interval. A run without rows is ready to be published after this. */
-      countRows: async (input: CountInput): Promise<CountedRows> =>
-        withSignal((signal) => countRows(dependencies, input, signal)),
-    },
-    logger,
-  );
-  const publishing = withApplicationFailures(
-    {
-      /** Publishes a run without rows; `published` is false when an export worker has to do it. */
-      publishEmpty: async (input: { run_id: string }): Promise<{ readonly published: boolean }> => ({
-        published: await publishEmpty(input.run_id, cancellationSignal()),
-      }),
-    },
-    logger,
-  );
-  const continuation = withApplicationFailures(
-    {
-      /** Closes the row of a run that continues as new, and creates the row of its next execution. */
-      continueRun: (input: { run_id: string }): Promise<ContinuedRun> => continueRun(journal, input.run_id),
-    },
-    logger,
-  );
-  const activities = { ...waitForOperator(operatorFaults, context, reading), ...publishing };
-  return { ...reportFailedAttempts(dependencies, context, activities), ...continuation };
+        /** Counts the rows of the run's interval. A run without rows is ready to be published after this. */
+        countRows: async ({ signal }, input: CountInput): Promise<CountedRows> =>
+          countRows(dependencies, input, signal),
+      },
+    ),
+    ...wrapActivities(
+      { logger, context, recorder },
+      {
+        /** Publishes a run without rows; `published` is false when an export worker has to do it. */
+        publishEmpty: async (
+          { signal },
+          input: { run_id: string },
+        ): Promise<{ readonly published: boolean }> => ({
+          published: await publishEmpty(input.run_id, signal),
+        }),
+
+        /** Closes the row of a run that continues as new, and creates the row of its next execution. */
+        continueRun: async (_, input: { run_id: string }): Promise<ContinuedRun> =>
+          continueRun(journal, input.run_id),
+      },
+    ),
+  };
 }

@@ -4,11 +4,11 @@ import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_sch
 import type { Policies } from '../src/decisions/policies.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
 import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
-import { stackFramesOf, toApplicationFailure } from '../src/failures/application_failures.ts';
+import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
-import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
+import { wrapActivities } from './run_step.ts';
 
 /** Dependencies of the schedule's activities. */
 export interface ScheduleActivityDependencies extends StartDeliveriesDependencies {
@@ -45,16 +45,20 @@ export type ScheduleActivities = ReturnType<typeof createScheduleActivities>;
 /** The activities of `batchExportSchedule`. */
 export function createScheduleActivities(dependencies: ScheduleActivityDependencies) {
   const { journal, policies, runs, backfills, settings, logger } = dependencies;
-  return retryIndefinitely(
+  return wrapActivities(
+    { logger, retryIndefinitely: true },
     {
       /** Decides everything that waits for one export: signals, commands, due intervals and retries. */
-      advanceSchedule: async (input: {
-        batch_export_id: string;
-        signals: readonly ReceivedSignal[];
-        /** Signals that name a command, which should be stored already. */
-        command_signals: readonly ReceivedSignal[];
-        max_commands: number;
-      }): Promise<ScheduleStepOutcome> => {
+      advanceSchedule: async (
+        _,
+        input: {
+          batch_export_id: string;
+          signals: readonly ReceivedSignal[];
+          /** Signals that name a command, which should be stored already. */
+          command_signals: readonly ReceivedSignal[];
+          max_commands: number;
+        },
+      ): Promise<ScheduleStepOutcome> => {
         const { batch_export_id, max_commands } = input;
         const signals = [...input.signals, ...input.command_signals];
         const step = await advanceSchedule(journal, policies, batch_export_id, signals, max_commands);
@@ -79,11 +83,14 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
       },
 
       /** Cancels runs, wakes backfills, and starts the created runs of an export. */
-      startAndCancelRuns: async (input: {
-        batch_export_id: string;
-        cancel_run_ids: readonly string[];
-        wake_backfill_ids: readonly string[];
-      }): Promise<{ blocked_runs: number }> => {
+      startAndCancelRuns: async (
+        _,
+        input: {
+          batch_export_id: string;
+          cancel_run_ids: readonly string[];
+          wake_backfill_ids: readonly string[];
+        },
+      ): Promise<{ blocked_runs: number }> => {
         await runs.cancelAll(await readRuns(journal.pool, input.cancel_run_ids));
         for (const id of input.wake_backfill_ids)
           await backfills.start(id).catch((error: unknown) => {
@@ -97,6 +104,5 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
         };
       },
     },
-    logger,
   );
 }

@@ -1,12 +1,11 @@
 import type { KeyRing } from '../src/config/key_ring.ts';
 import type { Settings } from '../src/config/settings.ts';
-import { withApplicationFailures, stackFramesOf } from '../src/failures/application_failures.ts';
-import { classifyError } from '../src/failures/classify_error.ts';
+import { classifyError, stackFramesOf } from '../src/failures/classify_error.ts';
 import type { Pool } from '../src/journal/database.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { CannotVerify } from '../src/verify/report.ts';
 import { findVerification, recordVerification, type Verification } from '../src/verify/verifications.ts';
-import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
+import { wrapActivities, type ActivityContext } from './run_step.ts';
 
 /** Dependencies of the verification's activities. */
 export interface VerificationActivityDependencies {
@@ -22,31 +21,27 @@ export type VerificationActivities = ReturnType<typeof createVerificationActivit
 
 /** The activities of `batchExportVerification`. Only they decrypt the secrets that reading the bucket requires. */
 export function createVerificationActivities(dependencies: VerificationActivityDependencies) {
-  const { pool, settings, logger, context = currentActivity } = dependencies;
-  return withApplicationFailures(
+  const { pool, settings, logger, context } = dependencies;
+  return wrapActivities(
+    { logger, context, heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT },
     {
       /**
        * Compares the objects of one interval with the source, as `exportd verify` does, and stores the report. It names
        * rows by their ids, so it stays out of the history. An error is an outcome too: the person can repeat it.
        */
-      verifyInterval: async ({ verification_id }: { readonly verification_id: string }): Promise<void> => {
+      verifyInterval: async (
+        { signal },
+        { verification_id }: { readonly verification_id: string },
+      ): Promise<void> => {
         const found = await findVerification(pool, verification_id);
         if (found?.status !== 'pending') return;
-        await withHeartbeats(
-          context(),
-          settings.EXPORTD_HEARTBEAT_TIMEOUT,
-          () => undefined,
-          async (signal) => {
-            const outcome = await verify(dependencies, found, signal).catch((error: unknown) => {
-              if (signal.aborted) throw error;
-              return { error: describeFailure(error, logger) };
-            });
-            await recordVerification(pool, verification_id, outcome);
-          },
-        );
+        const outcome = await verify(dependencies, found, signal).catch((error: unknown) => {
+          if (signal.aborted) throw error;
+          return { error: describeFailure(error, logger) };
+        });
+        await recordVerification(pool, verification_id, outcome);
       },
     },
-    logger,
   );
 }
 

@@ -58,7 +58,7 @@ export const remoteSourceOptions = ({ limits }: RunInput): ActivityOptions => ({
 /** Options of the activities that export and publish rows, on the task queue of the export workers. */
 export const exportOptions = ({ limits, export_task_queue }: RunInput): ActivityOptions => ({
   taskQueue: export_task_queue,
-  // Never schedule-to-close: its tasks may wait for a free slot for hours. `withRetryBudget` of src/failures adds up the
+  // Never schedule-to-close: its tasks may wait for a free slot for hours. `openRetryBudget` of src/failures adds up the
   // time of all attempts. Heartbeats detect a stalled one.
   startToCloseTimeout: limits.retry_budget_ms,
   heartbeatTimeout: limits.heartbeat_timeout_ms,

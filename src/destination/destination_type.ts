@@ -4,7 +4,7 @@ import type { Model } from '../domain/batch_export.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Destination, DestinationError, KeySpec } from './destination.ts';
-import type { CircuitReporter } from './circuits/circuit_breaker.ts';
+import type { CircuitReporter } from './circuit_breaker.ts';
 import type { StoreTraits } from './store_traits.ts';
 import type { TestStep } from './test_result.ts';
 

@@ -2,7 +2,7 @@ import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RunSpec } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
-import type { CircuitBreaker, ProbeWait } from './circuits/circuit_breaker.ts';
+import type { CircuitBreaker, ProbeWait } from './circuit_breaker.ts';
 import { readConfig } from './config_versions.ts';
 import type { Destination } from './destination.ts';
 import type { DestinationContext } from './destination_type.ts';

@@ -1,7 +1,7 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
-import type { CircuitBreaker } from './circuits/circuit_breaker.ts';
+import type { CircuitBreaker } from './circuit_breaker.ts';
 import { readConfig } from './config_versions.ts';
 import type { Destination } from './destination.ts';
 import { destinationTypeOf } from './registry.ts';

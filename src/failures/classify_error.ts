@@ -1,9 +1,10 @@
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import pg from 'pg';
+import { isOperatorFault, operatorFaultDetails } from '../contract/operator_fault.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected, type ErrorOwner } from '../domain/errors.ts';
 import { connectionErrorCode, isConnectionLost } from '../journal/database_errors.ts';
 import { isTemporalUnavailable, rejectionIn, rejectionMessages } from './grpc_errors.ts';
-import { classifyState } from './sqlstates.ts';
 
 /** What an error means. Its type and message become a run's `latest_error`, as `type: message`. */
 export interface ErrorClassification {
@@ -57,10 +58,7 @@ export function classifyError(error: unknown): ErrorClassification {
     };
   if (error instanceof CommandRejected)
     return owned('tenant', { type: 'InvalidConfiguration', message: error.message });
-  if (error instanceof pg.DatabaseError) {
-    const { owner, ...described } = classifyState(error);
-    return owned(owner, described);
-  }
+  if (error instanceof pg.DatabaseError) return classifyState(error);
   if (!Error.isError(error)) return unexpected(typeof error);
   // Nobody has to fix anything, and nobody is told: the run has its outcome.
   if (error.name === 'RunEnded')
@@ -127,3 +125,126 @@ const unexpected = (name: string): ErrorClassification => ({
   permanent: false,
   owner: 'nobody',
 });
+
+/**
+ * Converts an activity's error to a Temporal failure: its type, a message for users, and whether Temporal retries. The
+ * original error is not attached: its text may contain a secret or a row, and histories store failures.
+ */
+export const toApplicationFailure = (error: unknown): ApplicationFailure =>
+  error instanceof ApplicationFailure ? error : failureOf(classifyError(error));
+
+/** The failure of an attempt that ended with a classified error. */
+export const failureOf = ({
+  type,
+  message,
+  permanent,
+  owner,
+  retry_delay_ms,
+}: ErrorClassification): ApplicationFailure =>
+  ApplicationFailure.create({
+    type,
+    message,
+    nonRetryable: permanent,
+    ...(owner === 'operator' && { details: [operatorFaultDetails] }),
+    ...(retry_delay_ms !== undefined && {
+      // At least one: Temporal takes a delay of zero for a timeout, and ends the activity.
+      nextRetryDelay: Math.max(1, Math.ceil(retry_delay_ms)),
+      // An error that knows its end is expected: the SDK would log each attempt of each run.
+      category: ApplicationFailureCategory.BENIGN,
+    }),
+  });
+
+/** The operator's fault that an activity failed with; undefined for any other failure. */
+export function operatorFaultOf(failure: unknown): { type: string; message: string } | undefined {
+  if (!(failure instanceof ApplicationFailure) || !isOperatorFault(failure.details)) return undefined;
+  return { type: failure.type ?? 'Error', message: failure.message };
+}
+
+/** The stack trace of an error without its message, which may contain a row. */
+export const stackFramesOf = (error: unknown): string[] =>
+  error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
+
+/** `server` is PostgreSQL's message, which contains identifiers only. */
+type Describe = (server: string, state: string) => Pick<ErrorClassification, 'type' | 'message' | 'owner'>;
+
+/** SQLSTATEs with their own message. */
+const states: Readonly<Record<string, Describe>> = {
+  '2201B': (server) => ({
+    type: 'InvalidRegularExpression',
+    message: `PostgreSQL rejects a regular expression in the export's filters (${server}). Correct the field 'filters' of its destination.`,
+    owner: 'tenant',
+  }),
+  '42P01': (server) => ({
+    type: 'UndefinedTable',
+    message: `A relation is missing (${server}). Check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,
+    owner: 'operator',
+  }),
+  '42703': (server) => ({
+    type: 'UndefinedColumn',
+    message: `A relation lacks a column (${server}). "exportd source check" compares the relations of the source with what exports need.`,
+    owner: 'operator',
+  }),
+  '42501': (server) => ({
+    type: 'InsufficientPrivilege',
+    message: `The database denied access (${server}). Grant exportd's role the permission to read.`,
+    owner: 'operator',
+  }),
+  '3D000': (server) => ({
+    type: 'UndefinedDatabase',
+    message: `The database does not exist (${server}). Check DATABASE_URL and SOURCE_DATABASE_URL.`,
+    owner: 'operator',
+  }),
+  '3F000': (server) => ({
+    type: 'UndefinedSchema',
+    message: `The database lacks a schema (${server}). Check the names of the relations in exportd's settings.`,
+    owner: 'operator',
+  }),
+  '53100': () => ({
+    type: 'DiskFull',
+    message: "The disk of the database's server is full. Free space on it.",
+    owner: 'operator',
+  }),
+  '55P03': (server) => ({
+    type: 'RelationLocked',
+    message: `A relation of the database is locked (${server}). End the transaction that holds the lock.`,
+    owner: 'operator',
+  }),
+  '57014': (_, state) => ({
+    type: 'StatementTimeout',
+    message: `A statement exceeded its timeout and was cancelled (SQLSTATE ${state}). Statements on the source have EXPORTD_SOURCE_STATEMENT_TIMEOUT.`,
+    owner: 'nobody',
+  }),
+};
+
+/** The same by SQLSTATE class: its first two characters. */
+const classes: Readonly<Record<string, Describe>> = {
+  '22': (_, state) => ({
+    type: 'DataException',
+    message: `The source could not compute a value of a row (SQLSTATE ${state}). Check the views that exportd reads, and the export's \`dialect_query\` if it has one.`,
+    owner: 'tenant',
+  }),
+  '28': () => ({
+    type: 'InvalidAuthorization',
+    message: 'The database rejected the login. Check DATABASE_URL and SOURCE_DATABASE_URL.',
+    owner: 'operator',
+  }),
+  // In src/source, one that an export's own query causes becomes `SelectionRejected`, one of a column `InvalidRelation`.
+  '42': (server, state) => ({
+    type: 'StatementRejected',
+    message: `The database rejected a statement (${server}, SQLSTATE ${state}). Run "exportd source check", which compares the relations of the source with what exports need.`,
+    owner: 'operator',
+  }),
+};
+
+/** Classifies an error that PostgreSQL reported. Its message never contains a value. */
+function classifyState(error: pg.DatabaseError): ErrorClassification {
+  const state = error.code ?? '';
+  const describe = states[state] ?? classes[state.slice(0, 2)];
+  if (!describe)
+    return owned('nobody', {
+      type: 'DatabaseUnavailable',
+      message: `The database could not execute a statement (SQLSTATE ${state}).`,
+    });
+  const { owner, ...described } = describe(error.message, state);
+  return owned(owner, described);
+}

@@ -1,8 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { ApplicationFailure } from '@temporalio/common';
-import { budgetExceededDetails } from '../contract/retry_budget.ts';
 import { isOperatorFault } from '../contract/operator_fault.ts';
-import type { Activity } from './application_failures.ts';
+import { budgetExceededDetails } from '../contract/retry_budget.ts';
 
 /** What the budget needs to know of the running attempt. Tests may leave out `info`. */
 export interface BudgetContext {
@@ -22,80 +20,60 @@ export interface BudgetContext {
   };
 }
 
-/** The time that the attempts of an activity have used, in milliseconds. */
-interface AttemptClock {
-  spentMs(): number;
-  readonly budgetMs: number;
-  /** Does not count the time of `wait`. */
-  withoutSpending<Result>(wait: () => Promise<Result>): Promise<Result>;
+/** The retry budget of an activity, as its running attempt sees it. */
+export interface RetryBudget {
+  /** Runs the attempt. @throws ApplicationFailure that is not retried once the budget is used up */
+  spend<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Does not count the time of `wait`, such as one for other attempts of the same export. */
+  readonly withoutSpending: <Result>(wait: () => Promise<Result>) => Promise<Result>;
+  /** The details of a heartbeat, with the time that the activity has used. */
+  heartbeatDetails(progress: object): object;
+  /** How much is left if the activity's task waits for no slot, in milliseconds; undefined if it has no limit. */
+  remainingMs(): number | undefined;
 }
 
-const clocks = new AsyncLocalStorage<AttemptClock>();
+/** The budget of an activity whose retries Temporal or its workflow limits. */
+export const unlimitedBudget: RetryBudget = {
+  spend: (work) => work(),
+  withoutSpending: (wait) => wait(),
+  heartbeatDetails: (progress) => progress,
+  remainingMs: () => undefined,
+};
+
+/** Temporal ends an attempt at its timeout, and its last heartbeat was a little earlier. */
+const almostAll = 0.9;
 
 /**
  * Limits the time that the attempts of an activity and the delays between them may take together. Temporal has a timeout for
  * that (schedule-to-close), but it includes the time that a task waits for a free slot: runs that nobody had started would
  * fail on a busy cluster. The time that was used is passed on with heartbeats, so a lost worker costs nothing of it.
+ * @param name that of the activity
  */
-export function withRetryBudget<Activities extends Record<string, Activity>>(
-  context: () => BudgetContext,
-  activities: Activities,
-): Activities {
-  const wrap =
-    (name: string, activity: Activity): Activity =>
-    async (...input) => {
-      const current = context();
-      const { info } = current;
-      const budgetMs = info?.startToCloseTimeoutMs ?? 0;
-      if (!info || budgetMs <= 0 || info.isLocal === true) return activity(...input);
-      const clock = createClock(spentBefore(info.heartbeatDetails), budgetMs);
+export function openRetryBudget(name: string, context: BudgetContext): RetryBudget {
+  const { info } = context;
+  const budgetMs = info?.startToCloseTimeoutMs ?? 0;
+  if (!info || budgetMs <= 0 || info.isLocal === true) return unlimitedBudget;
+  const startedAt = performance.now();
+  const spentBeforeMs = spentIn(info.heartbeatDetails);
+  let notCountedMs = 0;
+  const spentMs = (): number => Math.round(spentBeforeMs + performance.now() - startedAt - notCountedMs);
+  return {
+    spend: async (work) => {
       // The attempt before had no time to fail.
-      if (clock.spentMs() >= almostAll * budgetMs)
+      if (spentMs() >= almostAll * budgetMs)
         throw budgetExceeded('BudgetExceeded', `Activity ${name} did not finish within its retry budget.`);
       try {
-        return await clocks.run(clock, () => activity(...input));
+        return await work();
       } catch (error) {
         if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) throw error;
-        const spent_ms = clock.spentMs() + retryDelayMs(error, info);
+        const spent_ms = spentMs() + retryDelayMs(error, info);
         // The next attempt would have no time, and would end without the error.
         if (spent_ms >= almostAll * budgetMs)
           throw budgetExceeded(error.type ?? 'Error', error.message, error.details ?? []);
-        current.heartbeat({ spent_ms });
+        context.heartbeat({ spent_ms });
         throw error;
       }
-    };
-  const wrapped = Object.entries(activities).map(([name, activity]) => [name, wrap(name, activity)] as const);
-  // Each name keeps its function; the wrapper does not change its type.
-  return Object.fromEntries(wrapped) as Activities;
-}
-
-/** The details of a heartbeat, with the time that the activity has used. */
-export const heartbeatDetails = (progress: object): object => {
-  const clock = clocks.getStore();
-  return clock ? { ...progress, spent_ms: clock.spentMs() } : progress;
-};
-
-/** Runs a wait for other attempts, whose time does not count. */
-export const withoutSpending = <Result>(wait: () => Promise<Result>): Promise<Result> => {
-  const clock = clocks.getStore();
-  return clock ? clock.withoutSpending(wait) : wait();
-};
-
-/** How much of its budget the running attempt has left if its task waits for no slot; undefined without a budget. */
-export function remainingBudgetMs(): number | undefined {
-  const clock = clocks.getStore();
-  return clock && Math.max(0, clock.budgetMs - clock.spentMs());
-}
-
-/** Temporal ends an attempt at its timeout, and its last heartbeat was a little earlier. */
-const almostAll = 0.9;
-
-function createClock(spentBeforeMs: number, budgetMs: number): AttemptClock {
-  const startedAt = performance.now();
-  let notCountedMs = 0;
-  return {
-    budgetMs,
-    spentMs: () => Math.round(spentBeforeMs + performance.now() - startedAt - notCountedMs),
+    },
     withoutSpending: async (wait) => {
       const waitingSince = performance.now();
       try {
@@ -104,10 +82,13 @@ function createClock(spentBeforeMs: number, budgetMs: number): AttemptClock {
         notCountedMs += performance.now() - waitingSince;
       }
     },
+    heartbeatDetails: (progress) => ({ ...progress, spent_ms: spentMs() }),
+    remainingMs: () => Math.max(0, budgetMs - spentMs()),
   };
 }
 
-const spentBefore = (details: unknown): number =>
+/** The time that earlier attempts used, in milliseconds, by the details of their last heartbeat. */
+const spentIn = (details: unknown): number =>
   typeof details === 'object' && details !== null && 'spent_ms' in details
     ? Math.max(0, Number(details.spent_ms) || 0)
     : 0;

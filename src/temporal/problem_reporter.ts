@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { SettingsError } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
-import { storeProcessFault } from '../failures/operator_faults/fault_store.ts';
+import { storeProcessFault } from '../failures/operator_faults.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { ConnectionSettings } from './connection_options.ts';
 import { describeProblem, type TemporalProblem } from './problems.ts';

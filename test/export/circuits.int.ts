@@ -1,11 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Settings } from '../../src/config/settings.ts';
-import { createCircuitBreaker } from '../../src/destination/circuits/circuit_breaker.ts';
-import { createCircuitStore } from '../../src/destination/circuits/circuit_store.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createLocationOpener } from '../../src/destination/open_location.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 import { findRun, toRunResponse } from '../../src/http/read_models/runs.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/s3/bucket_requests.ts';
 import { outageAfterFirstPart } from '../e2e/outage.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
@@ -40,12 +40,13 @@ function createWorker(more: Record<string, string> = {}) {
     EXPORTD_S3_RETRY_BUDGET: '200ms',
     ...more,
   });
-  const circuits = createCircuitBreaker(createCircuitStore(pool, settings), settings);
+  const outages = createOutages(pool, settings, createLogger('test', settings));
+  const { circuits } = outages;
   const openDestination = createDestinationOpener(pool, harness.keyRing, settings, circuits);
   const openLocation = createLocationOpener(pool, harness.keyRing, settings, { circuits });
   // From the second attempt on, failures are recorded.
   const info = { attempt: 2, scheduledTimestampMs: Date.now(), scheduleToCloseTimeoutMs: 3_600_000 };
-  return { attempt: () => harness.attempt({ openDestination, openLocation, settings, info }) };
+  return { attempt: () => harness.attempt({ openDestination, openLocation, outages, settings, info }) };
 }
 
 /** A bucket whose faults a test controls. */

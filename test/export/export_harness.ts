@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { ActivityContext } from '../../activities/heartbeats.ts';
+import type { ActivityContext } from '../../activities/run_step.ts';
 import { createExportActivities, type ExportActivityDependencies } from '../../activities/export.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
@@ -13,7 +13,7 @@ import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import { createOperatorFaults } from '../../src/failures/operator_faults/operator_faults.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -57,13 +57,16 @@ export async function createExportHarness() {
   const mayShrink = createMayShrink(database.pool);
   const readSelection = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
-  const operatorFaults = createOperatorFaults(database.pool, settings, logger);
+  const outages = createOutages(database.pool, settings, logger);
 
   /** The activities of one attempt, with the details of its heartbeats. */
   const attempt = (
     more: { signal?: AbortSignal } & Pick<ActivityContext, 'info'> &
       Partial<
-        Pick<ExportActivityDependencies, 'openDestination' | 'openLocation' | 'recorder' | 'settings'>
+        Pick<
+          ExportActivityDependencies,
+          'openDestination' | 'openLocation' | 'outages' | 'recorder' | 'settings'
+        >
       > = {},
   ) => {
     const heartbeats: unknown[] = [];
@@ -84,7 +87,7 @@ export async function createExportHarness() {
       mayShrink,
       readSelection,
       logger,
-      operatorFaults,
+      outages,
       settings,
       context,
     };

@@ -3,13 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { isBudgetExceeded } from '../../src/contract/retry_budget.ts';
 import { operatorFaultDetails } from '../../src/contract/operator_fault.ts';
-import {
-  heartbeatDetails,
-  remainingBudgetMs,
-  withoutSpending,
-  withRetryBudget,
-  type BudgetContext,
-} from '../../src/failures/retry_budget.ts';
+import { openRetryBudget, type BudgetContext, type RetryBudget } from '../../src/failures/retry_budget.ts';
 
 const budgetMs = 100_000;
 const unavailable = (more: { nextRetryDelay?: number; details?: unknown[] } = {}) =>
@@ -17,11 +11,11 @@ const unavailable = (more: { nextRetryDelay?: number; details?: unknown[] } = {}
 
 /** Runs one attempt; returns what it threw and its last heartbeat. */
 async function attempt(
-  work: () => Promise<unknown>,
+  work: (budget: RetryBudget) => Promise<unknown>,
   info: Partial<BudgetContext['info']> = {},
 ): Promise<{ failure: ApplicationFailure | undefined; details: unknown }> {
   let details: unknown;
-  const context = (): BudgetContext => ({
+  const budget = openRetryBudget('run', {
     heartbeat: (sent) => {
       details = sent;
     },
@@ -32,11 +26,12 @@ async function attempt(
       ...info,
     },
   });
-  const { run } = withRetryBudget(context, { run: work });
-  const failure = await run().then(
-    () => undefined,
-    (error: unknown) => error as ApplicationFailure,
-  );
+  const failure = await budget
+    .spend(() => work(budget))
+    .then(
+      () => undefined,
+      (error: unknown) => error as ApplicationFailure,
+    );
   return { failure, details };
 }
 const failWith = (failure: ApplicationFailure) => () => Promise.reject(failure);
@@ -72,9 +67,9 @@ describe('the retry budget of an activity', () => {
       throw unavailable({ nextRetryDelay: 0 });
     });
     expect(spentOf(working.details)).toBeGreaterThanOrEqual(25);
-    const waiting = await attempt(async () => {
-      await withoutSpending(() => delay(60));
-      expect(spentOf(heartbeatDetails({ rows: 5 }))).toBeLessThan(50);
+    const waiting = await attempt(async (budget) => {
+      await budget.withoutSpending(() => delay(60));
+      expect(spentOf(budget.heartbeatDetails({ rows: 5 }))).toBeLessThan(50);
       throw unavailable({ nextRetryDelay: 0 });
     });
     expect(spentOf(waiting.details)).toBeLessThan(50);
@@ -82,9 +77,12 @@ describe('the retry budget of an activity', () => {
 
   it('is passed on with each heartbeat, which the attempt after a lost worker receives', async () => {
     await attempt(
-      () => {
-        expect(heartbeatDetails({ rows: 5 })).toEqual({ rows: 5, spent_ms: expect.closeTo(40_000, -3) });
-        expect(remainingBudgetMs()).toBeLessThanOrEqual(60_000);
+      (budget) => {
+        expect(budget.heartbeatDetails({ rows: 5 })).toEqual({
+          rows: 5,
+          spent_ms: expect.closeTo(40_000, -3),
+        });
+        expect(budget.remainingMs()).toBeLessThanOrEqual(60_000);
         return Promise.resolve();
       },
       { heartbeatDetails: { rows: 3, spent_ms: 40_000 } },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createCircuitStore } from '../../src/destination/circuits/circuit_store.ts';
+import { createCircuitStore } from '../../src/failures/circuits.ts';
 import { writeLogLine } from '../../src/journal/log_lines.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { minutesAgo } from '../decisions/commander.ts';

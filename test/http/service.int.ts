@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { runStatusLabels } from '../../src/domain/run.ts';
-import {
-  resolveFaults,
-  storeFault,
-  storeResumption,
-} from '../../src/failures/operator_faults/fault_store.ts';
+import { resolveFaults, storeFault, storeResumption } from '../../src/failures/operator_faults.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
 import { quickPolicies } from '../decisions/commander.ts';

@@ -7,7 +7,7 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
-import type { ActivityContext } from '../../activities/heartbeats.ts';
+import type { ActivityContext } from '../../activities/run_step.ts';
 import { createMaintenanceActivities } from '../../activities/maintenance.ts';
 import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';

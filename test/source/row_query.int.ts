@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { toApplicationFailure } from '../../src/failures/application_failures.ts';
+import { toApplicationFailure } from '../../src/failures/classify_error.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { allRows, type RowSelection } from '../../src/source/row_selection.ts';

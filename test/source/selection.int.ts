@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { toApplicationFailure } from '../../src/failures/application_failures.ts';
+import { toApplicationFailure } from '../../src/failures/classify_error.ts';
 import {
   allRows,
   type PropertyFilter,

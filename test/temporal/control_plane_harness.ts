@@ -15,7 +15,7 @@ import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import type { RunStatus } from '../../src/domain/run.ts';
-import { createOperatorFaults } from '../../src/failures/operator_faults/operator_faults.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
@@ -153,7 +153,7 @@ export async function createControlPlaneHarness(
     source: fakeSource(behaviour),
     exportActivities: fakeExportActivities(recorder, behaviour, logger),
   };
-  const operatorFaults = createOperatorFaults(pool, settings, logger);
+  const outages = createOutages(pool, settings, logger);
   // A run's input is created from these settings when it starts.
   const runSettings = { ...settings };
   const control = {
@@ -248,7 +248,7 @@ export async function createControlPlaneHarness(
           control: {
             ...createScheduleActivities(control),
             ...createBackfillActivities(control),
-            ...createRunActivities({ ...control, operatorFaults }),
+            ...createRunActivities({ ...control, outages }),
             ...createDestinationTestActivities({ testDestination: () => Promise.resolve([]), logger }),
             ...createMaintenancePlanner(control),
             ...createQueryOutcomeActivities(queries),

@@ -1,8 +1,6 @@
 import type { ExportActivities } from '../../activities/export.ts';
-import { currentActivity } from '../../activities/heartbeats.ts';
-import { withRetryBudget } from '../../src/failures/retry_budget.ts';
-import { withApplicationFailures } from '../../src/failures/application_failures.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
+import { wrapActivities } from '../../activities/run_step.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
@@ -91,9 +89,10 @@ export const fakeSource = (behaviour: Behaviour): Source & RowFinder => ({
 });
 
 export const fakeMaintenanceActivities = (behaviour: Behaviour, logger: Logger): MaintenanceActivities =>
-  withApplicationFailures(
+  wrapActivities(
+    { logger },
     {
-      cleanUpExport: async ({ batch_export_id }: { batch_export_id: string }) => ({
+      cleanUpExport: async (_, { batch_export_id }: { batch_export_id: string }) => ({
         deleted: 1,
         kept: 0,
         has_more: await behaviour.cleanUp(batch_export_id),
@@ -102,7 +101,6 @@ export const fakeMaintenanceActivities = (behaviour: Behaviour, logger: Logger):
       checkBarriers: () => Promise.resolve({ checked: 0, opened: 0, has_more: false as const }),
       settleRuns: () => Promise.resolve({ settled: 0, has_more: false }),
     },
-    logger,
   );
 
 export const fakeExportActivities = (
@@ -110,78 +108,75 @@ export const fakeExportActivities = (
   behaviour: Behaviour,
   logger: Logger,
 ): ExportActivities =>
-  withRetryBudget(
-    currentActivity,
-    withApplicationFailures(
-      {
-        checkReplacement: async ({ run_id }: { run_id: string }) => {
-          await behaviour.checkReplacement(run_id);
-          const replaced = await recorder.findReplaced(await recorder.readActive(run_id));
-          if (!replaced) return null;
-          await recorder.recordReplacement(run_id, {
-            replaced: {
-              run_id: replaced.run_id,
-              generation: replaced.run.generation,
-            },
-            outcome: 'every_row_present',
-            missing_rows: 0,
-            bucket_rows: 7,
-            source_rows: 7,
-            source: fingerprintOf(7),
-            generation: null,
-          });
-          return 'every_row_present';
-        },
-        exportInterval: async ({ run_id }: { run_id: string }) => {
-          await recorder.startExport(run_id, 0);
-          const { generation } = await recorder.reserveGeneration(run_id);
-          await behaviour.duringExport(run_id, 0);
-          const finished = behaviour.isLastExecution();
-          if (finished)
-            await recorder.finishExport(run_id, generation, {
-              source_rows: 7,
-              fingerprint: fingerprintOf(7),
-              encoder: 'fake',
-            });
-          return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
-        },
-        exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
-          const attempt = attemptOf(await recorder.startExport(run_id, range), range);
-          await behaviour.duringExport(run_id, range);
-          const { generation } = await recorder.finishRange(run_id, attempt);
-          return {
-            finished: true,
-            generation,
-            rows: 1,
-            bytes: 1,
-            source_rows: 0,
-          };
-        },
-        finishExport: async ({ run_id }: { run_id: string }) => {
-          const { generation } = await recorder.readActive(run_id);
+  wrapActivities(
+    { logger, slots: { yieldSlot: () => undefined, yieldAfterMs: 60_000 } },
+    {
+      checkReplacement: async (_, { run_id }: { run_id: string }) => {
+        await behaviour.checkReplacement(run_id);
+        const replaced = await recorder.findReplaced(await recorder.readActive(run_id));
+        if (!replaced) return null;
+        await recorder.recordReplacement(run_id, {
+          replaced: {
+            run_id: replaced.run_id,
+            generation: replaced.run.generation,
+          },
+          outcome: 'every_row_present',
+          missing_rows: 0,
+          bucket_rows: 7,
+          source_rows: 7,
+          source: fingerprintOf(7),
+          generation: null,
+        });
+        return 'every_row_present';
+      },
+      exportInterval: async (_, { run_id }: { run_id: string }) => {
+        await recorder.startExport(run_id, 0);
+        const { generation } = await recorder.reserveGeneration(run_id);
+        await behaviour.duringExport(run_id, 0);
+        const finished = behaviour.isLastExecution();
+        if (finished)
           await recorder.finishExport(run_id, generation, {
             source_rows: 7,
             fingerprint: fingerprintOf(7),
             encoder: 'fake',
           });
-          return {
-            finished: true,
-            generation,
-            rows: 7,
-            bytes: 7,
-            source_rows: 7,
-          };
-        },
-        publishManifest: async ({ run_id }: { run_id: string }) => {
-          const { generation } = await recorder.readActive(run_id);
-          await recordSameRows(recorder, run_id);
-          await behaviour.beforeClaim();
-          await recorder.startPublish(run_id, generation);
-          await behaviour.afterClaim();
-          await recorder.complete(run_id, generation, 'manifest.json');
-          return { generation, rows: 7, manifest_key: 'manifest.json' };
-        },
+        return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
       },
-      logger,
-    ),
+      exportRange: async (_, { run_id, range }: { run_id: string; range: number }) => {
+        const attempt = attemptOf(await recorder.startExport(run_id, range), range);
+        await behaviour.duringExport(run_id, range);
+        const { generation } = await recorder.finishRange(run_id, attempt);
+        return {
+          finished: true,
+          generation,
+          rows: 1,
+          bytes: 1,
+          source_rows: 0,
+        };
+      },
+      finishExport: async (_, { run_id }: { run_id: string }) => {
+        const { generation } = await recorder.readActive(run_id);
+        await recorder.finishExport(run_id, generation, {
+          source_rows: 7,
+          fingerprint: fingerprintOf(7),
+          encoder: 'fake',
+        });
+        return {
+          finished: true,
+          generation,
+          rows: 7,
+          bytes: 7,
+          source_rows: 7,
+        };
+      },
+      publishManifest: async (_, { run_id }: { run_id: string }) => {
+        const { generation } = await recorder.readActive(run_id);
+        await recordSameRows(recorder, run_id);
+        await behaviour.beforeClaim();
+        await recorder.startPublish(run_id, generation);
+        await behaviour.afterClaim();
+        await recorder.complete(run_id, generation, 'manifest.json');
+        return { generation, rows: 7, manifest_key: 'manifest.json' };
+      },
+    },
   );

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { currentActivity, withHeartbeats } from '../../activities/heartbeats.ts';
+import { createQueryActivities } from '../../activities/query.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import type { BackgroundQueryInput } from '../../src/contract/workflow_inputs.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 
@@ -31,17 +32,16 @@ it('a query is cancelled even if its attempt fails during the cancellation', asy
     maxHeartbeatThrottleInterval: 200,
     workflowBundle: sharedBundle(),
     activities: {
-      runBackgroundQuery: () =>
-        withHeartbeats(
-          currentActivity(),
-          400,
-          () => undefined,
-          async (signal) => {
-            started.resolve(undefined);
-            await once(signal, 'abort');
-            throw new Error('The connection was lost.');
-          },
-        ),
+      ...createQueryActivities({
+        runQuery: async (_, signal) => {
+          started.resolve(undefined);
+          await once(signal, 'abort');
+          throw new Error('The connection was lost.');
+        },
+        recordOutcome: () => Promise.resolve(),
+        heartbeatTimeoutMs: 400,
+        logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),
+      }),
       recordBackgroundOutcome: ({ status }: { status: string }) => Promise.resolve(outcomes.push(status)),
     },
   });

@@ -10,7 +10,7 @@ import { createDestinationOpener } from '../../src/destination/open_destination.
 import { createSelectionReader } from '../../src/destination/row_selections.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import { createOperatorFaults } from '../../src/failures/operator_faults/operator_faults.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
@@ -68,7 +68,7 @@ beforeAll(async () => {
         mayShrink: createMayShrink(database.pool),
         readSelection,
         logger,
-        operatorFaults: createOperatorFaults(database.pool, settings, logger),
+        outages: createOutages(database.pool, settings, logger),
         settings,
       };
       return { source, exportActivities: createExportActivities(exporting) };

@@ -10,9 +10,8 @@ import { createSelectionReader } from '../../src/destination/row_selections.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
-import { createFaultAlarm } from '../../src/failures/operator_faults/fault_alarm.ts';
-import { readOpenFaults } from '../../src/failures/operator_faults/fault_store.ts';
-import { createOperatorFaults } from '../../src/failures/operator_faults/operator_faults.ts';
+import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 import { findRun } from '../../src/http/read_models/runs.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -81,7 +80,7 @@ beforeAll(async () => {
         openLocation: createLocationOpener(pool, keyRing, settings),
         mayShrink: createMayShrink(pool),
         readSelection: createSelectionReader(pool),
-        operatorFaults: createOperatorFaults(pool, settings, logger),
+        outages: createOutages(pool, settings, logger),
         logger,
         settings,
       });

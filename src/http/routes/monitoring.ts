@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { z } from 'zod';
-import { readOpenFaults } from '../../failures/operator_faults/fault_store.ts';
+import { readOpenFaults } from '../../failures/operator_faults.ts';
 import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
 import type { HttpApp } from '../route_context.ts';
 import type { Pool } from '../../journal/database.ts';

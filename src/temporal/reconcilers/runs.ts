@@ -1,6 +1,6 @@
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
-import { renewTimeLimits } from '../../decisions/operator_waits.ts';
+import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
 import { isExecutionOf, type Execution } from '../clients/executions.ts';

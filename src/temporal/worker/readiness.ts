@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
-import { readOpenFaults, type OpenFault } from '../../failures/operator_faults/fault_store.ts';
+import { readOpenFaults, type OpenFault } from '../../failures/operator_faults.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { SourceMonitor } from '../../source/source_monitor.ts';
 import { isPolling } from '../clients/pollers.ts';

@@ -15,8 +15,6 @@ import type { Settings } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder/index.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';
-import { createCircuitBreaker } from '../../destination/circuits/circuit_breaker.ts';
-import { createCircuitStore } from '../../destination/circuits/circuit_store.ts';
 import { createMayShrink } from '../../destination/may_shrink.ts';
 import { createDestinationOpener } from '../../destination/open_destination.ts';
 import { createLocationOpener } from '../../destination/open_location.ts';
@@ -27,8 +25,8 @@ import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/open_journal.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
 import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
-import { createFaultAlarm } from '../../failures/operator_faults/fault_alarm.ts';
-import { createOperatorFaults } from '../../failures/operator_faults/operator_faults.ts';
+import { createFaultAlarm } from '../../failures/operator_faults.ts';
+import { createOutages } from '../../failures/outages.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { createMetrics } from '../../telemetry/metrics/registry.ts';
@@ -124,21 +122,20 @@ async function serve(
     logger,
     settings,
   };
-  const operatorFaults = createOperatorFaults(pool, settings, logger);
+  const outages = createOutages(pool, settings, logger);
+  const { circuits } = outages;
   const faultAlarm = createFaultAlarm(pool, settings, logger);
   const problems = createProblemReporter(pool, settings, logger);
   const exportSlots = createExportSlots(settings);
-  const circuits = createCircuitBreaker(createCircuitStore(pool, settings), settings);
   const exporting = {
     slots: exportSlots,
-    operatorFaults,
+    outages,
     perExportLimit: createPerExportLimit(settings.EXPORTD_SLOTS_PER_EXPORT ?? Infinity, exportSlots),
     recorder: control.recorder,
     source,
     encoders,
     memory: createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET),
     readSelection,
-    circuits,
     openDestination: createDestinationOpener(pool, keyRing, settings, circuits),
     openLocation: createLocationOpener(pool, keyRing, settings, {
       retryBudgetMs: settings.EXPORTD_S3_RETRY_BUDGET,
@@ -203,7 +200,7 @@ async function serve(
           ...createBackfillActivities(control),
           ...createRunActivities({
             ...control,
-            operatorFaults,
+            outages,
             publishEmpty: createEmptyPublisher(exporting, settings),
           }),
           ...createDestinationTestActivities({

@@ -2,7 +2,7 @@ import { Worker, type NativeConnection, type WorkflowBundleOption } from '@tempo
 import type { BackfillActivities } from '../../../activities/backfill.ts';
 import type { DestinationTestActivities } from '../../../activities/destination_test.ts';
 import type { ExportActivities } from '../../../activities/export.ts';
-import { heartbeatIntervalMs } from '../../../activities/heartbeats.ts';
+import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { MaintenanceActivities, MaintenancePlanner } from '../../../activities/maintenance.ts';
 import type { NotificationActivities } from '../../../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
-import { storeProcessFault } from '../../../src/failures/operator_faults/fault_store.ts';
+import { storeProcessFault } from '../../../src/failures/operator_faults.ts';
 import { createPool } from '../../../src/journal/database.ts';
 import { createSource } from '../../../src/source/postgres_source.ts';
 import { createClient, type ClientConnection } from '../../../src/temporal/connections.ts';

@@ -1,18 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import { ServiceError } from '@temporalio/client';
-import { CancelledFailure } from '@temporalio/common';
 import pg from 'pg';
 import { SecretUnreadable } from '../../src/config/key_ring.ts';
-import { classifyError } from '../../src/failures/classify_error.ts';
-import { toApplicationFailure, withApplicationFailures } from '../../src/failures/application_failures.ts';
+import { classifyError, toApplicationFailure } from '../../src/failures/classify_error.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { toDestinationError } from '../../src/destination/s3/errors.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import { RelationNotFound } from '../../src/source/relations.ts';
 import { RowQueryFailed } from '../../src/source/row_query/row_query_statement.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 
 const secret = 'AKIAPLANTEDCANARY';
 
@@ -187,12 +184,5 @@ describe('application failures', () => {
       expect(`${failure.message} ${failure.stack} ${JSON.stringify(failure)}`).not.toContain(secret);
       expect(failure.cause).toBeUndefined();
     }
-  });
-
-  it('leave a cancellation unchanged', async () => {
-    const cancelled = new CancelledFailure('CANCELLED');
-    const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
-    const { stop } = withApplicationFailures({ stop: () => Promise.reject(cancelled) }, logger);
-    await expect(stop()).rejects.toBe(cancelled);
   });
 });

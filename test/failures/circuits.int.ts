@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createCircuitBreaker, type Probe } from '../../../src/destination/circuits/circuit_breaker.ts';
-import { createCircuitStore, type CircuitStore } from '../../../src/destination/circuits/circuit_store.ts';
-import { DestinationError } from '../../../src/destination/destination.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { waitFor } from '../../setup/wait_for.ts';
-import { s3Settings } from '../s3/bucket_requests.ts';
+import type { Probe } from '../../src/destination/circuit_breaker.ts';
+import { DestinationError } from '../../src/destination/destination.ts';
+import { createCircuitBreaker, createCircuitStore, type CircuitStore } from '../../src/failures/circuits.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { s3Settings } from '../destination/s3/bucket_requests.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

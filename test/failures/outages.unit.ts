@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { createFaultPacing } from '../../src/failures/operator_faults/fault_pacing.ts';
+import { ApplicationFailure } from '@temporalio/common';
+import { operatorFaultDetails } from '../../src/contract/operator_fault.ts';
+import { createFaultPacing, createOutages } from '../../src/failures/outages.ts';
+import type { Pool } from '../../src/journal/database.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { s3Settings } from '../destination/s3/bucket_requests.ts';
 
 const fault = { type: 'UndefinedTable', message: 'The source lacks a relation.' };
 const otherFault = { type: 'InvalidAuthorization', message: 'The database rejected the login.' };
@@ -95,5 +100,50 @@ describe('the pacing of runs that wait for an operator', () => {
     expect(pacing.failed('b', fault).isNew).toBe(false);
     pacing.succeeded('b');
     expect(pacing.failed('a', fault).isNew).toBe(true);
+  });
+});
+
+describe('an attempt of a run that waits for its destination and for the operator', () => {
+  const attempt = { runId: 'run', number: 2, isLocal: false, needsDestination: true };
+  const broken = ApplicationFailure.create({ ...fault, details: [operatorFaultDetails] });
+  const openCircuit = {
+    error: 'No response.',
+    opened_at: '2026-01-01T10:00:00Z',
+    next_probe_at: '2026-01-01T11:00:00Z',
+    open_for_ms: 60_000,
+    next_probe_in_ms: 60_000,
+    responded_ms_ago: null,
+    probing_for_ms: null,
+  };
+
+  it.each([
+    ['its circuit first', {}, { type: 'DestinationUnavailable', nonRetryable: false }],
+    [
+      'the fault alone in a step without requests',
+      { needsDestination: false },
+      { ...fault, nonRetryable: false },
+    ],
+    [
+      'the fault, and fails for good where it is local',
+      { needsDestination: false, isLocal: true },
+      { ...fault, nonRetryable: true, details: [operatorFaultDetails] },
+    ],
+  ])('waits for %s', async (_, more, expected) => {
+    const pool = { query: () => Promise.resolve({ rows: [openCircuit] }) } as unknown as Pool;
+    // Longer than the test takes.
+    const intervals = {
+      EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: 3_600_000,
+      EXPORTD_ACTIVITY_RETRY_INITIAL: 3_600_000,
+    };
+    const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+    const outages = createOutages(pool, { ...s3Settings(), ...intervals }, logger);
+    await expect(outages.attempt(attempt, () => Promise.reject(broken))).rejects.toMatchObject(fault);
+    const { signal } = new AbortController();
+    const admitted = outages.circuits.admit('bucket', () => Promise.resolve(), { signal, runId: 'run' });
+    await expect(admitted).rejects.toMatchObject({ type: 'DestinationUnavailable' });
+    const started: string[] = [];
+    const waiting = outages.attempt({ ...attempt, ...more }, () => Promise.resolve(started.push('work')));
+    await expect(waiting).rejects.toMatchObject(expected);
+    expect(started).toEqual([]);
   });
 });

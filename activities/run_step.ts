@@ -1,0 +1,262 @@
+import { Context, type Info } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import type { RunRecorder } from '../src/decisions/run_recorder/index.ts';
+import type { DestinationError } from '../src/destination/destination.ts';
+import { destinationUnavailable } from '../src/domain/circuit.ts';
+import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
+import { operatorFaultOf, stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
+import type { Outages } from '../src/failures/outages.ts';
+import { openRetryBudget, unlimitedBudget, type RetryBudget } from '../src/failures/retry_budget.ts';
+import type { Logger } from '../src/telemetry/logger.ts';
+
+/** What an activity uses of Temporal's context. */
+export interface ActivityContext {
+  heartbeat(details?: unknown): void;
+  readonly cancellationSignal: AbortSignal;
+  /** The attempt, and when Temporal stops retrying the activity. Tests may leave it out. */
+  readonly info?: Pick<Info, 'attempt' | 'scheduledTimestampMs' | 'scheduleToCloseTimeoutMs'> &
+    Partial<Pick<Info, 'isLocal' | 'startToCloseTimeoutMs' | 'heartbeatDetails' | 'retryPolicy'>>;
+}
+
+/** What the steps of a group of activities need. What is left out does not apply to them. */
+export interface StepOptions {
+  readonly logger: Logger;
+  /** Temporal's context of the running activity by default; tests bring their own. */
+  readonly context?: (() => ActivityContext) | undefined;
+  /** Sends heartbeats, unless the activity is a local one, which has none. */
+  readonly heartbeatTimeoutMs?: number;
+  /** Retries after every error, a permanent one and a cancelled request too. */
+  readonly retryIndefinitely?: boolean;
+  /** Shows on the run what a step is retried after. */
+  readonly recorder?: Pick<RunRecorder, 'recordFailedAttempt'>;
+  /** Where the run of a step waits for the operator, and with `slots` for its destination. */
+  readonly outages?: Outages;
+  /** The slots of the queue of exports. Its tasks may wait for one for hours, which a retry budget does not count. */
+  readonly slots?: YieldableSlots & { readonly yieldAfterMs: number };
+}
+
+/** A running attempt of a step, as its work sees it. */
+export interface StepAttempt {
+  /** Aborted on cancellation, and when the attempt has ended. */
+  readonly signal: AbortSignal;
+  /** Rows so far. Heartbeats report it, and an attempt whose rows do not change is stalled. */
+  readonly progress: { rows: number };
+  /** Sends a heartbeat at once. Its response reports a cancellation that came while the activity waited for its slot. */
+  readonly heartbeat: () => void;
+  /** Does not count the time of `wait` towards the retry budget. */
+  readonly withoutSpending: RetryBudget['withoutSpending'];
+  /** A request to the destination failed. If it is retried, another attempt uses the slot meanwhile. */
+  readonly requestFailed: (failure: DestinationError) => void;
+}
+
+/** What an activity does in one attempt, with the input of its workflow. */
+type Work = (attempt: StepAttempt, ...input: never[]) => Promise<unknown>;
+
+/** The activities that workflows call: without the attempt. */
+type Activities<Works> = {
+  readonly [Name in keyof Works]: Works[Name] extends (
+    attempt: StepAttempt,
+    ...input: infer Input
+  ) => infer Output
+    ? (...input: Input) => Output
+    : never;
+};
+
+/** Makes activities of a group of functions: each call is a step, by `runStep`. */
+export function wrapActivities<Works extends Readonly<Record<string, Work>>>(
+  options: StepOptions,
+  works: Works,
+): Activities<Works> {
+  const wrapped = Object.entries<Work>(works).map(([name, work]) => {
+    const activity = (...input: never[]) =>
+      runStep(options, { name, runId: runIdOf(input) }, (attempt) => work(attempt, ...input));
+    return [name, activity] as const;
+  });
+  // Each name keeps its function, whose first argument `runStep` passes.
+  return Object.fromEntries(wrapped) as Activities<Works>;
+}
+
+/** All steps of a run have its id in their input. */
+const runIdOf = ([input]: readonly (Partial<Record<'run_id', string>> | undefined)[]): string =>
+  input?.run_id ?? '';
+
+/** An activity by name, and the run that it is a step of; empty if it is of none. */
+interface Step {
+  readonly name: string;
+  readonly runId: string;
+}
+
+/**
+ * Runs one attempt of a step: every activity goes through this. What it applies, from the outside in, and why there:
+ *
+ * 1. **Retry budget.** It sees every failure with its delay, whoever caused it, and decides last whether there is another
+ *    attempt. It counts all the time of the attempt.
+ * 2. **Report.** Inside the budget, which says until when the step is retried. Around the waits, whose failures it has to
+ *    tell from errors of the step.
+ * 3. **Outages**, the circuit before the operator's fault (`Outages`). Before heartbeats and slot, since a run that waits
+ *    starts nothing. Around the conversion, because the owner of the failure decides who waits.
+ * 4. **Endless retries** of activities that record decisions, also after a cancelled request. If the control database rejects
+ *    one for good, a person has to fix the database, and a failed workflow would only lose the command.
+ * 5. **Application failure.** Everything outside of it knows failures by type, owner and delay only, and no secret or row of
+ *    the original error leaves it. Other cancellations pass unchanged.
+ * 6. **Heartbeats.** They last as long as the work, also while it waits without its slot.
+ * 7. **Slot.** Innermost, since only the work makes progress: a stalled attempt lets another one use its slot.
+ *
+ * @throws ApplicationFailure or a cancellation
+ */
+async function runStep<Result>(
+  options: StepOptions,
+  step: Step,
+  work: (attempt: StepAttempt) => Promise<Result>,
+): Promise<Result> {
+  const { logger, slots, outages } = options;
+  const context = options.context?.() ?? Context.current();
+  const budget = slots ? openRetryBudget(step.name, context) : unlimitedBudget;
+  const report = createReport(options, step, context, budget);
+  const { attempt: number = 1, isLocal = false } = context.info ?? {};
+
+  const withSlot = (progress: { rows: number }, signal: AbortSignal, heartbeat: () => void) => {
+    const workWith = (onStall: () => void) =>
+      work({
+        signal,
+        progress,
+        heartbeat,
+        withoutSpending: budget.withoutSpending,
+        requestFailed: (failure) => {
+          if (!failure.transient) return;
+          onStall();
+          report.requestFailed(failure);
+        },
+      });
+    return slots
+      ? yieldSlotWhileStalled(slots, slots.yieldAfterMs, () => progress.rows, workWith)
+      : workWith(() => undefined);
+  };
+  const withHeartbeats = async (): Promise<Result> => {
+    const progress = { rows: 0 };
+    const heartbeat = () => context.heartbeat(slots ? budget.heartbeatDetails(progress) : undefined);
+    const ended = new AbortController();
+    const timer =
+      options.heartbeatTimeoutMs === undefined || isLocal
+        ? undefined
+        : setInterval(heartbeat, heartbeatIntervalMs(options.heartbeatTimeoutMs));
+    try {
+      const signal = AbortSignal.any([context.cancellationSignal, ended.signal]);
+      return await withSlot(progress, signal, heartbeat);
+    } finally {
+      clearInterval(timer);
+      ended.abort();
+    }
+  };
+  const withApplicationFailure = async (): Promise<Result> => {
+    try {
+      return await withHeartbeats();
+    } catch (error) {
+      const isCancelled = isCancellation(error);
+      if (isCancelled && !options.retryIndefinitely) throw error;
+      const failure = toApplicationFailure(error);
+      const { type, message } = failure;
+      if (type === 'UnexpectedError' && !isCancelled)
+        logger.error({ activity: step.name, stack: stackFramesOf(error) }, message);
+      if (!options.retryIndefinitely) throw failure;
+      logger.warn({ activity: step.name, type }, message);
+      throw ApplicationFailure.retryable(message, type);
+    }
+  };
+  const withOutages = () =>
+    outages
+      ? outages.attempt(
+          { runId: step.runId, number, isLocal, needsDestination: slots !== undefined },
+          withApplicationFailure,
+        )
+      : withApplicationFailure();
+  const withReport = async (): Promise<Result> => {
+    try {
+      return await withOutages();
+    } catch (error) {
+      await report.attemptFailed(error);
+      throw error;
+    }
+  };
+  return budget.spend(withReport);
+}
+
+/** A cancellation, or the AbortError that a cancelled wait or request throws: Temporal recognizes both. */
+const isCancellation = (error: unknown): boolean =>
+  error instanceof CancelledFailure || (Error.isError(error) && error.name === 'AbortError');
+
+/** Several, so that one lost or late heartbeat does not end the attempt. */
+const heartbeatsPerTimeout = 4;
+/** Cancellations arrive with responses to heartbeats, and a person who cancels a run waits for them. */
+const maxHeartbeatIntervalMs = 1_000;
+
+/**
+ * Milliseconds between two heartbeats of an activity, for its timer and for the throttling of the SDK. On a timer an activity
+ * that waits for a slow server is not taken for dead; one that ends before the first tick costs no heartbeat.
+ */
+export const heartbeatIntervalMs = (heartbeatTimeoutMs: number): number =>
+  Math.min(maxHeartbeatIntervalMs, heartbeatTimeoutMs / heartbeatsPerTimeout);
+
+/** What each step of a run does, as `latest_error` and the log call it. Another step reports nothing. */
+const descriptions: Readonly<Record<string, string>> = {
+  checkBarrier: 'the check for open transactions',
+  countRows: 'the count of rows',
+  checkReplacement: 'the comparison with the current manifest',
+  exportInterval: 'the export',
+  exportRange: 'the export',
+  finishExport: 'the comparison with the source',
+  publishEmpty: 'publishing the manifest',
+  publishManifest: 'publishing the manifest',
+};
+
+const unreported = new Set([
+  // Errors of an attempt that another one has replaced. The run itself makes progress.
+  'RunEnded',
+  'GenerationSuperseded',
+  // Responses show the open circuit of the destination with all its runs.
+  destinationUnavailable,
+  'S3Unreachable',
+]);
+
+/** How often a request failed in one attempt before the run shows it. */
+const failuresBeforeReport = 2;
+
+/** Shows on a run what its step is retried after. A report never fails: the step throws its own error. */
+function createReport(
+  { recorder, logger }: StepOptions,
+  { name, runId }: Step,
+  { info }: ActivityContext,
+  budget: RetryBudget,
+) {
+  const description = descriptions[name];
+  const requestFailures = new Map<string, number>();
+  /** When the activity is no longer retried, if it does not wait for a slot until then; null if unknown. */
+  const endOfRetries = (): Date | null => {
+    if (info?.scheduleToCloseTimeoutMs)
+      return new Date(info.scheduledTimestampMs + info.scheduleToCloseTimeoutMs);
+    const remainingMs = budget.remainingMs();
+    // By the clock of the worker; informational.
+    return remainingMs === undefined ? null : new Date(Date.now() + remainingMs);
+  };
+  const report = async (type: string, message: string): Promise<void> => {
+    if (!recorder || description === undefined || unreported.has(type)) return;
+    await recorder
+      .recordFailedAttempt(runId, { type, message, step: description, retriedUntil: endOfRetries() })
+      .catch(() => logger.warn({ run_id: runId, type }, 'A failed attempt of a run could not be recorded.'));
+  };
+  return {
+    /** From the second attempt on. The first failure may be a short interruption. */
+    attemptFailed: async (error: unknown): Promise<void> => {
+      if ((info?.attempt ?? 1) <= 1 || !(error instanceof ApplicationFailure)) return;
+      // Responses show operator's faults, too.
+      if (error.nonRetryable === true || !error.type || operatorFaultOf(error)) return;
+      await report(error.type, error.message);
+    },
+    /** From the second error of a type on: a file that cannot be resumed is retried within one attempt for minutes. */
+    requestFailed: ({ type, message }: DestinationError): void => {
+      const count = (requestFailures.get(type) ?? 0) + 1;
+      requestFailures.set(type, count);
+      if (count >= failuresBeforeReport) void report(type, message);
+    },
+  };
+}

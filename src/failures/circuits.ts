@@ -1,0 +1,309 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Settings } from '../config/settings.ts';
+import type { CircuitBreaker, Probe } from '../destination/circuit_breaker.ts';
+import { DestinationError } from '../destination/destination.ts';
+import {
+  circuitRetryDelayMs,
+  describeOpenCircuit,
+  destinationUnavailable,
+  type OpenCircuit,
+} from '../domain/circuit.ts';
+import type { Pool } from '../journal/database.ts';
+
+/** The circuit breaker of all destinations. Its state is in the control database, so that workers share it. */
+export interface Circuits extends CircuitBreaker {
+  /**
+   * The error of a run whose destination this process knows to be unavailable until its next probe, without a statement.
+   * Undefined when nothing is known: then `admit` decides.
+   */
+  waitOf(runId: string): DestinationError | undefined;
+}
+
+/** How long an attempt waits for the probe of another one, counted from the start of the probe. */
+const probeWaitMs = 200;
+/** How long the attempt waits that starts the probe of a destination which is not known to be unavailable. */
+const ownProbeWaitMs = 1_000;
+const pollMs = 50;
+/** When an attempt returns that did not wait for the end of a probe. */
+const returnAfterMs = 1_000;
+/** Each has a connection. Beyond that, attempts return later. */
+const maxProbes = 100;
+/** Responses are recorded at most this often, so that a busy destination costs no statement per request. */
+const recordIntervalMs = 5_000;
+const maxRememberedRuns = 10_000;
+
+/** A map that forgets its oldest entry, so that the memory of a process is bounded. An entry that is set again is the newest. */
+export class BoundedMap<Key, Value> extends Map<Key, Value> {
+  readonly #max: number;
+
+  constructor(max: number) {
+    super();
+    this.#max = max;
+  }
+
+  override set(key: Key, value: Value): this {
+    this.delete(key);
+    super.set(key, value);
+    const [oldest] = this.keys();
+    if (oldest !== undefined && this.size > this.#max) this.delete(oldest);
+    return this;
+  }
+}
+
+/** Creates the circuit breaker of a process. */
+export function createCircuitBreaker(
+  store: CircuitStore,
+  { EXPORTD_S3_PROBE_AFTER: probeAfterMs }: Pick<Settings, 'EXPORTD_S3_PROBE_AFTER'>,
+): Circuits {
+  /** The probes of this process. They need no slot of an activity, and outlast the attempts that started them. */
+  const probes = new Map<string, Promise<void>>();
+  const recorded = new Map<string, number>();
+  /** Open circuits as they were read, and when. None closes before its next probe is due. */
+  const knownOpen = new Map<string, { readonly circuit: StoredCircuit; readonly readAt: number }>();
+  /** The destinations that runs wait for. A run that is forgotten asks the control database. */
+  const waitingRuns = new BoundedMap<string, string>(maxRememberedRuns);
+
+  const admits = ({ open, responded_ms_ago }: StoredCircuit): boolean =>
+    open === null && responded_ms_ago !== null && responded_ms_ago < probeAfterMs;
+
+  const read = async (destination: string): Promise<StoredCircuit> => {
+    const circuit = await store.read(destination);
+    if (circuit.open) knownOpen.set(destination, { circuit, readAt: performance.now() });
+    else knownOpen.delete(destination);
+    return circuit;
+  };
+
+  /** The open circuit of a destination, as of now; undefined when a probe may have closed it. */
+  const waitingCircuit = (destination: string): StoredCircuit | undefined => {
+    const known = knownOpen.get(destination);
+    if (!known) return undefined;
+    const elapsed = performance.now() - known.readAt;
+    const { circuit } = known;
+    if (circuit.next_probe_in_ms <= elapsed) return undefined;
+    return {
+      ...circuit,
+      next_probe_in_ms: circuit.next_probe_in_ms - elapsed,
+      open_for_ms: circuit.open_for_ms + elapsed,
+    };
+  };
+
+  const runProbe = async (destination: string, probe: Probe): Promise<void> => {
+    try {
+      await probe();
+      await store.close(destination);
+      knownOpen.delete(destination);
+    } catch (error) {
+      if (!(error instanceof DestinationError)) return;
+      await store
+        .open(destination, error.message)
+        .then(() => read(destination))
+        .catch(() => undefined);
+    } finally {
+      probes.delete(destination);
+    }
+  };
+
+  /** Starts a probe, unless another worker has the lease. */
+  const startProbe = async (destination: string, probe: Probe): Promise<boolean> => {
+    if (probes.has(destination) || probes.size >= maxProbes) return false;
+    if (!(await store.leaseProbe(destination)) || probes.has(destination)) return false;
+    probes.set(destination, runProbe(destination, probe));
+    return true;
+  };
+
+  /** Waits until a probe has ended, at most for this time. */
+  const waitForProbe = async (destination: string, limitMs: number, signal: AbortSignal): Promise<void> => {
+    const local = probes.get(destination);
+    if (local) {
+      const timeout = new AbortController();
+      const either = AbortSignal.any([signal, timeout.signal]);
+      await Promise.race([local, wait(limitMs, undefined, { signal: either }).catch(() => undefined)]);
+      timeout.abort();
+    } else {
+      const deadline = performance.now() + limitMs;
+      while (performance.now() < deadline && (await store.read(destination)).probing_for_ms !== null)
+        await wait(pollMs, undefined, { signal }).catch(() => undefined);
+    }
+    signal.throwIfAborted();
+  };
+
+  const unavailable = ({ open, open_for_ms, next_probe_in_ms }: StoredCircuit): DestinationError =>
+    new DestinationError(
+      destinationUnavailable,
+      open ? describeOpenCircuit(open) : 'Waiting for the first response of the S3 server.',
+      {
+        transient: true,
+        retry_delay_ms: open
+          ? circuitRetryDelayMs({ nextProbeInMs: next_probe_in_ms, openForMs: open_for_ms }, Math.random())
+          : returnAfterMs,
+      },
+    );
+
+  return {
+    admit: async (destination, probe, { yieldSlot, signal, runId }) => {
+      const circuit = waitingCircuit(destination) ?? (await read(destination));
+      if (admits(circuit)) return;
+      const isDue = circuit.open === null || circuit.next_probe_in_ms <= 0;
+      const isOwn = isDue && (await startProbe(destination, probe));
+      const limitMs =
+        isOwn && circuit.open === null ? ownProbeWaitMs : probeWaitMs - (circuit.probing_for_ms ?? 0);
+      const reclaim = isDue && limitMs > 0 ? yieldSlot?.() : undefined;
+      if (isDue && limitMs > 0 && (reclaim || !yieldSlot))
+        await waitForProbe(destination, limitMs, signal).finally(() => reclaim?.());
+      const latest = isDue ? await read(destination) : circuit;
+      if (admits(latest)) return;
+      if (runId !== undefined) waitingRuns.set(runId, destination);
+      throw unavailable(latest);
+    },
+    reporter: (destination) => ({
+      responded: () => {
+        const now = performance.now();
+        if (now - (recorded.get(destination) ?? -Infinity) < recordIntervalMs) return;
+        recorded.set(destination, now);
+        store.recordResponse(destination).catch(() => recorded.delete(destination));
+      },
+      unavailable: async (error) => {
+        try {
+          await store.open(destination, error.message);
+          const circuit = await read(destination);
+          return circuit.open ? unavailable(circuit) : error;
+        } catch {
+          return error;
+        }
+      },
+      isOpen: () => waitingCircuit(destination) !== undefined,
+    }),
+    waitOf: (runId) => {
+      const destination = waitingRuns.get(runId);
+      const circuit = destination === undefined ? undefined : waitingCircuit(destination);
+      return circuit && unavailable(circuit);
+    },
+  };
+}
+
+/** The circuit of a destination as all workers share it. Times are relative, because only the database's clock counts. */
+interface StoredCircuit {
+  /** Null while the circuit is closed. */
+  readonly open: OpenCircuit | null;
+  readonly open_for_ms: number;
+  /** Until the next probe of an open circuit is due. */
+  readonly next_probe_in_ms: number;
+  /** Since the latest response; null if the destination has never responded. */
+  readonly responded_ms_ago: number | null;
+  /** For how long a worker has been probing the destination; null if none is. */
+  readonly probing_for_ms: number | null;
+}
+
+/** The circuit of a destination that no worker has sent a request to. */
+const unknownCircuit: StoredCircuit = {
+  open: null,
+  open_for_ms: 0,
+  next_probe_in_ms: 0,
+  responded_ms_ago: null,
+  probing_for_ms: null,
+};
+
+/** Settings of probes. */
+export type ProbeSettings = Pick<
+  Settings,
+  'EXPORTD_S3_PROBE_AFTER' | 'EXPORTD_S3_PROBE_INITIAL' | 'EXPORTD_S3_PROBE_MAX' | 'EXPORTD_S3_PROBE_TIMEOUT'
+>;
+
+/** A lease outlasts its probe by this time, in milliseconds. */
+const leaseMarginMs = 1_000;
+/** A circuit that opens again within this time after it closed continues with longer delays. */
+const relapseSeconds = 60;
+
+/** SQL: milliseconds from one time to another. */
+const msBetween = (from: string, to: string): string =>
+  `(extract(epoch from ${to} - ${from}) * 1000)::float8`;
+
+/** The circuits in the control database. */
+export type CircuitStore = ReturnType<typeof createCircuitStore>;
+
+/** Creates the store. */
+export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
+  return {
+    read: async (destination: string): Promise<StoredCircuit> => {
+      const { rows } = await pool.query<
+        Omit<StoredCircuit, 'open'> & { [Column in keyof OpenCircuit]: OpenCircuit[Column] | null }
+      >(
+        `select error, opened_at, next_probe_at, coalesce(${msBetween('opened_at', 'now')}, 0) as open_for_ms,
+           coalesce(${msBetween('now', 'next_probe_at')}, 0) as next_probe_in_ms,
+           ${msBetween('responded_at', 'now')} as responded_ms_ago,
+           case when leased_until > now then ${msBetween('probe_started_at', 'now')} end as probing_for_ms
+         from exportd.destination_circuits cross join clock_timestamp() as now where destination = $1`,
+        [destination],
+      );
+      const [row] = rows;
+      if (!row) return unknownCircuit;
+      const { error, opened_at, next_probe_at, ...times } = row;
+      const isOpen = error !== null && opened_at !== null && next_probe_at !== null;
+      return { ...times, open: isOpen ? { error, opened_at, next_probe_at } : null };
+    },
+    /**
+     * Takes the lease that allows one probe of a destination: of an open circuit when it is due, of a closed one unless the
+     * destination has responded within EXPORTD_S3_PROBE_AFTER. A lost worker's lease expires.
+     * @returns whether this worker may probe
+     */
+    leaseProbe: async (destination: string): Promise<boolean> => {
+      const { rowCount } = await pool.query(
+        `insert into exportd.destination_circuits as circuit (destination, probe_started_at, leased_until)
+         select $1, now, now + $2 * interval '1 millisecond' from clock_timestamp() as now
+         on conflict (destination) do update set
+           probe_started_at = excluded.probe_started_at, leased_until = excluded.leased_until
+         where (circuit.leased_until is null or circuit.leased_until < excluded.probe_started_at)
+           and case when circuit.opened_at is not null then circuit.next_probe_at <= excluded.probe_started_at
+             else coalesce(circuit.responded_at < excluded.probe_started_at - $3 * interval '1 millisecond', true) end`,
+        [destination, settings.EXPORTD_S3_PROBE_TIMEOUT + leaseMarginMs, settings.EXPORTD_S3_PROBE_AFTER],
+      );
+      return rowCount === 1;
+    },
+    /** Records a response. It closes no open circuit: only a probe does. */
+    recordResponse: async (destination: string): Promise<void> => {
+      await pool.query(
+        `insert into exportd.destination_circuits as circuit (destination, responded_at)
+         values ($1, clock_timestamp())
+         on conflict (destination) do update set responded_at = excluded.responded_at
+         where circuit.opened_at is null`,
+        [destination],
+      );
+    },
+    /** Closes the circuit and releases the lease after the destination has responded to a probe. */
+    close: async (destination: string): Promise<void> => {
+      await pool.query(
+        `insert into exportd.destination_circuits as circuit (destination, responded_at)
+         values ($1, clock_timestamp())
+         on conflict (destination) do update set
+           responded_at = excluded.responded_at,
+           closed_at = case when circuit.opened_at is null then circuit.closed_at else excluded.responded_at end,
+           opened_at = null, error = null, next_probe_at = null, leased_until = null`,
+        [destination],
+      );
+    },
+    /** Opens the circuit, or delays the next probe of an open one when that was due. */
+    open: async (destination: string, error: string): Promise<void> => {
+      await pool.query(
+        `insert into exportd.destination_circuits as circuit
+           (destination, error, opened_at, probe_delay_ms, next_probe_at)
+         select $1, $2, now, $3::float8, now + $3::float8 * interval '1 millisecond' from clock_timestamp() as now
+         on conflict (destination) do update set
+           (error, opened_at, leased_until, probe_delay_ms, next_probe_at) = (
+             select excluded.error, coalesce(circuit.opened_at, excluded.opened_at), null::timestamptz, delay,
+               excluded.opened_at + delay * interval '1 millisecond'
+             from (select case
+               when circuit.opened_at is null and coalesce(circuit.closed_at < excluded.opened_at - $5 * interval '1 second', true)
+               then $3::float8 else least(2 * circuit.probe_delay_ms, $4::float8) end as delay) grown)
+         -- Several attempts may fail at once; only the first of them delays the next probe.
+         where circuit.opened_at is null or circuit.next_probe_at <= excluded.opened_at`,
+        [
+          destination,
+          error,
+          settings.EXPORTD_S3_PROBE_INITIAL,
+          settings.EXPORTD_S3_PROBE_MAX,
+          relapseSeconds,
+        ],
+      );
+    },
+  };
+}

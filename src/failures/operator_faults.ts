@@ -1,0 +1,242 @@
+import { hostname } from 'node:os';
+import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
+import { deterministicId } from '../journal/journal.ts';
+import { sendWebhook } from '../notifications/send_webhook.ts';
+import { plainSlackMessage } from '../notifications/slack_message.ts';
+import type { Logger } from '../telemetry/logger.ts';
+
+/** An operator's fault. Errors with the same type and message have one cause. */
+export interface OperatorFault {
+  readonly type: string;
+  /** A message for users and for the operator. */
+  readonly message: string;
+}
+
+export const causeOf = ({ type, message }: OperatorFault): string => `${type}: ${message}`;
+
+/** An open fault, which concerns all exports that need the same thing. */
+export interface OpenFault extends OperatorFault {
+  readonly id: string;
+  readonly opened_at: string;
+  readonly last_seen_at: string;
+  /** Host and process id of the worker that saw it last: some faults are of one machine. */
+  readonly last_seen_by: string;
+  /** Active runs that wait for it. */
+  readonly waiting_runs: number;
+}
+
+const worker = `${hostname()}:${process.pid}`;
+
+/** A fault that returns within this time is the same alarm, and the operator is not notified again. */
+const sameAlarm = `interval '1 hour'`;
+
+/** Opens a fault, unless it is open. Its parameters are `valuesOf` the fault. */
+const openFault = `insert into exportd.operator_faults as fault (id, type, message, last_seen_by) values ($1, $2, $3, $4)
+  on conflict (id) do update set last_seen_at = clock_timestamp(), last_seen_by = excluded.last_seen_by,
+    opened_at = case when fault.resolved_at is null then fault.opened_at else clock_timestamp() end,
+    notified_at = case when fault.resolved_at < clock_timestamp() - ${sameAlarm} then null
+      else fault.notified_at end,
+    resolved_at = null
+  returning id`;
+
+const valuesOf = (fault: OperatorFault): string[] => [
+  deterministicId('operator_fault', causeOf(fault)),
+  fault.type,
+  fault.message,
+  worker,
+];
+
+/** Stores a fault that a process has found outside of any run. */
+export async function storeProcessFault(pool: Pool, fault: OperatorFault): Promise<void> {
+  await pool.query(openFault, valuesOf(fault));
+}
+
+/** Stores that a run tried and failed, which opens the fault unless it is open. */
+export async function storeFault(pool: Pool, runId: string, fault: OperatorFault): Promise<void> {
+  await pool.query(
+    `with seen as (${openFault})
+     insert into exportd.operator_fault_runs as waiting (run_id, fault_id) select $5, id from seen
+     on conflict (run_id) do update set fault_id = excluded.fault_id, resumed_at = null, renewed_execution = null,
+       waiting_since = case when waiting.resumed_at is null and waiting.fault_id = excluded.fault_id
+         then waiting.waiting_since else clock_timestamp() end`,
+    [...valuesOf(fault), runId],
+  );
+}
+
+/** Stores that a run waits no longer. Its row stays, so that its time limits can be renewed. */
+export async function storeResumption(pool: Pool, runId: string): Promise<void> {
+  await pool.query(
+    `update exportd.operator_fault_runs set resumed_at = clock_timestamp()
+     where run_id = $1 and resumed_at is null`,
+    [runId],
+  );
+}
+
+/** SQL: the members of an `OpenFault`. */
+const openFaultColumns = `id, type, message, opened_at, last_seen_at, last_seen_by,
+  (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null) as waiting_runs`;
+
+/** Reads the open faults, oldest first. */
+export async function readOpenFaults(pool: Pool): Promise<OpenFault[]> {
+  const { rows } = await pool.query<OpenFault>(
+    `select ${openFaultColumns}
+     from exportd.operator_faults fault where resolved_at is null order by opened_at, id`,
+  );
+  return rows;
+}
+
+/** Resolves the faults that no worker has seen for `unseenMs`, and forgets the waits of runs that have ended. */
+export async function resolveFaults(pool: Pool, unseenMs: number): Promise<OperatorFault[]> {
+  await pool.query(
+    `delete from exportd.operator_fault_runs waiting where not exists (
+       select from exportd.batch_export_runs run
+       where run.id = waiting.run_id and run.status in ('Starting', 'Running'))`,
+  );
+  const { rows } = await pool.query<OperatorFault>(
+    `update exportd.operator_faults set resolved_at = clock_timestamp()
+     where resolved_at is null and last_seen_at < clock_timestamp() - $1 * interval '1 millisecond'
+     returning type, message`,
+    [unseenMs],
+  );
+  return rows;
+}
+
+/**
+ * Takes a fault that has been open for `minOpenMs` and that the operator has not been notified of, for as long as one
+ * request may take. Of several workers, one takes it.
+ */
+async function takeUnnotifiedFault(
+  pool: Pool,
+  { minOpenMs, leaseMs }: { readonly minOpenMs: number; readonly leaseMs: number },
+): Promise<OpenFault | undefined> {
+  const { rows } = await pool.query<OpenFault>(
+    `update exportd.operator_faults fault set notify_after = clock_timestamp() + $1 * interval '1 millisecond'
+     where id = (
+       select id from exportd.operator_faults
+       where resolved_at is null and notified_at is null and notify_after <= clock_timestamp()
+         and last_seen_at - opened_at >= $2 * interval '1 millisecond'
+       order by opened_at limit 1 for update skip locked)
+     returning ${openFaultColumns}`,
+    [leaseMs, minOpenMs],
+  );
+  return rows[0];
+}
+
+/**
+ * Renews the time limits of a run that waited for the operator in one of its executions, so that the wait uses up neither
+ * its retry budget nor its automatic retries. Once per wait; a repeated call for the same execution has the same result.
+ * @returns whether the run continues in a new execution instead of ending as FailedRetryable or TimedOut
+ */
+export async function renewTimeLimits(pool: Pool, runId: string, executionId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update exportd.operator_fault_runs set renewed_execution = $2
+     where run_id = $1 and coalesce(renewed_execution, $2) = $2`,
+    [runId, executionId],
+  );
+  return rowCount === 1;
+}
+
+/** The settings of the alarm. */
+type FaultAlarmSettings = Pick<
+  Settings,
+  | 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL'
+  | 'EXPORTD_OPERATOR_WEBHOOK_URL'
+  | 'EXPORTD_OPERATOR_WEBHOOK_SECRET'
+  | 'EXPORTD_OPERATOR_WEBHOOK_FORMAT'
+  | 'EXPORTD_WEBHOOK_TIMEOUT'
+  | 'EXPORTD_LOG_RETENTION'
+>;
+
+/** Repeats the checks of the alarm in a worker process. */
+interface FaultAlarm {
+  start(): void;
+  /** Waits for the check that is running. */
+  stop(): Promise<void>;
+}
+
+/** Waiting runs try again within two intervals, so a fault that nobody has seen for this many is fixed. */
+const unseenIntervals = 3;
+/** A check at least this often, in milliseconds. */
+const maxCheckIntervalMs = 5_000;
+/** Lease beyond the timeout of one request, after which another worker retries the notification. */
+const notificationPauseMs = 10_000;
+
+/**
+ * Resolves faults that no worker sees any more, and notifies the operator once of each open one. All workers check; the
+ * database lets one of them act.
+ */
+export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logger: Logger): FaultAlarm {
+  const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
+  let running: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  const check = async (): Promise<void> => {
+    try {
+      for (const { type, message } of await resolveFaults(pool, interval * unseenIntervals))
+        logger.info({ operator_fault: type }, `No run waits for this any more: ${message}`);
+      await pool.query(
+        `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
+        [settings.EXPORTD_LOG_RETENTION],
+      );
+      await notifyOperator(pool, settings, logger);
+    } catch (error) {
+      logger.warn({ err: error }, "Operator's faults could not be checked. Trying again.");
+    }
+    if (!stopped) timer = setTimeout(start, Math.min(interval, maxCheckIntervalMs));
+  };
+  const start = (): void => {
+    running = check();
+  };
+  return {
+    start,
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** Sends the notification of each open fault, until the webhook has received it. At least once, with the same id. */
+async function notifyOperator(pool: Pool, settings: FaultAlarmSettings, logger: Logger): Promise<void> {
+  const { EXPORTD_OPERATOR_WEBHOOK_URL: url, EXPORTD_OPERATOR_WEBHOOK_SECRET: secret } = settings;
+  if (url === undefined) return;
+  const leaseMs = settings.EXPORTD_WEBHOOK_TIMEOUT + notificationPauseMs;
+  // Ignore errors that happen once.
+  const minOpenMs = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL / 3;
+  for (;;) {
+    const fault = await takeUnnotifiedFault(pool, { minOpenMs, leaseMs });
+    if (!fault) return;
+    const id = `${fault.id}-${Date.parse(fault.opened_at)}`;
+    const { delivered, detail } = await sendWebhook(
+      { id, url, secret, body: messageOf(id, fault, settings) },
+      // The operator may have it on any address.
+      { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
+    );
+    if (delivered)
+      await pool.query('update exportd.operator_faults set notified_at = clock_timestamp() where id = $1', [
+        fault.id,
+      ]);
+    else logger.warn({ operator_fault: fault.type }, `The operator's webhook was not notified. ${detail}`);
+  }
+}
+
+/** The JSON body of the message: what delays runs of all exports, and what to fix. */
+function messageOf(
+  id: string,
+  { type, message, opened_at, last_seen_by, waiting_runs }: OpenFault,
+  { EXPORTD_OPERATOR_WEBHOOK_FORMAT: format }: FaultAlarmSettings,
+): string {
+  if (format === 'slack')
+    return JSON.stringify(
+      plainSlackMessage(`exportd: ${waiting_runs} runs wait for its operator`, `${type}: ${message}`),
+    );
+  return JSON.stringify({
+    id,
+    type: 'operator_fault',
+    timestamp: opened_at,
+    data: { type, message, opened_at, last_seen_by, waiting_runs },
+  });
+}
