@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createExportSlots } from '../../../src/temporal/worker/export_slots.ts';
+import { createExportSlots } from '../../../src/temporal/worker/activity_slots.ts';
 
 const context = {
   slotType: 'activity',
