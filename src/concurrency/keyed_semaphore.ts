@@ -163,6 +163,7 @@ export function createKeyedSemaphore<Key, Member = never>(
     };
     const abort = (): void => waiter.reject(() => signal?.reason);
     const timer = timeout && setTimeout(() => waiter.reject(timeout.error), timeout.ms);
+    timer?.unref();
     signal?.addEventListener('abort', abort);
     waiting.add(waiter);
     if (held < total + lent) waiter.limited();

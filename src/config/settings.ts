@@ -1,7 +1,8 @@
+import type { ClientConfigProfile } from '@temporalio/envconfig';
 import type { z } from 'zod';
 import { SettingsError } from './settings_error.ts';
 import { settingsSchema } from './setting_groups.ts';
-import { readTemporalProfile, type ClientConfigProfile } from './temporal_profile.ts';
+import { readTemporalProfile } from './temporal_profile.ts';
 
 export { SettingsError };
 

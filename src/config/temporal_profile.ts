@@ -2,8 +2,6 @@ import { existsSync } from 'node:fs';
 import { loadClientConfigProfile, type ClientConfigProfile } from '@temporalio/envconfig';
 import { SettingsError } from './settings_error.ts';
 
-export type { ClientConfigProfile };
-
 /**
  * Reads how to reach Temporal: the profile of `temporal.toml`, overridden by the environment.
  * @throws SettingsError for what Temporal's library would ignore or report without a name
