@@ -16,6 +16,8 @@ export interface SettingMeta {
   readonly description?: string | undefined;
   /** The default as an operator would write it. */
   readonly default?: string | undefined;
+  /** When an operator changes the setting. Settings without it are tuning, which deployments seldom touch. */
+  readonly when?: string | undefined;
 }
 
 /** @returns Milliseconds, or undefined when the text is not a whole number of them with a unit, such as `1.5s`. */

@@ -36,18 +36,20 @@ type SlotSettings = Pick<
   | 'EXPORTD_QUERY_SLOTS'
   | 'EXPORTD_QUERY_PROJECT_SLOTS'
   | 'EXPORTD_QUERY_KEY_SLOTS'
-  | 'EXPORTD_QUERY_QUEUE_SIZE'
   | 'EXPORTD_QUERY_PROJECT_QUEUE_SIZE'
   | 'EXPORTD_QUERY_QUEUE_TIMEOUT'
   | 'EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT'
 >;
+
+/** Queries that wait for a slot of a server process. With more, the project with the longest queue gets 503. */
+const maxWaitingQueries = 200;
 
 /** The limits of a server process, whose clients wait. */
 export const foregroundLimits = (settings: SlotSettings): SlotLimits => ({
   slots: settings.EXPORTD_QUERY_SLOTS,
   projectSlots: settings.EXPORTD_QUERY_PROJECT_SLOTS,
   keySlots: settings.EXPORTD_QUERY_KEY_SLOTS,
-  queueSize: settings.EXPORTD_QUERY_QUEUE_SIZE,
+  queueSize: maxWaitingQueries,
   projectQueueSize: settings.EXPORTD_QUERY_PROJECT_QUEUE_SIZE,
   timeoutMs: settings.EXPORTD_QUERY_QUEUE_TIMEOUT,
 });

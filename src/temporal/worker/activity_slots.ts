@@ -24,13 +24,15 @@ export interface ActivitySlots {
   readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
 }
 
+/** Export slots that are yielded at a time. Each of their attempts still uses memory. */
+const maxYieldedExportSlots = 12;
+
 /**
  * Creates the slots of the export worker. An attempt that waits for an unresponsive server yields its slot to another, so
- * that a bucket that hangs delays no other export. The number of yielded slots is limited, since each attempt needs memory.
+ * that a bucket that hangs delays no other export.
  */
-export const createExportSlots = (
-  settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_MAX_YIELDED_SLOTS'>,
-): ActivitySlots => createActivitySlots(settings.EXPORTD_EXPORT_SLOTS, settings.EXPORTD_MAX_YIELDED_SLOTS);
+export const createExportSlots = (settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS'>): ActivitySlots =>
+  createActivitySlots(settings.EXPORTD_EXPORT_SLOTS, maxYieldedExportSlots);
 
 /** Every activity is one of the same kind. */
 const activity = 'activity';
