@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
-import { caBundle } from './ca_bundle.ts';
 import {
+  caBundle,
   count,
   duration,
   fraction,

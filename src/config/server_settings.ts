@@ -1,5 +1,15 @@
-import { databaseUrl } from './database_url.ts';
-import { count, duration, flag, oneOf, optionalCount, secret, size, text, url } from './value_types.ts';
+import {
+  count,
+  databaseUrl,
+  duration,
+  flag,
+  oneOf,
+  optionalCount,
+  secret,
+  size,
+  text,
+  url,
+} from './value_types.ts';
 
 /** Where the servers are. */
 export const servers = {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { settingGroups } from './setting_groups.ts';
+import { settingGroups } from './settings.ts';
 import type { SettingMeta } from './value_types.ts';
 
 /** Markers of the generated part in README.md. */

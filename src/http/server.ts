@@ -1,7 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { createKeyRing } from '../config/key_ring.ts';
-import { listenError } from '../config/listen_error.ts';
-import type { Settings } from '../config/settings.ts';
+import { listenError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSettings, SettingsError } from '../../src/config/settings.ts';
-import { settingGroups, settingsSchema } from '../../src/config/setting_groups.ts';
+import { readSettings, settingGroups, SettingsError, settingsSchema } from '../../src/config/settings.ts';
 import { settingsTable, withSettingsTable } from '../../src/config/settings_table.ts';
 
 const read = (environment: Record<string, string>) =>
