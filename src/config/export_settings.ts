@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
-import { caBundle } from './ca_bundle.ts';
 import {
+  caBundle,
   count,
   duration,
   fraction,
@@ -18,11 +18,15 @@ const cores = availableParallelism();
 
 /** Where and how rows are read. */
 export const source = {
-  EXPORTD_EVENTS_RELATION: text('public.events').describe('Table or view of the events.'),
-  EXPORTD_PERSONS_RELATION: text('public.persons').describe('Table or view of the persons.'),
-  EXPORTD_PERSON_DISTINCT_IDS_RELATION: text('public.person_distinct_ids').describe(
-    "Table or view of the persons' distinct ids.",
-  ),
+  EXPORTD_EVENTS_RELATION: text('public.events')
+    .describe('Table or view of the events.')
+    .meta({ when: 'Your table or view has another name.' }),
+  EXPORTD_PERSONS_RELATION: text('public.persons')
+    .describe('Table or view of the persons.')
+    .meta({ when: 'Your table or view has another name.' }),
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: text('public.person_distinct_ids')
+    .describe("Table or view of the persons' distinct ids.")
+    .meta({ when: 'Your table or view has another name.' }),
   EXPORTD_SOURCE_PAGE_ROWS: count(100_000).describe('Maximum rows of one page read from the source.'),
   EXPORTD_SOURCE_PAGE_SIZE: size('8MiB', { min: '1KiB' }).describe(
     'Maximum size of one page read from the source.',
@@ -30,99 +34,110 @@ export const source = {
   EXPORTD_SOURCE_STATEMENT_TIMEOUT: duration('5m', { min: '100ms' }).describe(
     'Timeout of a statement on the source: a page, a count, a check of the barrier.',
   ),
-  EXPORTD_SOURCE_CONNECTIONS: optionalCount({ min: 3 }).describe(
-    'Maximum connections of a worker to the source for reading rows, in all its encoder threads together, and as many for counting them. A third as many read rows again, such as those of a resumed block. A project uses at most a third of each. Two more check for open transactions, and each thread may open one to cancel statements. Default: three for each of `EXPORTD_EXPORT_SLOTS`.',
-  ),
+  EXPORTD_SOURCE_CONNECTIONS: optionalCount({ min: 3 })
+    .describe(
+      'Maximum connections of a worker to read rows, and as many to count them; a project uses a third of each. Default: three for each of `EXPORTD_EXPORT_SLOTS`. More in [src/source](../source/README.md).',
+    )
+    .meta({ when: 'The source allows fewer, or exports wait for connections.' }),
   EXPORTD_SETTLE_DELAY: duration('30s').describe(
-    'How long after the end of its interval, by the clock of the source, a run first checks for open transactions. A run that starts earlier than that waits the full delay from its start, which preserves the jitter.',
+    'How long after the end of its interval a run first checks for open transactions, by the clock of the source.',
   ),
   EXPORTD_SETTLE_POLL_INTERVAL: duration('2s', { min: '10ms' }).describe(
     'How often a run checks again while transactions are open.',
   ),
-  EXPORTD_SETTLE_TIMEOUT: duration('10m').describe(
-    'How long a run waits for open transactions, but not longer than its interval. After that it exports without their rows, and the manifest says `"settled": false`. Once they have ended, the interval is compared with the source and exported again if it differs.',
-  ),
+  EXPORTD_SETTLE_TIMEOUT: duration('10m')
+    .describe(
+      'How long a run waits for open transactions, at most its interval. Then it exports without their rows (`"settled": false`), and again once they have ended.',
+    )
+    .meta({ when: 'Long transactions delay exports too much.' }),
 };
 
 /** When runs start, and when a failed one starts again. */
 export const schedules = {
   EXPORTD_JITTER_LONG: duration('5m').describe(
-    'Maximum random delay of a scheduled run, for intervals of an hour or longer. It spreads the load of many exports.',
+    'Maximum random delay of a scheduled run, for intervals of an hour or longer.',
   ),
   EXPORTD_JITTER_SHORT_FRACTION: fraction(0.2).describe(
-    'The same for shorter intervals, as a fraction of the interval.',
+    'Maximum random delay of a run of a shorter interval, as a fraction of the interval.',
   ),
-  EXPORTD_MAX_CONCURRENT_RUNS: count(3).describe('Maximum concurrent scheduled runs of one export.'),
-  EXPORTD_BACKFILL_CONCURRENCY: count(3).describe('Maximum concurrent runs of one backfill.'),
+  EXPORTD_MAX_CONCURRENT_RUNS: count(3)
+    .describe('Maximum concurrent scheduled runs of one export.')
+    .meta({ when: 'Exports must catch up faster after an outage.' }),
+  EXPORTD_BACKFILL_CONCURRENCY: count(3)
+    .describe('Maximum concurrent runs of one backfill.')
+    .meta({ when: 'Backfills are too slow, or take slots from schedules.' }),
   EXPORTD_MAX_BACKFILL_INTERVALS: count(100_000).describe('Maximum intervals of one backfill.'),
   EXPORTD_MAX_BACKFILLS_PER_PROJECT: count(20).describe('Maximum unfinished backfills of one project.'),
-  EXPORTD_PAUSE_AFTER_FAILURES: count(3, { min: 0 }).describe(
-    'Consecutive failed runs after which a schedule or backfill pauses. `0` disables the pause.',
-  ),
+  EXPORTD_PAUSE_AFTER_FAILURES: count(3, { min: 0 })
+    .describe('Consecutive failed runs after which a schedule or backfill pauses. `0` disables the pause.')
+    .meta({ when: 'Failing exports should go on trying, or stop sooner.' }),
   EXPORTD_RUN_RETRY_INITIAL: duration('1m').describe(
     'Delay before a `FailedRetryable` run is retried. It doubles with each retry.',
   ),
-  EXPORTD_RUN_RETRY_MAX: duration('1h').describe('Maximum of that delay.'),
   EXPORTD_RUN_RETRY_LIMIT: count(10, { min: 0 }).describe('Maximum retries of a run.'),
-  EXPORTD_COMPARISON_FIRST: duration('1h').describe(
-    'How long after its end and its export an interval of events is first compared with the source, to find late and deleted rows. It is compared again after 24 and after 168 times this delay, by default a day and a week, then after twice the time each. `0s` disables comparisons.',
-  ),
+  EXPORTD_COMPARISON_FIRST: duration('1h')
+    .describe(
+      'How long after its export an interval is first compared with the source, to find late and deleted rows. Then after 24 and 168 times as long, then ever later. `0s` disables comparisons.',
+    )
+    .meta({ when: 'The source cannot bear comparisons, or late rows must be found sooner.' }),
   EXPORTD_COMPARISON_MAX_INTERVAL: duration('365d', { min: '1ms', max: '3650d' }).describe(
     'Maximum time between two comparisons of an interval.',
   ),
   EXPORTD_COMPARISON_ROWS_PER_SECOND: count(50_000).describe(
-    'Rows of the source that comparisons read per second, on average. Intervals that are overdue for longer come first.',
+    'Rows of the source that comparisons read per second, on average.',
   ),
 };
 
 /** Workflows and activities on Temporal. */
 export const workflows = {
   EXPORTD_RUN_TIMEOUT: optionalDuration({ min: '1s' }).describe(
-    'Maximum time of a run, without the time that its tasks wait for a free slot. Default: depends on the interval.',
+    'Maximum time of a run, without waits for a free slot. Default: depends on the interval.',
   ),
   EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: optionalDuration({ min: '1s' }).describe(
-    'How long an activity retries transient errors, without the time that it waits for a free slot. At most half of `EXPORTD_RUN_TIMEOUT`, which is the default.',
+    'How long an activity retries transient errors. At most, and by default, half of `EXPORTD_RUN_TIMEOUT`.',
   ),
   EXPORTD_ACTIVITY_RETRY_INITIAL: duration('1s', { min: '10ms' }).describe(
     'Delay before an activity or a request to S3 is retried. It doubles with each retry.',
   ),
-  EXPORTD_ACTIVITY_RETRY_MAX: duration('1m', { min: '10ms' }).describe('Maximum of that delay.'),
+  EXPORTD_ACTIVITY_RETRY_MAX: duration('1m', { min: '10ms' }).describe(
+    'Maximum of `EXPORTD_ACTIVITY_RETRY_INITIAL` after it has doubled.',
+  ),
   EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: duration('15s', { min: '10ms', max: '20s' }).describe(
-    "How often a worker tries again while runs wait for an operator's fault, such as a refused login, a missing relation or a key that it lacks.",
+    "How often a worker tries again while runs wait for an operator's fault, such as a refused login.",
   ),
   EXPORTD_HEARTBEAT_TIMEOUT: duration('30s', { min: '500ms' }).describe(
     'An activity without a heartbeat for this long is retried by another worker.',
   ),
   EXPORTD_WORKFLOW_TASK_TIMEOUT: duration('10s', { min: '1s' }).describe(
-    'How long a worker may hold a workflow task, and how long a task waits for the worker that has its workflow cached. Exports stall this long after their worker was killed; too short a timeout makes a busy worker lose its tasks. Long local activities extend it.',
+    'How long a worker may hold a workflow task. Exports stall this long after their worker was killed; a busy worker loses its tasks if it is too short.',
   ),
   EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200).describe(
     'Schedule and backfill workflows continue as new after this many commands.',
   ),
   EXPORTD_MAX_CACHED_WORKFLOWS: optionalCount({ min: 2 }).describe(
-    'Maximum workflow executions that a worker caches, about 0.5 MB each. Others are replayed from their history. Default: as many as fit a tenth of the memory, 200 to 2,000.',
+    'Maximum workflow executions that a worker caches, about 0.5 MB each. Default: a tenth of the memory, 200 to 2,000.',
   ),
   EXPORTD_WORKFLOW_BUNDLE: z
     .string()
     .optional()
     .describe(
-      'File with the workflows, written by `exportd bundle` of the same version. Default: each worker bundles them when it starts, which takes seconds.',
-    ),
+      'File with the workflows, written by `exportd bundle` of the same version. Default: each worker bundles them when it starts.',
+    )
+    .meta({ when: 'Workers must start in less time. The image sets it.' }),
 };
 
 /** How a run writes its files. */
 export const exports = {
-  EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
-    'Intervals, or ranges of them, that a worker exports at the same time. Default: half as many as its cores, at least 4.',
-  ),
-  EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
-    'Maximum slots of one export, to leave room for others. Default: all slots.',
-  ),
+  EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2)))
+    .describe(
+      'Intervals, or ranges of them, that a worker exports at the same time. Default: half its cores, at least 4.',
+    )
+    .meta({ when: 'Runs wait for slots while CPU and source have room.' }),
+  EXPORTD_SLOTS_PER_EXPORT: optionalCount()
+    .describe('Maximum slots of one export, to leave room for others. Default: all slots.')
+    .meta({ when: 'One large export delays the others.' }),
   EXPORTD_SLOT_YIELD_AFTER: duration('10s', { min: '100ms' }).describe(
     'An attempt that makes no progress for this long, because it waits for a server, yields its slot to another one.',
-  ),
-  EXPORTD_MAX_YIELDED_SLOTS: count(12, { min: 0 }).describe(
-    'Maximum slots that are yielded at the same time. Each unfinished attempt still uses memory.',
   ),
   EXPORTD_EMPTY_PUBLISH_SLOTS: count(8, { min: 0 }).describe(
     'Intervals without rows that a worker publishes at the same time, outside its export slots. `0` disables this.',
@@ -134,37 +149,39 @@ export const exports = {
     'An interval with more rows is split into ranges of this size, which are exported in parallel.',
   ),
   EXPORTD_PARALLEL_RANGES: machineCount(Math.max(2, Math.floor(cores / 2))).describe(
-    'A smaller interval is split into up to this many ranges of 250,000 rows or more, so that several connections read it. Default: half as many as the cores of the worker, at least 2; `1` splits no small interval.',
+    'A smaller interval is split into up to this many ranges of 250,000 rows or more; `1`: none. Default: half the cores, at least 2.',
   ),
   EXPORTD_RANGES_AT_ONCE: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
-    'Ranges of one interval that are exported at the same time, by all workers together. Several workers read one interval faster only with as many as their `EXPORTD_EXPORT_SLOTS` add up to; runs that start meanwhile then wait longer for a slot. Default: half as many as the cores of the process that starts the run, at least 4.',
+    'Ranges of one interval that all workers together export at the same time. Default: half the cores of the process that starts the run, at least 4.',
   ),
   EXPORTD_MAX_REJECTED_ROWS: count(10_000, { min: 0 }).describe(
     'With `on_bad_row: reject`, a run fails when it rejects more rows than this.',
   ),
-  EXPORTD_ENCODER_THREADS: machineCount(cores).describe(
-    'Threads of a worker that read, encode and compress rows. Default: the cores that it may use.',
-  ),
-  EXPORTD_MEMORY_BUDGET: machineSize(`${Math.max(64, 32 * cores)}MiB`, { min: '1MiB' }).describe(
-    'Memory for the rows and encoded bytes of all exports of a worker. Default: 32 MiB for each core, at least 64 MiB. Above it, exports stop reading ahead and upload parts one by one. Each export can always hold a page, its encoded bytes and a part.',
-  ),
+  EXPORTD_ENCODER_THREADS: machineCount(cores)
+    .describe('Threads of a worker that read, encode and compress rows. Default: its cores.')
+    .meta({ when: 'Other programs need cores of the machine.' }),
+  EXPORTD_MEMORY_BUDGET: machineSize(`${Math.max(64, 32 * cores)}MiB`, { min: '1MiB' })
+    .describe(
+      'Memory for the rows and encoded bytes of all exports of a worker. Above it, exports read and upload more slowly. Default: 32 MiB for each core, at least 64 MiB.',
+    )
+    .meta({ when: 'A container has less memory, or many cores wait for it.' }),
   EXPORTD_PARTS_PER_EXECUTION: count(1_000).describe(
     'A run continues as new, with a new row in the list of runs, after this many parts.',
   ),
   EXPORTD_S3_PART_SIZE: size('5MiB', { min: '5MiB', max: '5GiB' }).describe(
     'Size of the first part of a multipart upload.',
   ),
-  EXPORTD_S3_CA_BUNDLE: caBundle().describe(
-    'PEM file with the CAs of S3 servers that have no public certificate. They are trusted besides the public ones.',
-  ),
+  EXPORTD_S3_CA_BUNDLE: caBundle()
+    .describe('PEM file with CAs of S3 servers, trusted besides the public ones.')
+    .meta({ when: 'The certificate of an S3 server is from a CA of your own.' }),
   EXPORTD_S3_REQUEST_TIMEOUT: duration('10s', { min: '100ms' }).describe(
-    'A request to S3 fails when its connection is silent for this long; one that sends a file or a part, or completes an upload, after six times as long.',
+    'A request to S3 fails when its connection is silent for this long; one that uploads, after six times as long.',
   ),
   EXPORTD_S3_RETRY_BUDGET: duration('10s').describe(
-    'How long a request to S3 is retried. After that the run waits, without a slot, until the bucket responds, and resumes its file.',
+    'How long a request to S3 is retried. Then the run waits, without a slot, until the bucket responds.',
   ),
   EXPORTD_S3_LONG_RETRY_BUDGET: duration('5m').describe(
-    'The same for the parts of a file that cannot be resumed: with Brotli, and where exportd may not list parts.',
+    'The same for parts of a file that cannot be resumed: with Brotli, or without permission to list parts.',
   ),
   EXPORTD_S3_PROBE_AFTER: duration('10s', { min: '10ms' }).describe(
     'A bucket without a response for this long is probed before the next attempt of a run.',
@@ -175,19 +192,21 @@ export const exports = {
   EXPORTD_S3_PROBE_INITIAL: duration('1s', { min: '10ms' }).describe(
     'Delay before an unavailable bucket is probed again. It doubles with each probe.',
   ),
-  EXPORTD_S3_PROBE_MAX: duration('30s', { min: '10ms' }).describe('Maximum of that delay.'),
+  EXPORTD_S3_PROBE_MAX: duration('30s', { min: '10ms' }).describe(
+    'Maximum of `EXPORTD_S3_PROBE_INITIAL` after it has doubled.',
+  ),
 };
 
 /** Removal, comparison and retention after the runs. */
 export const maintenance = {
   EXPORTD_MAINTENANCE_INTERVAL: duration('1m', { min: '100ms' }).describe(
-    'How often exportd checks for objects to delete, intervals to compare, and transactions that unsettled runs wait for.',
+    'How often exportd looks for objects to delete and intervals to compare.',
   ),
-  EXPORTD_OLD_GENERATION_RETENTION: duration('1h').describe(
-    'How long files stay in the bucket after a newer generation replaced them. Readers must finish within this time.',
-  ),
+  EXPORTD_OLD_GENERATION_RETENTION: duration('1h')
+    .describe('How long files stay in the bucket after a newer generation replaced them.')
+    .meta({ when: 'Readers take longer than that with the files of a manifest.' }),
   EXPORTD_ORPHAN_RETENTION: duration('5m').describe(
-    'The same for uploads and files that no manifest references. An attempt may not know yet that its run has ended.',
+    'How long uploads and files stay that no manifest references.',
   ),
   EXPORTD_ORPHAN_RETRY_BUDGET: duration('7d').describe(
     'How long a failed deletion is retried, for example in a bucket that no longer exists.',

@@ -2,38 +2,39 @@ import { count, duration, secret, size, text, url } from './value_types.ts';
 
 /** What a query may cost. */
 export const queries = {
-  EXPORTD_QUERIES_PER_HOUR: count(120, { max: 2_147_483_647 }).describe(
-    'Requests to the query endpoint that a project may send in any hour.',
-  ),
-  EXPORTD_QUERY_MAX_ROWS: count(10_000, { max: 1_000_000 }).describe('Maximum rows of a response.'),
+  EXPORTD_QUERIES_PER_HOUR: count(120, { max: 2_147_483_647 })
+    .describe('Requests to the query endpoint that a project may send in any hour.')
+    .meta({ when: 'Projects get 429 and may have more.' }),
+  EXPORTD_QUERY_MAX_ROWS: count(10_000, { max: 1_000_000 })
+    .describe('Maximum rows of a response.')
+    .meta({ when: 'Users need more rows at once.' }),
   EXPORTD_QUERY_MAX_RESULT_SIZE: size('32MiB', { min: '1KiB', max: '256MiB' }).describe(
     'Maximum size of the results in a response.',
   ),
-  EXPORTD_QUERY_THREAD_MEMORY: size('512MiB', { min: '64MiB', max: '16GiB' }).describe(
-    'Maximum heap of a thread that computes a query. There are as many threads as slots.',
-  ),
+  EXPORTD_QUERY_THREAD_MEMORY: size('512MiB', { min: '64MiB', max: '16GiB' })
+    .describe('Maximum heap of a thread that computes a query. There are as many threads as slots.')
+    .meta({ when: 'Queries fail with `result_too_large`, or the machine lacks memory.' }),
   EXPORTD_QUERY_WORK_MEM: size('32MiB', { min: '64KiB', max: '1024GiB' }).describe(
-    "PostgreSQL's `work_mem` for queries: memory of each sort, hash table and aggregate before it uses temporary files. A statement with more than 8 of them gives each less.",
+    "PostgreSQL's `work_mem` for queries. A statement with more than 8 sorts, hash tables and aggregates gives each less.",
   ),
   EXPORTD_QUERY_TEMP_FILE_LIMIT: size('1GiB', { min: '1MiB', max: '1024GiB' }).describe(
-    "PostgreSQL's `temp_file_limit` for queries: temporary files of a query. Has an effect if the role may set it; `exportd doctor` checks that.",
+    "PostgreSQL's `temp_file_limit` of a query, if its role may set it; `exportd doctor` checks that.",
   ),
-  EXPORTD_QUERY_TIMEOUT: duration('1m', { min: '100ms' }).describe(
-    'Timeout of a query that its caller waits for.',
-  ),
+  EXPORTD_QUERY_TIMEOUT: duration('1m', { min: '100ms' })
+    .describe('Timeout of a query that its caller waits for.')
+    .meta({ when: 'Good queries are slower.' }),
   EXPORTD_QUERY_ASYNC_TIMEOUT: duration('10m', { min: '100ms' }).describe(
     'Timeout of a query in the background.',
   ),
-  EXPORTD_QUERY_SLOTS: count(6).describe(
-    'Queries that a process runs at the same time, each on a connection of a dedicated pool. The last free slot is kept for a project that runs none.',
-  ),
-  EXPORTD_QUERY_PROJECT_SLOTS: count(4).describe('How many of them a project may use.'),
+  EXPORTD_QUERY_SLOTS: count(6)
+    .describe(
+      'Queries that a process runs at the same time, each on its own connection. The last free slot is kept for a project that runs none.',
+    )
+    .meta({ when: 'Queries wait while the source has room.' }),
+  EXPORTD_QUERY_PROJECT_SLOTS: count(4).describe('How many of `EXPORTD_QUERY_SLOTS` a project may use.'),
   EXPORTD_QUERY_KEY_SLOTS: count(3).describe('How many of them the requests with one API key may use.'),
-  EXPORTD_QUERY_QUEUE_SIZE: count(200).describe(
-    'Requests that wait for a slot of a server process. With more, the project with the longest queue gets 503.',
-  ),
   EXPORTD_QUERY_PROJECT_QUEUE_SIZE: count(50).describe(
-    'How many of them may be from one project. With more, the key with the longest queue gets 429. Also the number of unfinished background queries of a project.',
+    'How many requests of one project wait for a slot, and how many unfinished background queries it has. With more, 429.',
   ),
   EXPORTD_QUERY_QUEUE_TIMEOUT: duration('30s', { min: '1ms' }).describe(
     'How long a request waits for a slot before it gets 429 or 503.',
@@ -58,9 +59,15 @@ export const queries = {
     .optional()
     .describe(
       'Base URL of an OpenAI-compatible API that drafts queries, such as `https://host/v1`. Default: exportd drafts them by rules.',
-    ),
-  EXPORTD_DRAFT_SQL_MODEL: text('default').describe('Model that is requested there.'),
-  EXPORTD_DRAFT_SQL_API_KEY: secret().optional().describe('Bearer token that is sent there. Default: none.'),
+    )
+    .meta({ when: 'A model should draft queries.' }),
+  EXPORTD_DRAFT_SQL_MODEL: text('default')
+    .describe('Model that is requested there.')
+    .meta({ when: 'The API has several models.' }),
+  EXPORTD_DRAFT_SQL_API_KEY: secret()
+    .optional()
+    .describe('Bearer token that is sent there. Default: none.')
+    .meta({ when: 'The API needs a token.' }),
   EXPORTD_DRAFT_SQL_TIMEOUT: duration('20s', { min: '100ms' }).describe(
     "Timeout of each request to the model, and of reading the names in a project's data.",
   ),

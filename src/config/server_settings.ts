@@ -1,58 +1,73 @@
-import { databaseUrl } from './database_url.ts';
-import { count, duration, flag, oneOf, optionalCount, secret, size, text, url } from './value_types.ts';
+import {
+  count,
+  databaseUrl,
+  duration,
+  flag,
+  oneOf,
+  optionalCount,
+  secret,
+  size,
+  text,
+  url,
+} from './value_types.ts';
 
 /** Where the servers are. */
 export const servers = {
-  DATABASE_URL: databaseUrl({ error: 'missing' }).describe(
-    'Control database: journal, commands and read models. Required.',
-  ),
+  DATABASE_URL: databaseUrl({ error: 'missing' })
+    .describe('Control database: journal, commands and read models.')
+    .meta({ when: 'It is required.' }),
   SOURCE_DATABASE_URL: databaseUrl()
     .optional()
-    .describe('Database that events and persons are read from. Default: `DATABASE_URL`.'),
+    .describe('Database that events and persons are read from. Default: `DATABASE_URL`.')
+    .meta({ when: "The rows are in another database than exportd's own tables." }),
   SOURCE_PRIMARY_DATABASE_URL: databaseUrl()
     .optional()
-    .describe(
-      'Primary of the source, if the source is a standby: only a primary knows its open transactions.',
-    ),
+    .describe('Primary of the source: only a primary knows its open transactions.')
+    .meta({ when: '`SOURCE_DATABASE_URL` is a standby.' }),
   EXPORTD_QUERY_DATABASE_URL: databaseUrl()
     .optional()
-    .describe(
-      'The source, with the role that queries run under. `exportd query setup` creates the role. Default: queries run under the role of `SOURCE_DATABASE_URL`.',
-    ),
+    .describe('The source, with the role of queries. Default: the role of `SOURCE_DATABASE_URL`.')
+    .meta({ when: 'Users may send queries: create the role with `exportd query setup`.' }),
   EXPORTD_CONTROL_CONNECT_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a new connection to the control database.',
   ),
   EXPORTD_CONTROL_STATEMENT_TIMEOUT: duration('30s', { min: '100ms' }).describe(
-    'Timeout of a statement on the control database. A connection that stays silent a quarter longer is lost: the statement is retried on another one.',
+    'Timeout of a statement on the control database, which is then retried.',
   ),
 };
 
 /** How a process runs and what it logs. */
 export const process = {
-  EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info').describe(
-    'Minimum level of the log lines on stderr.',
-  ),
+  EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info')
+    .describe('Minimum level of the log lines on stderr.')
+    .meta({ when: 'You look for the cause of a fault (`debug`), or pay per log line.' }),
   EXPORTD_LOG_FORMAT: oneOf(['auto', 'json', 'readable'], 'auto').describe(
     'Form of the log lines. `auto`: readable on a terminal, else JSON.',
   ),
-  EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
-    "How long run logs, delivered notifications and reports of the console's verifications are kept in the database.",
-  ),
-  EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' }).describe(
-    'A process ends this long after SIGTERM at the latest. Until 10 s before, a worker lets exports, deliveries and queries finish; then it stops them, and other workers resume them. Set the grace period of the supervisor (`terminationGracePeriodSeconds`, `TimeoutStopSec`, `stop_grace_period`) longer.',
-  ),
+  EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' })
+    .describe('How long the database keeps run logs, delivered notifications and reports of verifications.')
+    .meta({ when: 'The control database grows too large, or audits need more.' }),
+  EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' })
+    .describe(
+      'A process ends this long after SIGTERM. Until 10 s before, a worker lets its work finish; other workers resume the rest.',
+    )
+    .meta({
+      when: 'Exports should finish at a deployment. The grace period of the supervisor must be longer.',
+    }),
   EXPORTD_RECONCILE_INTERVAL: duration('1m', { min: '100ms' }).describe(
     'How often the reconciler compares the journal with Temporal and starts missing workflows.',
   ),
-  EXPORTD_WORKER_HTTP_HOST: text('127.0.0.1').describe(
-    'Address that a worker serves its `/livez`, `/readyz` and `/metrics` on. They need no key: keep them from your users.',
-  ),
-  EXPORTD_WORKER_HTTP_PORT: optionalCount({ min: 0, max: 65_535 }).describe(
-    'Its port. `0` chooses a free one, which the log names. Default: the worker does not listen, since several workers of a machine need different ports.',
-  ),
-  EXPORTD_METRICS_PER_EXPORT: flag(false).describe(
-    'Whether metrics have the labels `project_id` and `batch_export_id`: about 20 series for each export. By default they are sums and maxima of all exports with the same interval.',
-  ),
+  EXPORTD_WORKER_HTTP_HOST: text('127.0.0.1')
+    .describe("Address of a worker's `/livez`, `/readyz` and `/metrics`. They need no key.")
+    .meta({ when: 'Probes or Prometheus come from another machine. Keep users away.' }),
+  EXPORTD_WORKER_HTTP_PORT: optionalCount({ min: 0, max: 65_535 })
+    .describe('Its port. `0` chooses a free one, which the log names. Default: the worker does not listen.')
+    .meta({ when: 'Workers are probed or scraped. Each of a machine needs its own.' }),
+  EXPORTD_METRICS_PER_EXPORT: flag(false)
+    .describe(
+      'Whether metrics have the labels `project_id` and `batch_export_id`: about 20 series for each export.',
+    )
+    .meta({ when: 'Dashboards or alerts need each export.' }),
 };
 
 /** Where traces go. The SDK of OpenTelemetry reads its other settings from the environment. */
@@ -60,38 +75,46 @@ export const traces = {
   OTEL_EXPORTER_OTLP_ENDPOINT: url()
     .optional()
     .describe(
-      "Base URL of a collector that receives traces by OTLP over HTTP, such as `http://localhost:4318`. OpenTelemetry's other variables have an effect too, for example `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` and `OTEL_RESOURCE_ATTRIBUTES`. Default: no traces.",
-    ),
+      "Base URL of a collector of traces (OTLP over HTTP). OpenTelemetry's other variables have an effect too. Default: no traces.",
+    )
+    .meta({ when: 'You collect traces.' }),
 };
 
 /** Secrets and what the destinations of users may reach. */
 export const security = {
   EXPORTD_ENCRYPTION_KEYS: secret()
     .optional()
-    .describe(
-      '`id:base64` pairs of 32-byte keys, separated by commas. The first encrypts, all decrypt. Required by servers and workers.',
-    ),
+    .describe('`id:base64` pairs of 32-byte keys, separated by commas. The first encrypts, all decrypt.')
+    .meta({ when: 'Servers and workers require it. To rotate, add a key in front.' }),
   EXPORTD_ALLOW_PRIVATE_ENDPOINTS: oneOf(['loopback', 'true', 'false', '1', '0'], 'false')
     .transform((value) => (value === 'loopback' ? value : value === 'true' || value === '1'))
     .meta({ default: 'false' })
     .describe(
       'Whether destinations and webhooks may point at private and loopback addresses. `loopback` allows loopback only.',
-    ),
-  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(false).describe(
-    "Whether a destination in AWS without keys and without a role may use the credentials of exportd's machine: then every project can write wherever the machine can. Roles are always assumed with those, and with the external id of the project.",
-  ),
+    )
+    .meta({ when: 'The S3 server or webhooks are in your own network.' }),
+  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(false)
+    .describe(
+      "Whether destinations in AWS without keys and role use the machine's credentials: every project can then write wherever the machine can.",
+    )
+    .meta({ when: 'All projects are yours.' }),
 };
 
 /** The HTTP API and its limits. */
 export const httpApi = {
-  EXPORTD_HOST: text('127.0.0.1').describe('Address that the HTTP server listens on.'),
-  EXPORTD_PORT: count(8_000, { min: 0, max: 65_535 }).describe('Its port. `0` chooses a free one.'),
+  EXPORTD_HOST: text('127.0.0.1')
+    .describe('Address that the HTTP server listens on.')
+    .meta({ when: 'Other machines send requests.' }),
+  EXPORTD_PORT: count(8_000, { min: 0, max: 65_535 })
+    .describe('Its port. `0` chooses a free one.')
+    .meta({ when: 'The port is taken.' }),
   EXPORTD_BASE_URL: url()
     .optional()
-    .describe('Public base URL, for `next`, `previous` and `Location`. Default: the host of the request.'),
-  EXPORTD_CONSOLE: flag(true).describe(
-    'Whether the server serves the console at `/` and accepts its cookie. Without it, the API accepts only the header `Authorization`.',
-  ),
+    .describe('Public base URL, for `next`, `previous` and `Location`. Default: the host of the request.')
+    .meta({ when: 'The server is behind a proxy.' }),
+  EXPORTD_CONSOLE: flag(true)
+    .describe('Whether the server serves the console at `/` and accepts its cookie.')
+    .meta({ when: 'Only programs may use the API.' }),
   EXPORTD_HTTP_MAX_BODY_SIZE: size('1MiB', { min: '1KiB', max: '64MiB' }).describe(
     'Maximum size of a request body.',
   ),
@@ -115,18 +138,19 @@ export const webhooks = {
   EXPORTD_WEBHOOK_RETRY_INITIAL: duration('10s', { min: '10ms' }).describe(
     'Delay before a delivery is retried. It doubles with each retry.',
   ),
-  EXPORTD_WEBHOOK_RETRY_MAX: duration('1h', { min: '10ms' }).describe('Maximum of that delay.'),
   EXPORTD_WEBHOOK_RETRY_BUDGET: duration('24h').describe('How long a delivery is retried.'),
   EXPORTD_OPERATOR_WEBHOOK_URL: url()
     .optional()
     .describe(
-      "Webhook of the operator, which is notified once of each operator's fault: what delays runs of all exports, and what to fix. Default: none.",
-    ),
-  EXPORTD_OPERATOR_WEBHOOK_FORMAT: oneOf(['json', 'slack'], 'json').describe(
-    'The form of these messages. `slack` fits an incoming webhook of Slack.',
-  ),
+      "Webhook that is notified once of each operator's fault: what delays runs, and what to fix. Default: none.",
+    )
+    .meta({ when: 'Set it unless you alert on metrics.' }),
+  EXPORTD_OPERATOR_WEBHOOK_FORMAT: oneOf(['json', 'slack'], 'json')
+    .describe('The form of these messages. `slack` fits an incoming webhook of Slack.')
+    .meta({ when: 'The webhook is one of Slack.' }),
   EXPORTD_OPERATOR_WEBHOOK_SECRET: secret()
     .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'invalid: write `whsec_` and 24 to 64 bytes in base64')
     .optional()
-    .describe('Signs these messages: `whsec_` and 24 to 64 bytes in base64. Default: they are not signed.'),
+    .describe('Signs these messages: `whsec_` and 24 to 64 bytes in base64.')
+    .meta({ when: 'The receiver checks signatures.' }),
 };

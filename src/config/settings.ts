@@ -1,9 +1,90 @@
-import type { z } from 'zod';
-import { SettingsError } from './settings_error.ts';
-import { settingsSchema } from './setting_groups.ts';
-import { readTemporalProfile, type ClientConfigProfile } from './temporal_profile.ts';
+import { existsSync } from 'node:fs';
+import { type ClientConfigProfile, loadClientConfigProfile } from '@temporalio/envconfig';
+import { z } from 'zod';
+import { exports, maintenance, schedules, source, workflows } from './export_settings.ts';
+import { queries } from './query_settings.ts';
+import { httpApi, process, security, servers, traces, webhooks } from './server_settings.ts';
+import { temporal } from './temporal_settings.ts';
 
-export { SettingsError };
+/** A setting that is missing, unknown or invalid. The message names it and says what to write. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/**
+ * Reads how to reach Temporal: the profile of `temporal.toml`, overridden by the environment.
+ * @throws SettingsError for what Temporal's library would ignore or report without a name
+ */
+function readTemporalProfile(environment: Readonly<Record<string, string>>): ClientConfigProfile {
+  const { TEMPORAL_CONFIG_FILE: file } = environment;
+  if (file !== undefined && !existsSync(file))
+    throw new SettingsError(`TEMPORAL_CONFIG_FILE is a file that does not exist: ${file}.`);
+  if (isTrue(environment.TEMPORAL_TLS_DISABLE_HOST_VERIFICATION))
+    throw new SettingsError(
+      "TEMPORAL_TLS_DISABLE_HOST_VERIFICATION is not supported. Set TEMPORAL_TLS_SERVER_CA_CERT_PATH, and TEMPORAL_TLS_SERVER_NAME if the server's certificate has another name.",
+    );
+  const profile = loadProfile({ ...environment });
+  const { tls, grpcMeta } = profile;
+  if ((tls?.clientCert === undefined) !== (tls?.clientKey === undefined))
+    throw new SettingsError(
+      'TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH need each other: set both or neither.',
+    );
+  if (!grpcMeta) return profile;
+  // The library replaces the first underscores of a header's name only.
+  const headers = Object.entries(grpcMeta).map(
+    ([name, value]) => [name.replaceAll('_', '-'), value] as const,
+  );
+  return { ...profile, grpcMeta: Object.fromEntries(headers) };
+}
+
+function loadProfile(overrideEnvVars: Record<string, string>): ClientConfigProfile {
+  try {
+    return loadClientConfigProfile({ overrideEnvVars });
+  } catch (error) {
+    // The library throws this TypeError for a file without any profile.
+    if (Error.isError(error) && error.name === 'TypeError' && overrideEnvVars.TEMPORAL_PROFILE === undefined)
+      return loadClientConfigProfile({ overrideEnvVars, disableFile: true });
+    const reason = Error.isError(error) ? error.message : String(error);
+    throw new SettingsError(
+      `Temporal's settings cannot be read: ${reason}. Check TEMPORAL_CONFIG_FILE, TEMPORAL_PROFILE and TEMPORAL_TLS_….`,
+    );
+  }
+}
+
+const isTrue = (value: string | undefined): boolean => value === 'true' || value === '1';
+
+/** Every setting in the order of the README, by the heading that it has there. */
+export const settingGroups: Readonly<Record<string, Readonly<Record<string, z.ZodType>>>> = {
+  Servers: servers,
+  Temporal: temporal,
+  Process: process,
+  Traces: traces,
+  Security: security,
+  'HTTP API': httpApi,
+  Source: source,
+  'Schedules, retries and backfills': schedules,
+  Workflows: workflows,
+  Exports: exports,
+  Maintenance: maintenance,
+  Webhooks: webhooks,
+  Queries: queries,
+};
+
+export const settingsSchema = z.object({
+  ...servers,
+  ...temporal,
+  ...process,
+  ...traces,
+  ...security,
+  ...httpApi,
+  ...source,
+  ...schedules,
+  ...workflows,
+  ...exports,
+  ...maintenance,
+  ...webhooks,
+  ...queries,
+});
 
 /**
  * The settings of a process, validated. Durations (written `30s`) are numbers of milliseconds here, sizes (written
@@ -55,4 +136,38 @@ export function readSettings(environment: Record<string, string | undefined>): S
     TEMPORAL_NAMESPACE: profile.namespace ?? data.TEMPORAL_NAMESPACE,
     temporal_profile: profile,
   };
+}
+
+/** Where a process could not listen, and what its operator changes. */
+interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+  /** The settings of the host and the port. */
+  readonly settings: { readonly host: string; readonly port: string };
+  /** What to know when the port is in use, to follow "Set … to another port". */
+  readonly portAdvice?: string;
+}
+
+/** The settings error for a failed `listen`; undefined when no setting is at fault. */
+export function listenError(
+  error: unknown,
+  { host, port, settings, portAdvice = '' }: ListenAddress,
+): SettingsError | undefined {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return new SettingsError(
+        `Port ${port} on ${host} is in use. Set ${settings.port} to another port${portAdvice}.`,
+      );
+    case 'EACCES':
+      return new SettingsError(
+        `This user may not listen on port ${port}. Set ${settings.port} to a port above 1023.`,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new SettingsError(
+        `This machine has no address ${host}. Set ${settings.host} to one of its addresses.`,
+      );
+    default:
+      return undefined;
+  }
 }

@@ -6,21 +6,28 @@ import { duration, flag, optionalFlag, secret, text, url } from './value_types.t
  * profile of `temporal.toml` can have them too.
  */
 export const temporal = {
-  TEMPORAL_ADDRESS: text('127.0.0.1:7233').describe('Host and port of the Temporal server.'),
-  TEMPORAL_NAMESPACE: text('default').describe('Temporal namespace.'),
+  TEMPORAL_ADDRESS: text('127.0.0.1:7233')
+    .describe('Host and port of the Temporal server.')
+    .meta({ when: 'Temporal runs on another machine.' }),
+  TEMPORAL_NAMESPACE: text('default')
+    .describe('Temporal namespace.')
+    .meta({ when: 'The server has a namespace for exportd.' }),
   TEMPORAL_CONFIG_FILE: z
     .string()
     .optional()
     .describe(
-      'File with profiles of these settings. Default: `temporalio/temporal.toml` in the configuration folder of the user, if it exists.',
+      "File with profiles of these settings. Default: `temporalio/temporal.toml` in the user's configuration folder.",
     ),
   TEMPORAL_PROFILE: z
     .string()
     .optional()
     .describe('Profile in that file. The environment overrides its settings. Default: `default`.'),
-  TEMPORAL_API_KEY: secret().optional().describe('API key. It is sent over TLS unless `TEMPORAL_TLS=false`.'),
+  TEMPORAL_API_KEY: secret()
+    .optional()
+    .describe('API key. It is sent over TLS unless `TEMPORAL_TLS=false`.')
+    .meta({ when: 'The server wants one, such as Temporal Cloud.' }),
   TEMPORAL_TLS: optionalFlag().describe(
-    'Whether to use TLS. Default: yes, if there is an API key or another setting of TLS.',
+    'Whether to use TLS. Default: yes with an API key or another setting of TLS.',
   ),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: z
     .string()
@@ -45,20 +52,22 @@ export const temporal = {
     .describe("Name in the server's certificate, if it is not the host of the address."),
   TEMPORAL_UI_URL: url()
     .optional()
-    .describe('Base URL of the Temporal UI, for the links in responses. Default: no links.'),
-  EXPORTD_TASK_QUEUE_PREFIX: text('exportd').describe(
-    'Prefix of the task queues and, unless it is the default, of the workflow ids. Deployments with different prefixes can share a namespace.',
-  ),
+    .describe('Base URL of the Temporal UI, for the links in responses. Default: no links.')
+    .meta({ when: 'Users may open the Temporal UI.' }),
+  EXPORTD_TASK_QUEUE_PREFIX: text('exportd')
+    .describe('Prefix of the task queues and, unless it is the default, of the workflow ids.')
+    .meta({ when: 'Several deployments share a namespace.' }),
   EXPORTD_TEMPORAL_REQUEST_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a request to Temporal, including its retries.',
   ),
-  EXPORTD_REGISTER_SEARCH_ATTRIBUTES: flag(true).describe(
-    'Whether workers register missing search attributes. If not, run `exportd temporal setup` before the first worker.',
-  ),
+  EXPORTD_REGISTER_SEARCH_ATTRIBUTES: flag(true)
+    .describe('Whether workers register missing search attributes.')
+    .meta({ when: 'Workers may not do that: run `exportd temporal setup` before the first one.' }),
   EXPORTD_PAYLOAD_CODEC_MODULE: z
     .string()
     .optional()
     .describe(
-      "Module that exports `payloadCodecs`, an array of Temporal's `PayloadCodec`, for example to encrypt histories: a path, or the name of an installed package. All processes need it.",
-    ),
+      "Module (path or package) that exports `payloadCodecs`, an array of Temporal's `PayloadCodec`. All processes need it.",
+    )
+    .meta({ when: 'Histories must be encrypted.' }),
 };

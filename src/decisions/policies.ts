@@ -32,6 +32,9 @@ export interface Policies {
   readonly jitterMs: (batchExportId: string, intervalName: string, interval: DataInterval) => number;
 }
 
+/** The delay before a run is retried doubles up to this. */
+const maxRetryDelaySeconds = 60 * 60;
+
 /** Derives the policies from the settings. */
 export function createPolicies(settings: Settings): Policies {
   return {
@@ -41,7 +44,7 @@ export function createPolicies(settings: Settings): Policies {
     maxBackfillsPerProject: settings.EXPORTD_MAX_BACKFILLS_PER_PROJECT,
     retry: {
       initialSeconds: settings.EXPORTD_RUN_RETRY_INITIAL / 1_000,
-      maxSeconds: settings.EXPORTD_RUN_RETRY_MAX / 1_000,
+      maxSeconds: maxRetryDelaySeconds,
       maxRetries: settings.EXPORTD_RUN_RETRY_LIMIT,
     },
     pauseAfterFailures: settings.EXPORTD_PAUSE_AFTER_FAILURES,

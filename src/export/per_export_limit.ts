@@ -1,4 +1,4 @@
-import { createKeyedSemaphore } from '../source/keyed_semaphore.ts';
+import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import type { YieldableSlots } from './yield_slot.ts';
 
 /** Limits how many attempts of one export run at once in this process. */
@@ -12,19 +12,16 @@ export interface PerExportLimit {
 }
 
 /**
- * A counting semaphore for each export, in order of arrival. It keeps an export with very many intervals from occupying
- * every slot for hours. Its cost: an attempt may wait here while another worker has free slots.
+ * Permits of each export, in order of arrival. They keep an export with very many intervals from occupying every slot for
+ * hours. Its cost: an attempt may wait here while another worker has free slots.
  */
 export function createPerExportLimit(maxConcurrentPerExport: number, slots: YieldableSlots): PerExportLimit {
-  const permits = createKeyedSemaphore<string>(maxConcurrentPerExport);
+  const permits = createKeyedSemaphore<string>({ perKey: maxConcurrentPerExport });
   return {
     acquire: async (id, signal) => {
-      signal.throwIfAborted();
-      const free = permits.tryAcquire(id);
-      if (free) return free;
-      const reclaim = slots.yieldSlot();
+      let reclaim: (() => void) | undefined;
       try {
-        return await permits.acquire(id, signal);
+        return await permits.acquire(id, { signal, onLimited: () => (reclaim = slots.yieldSlot()) });
       } finally {
         reclaim?.();
       }

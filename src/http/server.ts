@@ -1,11 +1,9 @@
 import closeWithGrace from 'close-with-grace';
 import { createKeyRing } from '../config/key_ring.ts';
-import { listenError } from '../config/listen_error.ts';
-import type { Settings } from '../config/settings.ts';
+import { listenError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
-import { createQuerySlots } from '../queries/query_slots.ts';
-import { foregroundLimits } from '../queries/slot_limits.ts';
+import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
 import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
 import { createRunningQueries } from '../queries/running_queries.ts';
 import { createSource } from '../source/postgres_source.ts';

@@ -6,10 +6,10 @@ import type { PayloadFormat } from './payload.ts';
 import type { Attempt } from './send_webhook.ts';
 
 /** Settings of delivery retries. */
-export type DeliveryPolicy = Pick<
-  Settings,
-  'EXPORTD_WEBHOOK_RETRY_INITIAL' | 'EXPORTD_WEBHOOK_RETRY_MAX' | 'EXPORTD_WEBHOOK_RETRY_BUDGET'
->;
+export type DeliveryPolicy = Pick<Settings, 'EXPORTD_WEBHOOK_RETRY_INITIAL' | 'EXPORTD_WEBHOOK_RETRY_BUDGET'>;
+
+/** The delay before a delivery is retried doubles up to this, in milliseconds. */
+const maxRetryDelayMs = 60 * 60_000;
 
 /** A pending delivery of a notification to a webhook. */
 export interface Delivery {
@@ -152,7 +152,7 @@ export async function recordAttempt(
     if (webhook.rowCount === 0) return { ended: true, wait_ms: 0 };
     const waitMs = Math.min(
       policy.EXPORTD_WEBHOOK_RETRY_INITIAL * 2 ** Math.min(delivery.attempts, 30),
-      policy.EXPORTD_WEBHOOK_RETRY_MAX,
+      maxRetryDelayMs,
     );
     const isLast = disable || isTest;
     const { rows } = await connection.query<{ status: 'pending' | 'delivered' | 'failed' }>(

@@ -1,5 +1,5 @@
 import type { Pool } from '../journal/database.ts';
-import { createKeyedSemaphore } from '../source/keyed_semaphore.ts';
+import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 
 /** The decision of the rate limiter on one request. */
 export interface RateLimitDecision {
@@ -23,11 +23,10 @@ export interface QueryRateLimiter {
  * database requires. They wait for each other here, because there each would occupy a connection that other projects need.
  */
 export function createQueryRateLimiter(pool: Pool, limit: number): QueryRateLimiter {
-  const turns = createKeyedSemaphore<number>(1);
-  const never = new AbortController().signal;
+  const turns = createKeyedSemaphore<number>({ perKey: 1 });
   return {
     admit: async (teamId) => {
-      const release = await turns.acquire(teamId, never);
+      const release = await turns.acquire(teamId);
       try {
         return await admitQueryRequest(pool, teamId, limit);
       } finally {

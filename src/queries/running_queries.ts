@@ -1,9 +1,8 @@
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { SlotOwner } from './project_slots.ts';
+import type { SlotOwner, QuerySlots } from './query_slots.ts';
 import { QueryCancelled, QueryInterrupted } from './query_errors.ts';
 import type { QueryProgress } from './query_kind.ts';
-import type { QuerySlots } from './query_slots.ts';
 import { recordHeartbeats } from './statuses.ts';
 
 /** What a running query is given. */

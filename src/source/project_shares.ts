@@ -1,10 +1,10 @@
-import { createKeyedSemaphore } from './keyed_semaphore.ts';
+import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import type { SourceConnections } from './source_connection.ts';
 import type { PoolCounts } from './source_monitor.ts';
 import { SourceBusy } from './source_pool.ts';
 
 /** Does work that uses one connection of a project's share, wherever that is. @throws SourceBusy */
-export type ProjectShares = <Result>(
+type ProjectShares = <Result>(
   teamId: number,
   signal: AbortSignal | undefined,
   work: () => Promise<Result>,
@@ -33,23 +33,18 @@ const maxWaitMs = 10_000;
  */
 export function createProjectShares(size: number, waitMs = maxWaitMs): ProjectShares {
   const share = Math.max(1, Math.floor(size * projectShare));
-  const permits = createKeyedSemaphore<number>(share);
-
-  const waitForPermit = async (teamId: number, signal: AbortSignal | undefined): Promise<() => void> => {
-    const timeout = AbortSignal.timeout(waitMs);
-    try {
-      return await permits.acquire(teamId, signal ? AbortSignal.any([signal, timeout]) : timeout);
-    } catch (error) {
-      if (signal?.aborted || !timeout.aborted) throw error;
-      throw new SourceBusy(
-        `All ${share} connections to the source that project ${teamId} may use at a time are busy (a third of EXPORTD_SOURCE_CONNECTIONS). Waiting until one is free.`,
-      );
-    }
-  };
-
+  const permits = createKeyedSemaphore<number>({ perKey: share });
   return async (teamId, signal, work) => {
-    signal?.throwIfAborted();
-    const release = permits.tryAcquire(teamId) ?? (await waitForPermit(teamId, signal));
+    const release = await permits.acquire(teamId, {
+      ...(signal && { signal }),
+      timeout: {
+        ms: waitMs,
+        error: () =>
+          new SourceBusy(
+            `All ${share} connections to the source that project ${teamId} may use at a time are busy (a third of EXPORTD_SOURCE_CONNECTIONS). Waiting until one is free.`,
+          ),
+      },
+    });
     try {
       return await work();
     } finally {

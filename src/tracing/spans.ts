@@ -10,7 +10,7 @@ import {
   type Span,
 } from '@opentelemetry/api';
 
-export { SpanKind, type Attributes, type Span };
+export { SpanKind };
 
 /** What a span shows besides its name and its duration. Attributes hold no secrets, no parameters and no rows. */
 export interface SpanOptions {

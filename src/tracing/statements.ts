@@ -1,5 +1,6 @@
+import { SpanKind, type Span } from '@opentelemetry/api';
 import type pg from 'pg';
-import { beginChildSpan, failSpan, isTraced, SpanKind, type Span } from './spans.ts';
+import { beginChildSpan, failSpan, isTraced } from './spans.ts';
 
 /** Which database a pool leads to, as spans name it. */
 export type TracedDatabase = 'control' | 'source';

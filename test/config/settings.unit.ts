@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSettings, SettingsError } from '../../src/config/settings.ts';
-import { settingGroups, settingsSchema } from '../../src/config/setting_groups.ts';
-import { withSettingsTable } from '../../src/config/settings_table.ts';
+import { readSettings, settingGroups, SettingsError, settingsSchema } from '../../src/config/settings.ts';
+import { settingsTable, withSettingsTable } from '../../src/config/settings_table.ts';
 
 const read = (environment: Record<string, string>) =>
   readSettings({ DATABASE_URL: 'unused', ...environment });
@@ -82,6 +81,14 @@ describe('the README of the settings', () => {
   it('describes every setting', () => {
     expect(settings.map(([name]) => name)).toEqual(Object.keys(settingsSchema.shape));
     expect(settings.filter(([, schema]) => !schema.description).map(([name]) => name)).toEqual([]);
+  });
+
+  it('lists each setting once, with a reason to change it or as tuning', () => {
+    const listed = [...settingsTable().matchAll(/^\| `([A-Z0-9_]+)`/gm)].map(([, name]) => name);
+    expect(listed.toSorted()).toEqual(settings.map(([name]) => name).toSorted());
+    const [operator = '', tuning = ''] = settingsTable().split('## Tuning');
+    expect(operator).toContain('`DATABASE_URL`');
+    expect(tuning).toContain('`EXPORTD_HEARTBEAT_TIMEOUT`');
   });
 
   it('is up to date: run node src/config/write_settings_table.ts', () => {

@@ -18,7 +18,7 @@ import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
-import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
+import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { configOf, s3Settings } from '../destination/s3/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';

@@ -19,8 +19,7 @@ import type { WebhookTestClient } from '../../src/temporal/clients/webhook_test_
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
-import { createQuerySlots } from '../../src/queries/query_slots.ts';
-import { foregroundLimits } from '../../src/queries/slot_limits.ts';
+import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slots.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

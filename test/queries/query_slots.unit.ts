@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { QuerySlotsBusy } from '../../src/queries/query_errors.ts';
-import { createQuerySlots } from '../../src/queries/query_slots.ts';
-import type { SlotLimits } from '../../src/queries/slot_limits.ts';
+import { createQuerySlots, type SlotLimits } from '../../src/queries/query_slots.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 const longMs = 600_000;

@@ -31,7 +31,7 @@ import { createWorkflowClients } from '../../src/temporal/clients/workflow_clien
 import { createExecutionLists } from '../../src/temporal/clients/execution_lists.ts';
 import { connectWorkers, createClient } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
-import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
+import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/reconciler.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_activity_dependencies.ts';

@@ -13,7 +13,7 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
-import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
+import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { insertEvents } from '../export/export_harness.ts';

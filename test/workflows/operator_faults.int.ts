@@ -16,7 +16,7 @@ import { findRun } from '../../src/http/read_models/runs.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
+import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { definition } from '../decisions/commander.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { insertEvents } from '../export/export_harness.ts';

@@ -1,6 +1,5 @@
 import { deriveKeys } from '../../config/key_ring.ts';
-import type { Settings } from '../../config/settings.ts';
-import { SettingsError } from '../../config/settings_error.ts';
+import { type Settings, SettingsError } from '../../config/settings.ts';
 import { signingPurpose } from './signatures.ts';
 
 /** The settings that the role of queries is known by. */

@@ -1,7 +1,9 @@
 import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit } from '@temporalio/worker';
+import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
+import type { Settings } from '../../config/settings.ts';
 
 /** How the activity slots of a worker are used. */
-export interface SlotUse {
+interface SlotUse {
   readonly slots: number;
   /** Activities that run, those included that have yielded their slot. */
   readonly running: number;
@@ -22,61 +24,47 @@ export interface ActivitySlots {
   readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
 }
 
+/** Export slots that are yielded at a time. Each of their attempts still uses memory. */
+const maxYieldedExportSlots = 12;
+
+/**
+ * Creates the slots of the export worker. An attempt that waits for an unresponsive server yields its slot to another, so
+ * that a bucket that hangs delays no other export.
+ */
+export const createExportSlots = (settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS'>): ActivitySlots =>
+  createActivitySlots(settings.EXPORTD_EXPORT_SLOTS, maxYieldedExportSlots);
+
+/** Every activity is one of the same kind. */
+const activity = 'activity';
+
 /** Creates slots, of which at most `maxYielded` are yielded at a time. */
-export function createActivitySlots(ownSlots: number, maxYielded: number): ActivitySlots {
-  const waiting = new Set<() => void>();
-  let reserved = 0;
+export function createActivitySlots(slots: number, maxYielded: number): ActivitySlots {
+  const permits = createKeyedSemaphore<typeof activity>({ total: slots, lendable: maxYielded });
+  // The permits are alike, so that any of them can be released.
+  const releases: (() => void)[] = [];
   let running = 0;
-  let yielded = 0;
-  // After a slot is reclaimed, more may be reserved than exist, until an activity ends.
-  const isFree = (): boolean => reserved < ownSlots + yielded;
-  const reserve = (): SlotPermit => {
-    reserved += 1;
+  const reserve = (release: () => void): SlotPermit => {
+    releases.push(release);
     return {};
   };
-  const grantWaiting = (): void => {
-    for (const next of waiting) {
-      if (!isFree()) return;
-      waiting.delete(next);
-      next();
-    }
-  };
   return {
-    use: () => ({ slots: ownSlots, running, yielded }),
-    yieldSlot: () => {
-      if (yielded >= maxYielded) return undefined;
-      yielded += 1;
-      grantWaiting();
-      let reclaimed = false;
-      return () => {
-        if (!reclaimed) yielded -= 1;
-        reclaimed = true;
-      };
-    },
+    use: () => ({ slots, running, yielded: permits.lent }),
+    yieldSlot: () => permits.lend(),
     supplier: {
       type: 'custom',
-      reserveSlot: (_, signal) => {
-        // The SDK logs any other error than this reason.
-        const abortReason = (): Error => signal.reason as Error;
-        if (signal.aborted) return Promise.reject(abortReason());
-        if (isFree() && waiting.size === 0) return Promise.resolve(reserve());
-        return new Promise((resolve, reject) => {
-          const next = (): void => resolve(reserve());
-          waiting.add(next);
-          signal.addEventListener('abort', () => {
-            if (waiting.delete(next)) reject(abortReason());
-          });
-        });
+      // It throws the signal's own reason: the SDK logs any other error.
+      reserveSlot: async (_, signal) => reserve(await permits.acquire(activity, { signal })),
+      tryReserveSlot: () => {
+        const release = permits.tryAcquire(activity);
+        return release ? reserve(release) : null;
       },
-      tryReserveSlot: () => (isFree() && waiting.size === 0 ? reserve() : null),
       markSlotUsed: () => {
         running += 1;
       },
       // The SDK also reserves a slot for each poll, and releases it unused when there was no task.
       releaseSlot: ({ slotInfo }) => {
-        reserved -= 1;
         if (slotInfo) running -= 1;
-        grantWaiting();
+        releases.pop()?.();
       },
     },
   };

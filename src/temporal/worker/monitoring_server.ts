@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { listenError } from '../../config/listen_error.ts';
+import { listenError } from '../../config/settings.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { WorkerReadiness } from './readiness.ts';
 

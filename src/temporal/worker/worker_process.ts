@@ -37,7 +37,7 @@ import { loadWorkflowBundle } from './bundle.ts';
 import { connectWorkers, createClient } from '../connections.ts';
 import { createQueryActivityDependencies } from './query_activity_dependencies.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
-import { createExportSlots } from './export_slots.ts';
+import { createExportSlots } from './activity_slots.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import { createRunMetrics } from '../metrics/run_metrics.ts';
 import { freeLoopbackAddress } from '../metrics/sdk_metrics.ts';

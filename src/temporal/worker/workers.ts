@@ -18,7 +18,6 @@ import { activitySpans, workflowSinks } from '../tracing/interceptors.ts';
 import { activityLogFields } from './activity_log_fields.ts';
 import { maxCachedWorkflows } from './cached_workflows.ts';
 import type { ActivitySlots } from './activity_slots.ts';
-import type { ExportSlots } from './export_slots.ts';
 
 /** Activities by the worker that runs them. */
 export interface WorkerActivities {
@@ -38,7 +37,7 @@ export interface WorkerDependencies {
   readonly connection: NativeConnection;
   readonly workflowBundle: WorkflowBundleOption;
   readonly activities: WorkerActivities;
-  readonly exportSlots: ExportSlots;
+  readonly exportSlots: ActivitySlots;
   readonly querySlots: ActivitySlots;
   /** Undefined if this process does not trace. */
   readonly tracing?: Tracing | undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createExportSlots } from '../../../src/temporal/worker/export_slots.ts';
+import { createActivitySlots } from '../../../src/temporal/worker/activity_slots.ts';
 
 const context = {
   slotType: 'activity',
@@ -10,12 +10,9 @@ const context = {
 } as const;
 const never = new AbortController().signal;
 
-const slotsOf = (ownSlots: number, maxYielded: number) =>
-  createExportSlots({ EXPORTD_EXPORT_SLOTS: ownSlots, EXPORTD_MAX_YIELDED_SLOTS: maxYielded });
-
-describe('the slots of the export worker', () => {
+describe('the activity slots of a worker', () => {
   it('are limited, and the next request waits for a released slot', async () => {
-    const { supplier } = slotsOf(2, 0);
+    const { supplier } = createActivitySlots(2, 0);
     const first = await supplier.reserveSlot(context, never);
     expect(supplier.tryReserveSlot(context)).not.toBeNull();
     expect(supplier.tryReserveSlot(context)).toBeNull();
@@ -26,7 +23,7 @@ describe('the slots of the export worker', () => {
   });
 
   it('serve a waiting request when one is yielded, until it is reclaimed', async () => {
-    const slots = slotsOf(1, 1);
+    const slots = createActivitySlots(1, 1);
     const { supplier } = slots;
     await supplier.reserveSlot(context, never);
     const second = supplier.reserveSlot(context, never);
@@ -42,7 +39,7 @@ describe('the slots of the export worker', () => {
   });
 
   it('are not reserved for an aborted request', async () => {
-    const { supplier } = slotsOf(1, 0);
+    const { supplier } = createActivitySlots(1, 0);
     const permit = await supplier.reserveSlot(context, never);
     const aborted = new AbortController();
     const waiting = supplier.reserveSlot(context, aborted.signal);
@@ -54,7 +51,7 @@ describe('the slots of the export worker', () => {
   });
 
   it('are not reserved for a request that was aborted before it arrived', async () => {
-    const { supplier } = slotsOf(1, 0);
+    const { supplier } = createActivitySlots(1, 0);
     const permit = await supplier.reserveSlot(context, never);
     const reason = new Error('Request Cancelled');
     const waiting = supplier.reserveSlot(context, AbortSignal.abort(reason));
