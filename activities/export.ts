@@ -1,16 +1,15 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { CircuitBreaker } from '../src/destination/circuits/circuit_breaker.ts';
-import type { ExportDependencies } from '../src/export/export_dependencies.ts';
+import type { ExportCall, ExportDependencies } from '../src/export/export_context.ts';
 import {
   exportInterval,
   exportOneRange,
   finishRanges,
-  type ExportCall,
   type ExportOutcome,
 } from '../src/export/export_interval.ts';
 import type { ReplacementOutcome } from '../src/domain/replacement.ts';
-import { checkRun } from '../src/export/replacement/check_run.ts';
-import { publishManifest, type PublishOutcome } from '../src/export/publish_manifest.ts';
+import { checkRun } from '../src/export/replacement.ts';
+import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
 import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
 import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import type { OperatorFaults } from '../src/failures/operator_faults/operator_faults.ts';

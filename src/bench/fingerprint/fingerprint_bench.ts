@@ -1,6 +1,6 @@
 import { readSettings } from '../../config/settings.ts';
 import { rowsOfFingerprint, type Fingerprint } from '../../domain/fingerprint.ts';
-import { splitInterval } from '../../export/split_interval.ts';
+import { splitInterval } from '../../export/count.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
 import { readIdentity } from '../../local_stack/process_identity.ts';
 import type { Report } from '../../local_stack/report.ts';

@@ -4,7 +4,7 @@ import { createDestinationTestActivities } from '../../../activities/destination
 import { createExportActivities } from '../../../activities/export.ts';
 import { createPerExportLimit } from '../../export/per_export_limit.ts';
 import { createNotificationActivities } from '../../../activities/notification.ts';
-import { createEmptyPublisher } from '../../export/publish_empty.ts';
+import { createEmptyPublisher } from '../../export/publish.ts';
 import { createQueryActivities, createQueryOutcomeActivities } from '../../../activities/query.ts';
 import { createRunActivities } from '../../../activities/run.ts';
 import { createScheduleActivities } from '../../../activities/schedule.ts';

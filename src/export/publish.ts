@@ -1,18 +1,22 @@
+import type { Settings } from '../config/settings.ts';
 import { ManifestReplaced, type ManifestPublication } from '../destination/destination.ts';
 import { manifestOf, type Manifest } from '../destination/manifest.ts';
 import { filesOf, requireActive, type CompletedFile, type ExistingRun } from '../domain/run.ts';
+import { classifyError } from '../failures/classify_error.ts';
 import type { ExportedColumn } from '../source/source.ts';
-import type { ExportDependencies } from './export_dependencies.ts';
-import { adoptManifest } from './adopt_manifest.ts';
-import { checkExportedRows } from './replacement/check_replacement.ts';
-import { withDestination } from './run_destination.ts';
-import { createStageClock } from './stage_clock.ts';
+import {
+  createStageClock,
+  formatInterval,
+  withDestination,
+  type ExportDependencies,
+} from './export_context.ts';
+import { checkExportedRows } from './replacement.ts';
 
 /** How many unknown manifests one attempt adopts. More of them mean that others publish at the same time. */
 const maxAdoptions = 3;
 
 /** Dependencies of publishing. */
-export type PublishDependencies = Pick<
+type PublishDependencies = Pick<
   ExportDependencies,
   | 'recorder'
   | 'source'
@@ -139,4 +143,61 @@ async function checkRows(
   const run = requireActive(found);
   if (wasClaimed(run)) return;
   await checkExportedRows({ dependencies, runId, progress: { rows: 0 }, signal }, run);
+}
+
+/**
+ * Records a manifest that the journal does not know as the current one of its interval. The control database may have
+ * been restored from a backup, or a run may have ended before it could record that it had published.
+ * @throws RunEnded, GenerationSuperseded
+ */
+async function adoptManifest(
+  { recorder }: Pick<PublishDependencies, 'recorder'>,
+  runId: string,
+  manifest: Manifest,
+): Promise<void> {
+  const run = requireActive(await recorder.read(runId));
+  const adopted = await recorder.adoptManifest(runId, run.generation, manifest);
+  await recorder.log(
+    adopted,
+    runId,
+    'WARNING',
+    `The bucket has a manifest of ${formatInterval(run)} that the journal does not know: generation ${manifest.generation} of ` +
+      `run ${manifest.run_id}. The run continues above it, with generation ${adopted.generation}. This is expected after the ` +
+      'control database was restored from a backup.',
+  );
+}
+
+/**
+ * Publishes a run without rows in the control worker, which halves the cost of such a run.
+ * @returns false when an export worker has to publish it
+ * @throws RunEnded, and the signal's reason once it is aborted
+ */
+export type PublishEmpty = (runId: string, signal: AbortSignal) => Promise<boolean>;
+
+/**
+ * Few at a time, and each with a short timeout: a bucket that does not respond can only occupy these slots. Runs that find
+ * no free slot, or fail here, are published by the export workers, which have the time to retry.
+ */
+export function createEmptyPublisher(
+  dependencies: PublishDependencies,
+  {
+    EXPORTD_EMPTY_PUBLISH_SLOTS: slots,
+    EXPORTD_EMPTY_PUBLISH_TIMEOUT: timeoutMs,
+  }: Pick<Settings, 'EXPORTD_EMPTY_PUBLISH_SLOTS' | 'EXPORTD_EMPTY_PUBLISH_TIMEOUT'>,
+): PublishEmpty {
+  let usedSlots = 0;
+  return async (runId, signal) => {
+    if (usedSlots >= slots) return false;
+    usedSlots += 1;
+    try {
+      await publishManifest(dependencies, runId, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (classifyError(error).type === 'RunEnded') throw error;
+      return false;
+    } finally {
+      usedSlots -= 1;
+    }
+  };
 }

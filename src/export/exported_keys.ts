@@ -1,10 +1,73 @@
-import { DestinationError, type Destination } from '../../destination/destination.ts';
-import { CommandRejected } from '../../domain/errors.ts';
-import type { DataInterval } from '../../domain/intervals.ts';
-import type { CompletedFile, ExistingRun, SortKey } from '../../domain/run.ts';
-import { readRows } from '../../verify/files/read_rows.ts';
-import { FileUnreadable } from '../../verify/row.ts';
-import { compareSortKeys } from './compare_keys.ts';
+import { DestinationError, type Destination } from '../destination/destination.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import type { FingerprintBucket } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import type { CompletedFile, ExistingRun, SortKey } from '../domain/run.ts';
+import { hashBytes, type Hash64 } from '../source/postgresql_hash.ts';
+import { readRows } from '../verify/files/read_rows.ts';
+import { FileUnreadable } from '../verify/row.ts';
+
+/** The order of events in the source and in files. Times and uuids have a fixed format, so their text has their order. */
+export function compareSortKeys(one: SortKey, other: SortKey): number {
+  if (one.inserted_at !== other.inserted_at) return one.inserted_at < other.inserted_at ? -1 : 1;
+  if (one.id === other.id) return 0;
+  return one.id < other.id ? -1 : 1;
+}
+
+/** Merges the keys of a manifest and of the source, both in order. Memory holds one key of each. */
+export async function mergeKeys(
+  held: AsyncIterable<SortKey>,
+  source: AsyncIterable<SortKey>,
+  onKey: (key: SortKey) => void,
+): Promise<number> {
+  const keys = source[Symbol.asyncIterator]();
+  const nextKey = async (): Promise<SortKey | undefined> => {
+    const next = await keys.next();
+    if (next.done) return undefined;
+    onKey(next.value);
+    return next.value;
+  };
+  let missing = 0;
+  try {
+    let key = await nextKey();
+    for await (const heldKey of held) {
+      while (key && compareSortKeys(key, heldKey) < 0) key = await nextKey();
+      // Each key of the source accounts for one row of the manifest.
+      if (key && compareSortKeys(key, heldKey) === 0) key = await nextKey();
+      else missing += 1;
+    }
+    while (key) key = await nextKey();
+  } finally {
+    await keys.return?.();
+  }
+  return missing;
+}
+
+/** Adds up keys of events by bucket, like a fingerprint of their rows. */
+export function createBucketSums(start: string, width_ms: number) {
+  const startMs = new Date(start).getTime();
+  const sums = new Map<number, { rows: number; sum: bigint }>();
+  const hash: Hash64 = { high: 0, low: 0 };
+  return {
+    add: ({ inserted_at, id }: SortKey): void => {
+      const index = Math.floor((Date.parse(inserted_at) - startMs) / width_ms);
+      const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
+      hashBytes(bytes, 0, bytes.length, hash);
+      const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
+      bucket.rows += 1;
+      bucket.sum += (BigInt(hash.high) << 32n) | BigInt(hash.low);
+      sums.set(index, bucket);
+    },
+    /** The sums of the given buckets; those without keys have no rows. */
+    bucketsAt: (indexes: readonly number[]): Map<number, FingerprintBucket> =>
+      new Map(
+        indexes.map((index) => {
+          const { rows, sum } = sums.get(index) ?? { rows: 0, sum: 0n };
+          return [index, { index, rows, sum: BigInt.asUintN(64, sum).toString() }];
+        }),
+      ),
+  };
+}
 
 /** The keys of a manifest's rows cannot be read. The message says why, as the end of a sentence. */
 export class KeysUnreadable extends Error {
@@ -12,7 +75,7 @@ export class KeysUnreadable extends Error {
 }
 
 /** Where and which keys are read. */
-export interface HeldKeysOptions {
+interface ExportedKeysOptions {
   readonly location: Pick<Destination, 'openObject' | 'nameOf'>;
   /** Ranges of insertion time, in order. Other keys are left out. */
   readonly ranges: readonly DataInterval[];
@@ -28,10 +91,10 @@ export interface HeldKeysOptions {
  * touches a range are read, each once. Memory holds one row, or one block in formats with blocks.
  * @throws KeysUnreadable when they cannot be read for good; DestinationError when they may be read later
  */
-export async function* readHeldKeys(
+export async function* readExportedKeys(
   run: Pick<ExistingRun, 'rejected_file'>,
   completed: readonly CompletedFile[],
-  options: HeldKeysOptions,
+  options: ExportedKeysOptions,
 ): AsyncGenerator<SortKey> {
   const ranges = options.ranges.map(({ start, end }) => ({
     start: withMicroseconds(start),
@@ -76,7 +139,7 @@ type ReadKeys = (key: string, chunks: AsyncIterable<Buffer>) => AsyncGenerator<S
 
 async function* readFiles(
   keys: readonly string[],
-  { location, onAbsent, signal }: HeldKeysOptions,
+  { location, onAbsent, signal }: ExportedKeysOptions,
   read: ReadKeys,
 ): AsyncGenerator<SortKey> {
   for (const key of keys) {
@@ -93,7 +156,7 @@ async function* fileKeys(key: string, chunks: AsyncIterable<Buffer>): AsyncGener
 
 async function* rejectedKeys(_: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
   for await (const line of linesOf(chunks)) {
-    // exportd wrote the file; see src/export/rejected_file.ts.
+    // exportd wrote the file; see src/export/rejected.ts.
     const { id, row } = JSON.parse(line) as { id: string; row: { _inserted_at?: unknown } };
     if (typeof row._inserted_at !== 'string') throw new KeysUnreadable('a rejected row has no _inserted_at');
     yield { inserted_at: row._inserted_at, id };

@@ -1,14 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { RangeFile } from '../decisions/read_files.ts';
+import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun, SortKey } from '../domain/run.ts';
 import type { EncodedBlock, RejectedRow } from '../encoding/encoder.ts';
 import { formatCrc32 } from '../encoding/format_crc32.ts';
-import { markOf } from './range_attempt.ts';
-import type { RangeContext } from './range_context.ts';
-import { intervalOf, rowRangeOf } from './row_range.ts';
-import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
+import { intervalOf, markOf, rowRangeOf, type OpenedCall } from './export_context.ts';
+
+/** The interval has so many unrepresentable rows that leaving them out would hide an error of the source. */
+export class TooManyRejectedRows extends Error {
+  override readonly name = 'TooManyRejectedRows';
+
+  constructor(max: number, last: Pick<RejectedRow, 'id' | 'column' | 'reason'> | undefined) {
+    const example = last ? ` The last one was ${last.id}: its column ${last.column} ${last.reason}.` : '';
+    super(
+      `More than ${max} rows of the interval cannot be represented in the file format (EXPORTD_MAX_REJECTED_ROWS).${example}`,
+    );
+  }
+}
 
 const contentType = 'application/jsonl';
 
@@ -19,17 +28,17 @@ const contentType = 'application/jsonl';
  * recorded ones, the returned run has a new generation.
  * @throws TooManyRejectedRows
  */
-export async function writeRejectedFile(context: RangeContext, run: ExistingRun): Promise<ExistingRun> {
-  const { dependencies, runId, destination, signal } = context;
+export async function writeRejectedFile(call: OpenedCall, run: ExistingRun): Promise<ExistingRun> {
+  const { dependencies, runId, destination, signal } = call;
   const { recorder, settings } = dependencies;
-  const mark = destination.marksKeys ? markOf(randomUUID()) : null;
+  const mark = markOf(destination, randomUUID());
   const key = run.rejected_file?.key ?? destination.rejectedKey(run.spec, { ...run, mark });
   // What is not planned yet cannot be ours.
-  if (!run.rejected_file && (await destination.isTaken(key, signal))) return skipTakenKey(context, run, key);
+  if (!run.rejected_file && (await destination.isTaken(key, signal))) return skipTakenKey(call, run, key);
   const lines: string[] = [];
   let fingerprint = emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model));
   for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
-    for await (const { rejected, rejected_fingerprint } of encodeAgain(context, run, keyRange)) {
+    for await (const { rejected, rejected_fingerprint } of encodeAgain(call, run, keyRange)) {
       fingerprint = addFingerprints(fingerprint, rejected_fingerprint);
       lines.push(...rejected.map(jsonLine));
       if (lines.length > settings.EXPORTD_MAX_REJECTED_ROWS)
@@ -49,7 +58,7 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
   const planned = await recorder.planRejectedFile(runId, run.generation, summary);
   if (planned.rejected_file?.crc32 !== checksum) return recorder.reserveGeneration(runId);
   if (!(await destination.putObject(planned.rejected_file.key, contentType, bytes, signal)))
-    return skipTakenKey(context, planned, planned.rejected_file.key);
+    return skipTakenKey(call, planned, planned.rejected_file.key);
   await recorder.log(
     run,
     runId,
@@ -61,7 +70,7 @@ export async function writeRejectedFile(context: RangeContext, run: ExistingRun)
 
 /** Records that another object has the key. The run that is returned has the next generation. */
 async function skipTakenKey(
-  { dependencies, runId, destination }: RangeContext,
+  { dependencies, runId, destination }: OpenedCall,
   run: ExistingRun,
   key: string,
 ): Promise<ExistingRun> {
@@ -91,7 +100,7 @@ function* keyRangesWithRejects(
 }
 
 async function* encodeAgain(
-  { dependencies, destination, selection, signal }: RangeContext,
+  { dependencies, destination, selection, signal }: OpenedCall,
   run: ExistingRun,
   keyRange: { after: SortKey | null; until: SortKey | null },
 ): AsyncGenerator<EncodedBlock> {
