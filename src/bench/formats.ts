@@ -1,6 +1,6 @@
 import type { ScratchStack } from './scratch_stack.ts';
 import { readSettings } from '../config/settings.ts';
-import { destinationTypeOf } from '../destination/registry.ts';
+import { parseS3Config } from '../destination/config.ts';
 import { CommandRejected } from '../domain/errors.ts';
 
 /** The formats that are measured by default: a file format and, after a plus sign, its compression. */
@@ -33,13 +33,13 @@ export function destinationFor(format: string, { objectStore, bucket }: ScratchS
 
 /** Why exportd does not support a format; undefined when it does. */
 export function unsupportedReason(format: string, stack: ScratchStack): string | undefined {
-  const { type, config } = destinationFor(format, stack);
+  const { config } = destinationFor(format, stack);
   const settings = readSettings({
     DATABASE_URL: stack.databaseUrl,
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
   });
   try {
-    destinationTypeOf(type).parseConfig(config, settings);
+    parseS3Config(config, settings);
     return undefined;
   } catch (error) {
     if (error instanceof CommandRejected) return error.message;

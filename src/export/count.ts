@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { RunRecorder } from '../decisions/run_recorder/index.ts';
-import type { ReadSelection } from '../destination/row_selections.ts';
+import type { ReadSelection } from '../destination/config_versions.ts';
 import {
   bucketInterval,
   rowsOfFingerprint,

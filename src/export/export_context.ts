@@ -1,10 +1,8 @@
 import type { Settings } from '../config/settings.ts';
 import type { RunRecorder } from '../decisions/run_recorder/index.ts';
-import type { Destination, DestinationError } from '../destination/destination.ts';
-import type { MayShrink } from '../destination/may_shrink.ts';
-import type { OpenDestination } from '../destination/open_destination.ts';
-import type { OpenLocation } from '../destination/open_location.ts';
-import type { ReadSelection } from '../destination/row_selections.ts';
+import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
+import type { DestinationError } from '../destination/destination.ts';
+import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExistingRun, RunSpec } from '../domain/run.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';

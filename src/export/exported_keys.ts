@@ -1,4 +1,5 @@
-import { DestinationError, type Destination } from '../destination/destination.ts';
+import { DestinationError } from '../destination/destination.ts';
+import type { Destination } from '../destination/open_destination.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { FingerprintBucket } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';

@@ -3,7 +3,8 @@
  * which rows end in which part, `PartSender` limits the parts in flight, `ByteQueue` holds the bytes that no part has yet.
  */
 import { crc32 } from 'node:zlib';
-import type { Destination, FileUpload } from '../destination/destination.ts';
+import type { Destination } from '../destination/open_destination.ts';
+import type { FileUpload } from '../destination/destination.ts';
 import { addFingerprints, type Fingerprint } from '../domain/fingerprint.ts';
 import type { BlockCut, CompletedFile, PlannedPart, SortKey } from '../domain/run.ts';
 import { combineCrc32 } from '../encoding/crc32_combine.ts';

@@ -1,6 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import { ManifestReplaced, type ManifestPublication } from '../destination/destination.ts';
 import { manifestOf, type Manifest } from '../destination/manifest.ts';
+import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { filesOf, requireActive, type CompletedFile, type ExistingRun } from '../domain/run.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import type { ExportedColumn } from '../source/source.ts';
@@ -8,6 +9,7 @@ import {
   createStageClock,
   formatInterval,
   withDestination,
+  type ExportCall,
   type ExportDependencies,
 } from './export_context.ts';
 import { checkExportedRows } from './replacement.ts';
@@ -67,21 +69,14 @@ async function publishOnce(
   const { recorder, source, readSelection } = dependencies;
   const run = await recorder.read(runId);
   return withDestination(dependencies, runId, run, async (destination) => {
-    if (run.status !== 'Completed') await checkRows(dependencies, runId, run, signal);
     const manifest_key = destination.manifestKey(run.spec);
-    const columns = source.columns(run.spec.model, await readSelection(run.spec));
     if (run.status !== 'Completed') {
-      const { verified, expires_at } = await destination.putManifest(
-        manifest_key,
-        publicationOf(recorder, runId, run, { files: await recorder.readFiles(runId, run), columns }),
-        {
-          isKnown: (other) => isKnown(recorder, run, other),
-          // An earlier attempt may have written this manifest.
-          mayExist: async () => wasClaimed(run) || recorder.mayHavePublished(run, runId),
-          expectsNone: async () => filesOf(run).rows > 0 && (await recorder.findReplaced(run)) === null,
-        },
-        signal,
-      );
+      const replaced = await recorder.findReplaced(run);
+      await checkRows({ dependencies, runId, progress: { rows: 0 }, signal }, run, replaced);
+      const columns = source.columns(run.spec.model, await readSelection(run.spec));
+      const files = await recorder.readFiles(runId, run);
+      const publication = publicationOf(recorder, { runId, run, replaced, files, columns });
+      const { verified, expires_at } = await destination.putManifest(manifest_key, publication, signal);
       if (!verified)
         await recorder.log(
           run,
@@ -95,20 +90,35 @@ async function publishOnce(
   });
 }
 
+/** A run that is to be published, and what its manifest contains. */
+interface PublishedRun {
+  readonly runId: string;
+  readonly run: ExistingRun;
+  /** The run whose manifest it replaces. Only adopting a manifest changes it, after which publishing starts again. */
+  readonly replaced: ReplacedRun | null;
+  readonly files: readonly CompletedFile[];
+  readonly columns: readonly ExportedColumn[];
+}
+
 /** The manifest of a run. It depends on what is decided when publishing is claimed. */
 function publicationOf(
   recorder: PublishDependencies['recorder'],
-  runId: string,
-  run: ExistingRun,
-  {
-    files,
-    columns,
-  }: { readonly files: readonly CompletedFile[]; readonly columns: readonly ExportedColumn[] },
+  { runId, run, replaced, files, columns }: PublishedRun,
 ): ManifestPublication {
   let claimed = run;
   return {
-    identity: { run_id: runId, generation: run.generation, files },
+    run_id: runId,
+    generation: run.generation,
+    files,
     claimed: wasClaimed(run) ? manifestOf(runId, run, files, columns) : null,
+    expectsNone: filesOf(run).rows > 0 && replaced === null,
+    knows: async (found) => {
+      // An earlier attempt may have written a manifest that cannot be read.
+      if (!found) return wasClaimed(run) || recorder.mayHavePublished(run, runId);
+      // The manifest that the run replaces, or an older one at a former location.
+      if (replaced?.run_id === found.run_id && replaced.run.generation === found.generation) return true;
+      return recorder.hasPublished(run, found.run_id);
+    },
     claim: async () => {
       claimed = await recorder.startPublish(runId, run.generation);
       return manifestOf(runId, claimed, files, columns);
@@ -119,30 +129,17 @@ function publicationOf(
   };
 }
 
-/** Whether the journal knows a manifest: the one that the run replaces, or an older one at a former location. */
-async function isKnown(
-  recorder: PublishDependencies['recorder'],
-  run: ExistingRun,
-  { run_id, generation }: Manifest,
-): Promise<boolean> {
-  const replaced = await recorder.findReplaced(run);
-  if (replaced?.run_id === run_id && replaced.run.generation === generation) return true;
-  return recorder.hasPublished(run, run_id);
-}
-
 /** Whether publishing had been claimed before this attempt. */
 const wasClaimed = ({ publish_started_at }: ExistingRun): boolean => publish_started_at !== null;
 
 /** Checks before publishing is claimed that the exported rows contain those of the manifest that they replace. */
 async function checkRows(
-  dependencies: PublishDependencies,
-  runId: string,
+  call: ExportCall<PublishDependencies>,
   found: ExistingRun,
-  signal: AbortSignal,
+  replaced: ReplacedRun | null,
 ): Promise<void> {
   const run = requireActive(found);
-  if (wasClaimed(run)) return;
-  await checkExportedRows({ dependencies, runId, progress: { rows: 0 }, signal }, run);
+  if (!wasClaimed(run) && replaced) await checkExportedRows(call, run, replaced);
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   type ReplacementOutcome,
 } from '../domain/replacement.ts';
 import { exportedFingerprint, type ExistingRun, type RunSpec, type SortKey } from '../domain/run.ts';
-import type { ReadSelection } from '../destination/row_selections.ts';
+import type { ReadSelection } from '../destination/config_versions.ts';
 import { filesHaveKeys } from '../source/keys.ts';
 import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
@@ -72,7 +72,14 @@ export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | n
  */
 async function checkReplacement(call: ReplacementCall, run: ExistingRun): Promise<ExistingRun> {
   const replaced = await call.dependencies.recorder.findReplaced(run);
-  if (!replaced) return run;
+  return replaced ? checkAgainst(call, run, replaced) : run;
+}
+
+async function checkAgainst(
+  call: ReplacementCall,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<ExistingRun> {
   const checked = isChecked(run, replaced)
     ? run
     : await record({ ...call, run, replaced }, await compareWithReplaced({ ...call, run, replaced }), null);
@@ -84,10 +91,12 @@ async function checkReplacement(call: ReplacementCall, run: ExistingRun): Promis
  * deleted between the first check and the reading. Usually the fingerprints show it, and nothing is read.
  * @throws RowsMissingInSource, RunEnded
  */
-export async function checkExportedRows(call: ReplacementCall, run: ExistingRun): Promise<ExistingRun> {
-  const replaced = await call.dependencies.recorder.findReplaced(run);
-  if (!replaced) return run;
-  const checked = await checkReplacement(call, run);
+export async function checkExportedRows(
+  call: ReplacementCall,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<ExistingRun> {
+  const checked = await checkAgainst(call, run, replaced);
   const check = checked.replacement;
   // Otherwise the older files stay, or may go.
   if (!check || !coversReplaced(check) || check.generation === run.generation) return checked;

@@ -1,50 +1,61 @@
-import { GetObjectCommand, PutObjectCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe } from 'node:diagnostics_channel';
+import type { ClientRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { PutObjectCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3';
 import {
   DestinationError,
   ManifestReplaced,
-  type KnownManifests,
-  type ManifestIdentity,
   type ManifestPublication,
   type ManifestState,
   type WrittenObject,
-} from '../destination.ts';
-import { formatManifest, parseManifest, type Manifest } from '../manifest.ts';
-import type { ObjectOptions } from './multipart.ts';
-import type { S3Requests } from './requests.ts';
-import { reportUnconditionalWrites } from './conditional_writes.ts';
+} from './destination.ts';
 import { conditionFailureCodes } from './errors.ts';
-import { parseExpiration } from './expiration.ts';
-import { observeSending, type Sending } from './sent_requests.ts';
+import { formatManifest, parseManifest, type Manifest } from './manifest.ts';
+import {
+  getManifestObject,
+  parseExpiration,
+  reportUnconditionalWrites,
+  type ObjectOptions,
+} from './objects.ts';
+import type { S3Requests } from './requests.ts';
+
+/** What may have reached a server. */
+interface Sending {
+  /** Whether a request may have, also one for credentials. */
+  mayHaveArrived: boolean;
+  /** How many requests to write the object may have. */
+  writes: number;
+}
+
+const current = new AsyncLocalStorage<Sending>();
+
+// The SDK retries requests by itself and reports the last error only, so errors prove nothing.
+subscribe('http.client.request.created', (message) => {
+  const sending = current.getStore();
+  if (!sending) return;
+  const { request } = message as { readonly request: ClientRequest };
+  // The SDK names the operation in the address.
+  const isWrite = request.path.includes('x-id=PutObject');
+  const markSent = (): void => {
+    sending.mayHaveArrived = true;
+    if (isWrite) sending.writes += 1;
+  };
+  request.once('socket', (socket: Socket) => {
+    if (socket.connecting) socket.once('connect', markSent);
+    else markSent();
+  });
+});
+
+/** Runs `call` and notes in `sending` which of its HTTP requests had a connection, and could have been sent. */
+const observeSending = <Output>(sending: Sending, call: () => Promise<Output>): Promise<Output> =>
+  current.run(sending, call);
 
 /** Maximum number of attempts to replace a manifest that others keep changing. */
 const maxRounds = 6;
 
-/** Reads what is stored under the key of a manifest. */
-export async function getManifestObject(
-  requests: S3Requests,
-  key: string,
-  signal: AbortSignal,
-): Promise<ManifestState> {
-  try {
-    const found = await requests.send('GetObject', signal, async (client, call) => {
-      const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
-      return {
-        etag: output.ETag,
-        text: (await output.Body?.transformToString()) ?? '',
-        expires_at: parseExpiration(output.Expiration),
-      };
-    });
-    return { state: 'present', ...found };
-  } catch (error) {
-    if (error instanceof DestinationError && (error.type === 'NoSuchKey' || error.type === 'NotFound'))
-      return { state: 'absent' };
-    if (error instanceof DestinationError && error.type === 'AccessDenied') return { state: 'unreadable' };
-    throw error;
-  }
-}
-
 /** Options of a manifest's object. */
-export interface ManifestOptions extends ObjectOptions {
+interface ManifestOptions extends ObjectOptions {
   /**
    * Whether the store refuses to overwrite, and is not known to accept bytes that differ from their checksum: then its
    * response proves that it stored these bytes under a free key.
@@ -52,12 +63,6 @@ export interface ManifestOptions extends ObjectOptions {
   readonly provesWrites: boolean;
   /** Whether it is unknown if the store refuses to overwrite: the manifest is then sent once more to find out. */
   readonly testsConditions: boolean;
-}
-
-/** A manifest to write. */
-export interface ManifestReplacement {
-  readonly publication: ManifestPublication;
-  readonly known: KnownManifests;
 }
 
 /**
@@ -71,16 +76,15 @@ export interface ManifestReplacement {
 export async function putManifestObject(
   requests: S3Requests,
   key: string,
-  replacement: ManifestReplacement,
+  publication: ManifestPublication,
   options: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
-  const { publication } = replacement;
   const sending: Sending = { mayHaveArrived: false, writes: 0 };
   let claimed: string | undefined;
   const claim = async (): Promise<string> => (claimed ??= formatManifest(await publication.claim()));
   try {
-    return await replaceManifest(requests, key, { ...replacement, claim, sending }, options, signal);
+    return await replaceManifest(requests, key, { publication, claim, sending }, options, signal);
   } catch (error) {
     // After a refusal too, nothing is stored: under a claim, a retry would overwrite what this attempt spared.
     const isStored = sending.mayHaveArrived && !isUnreadable(error);
@@ -90,8 +94,9 @@ export async function putManifestObject(
   }
 }
 
-/** A replacement with its claim, which is made once. */
-interface ClaimedReplacement extends ManifestReplacement {
+/** A publication with its claim, which is made once. */
+interface Replacement {
+  readonly publication: ManifestPublication;
   /** Claims publishing and returns the text of the manifest. */
   readonly claim: () => Promise<string>;
   readonly sending: Sending;
@@ -100,7 +105,7 @@ interface ClaimedReplacement extends ManifestReplacement {
 async function replaceManifest(
   requests: S3Requests,
   key: string,
-  { publication, known, claim, sending }: ClaimedReplacement,
+  { publication, claim, sending }: Replacement,
   { provesWrites, testsConditions, ...options }: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
@@ -117,7 +122,7 @@ async function replaceManifest(
   let mayBeOwn = false;
   let overwrites = false;
   for (let round = 0; round < maxRounds; round++) {
-    const asksFirst = round > 0 || text !== null || !provesWrites || !(await known.expectsNone());
+    const asksFirst = round > 0 || text !== null || !provesWrites || !publication.expectsNone;
     const current: ManifestState = asksFirst
       ? await getManifestObject(requests, key, signal)
       : { state: 'absent' };
@@ -127,7 +132,7 @@ async function replaceManifest(
         await testConditions(requests, { Key: key, Body: text, ...options }, signal);
       return { verified: true, expires_at: current.expires_at ?? expires_at };
     }
-    if (current.state === 'present') await rejectOther(current.text, { publication, known });
+    if (current.state === 'present') await rejectOther(current.text, publication);
     text = await claim();
     const body = Buffer.from(text);
     const writesBefore = sending.writes;
@@ -156,7 +161,7 @@ async function replaceManifest(
       const isRefused = error.type === 'NotImplemented' || conditionFailureCodes.has(error.type);
       if (!isRefused || sending.writes > writesBefore + 1) mayBeOwn = true;
       if (current.state === 'unreadable' && error.type === 'PreconditionFailed') {
-        if (!mayBeOwn) await requireKnown(key, known);
+        if (!mayBeOwn) await requireKnown(key, publication);
         overwrites = true;
       }
       last = error;
@@ -190,8 +195,8 @@ const isUnreadable = (error: unknown): boolean =>
   error instanceof DestinationError && error.type === unreadable;
 
 /** Rejects an object that cannot be read and is not the own one, unless it may be a manifest of the journal. */
-async function requireKnown(key: string, known: KnownManifests): Promise<void> {
-  if (await known.mayExist()) return;
+async function requireKnown(key: string, publication: ManifestPublication): Promise<void> {
+  if (await publication.knows(null)) return;
   throw new DestinationError(
     unreadable,
     `The bucket already contains ${key}, which may be a manifest of this interval. exportd has not published one before, and ` +
@@ -211,17 +216,16 @@ function conditionsOn(
 }
 
 /** Whether the run wrote a manifest for the same files: a response was lost. */
-const isOwn = (found: Manifest, manifest: ManifestIdentity): boolean =>
+const isOwn = (found: Manifest, manifest: ManifestPublication): boolean =>
   found.run_id === manifest.run_id &&
   found.generation === manifest.generation &&
   found.files.length === manifest.files.length &&
   found.files.every(({ key }, index) => key === manifest.files[index]?.key);
 
-async function rejectOther(text: string, { publication, known }: ManifestReplacement): Promise<void> {
-  const { identity } = publication;
+async function rejectOther(text: string, publication: ManifestPublication): Promise<void> {
   const found = parseManifest(text);
   if (!found) return;
-  if (isOwn(found, identity)) return;
-  if (found.generation < identity.generation && (await known.isKnown(found))) return;
-  throw new ManifestReplaced(found, identity.generation);
+  if (isOwn(found, publication)) return;
+  if (found.generation < publication.generation && (await publication.knows(found))) return;
+  throw new ManifestReplaced(found, publication.generation);
 }

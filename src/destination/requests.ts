@@ -1,12 +1,30 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { S3Client } from '@aws-sdk/client-s3';
-import type { DestinationError } from '../destination.ts';
-import type { DestinationContext } from '../destination_type.ts';
-import type { StoreTraits } from '../store_traits.ts';
+import { HeadObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { Settings } from '../config/settings.ts';
+import type { CircuitReporter } from './circuits/circuit_breaker.ts';
+import { acquireS3Client } from './client.ts';
 import type { S3Config } from './config.ts';
-import { conditionFailureCodes, toDestinationError } from './errors.ts';
-import { withOwner } from './error_owner.ts';
-import { acquireS3Client } from './client_pool.ts';
+import { DestinationError } from './destination.ts';
+import { conditionFailureCodes, toDestinationError, withOwner } from './errors.ts';
+import { constantPrefix } from './keys.ts';
+import type { StoreTraits } from './store_traits.ts';
+
+/** Dependencies of a destination. */
+export interface DestinationContext {
+  readonly settings: Settings;
+  /**
+   * Called when a request failed with a transient error and will be retried; also with a permanent error that the
+   * destination can work around.
+   */
+  readonly onError: (error: DestinationError) => void;
+  /** How the store behaves; unknown by default. */
+  readonly traits?: StoreTraits;
+  /** Stores what a request revealed of the store. */
+  readonly onTraits?: (found: Partial<StoreTraits>) => Promise<void>;
+  /** The circuit of the destination, which its requests report to; none by default. */
+  readonly circuit?: CircuitReporter;
+}
 
 /** Requests to the bucket of a destination, with retries. */
 export interface S3Requests {
@@ -31,7 +49,7 @@ export interface S3Requests {
 }
 
 /** How long a request is retried. */
-export interface SendOptions {
+interface SendOptions {
   /** Whether a failure wastes what was sent before: retried for EXPORTD_S3_LONG_RETRY_BUDGET. */
   readonly wastesParts?: boolean;
 }
@@ -104,4 +122,52 @@ export function createS3Requests(
     learn: async (found) => onTraits?.(found),
     close: () => pooled.release({ reusable }),
   };
+}
+
+/**
+ * A digest of what the requests of a config are sent to: server, region and bucket. Exports with equal digests are
+ * unavailable together. Credentials are no part of it, so that the owner of one export can make no other unavailable. The style of addresses is part of it, because it
+ * changes the host name, and so is the use of a role, because AWS STS may be unavailable.
+ */
+export function circuitOf(config: Readonly<Record<string, unknown>>): string {
+  const { endpoint_url, use_virtual_style_addressing, region, bucket_name, role_arn } = config;
+  const fields = [
+    endpoint_url,
+    use_virtual_style_addressing,
+    region,
+    bucket_name,
+    typeof role_arn === 'string',
+  ];
+  return createHash('sha256').update(JSON.stringify(fields)).digest('base64url');
+}
+
+/** A key below the prefix that nothing is written to: the credentials may be restricted to it. */
+const probeKey = (prefix: string): string =>
+  [constantPrefix(prefix), '_exportd_probe'].filter((segment) => segment !== '').join('/');
+
+/**
+ * Asks for an object that does not exist. Any response will do, also an error for which the owner of the bucket is responsible.
+ * @throws DestinationError with `unavailable` when the server does not respond
+ */
+export async function probeS3(config: S3Config, settings: Settings): Promise<void> {
+  const pooled = acquireS3Client(config, settings);
+  const signal = AbortSignal.timeout(settings.EXPORTD_S3_PROBE_TIMEOUT);
+  let reusable = true;
+  try {
+    const object = { Bucket: config.bucket_name, Key: probeKey(config.prefix) };
+    await pooled.client.send(new HeadObjectCommand(object), { abortSignal: signal });
+  } catch (error) {
+    const failure = toDestinationError(error, 'HeadObject', config.bucket_name);
+    const timedOut = signal.aborted && !(error instanceof DestinationError);
+    reusable = !timedOut && !failure.unavailable;
+    if (timedOut)
+      throw new DestinationError(
+        'S3Unreachable',
+        `The S3 server did not respond in ${settings.EXPORTD_S3_PROBE_TIMEOUT} ms; check endpoint_url of the destination and whether the server is running.`,
+        { transient: true, unavailable: true },
+      );
+    if (failure.unavailable) throw failure;
+  } finally {
+    pooled.release({ reusable });
+  }
 }

@@ -1,12 +1,12 @@
-import { levelsOf } from '../../encoding/compression_levels.ts';
+import { levelsOf } from '../encoding/compression_levels.ts';
 import {
   parquetCompressions,
   textCompressions,
   type EncodingOptions,
   type ParquetCompression,
   type TextCompression,
-} from '../../encoding/encoder.ts';
-import { rejectField } from '../config_fields.ts';
+} from '../encoding/encoder.ts';
+import { rejectField } from './config_fields.ts';
 
 /** The compressions of each file format; null (no compression) is always supported. */
 const compressions = {

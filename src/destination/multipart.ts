@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import {
+  AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  ListMultipartUploadsCommand,
   ListPartsCommand,
   UploadPartCommand,
-  type CreateMultipartUploadCommandInput,
 } from '@aws-sdk/client-s3';
 import {
   DestinationError,
@@ -13,21 +14,127 @@ import {
   type UploadedPart,
   type UploadReference,
   type WrittenObject,
-} from '../destination.ts';
-import { abortOrphanedUploads, abortUpload } from './abort_uploads.ts';
-import { delayAbort } from './delayed_abort.ts';
+} from './destination.ts';
 import { partRefusals } from './errors.ts';
+import {
+  findFile,
+  parseExpiration,
+  reportUnconditionalWrites,
+  tokenMetadata,
+  type ObjectOptions,
+} from './objects.ts';
 import type { S3Requests } from './requests.ts';
-import { partBytes, maxPartNumber } from './part_sizes.ts';
-import { reportUnconditionalWrites } from './conditional_writes.ts';
-import { parseExpiration } from './expiration.ts';
-import { findFile, tokenMetadata } from './head_object.ts';
 
-/** Server-side encryption and content type of an object. */
-export type ObjectOptions = Pick<
-  CreateMultipartUploadCommandInput,
-  'ServerSideEncryption' | 'SSEKMSKeyId' | 'ContentType'
->;
+const maxPartBytes = 64 * 1024 * 1024;
+/** The part size increases after this many parts. */
+const partsPerStep = 128;
+
+/** S3's limit of the part number. */
+const maxPartNumber = 10_000;
+
+/**
+ * The size of a part in bytes: `first` at the start, then increasing in steps up to 64 MiB. Small files show
+ * progress, and large files need at most 10,000 parts.
+ */
+const partBytes = (position: number, first: number): number =>
+  Math.max(first, Math.min(maxPartBytes, first * (1 + Math.floor(position / partsPerStep))));
+
+/** A signal that follows another one after a delay, and what stops its timer. */
+interface DelayedAbort extends Disposable {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Returns a signal that is aborted `delayMs` milliseconds after `signal`, with its reason; at once when `signal` is
+ * aborted already. It lets a request end whose response tells what the server created.
+ */
+function delayAbort(signal: AbortSignal, delayMs: number): DelayedAbort {
+  const delayed = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const abort = (): void => {
+    delayed.abort(signal.reason);
+  };
+  const startTimer = (): void => {
+    timer = setTimeout(abort, delayMs);
+  };
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', startTimer, { once: true });
+  return {
+    signal: delayed.signal,
+    [Symbol.dispose]: () => {
+      signal.removeEventListener('abort', startTimer);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Aborts an upload, which deletes its parts. It is not an error if it no longer exists. */
+export async function abortUpload(
+  requests: S3Requests,
+  key: string,
+  uploadId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId };
+  try {
+    await requests.send('AbortMultipartUpload', signal, (client, call) =>
+      client.send(new AbortMultipartUploadCommand(input), call),
+    );
+  } catch (error) {
+    if (!(error instanceof DestinationError) || error.type !== 'NoSuchUpload') throw error;
+  }
+}
+
+/**
+ * Aborts all uploads of a key except `known`. They are orphaned: the server created them, but the response was lost
+ * with a connection or a process. If the credentials may not list uploads, they remain; without parts they cost
+ * nothing.
+ */
+export const abortOrphanedUploads = (
+  requests: S3Requests,
+  key: string,
+  known: string | null,
+  signal: AbortSignal,
+): Promise<void> =>
+  abortMatchingUploads(requests, { commonPrefix: key, matches: (other) => other === key }, signal, known);
+
+/** Aborts all uploads whose keys match, except `known`. What the credentials may not list remains. */
+export async function abortMatchingUploads(
+  requests: S3Requests,
+  { commonPrefix, matches }: { readonly commonPrefix: string; matches: (key: string) => boolean },
+  signal: AbortSignal,
+  known: string | null = null,
+): Promise<void> {
+  try {
+    for (const { key, upload_id } of await listUploads(requests, commonPrefix, matches, signal))
+      if (upload_id !== known) await abortUpload(requests, key, upload_id, signal);
+  } catch (error) {
+    if (!(error instanceof DestinationError) || error.transient) throw error;
+  }
+}
+
+async function listUploads(
+  requests: S3Requests,
+  prefix: string,
+  matches: (key: string) => boolean,
+  signal: AbortSignal,
+): Promise<{ readonly key: string; readonly upload_id: string }[]> {
+  const found: { key: string; upload_id: string }[] = [];
+  let marker: { KeyMarker: string | undefined; UploadIdMarker: string | undefined } | undefined;
+  do {
+    const input = { Bucket: requests.bucket, Prefix: prefix, ...marker };
+    const page = await requests.send('ListMultipartUploads', signal, (client, call) =>
+      client.send(new ListMultipartUploadsCommand(input), call),
+    );
+    for (const { Key, UploadId } of page.Uploads ?? [])
+      if (Key !== undefined && UploadId !== undefined && matches(Key))
+        found.push({ key: Key, upload_id: UploadId });
+    marker = page.IsTruncated
+      ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+      : undefined;
+  } while (marker);
+  return found;
+}
 
 /** Timeout in milliseconds for aborting uploads after a lost response or a cancellation. */
 const abortTimeoutMs = 5_000;
@@ -38,7 +145,7 @@ const abortTimeoutMs = 5_000;
 const creationGraceMs = 1_000;
 
 /** Options of the parts of an upload. */
-export interface PartOptions {
+interface PartOptions {
   readonly firstPartBytes: number;
   /** The size of every part but the last, if the store requires one size; null by default. */
   readonly equalPartBytes?: number | null;
