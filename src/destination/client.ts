@@ -1,3 +1,4 @@
+/** S3 clients: their connections, credentials and trusted authorities, and a pool of idle ones. */
 import { createHash } from 'node:crypto';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';

@@ -272,10 +272,8 @@ const configSchema = z.strictObject(fields);
 type Fields = Readonly<z.infer<typeof configSchema>>;
 
 /** JSON Schema of the configs that requests may send, for the OpenAPI document. Null stands for the default of a field. */
-export const configDocument = documentOf(configSchema);
-
-function documentOf(described: z.ZodObject): Readonly<Record<string, unknown>> {
-  const schema = z.toJSONSchema(described, { io: 'input', unrepresentable: 'any' });
+export const configDocument = ((): Readonly<Record<string, unknown>> => {
+  const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
   // The OpenAPI document has a dialect of its own.
   delete schema.$schema;
   const properties = Object.entries(schema.properties ?? {}).map(
@@ -283,7 +281,7 @@ function documentOf(described: z.ZodObject): Readonly<Record<string, unknown>> {
       [field, schema.required?.includes(field) ? property : { anyOf: [property, { type: 'null' }] }] as const,
   );
   return { title: destinationType, ...schema, properties: Object.fromEntries(properties) };
-}
+})();
 
 /** A validated config of an S3 destination, including secrets. */
 export type S3Config = Omit<Fields, keyof FileFormat> & FileFormat;

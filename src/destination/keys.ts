@@ -1,3 +1,7 @@
+/**
+ * The keys of objects: prefixes and their variables, the names of files and manifests, and whether two exports would write
+ * the same keys.
+ */
 import { models, type Model } from '../domain/batch_export.ts';
 import type { FileIdentity, KeySpec } from './destination.ts';
 

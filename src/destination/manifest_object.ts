@@ -1,3 +1,4 @@
+/** The manifest of an interval as an object of the bucket, which is replaced by compare-and-set. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';

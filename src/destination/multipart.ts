@@ -1,3 +1,7 @@
+/**
+ * Multipart uploads: creating, resuming, completing and aborting them, and the sizes of their parts. An upload that the
+ * server may have created without a response is found by its key and aborted.
+ */
 import { randomUUID } from 'node:crypto';
 import {
   AbortMultipartUploadCommand,

@@ -1,3 +1,7 @@
+/**
+ * Objects that are read, written or deleted in one request. What exports rely on: writing never overwrites, where the store
+ * has conditional writes, and each function can be called again after a lost response.
+ */
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   DeleteObjectCommand,
