@@ -1,5 +1,5 @@
 import type { TestDestination } from '../src/destination/destination_tests.ts';
-import type { TestStep } from '../src/destination/test_result.ts';
+import type { TestStep } from '../src/destination/bucket_test.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { wrapActivities } from './run_step.ts';
 

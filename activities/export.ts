@@ -1,15 +1,14 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReplacementOutcome } from '../src/domain/replacement.ts';
-import type { ExportDependencies } from '../src/export/export_dependencies.ts';
+import type { ExportCall, ExportDependencies } from '../src/export/export_context.ts';
 import {
   exportInterval,
   exportOneRange,
   finishRanges,
-  type ExportCall,
   type ExportOutcome,
 } from '../src/export/export_interval.ts';
-import { publishManifest, type PublishOutcome } from '../src/export/publish_manifest.ts';
-import { checkRun } from '../src/export/replacement/check_run.ts';
+import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
+import { checkRun } from '../src/export/replacement.ts';
 import type { YieldableSlots } from '../src/export/yield_slot.ts';
 import type { Outages } from '../src/failures/outages.ts';
 import { wrapActivities, type ActivityContext, type StepAttempt } from './run_step.ts';

@@ -4,14 +4,15 @@ import type { Policies } from '../src/decisions/policies.ts';
 import { readRunEnd } from '../src/decisions/run_end.ts';
 import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
 import type { RunStatus } from '../src/domain/run.ts';
-import { checkRunBarrier, type RunBarrierCheck } from '../src/export/check_barrier.ts';
 import {
+  checkRunBarrier,
   countRows,
   type CountDependencies,
   type CountInput,
   type CountedRows,
-} from '../src/export/count_rows.ts';
-import type { PublishEmpty } from '../src/export/publish_empty.ts';
+  type RunBarrierCheck,
+} from '../src/export/count.ts';
+import type { PublishEmpty } from '../src/export/publish.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Outages } from '../src/failures/outages.ts';
 import type { Journal } from '../src/journal/journal.ts';

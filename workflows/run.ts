@@ -12,7 +12,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { RunActivities } from '../activities/run.ts';
-import type { CountedRows, CountInput } from '../src/export/count_rows.ts';
+import type { CountedRows, CountInput } from '../src/export/count.ts';
 import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierCheck } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';

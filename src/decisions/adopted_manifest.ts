@@ -1,6 +1,5 @@
-import { ConfigVersionNotFound } from '../destination/config_versions.ts';
+import { areInSameBucket, ConfigVersionNotFound } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import { areInSameBucket } from '../destination/same_bucket.ts';
 import type { AdoptedManifest } from '../domain/earlier_generations.ts';
 import type { RunSpec } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';

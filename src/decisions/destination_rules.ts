@@ -3,9 +3,8 @@ import { CommandRejected } from '../domain/errors.ts';
 import type { ScheduleRevision } from '../domain/intervals.ts';
 import { canShareIntervals } from '../domain/shared_intervals.ts';
 import { configAttribute } from '../destination/config_fields.ts';
-import type { DestinationType } from '../destination/destination_type.ts';
-import { destinationTypeOf, destinationTypes } from '../destination/registry.ts';
-import { rejectSelectionForModel } from '../destination/row_selection_fields.ts';
+import { rejectSelectionForModel, selectionOf } from '../destination/config.ts';
+import { keysCollide, locationOf } from '../destination/keys.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 
 interface ExportWithConfig {
@@ -33,7 +32,7 @@ export const affectsDestination = (before: BatchExportDefinition, after: BatchEx
 export async function checkDestination(
   connection: Connection,
   id: string,
-  { definition, revisions }: Pick<LiveBatchExport, 'definition' | 'revisions'>,
+  { revisions }: Pick<LiveBatchExport, 'revisions'>,
 ): Promise<void> {
   const {
     rows: [owner],
@@ -44,26 +43,25 @@ export async function checkDestination(
   );
   // Without a row the export is not created.
   if (!owner) return;
-  const exports = await readExportsWithConfig(connection, definition.destination_type, owner.team_id);
+  const exports = await readExportsWithConfig(connection, owner.team_id);
   const stored = exports.find((existing) => existing.id === id);
   // Without a stored config the export cannot write.
   if (!stored) return;
   // The state at hand is newer: states are stored at the end of a transaction.
   const own = { ...stored, revisions };
-  const type = destinationTypeOf(definition.destination_type);
-  rejectSelectionForModel(type.selectionOf(own.config), own.model);
-  const existing = exports.find((other) => other.id !== id && collide(type, own, other));
+  rejectSelectionForModel(selectionOf(own.config), own.model);
+  const existing = exports.find((other) => other.id !== id && collide(own, other));
   if (existing) throw keyCollisionError(existing);
 }
 
 /**
- * Whether two exports to a type of destination write the same keys. No, if this version cannot read one of them: it must
+ * Whether two exports write the same keys. No, if this version cannot read one of them: it must
  * not keep others from being created, and what a run finds under its keys is never overwritten.
  */
-function collide(type: DestinationType, one: ExportWithConfig, other: ExportWithConfig): boolean {
+function collide(one: ExportWithConfig, other: ExportWithConfig): boolean {
   if (one.revisions === null || other.revisions === null) return false;
   try {
-    return type.keysCollide(one, other) && canShareIntervals(one.revisions, other.revisions);
+    return keysCollide(one, other) && canShareIntervals(one.revisions, other.revisions);
   } catch {
     return false;
   }
@@ -81,16 +79,14 @@ export interface SharedKeys {
  */
 export async function findSharedKeys(pool: Pool): Promise<SharedKeys[]> {
   const found: SharedKeys[] = [];
-  for (const type of destinationTypes) {
-    const byLocation = new Map<string, ExportWithConfig[]>();
-    for (const one of await readExportsWithConfig(pool, type.name, null)) {
-      const location = type.locationOf(one.config);
-      const others = byLocation.get(location) ?? [];
-      for (const other of others)
-        if (other.team_id !== one.team_id && collide(type, other, one))
-          found.push({ location, exports: [other, one].map(({ id, team_id }) => ({ id, team_id })) });
-      byLocation.set(location, [...others, one]);
-    }
+  const byLocation = new Map<string, ExportWithConfig[]>();
+  for (const one of await readExportsWithConfig(pool, null)) {
+    const location = locationOf(one.config);
+    const others = byLocation.get(location) ?? [];
+    for (const other of others)
+      if (other.team_id !== one.team_id && collide(other, one))
+        found.push({ location, exports: [other, one].map(({ id, team_id }) => ({ id, team_id })) });
+    byLocation.set(location, [...others, one]);
   }
   return found;
 }
@@ -102,10 +98,9 @@ const keyCollisionError = (other: ExportWithConfig): CommandRejected =>
     configAttribute('prefix'),
   );
 
-/** Reads the live exports to a type of destination, of one project or of all. */
+/** Reads the live exports of one project or of all. */
 async function readExportsWithConfig(
   database: Pool | Connection,
-  destinationType: string,
   teamId: number | null,
 ): Promise<ExportWithConfig[]> {
   const { rows } = await database.query<ExportWithConfig>(
@@ -114,9 +109,9 @@ async function readExportsWithConfig(
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version
      left join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
-     where export.destination_type = $1 and not export.deleted and ($2::integer is null or export.team_id = $2)
+     where not export.deleted and ($1::integer is null or export.team_id = $1)
      order by export.created_at, export.id`,
-    [destinationType, teamId],
+    [teamId],
   );
   return rows;
 }

@@ -1,5 +1,4 @@
-import { createMayShrink } from '../destination/may_shrink.ts';
-import { areInSameBucket } from '../destination/same_bucket.ts';
+import { areInSameBucket, createMayShrink } from '../destination/config_versions.ts';
 import type { EarlierGenerations } from '../domain/earlier_generations.ts';
 import { earlierGenerationsOf, isCoveredByRows, type ReplacedRun } from '../domain/replaced_generation.ts';
 import type { ExistingRun, RunSpec } from '../domain/run.ts';

@@ -1,5 +1,4 @@
-import { readPublicConfig } from '../destination/config_versions.ts';
-import { selectionOfConfig } from '../destination/row_selections.ts';
+import { readPublicConfig, selectionOfConfig } from '../destination/config_versions.ts';
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { RunDefinition } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyRing } from '../config/key_ring.ts';
+import type { RunSpec } from '../domain/run.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
+import type { RowSelection } from '../source/row_selection.ts';
+import { defaultFields, followsSource, selectionOf } from './config.ts';
 import { rejectInvalidPatterns } from './filter_patterns.ts';
-import { destinationTypeOf } from './registry.ts';
+import { locationOf } from './keys.ts';
+import { circuitOf } from './requests.ts';
 import {
   changedSecrets,
   mergeSealed,
@@ -16,7 +20,7 @@ import {
 } from './sealed_config.ts';
 
 /** A stored config version with encrypted secrets. */
-export interface StoredConfig extends SealedConfig {
+interface StoredConfig extends SealedConfig {
   /** The export's query, which selects the columns of the files; null exports the model's columns. */
   readonly row_query: RowQuery | null;
 }
@@ -90,7 +94,7 @@ export async function changedConfigFields(
   const base = await readStoredConfig(connection, batch_export_id, base_version);
   const merged = mergeSealed(store, batch_export_id, base, config);
   // Versions of older releases lack fields that were added since.
-  const before = { ...destinationTypeOf(base.destination_type).defaultFields, ...base.config };
+  const before = { ...defaultFields, ...base.config };
   const fields = new Set([...Object.keys(before), ...Object.keys(merged.config)]);
   const changed = [...fields].filter(
     (field) => !isDeepStrictEqual(before[field] ?? null, merged.config[field] ?? null),
@@ -139,8 +143,8 @@ export async function readStoredConfig(
 }
 
 /** Two configs with equal hashes select the same rows. */
-function selectionHashOf({ destination_type, config, row_query }: StoredConfig): string {
-  const selection = { ...destinationTypeOf(destination_type).selectionOf(config), query: row_query };
+function selectionHashOf({ config, row_query }: StoredConfig): string {
+  const selection = { ...selectionOf(config), query: row_query };
   return createHash('sha256').update(JSON.stringify(selection)).digest('base64url');
 }
 
@@ -166,8 +170,72 @@ async function insertVersion(
       JSON.stringify(row.secrets),
       row.row_query && JSON.stringify(row.row_query),
       selectionHashOf(row),
-      destinationTypeOf(row.destination_type).circuitOf(row.config),
+      circuitOf(row.config),
     ],
   );
   return rows[0]?.version ?? 0;
 }
+
+/** Reads the selection of a run, which its config version determines. */
+export type ReadSelection = (
+  spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+) => Promise<RowSelection>;
+
+/** Number of cached selections. Each step of a run reads the selection of its config version. */
+const cacheSize = 1_000;
+
+/**
+ * Reads selections from stored configs, without decrypting secrets. Config versions are immutable, so selections are
+ * cached.
+ */
+export function createSelectionReader(pool: Pool): ReadSelection {
+  const selections = new Map<string, RowSelection>();
+  return async ({ batch_export_id, config_version }) => {
+    const key = `${batch_export_id}/${config_version}`;
+    const known = selections.get(key);
+    if (known) return known;
+    const selection = selectionOfConfig(await readPublicConfig(pool, batch_export_id, config_version));
+    selections.set(key, selection);
+    const [oldest] = selections.keys();
+    if (selections.size > cacheSize && oldest !== undefined) selections.delete(oldest);
+    return selection;
+  };
+}
+
+/** The selection of a stored config version. */
+export const selectionOfConfig = ({
+  config,
+  row_query,
+}: PublicConfig & Pick<StoredConfig, 'row_query'>): RowSelection => ({
+  ...selectionOf(config),
+  query: row_query,
+});
+
+/**
+ * Whether two runs of an export write to the same bucket, so that a manifest of one can name files of the other.
+ * @throws ConfigVersionNotFound
+ */
+export async function areInSameBucket(
+  database: Pool | Connection,
+  one: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+  other: Pick<RunSpec, 'config_version'>,
+): Promise<boolean> {
+  if (one.config_version === other.config_version) return true;
+  const first = await readPublicConfig(database, one.batch_export_id, one.config_version);
+  const second = await readPublicConfig(database, one.batch_export_id, other.config_version);
+  return locationOf(first.config) === locationOf(second.config);
+}
+
+/** Whether a run may publish fewer rows than the manifest that it replaces. */
+export type MayShrink = (
+  spec: Pick<RunSpec, 'batch_export_id' | 'config_version' | 'allow_shrink'>,
+) => Promise<boolean>;
+
+/**
+ * Creates a function that decides by the request of the run (`allow_shrink`) and by its config version
+ * (`on_missing_rows: 'follow'`). It throws ConfigVersionNotFound.
+ */
+export const createMayShrink =
+  (database: Pool | Connection): MayShrink =>
+  async ({ batch_export_id, config_version, allow_shrink }) =>
+    allow_shrink || followsSource((await readPublicConfig(database, batch_export_id, config_version)).config);

@@ -1,6 +1,5 @@
 import type { ErrorOwner } from '../domain/errors.ts';
 import type { RunSpec } from '../domain/run.ts';
-import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Manifest } from './manifest.ts';
 
 /** A part that the destination has acknowledged; required to complete the file. */
@@ -110,132 +109,29 @@ export type ManifestState =
   | { readonly state: 'unreadable' }
   | PresentManifest;
 
-/** What identifies a manifest before its publishing is claimed. */
-export type ManifestIdentity = Pick<Manifest, 'run_id' | 'generation'> & {
+/**
+ * A manifest that is to be written, and what the journal says about its publishing. The store is asked first, then the
+ * journal, then the manifest is sent: a store that does not respond leaves no claim, and a claim means that the manifest may
+ * be stored.
+ */
+export interface ManifestPublication extends Pick<Manifest, 'run_id' | 'generation'> {
   readonly files: readonly Pick<Manifest['files'][number], 'key'>[];
-};
-
-/** A manifest that is to be written. */
-export interface ManifestPublication {
-  readonly identity: ManifestIdentity;
   /** The manifest, if publishing was claimed before: an attempt may have written it. Else null. */
   readonly claimed: Manifest | null;
+  /**
+   * Whether the interval should have none yet, and the store has just written a file of the run, so that it responds: then
+   * a store that refuses to overwrite need not be asked first.
+   */
+  readonly expectsNone: boolean;
+  /**
+   * Whether the journal knows the manifest that is stored, so that it may be replaced. Null is one that cannot be read:
+   * whether the journal knows any that may have been written before.
+   */
+  knows(found: Manifest | null): Promise<boolean>;
   /** Claims publishing, so that the run cannot be cancelled any more, and returns the manifest. Called once. */
   claim(): Promise<Manifest>;
   /** Withdraws the claim, because the manifest was not sent. */
   withdraw(): Promise<void>;
-}
-
-/** The manifests of an interval that the journal knows. */
-export interface KnownManifests {
-  /** Whether the journal knows the run that wrote a manifest, so that it may be replaced. */
-  isKnown(found: Manifest): Promise<boolean>;
-  /** Whether the journal knows a run that may have written a manifest before. */
-  mayExist(): Promise<boolean>;
-  /**
-   * Whether there should be none, and the store has just written a file of the run, so that it responds: then a store that
-   * refuses to overwrite need not be asked first.
-   */
-  expectsNone(): Promise<boolean>;
-}
-
-/** The destination of an export, opened with one config version. All methods throw DestinationError. */
-export interface Destination {
-  /** Encoding options of the files. */
-  readonly encoding: EncodingOptions;
-  /** Maximum file size in bytes, checked after each block; null is unlimited. */
-  readonly maxFileBytes: number | null;
-  /**
-   * Whether keys have a mark, because the store has no conditional writes: an object that a manifest references could
-   * otherwise be overwritten.
-   */
-  readonly marksKeys: boolean;
-  /**
-   * Whether a file of one part is written in one request, because the store is known to refuse overwriting; else as a
-   * multipart upload.
-   */
-  readonly writesWholeFiles: boolean;
-  /** The size at which the first part of a file ends, and its upload starts. */
-  readonly firstPartBytes: number;
-  /** The size of every part but the last of a new file, if the store requires one size; else null. */
-  readonly equalPartBytes: number | null;
-  fileKey(spec: RunSpec, file: FileIdentity, extension: string): string;
-  /** The key of the rejected rows of a generation. */
-  rejectedKey(spec: RunSpec, file: Pick<FileIdentity, 'generation' | 'mark'>): string;
-  manifestKey(spec: KeySpec): string;
-  /** The full name of an object for messages, e.g. `s3://bucket/key`. */
-  nameOf(key: string): string;
-  /**
-   * Whether an object has this key. False when it cannot be read: then the store decides when the file is complete.
-   * Call it before an upload is created.
-   */
-  isTaken(key: string, signal: AbortSignal): Promise<boolean>;
-  createUpload(file: NewFile, signal: AbortSignal): Promise<FileUpload>;
-  /**
-   * Writes a file in one request, if `writesWholeFiles`. Safe to repeat after a lost response.
-   * @returns null when another object has its key
-   */
-  putFile(file: NewFile, bytes: Buffer, signal: AbortSignal): Promise<WrittenObject | null>;
-  /** The file if it was written with this token and has `bytes` bytes; null otherwise, also when it is unreadable. */
-  findFile(
-    file: Pick<NewFile, 'key' | 'upload_token'>,
-    bytes: number,
-    signal: AbortSignal,
-  ): Promise<WrittenObject | null>;
-  /** Resumes an upload of another attempt. Sends no request yet. */
-  resumeUpload(upload: UploadReference): FileUpload;
-  /** Aborts an upload. It is not an error if it no longer exists. */
-  abortUpload(key: string, uploadId: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Aborts all uploads of a file whose ids are unknown, because the response that contained them was lost. A mark of the
-   * file, which may be unknown too, does not matter.
-   */
-  abortOrphanedUploads(
-    spec: RunSpec,
-    file: Omit<FileIdentity, 'mark'>,
-    extension: string,
-    signal: AbortSignal,
-  ): Promise<void>;
-  /**
-   * Writes a small object in one request. An existing object is kept.
-   * @returns false when it has other bytes; one that may not be read is taken for ours
-   */
-  putObject(key: string, contentType: string, bytes: Buffer, signal: AbortSignal): Promise<boolean>;
-  /** Opens an object for reading; null if it does not exist. */
-  openObject(key: string, signal: AbortSignal): Promise<OpenObject | null>;
-  /** Deletes an object. It is not an error if it no longer exists. */
-  deleteObject(key: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Writes the manifest in one request, replacing only that of an older generation. It is read back if the store's
-   * response does not prove what it stored. Publishing is claimed after the first response of the store, so that a store
-   * which does not respond leaves no claim.
-   * @returns `verified`: whether it is proven; false if it had to be read back, and the credentials may only write
-   * @throws ManifestReplaced when a newer generation is stored, or a manifest that is not known; DestinationError
-   * `ManifestUnreadable` when an object is stored there that cannot be read, and no manifest is known
-   */
-  putManifest(
-    key: string,
-    publication: ManifestPublication,
-    known: KnownManifests,
-    signal: AbortSignal,
-  ): Promise<WrittenObject & { readonly verified: boolean }>;
-  /** Reads what is stored under the key of a manifest. */
-  getManifest(key: string, signal: AbortSignal): Promise<ManifestState>;
-  /**
-   * Deletes a manifest that was read before. If it has been replaced since, the new one is kept, if the store
-   * supports conditional deletes.
-   */
-  deleteManifest(key: string, manifest: PresentManifest, signal: AbortSignal): Promise<void>;
-  /**
-   * Whether the object under the key was created by this upload; null when it is absent or unreadable, which credentials
-   * without s3:ListBucket cannot distinguish.
-   */
-  isFromUpload(
-    upload: Pick<UploadReference, 'key' | 'upload_token'>,
-    signal: AbortSignal,
-  ): Promise<boolean | null>;
-  /** Closes the connections. */
-  readonly close: () => void;
 }
 
 /** What an error means beyond its type; see the fields of `DestinationError`. */

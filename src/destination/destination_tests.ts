@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
-import { destinationTypeOf } from './registry.ts';
+import { testS3, type TestStep } from './bucket_test.ts';
+import { parseS3Config } from './config.ts';
+import { locationOf } from './keys.ts';
 import { openSealed, type SealedConfig } from './sealed_config.ts';
 import { storeTraits } from './store_traits.ts';
-import type { TestStep } from './test_result.ts';
 
 /** The config of a test was deleted, because its caller stopped waiting. */
-export class DestinationTestNotFound extends Error {
+class DestinationTestNotFound extends Error {
   override readonly name = 'DestinationTestNotFound';
 }
 
@@ -51,11 +52,10 @@ export const createDestinationTester =
     );
     const [found] = rows;
     if (!found) throw new DestinationTestNotFound(`Destination test ${testId} no longer exists.`);
-    const type = destinationTypeOf(found.destination_type);
     const { config } = openSealed(keyRing, found.owner_id, found);
-    const parsed = type.parseConfig(config, settings);
-    const { steps, traits } = await type.test(parsed, settings);
+    const parsed = parseS3Config(config, settings);
+    const { steps, traits } = await testS3(parsed, settings);
     if (Object.values(traits).some((trait) => trait !== null))
-      await storeTraits(pool, type.locationOf(parsed), traits);
+      await storeTraits(pool, locationOf(parsed), traits);
     return steps;
   };

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Connection, Pool } from '../journal/database.ts';
 import { rejectField } from './config_fields.ts';
-import { destinationTypeOf } from './registry.ts';
+import { selectionOf } from './config.ts';
 import type { PublicConfig } from './sealed_config.ts';
 
 /** PostgreSQL error codes: invalid regular expression, statement timeout. */
@@ -14,9 +14,9 @@ const invalidPatternCodes = ['2201B', '57014'];
  */
 export async function rejectInvalidPatterns(
   database: Pool | Connection,
-  { destination_type, config }: PublicConfig,
+  { config }: PublicConfig,
 ): Promise<void> {
-  const { filters } = destinationTypeOf(destination_type).selectionOf(config);
+  const { filters } = selectionOf(config);
   const patterns = filters
     .filter(({ operator }) => operator === 'regex' || operator === 'not_regex')
     .flatMap(({ value }) => value);

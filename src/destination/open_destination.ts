@@ -1,13 +1,153 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RunSpec } from '../domain/run.ts';
+import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Pool } from '../journal/database.ts';
 import type { CircuitBreaker, ProbeWait } from './circuit_breaker.ts';
 import { readConfig } from './config_versions.ts';
-import type { Destination } from './destination.ts';
-import type { DestinationContext } from './destination_type.ts';
-import { destinationTypeOf } from './registry.ts';
-import { readTraits, storeTraits } from './store_traits.ts';
+import type {
+  FileIdentity,
+  KeySpec,
+  ManifestPublication,
+  NewFile,
+  PresentManifest,
+  UploadReference,
+} from './destination.ts';
+import { abortMatchingUploads, abortUpload, createUpload, resumeUpload } from './multipart.ts';
+import {
+  getManifestObject,
+  deleteIfUnchanged,
+  deleteObject,
+  findFile,
+  isFromUpload,
+  isTaken,
+  openObject,
+  putSmallObject,
+  putWholeFile,
+} from './objects.ts';
+import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
+import { encryptionOf, maxFileBytesOf, parseS3Config, withCredentialsOf, type S3Config } from './config.ts';
+import { encodingOf } from './formats.ts';
+import { fileKey, fileKeyPattern, locationOf, manifestKey, rejectedKey } from './keys.ts';
+import { putManifestObject } from './manifest_object.ts';
+import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
+
+/** The destination of an export, opened with one config version. All methods throw DestinationError. */
+export type Destination = ReturnType<typeof openS3>;
+
+/** Opens the bucket of a config. Sends no request yet. */
+export function openS3(config: S3Config, context: DestinationContext) {
+  const requests = createS3Requests(config, context);
+  const encryption = encryptionOf(config);
+  const traits = context.traits ?? unknownTraits;
+  const firstPartBytes = context.settings.EXPORTD_S3_PART_SIZE;
+  const equalPartBytes = traits.equal_parts === true ? firstPartBytes : null;
+  const fileOptions = { ...encryption, firstPartBytes, equalPartBytes };
+  const manifestOptions = {
+    ...encryption,
+    ContentType: 'application/json',
+    provesWrites: traits.conditional_put === true && traits.checksums !== false,
+    testsConditions: traits.conditional_put === null,
+  };
+  return {
+    encoding: encodingOf(config) satisfies EncodingOptions,
+    /** Maximum file size in bytes, checked after each block; null is unlimited. */
+    maxFileBytes: maxFileBytesOf(config),
+    /**
+     * Whether keys have a mark, because the store has no conditional writes: an object that a manifest references could
+     * otherwise be overwritten.
+     */
+    marksKeys: traits.conditional_put === false || traits.conditional_complete === false,
+    /**
+     * Whether a file of one part is written in one request, because the store is known to refuse overwriting; else as a
+     * multipart upload.
+     */
+    writesWholeFiles: traits.conditional_put === true,
+    /** The size at which the first part of a file ends, and its upload starts. */
+    firstPartBytes,
+    /** The size of every part but the last of a new file, if the store requires one size; else null. */
+    equalPartBytes,
+    fileKey: (spec: KeySpec, file: FileIdentity, extension: string) =>
+      fileKey(config.prefix, spec, file, extension),
+    /** The key of the rejected rows of a generation. */
+    rejectedKey: (spec: KeySpec, file: Pick<FileIdentity, 'generation' | 'mark'>) =>
+      rejectedKey(config.prefix, spec, file),
+    manifestKey: (spec: KeySpec) => manifestKey(config.prefix, spec),
+    /** The full name of an object for messages, e.g. `s3://bucket/key`. */
+    nameOf: (key: string) => `s3://${config.bucket_name}/${key}`,
+    /**
+     * Whether an object has this key. False when it cannot be read: then the store decides when the file is complete.
+     * Call it before an upload is created.
+     */
+    isTaken: (key: string, signal: AbortSignal) => isTaken(requests, key, signal),
+    createUpload: ({ key, contentType, upload_token, resumable }: NewFile, signal: AbortSignal) =>
+      createUpload(
+        requests,
+        key,
+        { ...fileOptions, ContentType: contentType, upload_token, resumable },
+        signal,
+      ),
+    /** Resumes an upload of another attempt. Sends no request yet. */
+    resumeUpload: (upload: UploadReference) => resumeUpload(requests, upload, firstPartBytes),
+    /** Aborts an upload. It is not an error if it no longer exists. */
+    abortUpload: (key: string, uploadId: string, signal: AbortSignal) =>
+      abortUpload(requests, key, uploadId, signal),
+    /**
+     * Aborts all uploads of a file whose ids are unknown, because the response that contained them was lost. A mark of the
+     * file, which may be unknown too, does not matter.
+     */
+    abortOrphanedUploads: (
+      spec: KeySpec,
+      file: Omit<FileIdentity, 'mark'>,
+      extension: string,
+      signal: AbortSignal,
+    ) => abortMatchingUploads(requests, fileKeyPattern(config.prefix, spec, file, extension), signal),
+    /**
+     * Whether the object under the key was created by this upload; null when it is absent or unreadable, which credentials
+     * without s3:ListBucket cannot distinguish.
+     */
+    isFromUpload: (upload: Pick<UploadReference, 'key' | 'upload_token'>, signal: AbortSignal) =>
+      isFromUpload(requests, upload, signal),
+    /**
+     * Writes a file in one request, if `writesWholeFiles`. Safe to repeat after a lost response.
+     * @returns null when another object has its key
+     */
+    putFile: (file: NewFile, bytes: Buffer, signal: AbortSignal) =>
+      putWholeFile(requests, file, bytes, encryption, signal),
+    /** The file if it was written with this token and has `bytes` bytes; null otherwise, also when it is unreadable. */
+    findFile: (file: Pick<NewFile, 'key' | 'upload_token'>, bytes: number, signal: AbortSignal) =>
+      findFile(requests, file, bytes, signal),
+    /**
+     * Writes a small object in one request. An existing object is kept.
+     * @returns false when it has other bytes; one that may not be read is assumed to be ours
+     */
+    putObject: (key: string, contentType: string, bytes: Buffer, signal: AbortSignal) =>
+      putSmallObject(requests, key, bytes, { ...encryption, ContentType: contentType }, signal),
+    /** Opens an object for reading; null if it does not exist. */
+    openObject: (key: string, signal: AbortSignal) => openObject(requests, key, signal),
+    /** Deletes an object. It is not an error if it no longer exists. */
+    deleteObject: (key: string, signal: AbortSignal) => deleteObject(requests, key, signal),
+    /**
+     * Writes the manifest in one request, replacing only that of an older generation. It is read back if the store's
+     * response does not prove what it stored.
+     * @returns `verified`: whether it is proven; false if it had to be read back, and the credentials may only write
+     * @throws ManifestReplaced when a newer generation is stored, or a manifest that is not known; DestinationError
+     * `ManifestUnreadable` when an object is stored there that cannot be read, and no manifest is known
+     */
+    putManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
+      putManifestObject(requests, key, publication, manifestOptions, signal),
+    /** Reads what is stored under the key of a manifest. */
+    getManifest: (key: string, signal: AbortSignal) => getManifestObject(requests, key, signal),
+    /**
+     * Deletes a manifest that was read before. If it has been replaced since, the new one is kept, if the store
+     * supports conditional deletes.
+     */
+    deleteManifest: (key: string, { etag }: PresentManifest, signal: AbortSignal) =>
+      deleteIfUnchanged(requests, key, etag, signal),
+    /** Closes the connections. */
+    close: requests.close,
+  };
+}
 
 /**
  * Opens the destination of a run, with the config version that the run was created with, if it responds.
@@ -32,16 +172,15 @@ export const createDestinationOpener =
   (pool: Pool, keyRing: KeyRing, settings: Settings, circuits?: CircuitBreaker): OpenDestination =>
   async (spec, onError, waiting = plainWait) => {
     const stored = await readConfig(pool, keyRing, spec.batch_export_id, spec.config_version);
-    const type = destinationTypeOf(stored.destination_type);
     // Validated again, because settings may have become stricter after the config was stored.
-    const config = type.parseConfig(stored.config, settings);
-    const location = type.locationOf(config);
-    const circuit = type.circuitOf(config);
+    const config = parseS3Config(stored.config, settings);
+    const location = locationOf(config);
+    const circuit = circuitOf(config);
     const [traits] = await Promise.all([
       readTraits(pool, location),
-      circuits?.admit(circuit, () => type.probe(config, settings), waiting),
+      circuits?.admit(circuit, () => probeS3(config, settings), waiting),
     ]);
-    return type.open(config, {
+    return openS3(config, {
       settings,
       onError,
       traits,
@@ -49,3 +188,53 @@ export const createDestinationOpener =
       ...(circuits && { circuit: circuits.reporter(circuit) }),
     });
   };
+
+/**
+ * The location of objects of an export: the config version they were written with, and the newest one, whose
+ * credentials are tried first.
+ */
+interface ObjectLocation {
+  readonly batch_export_id: string;
+  readonly config_version: number;
+  /** Null when the export has none. */
+  readonly newest_config_version: number | null;
+}
+
+/**
+ * Opens the location of objects that were written with an older config, if it responds.
+ * @throws DestinationError `DestinationUnavailable`
+ */
+export type OpenLocation = (location: ObjectLocation) => Promise<Destination>;
+
+/**
+ * Creates the function that opens locations, with the credentials of the newest config that leads to the same bucket.
+ * @param options `retryBudgetMs`: how long a failed request is retried; `circuits`: without them, no location is probed
+ */
+export const createLocationOpener = (
+  pool: Pool,
+  keyRing: KeyRing,
+  settings: Settings,
+  {
+    retryBudgetMs = 0,
+    circuits,
+  }: { readonly retryBudgetMs?: number; readonly circuits?: CircuitBreaker } = {},
+): OpenLocation => {
+  const withRetryBudget = { ...settings, EXPORTD_S3_RETRY_BUDGET: retryBudgetMs };
+  return async ({ batch_export_id, config_version, newest_config_version }) => {
+    const stored = await readConfig(pool, keyRing, batch_export_id, config_version);
+    const written = parseS3Config(stored.config, settings);
+    const newest =
+      newest_config_version === null || newest_config_version === config_version
+        ? stored
+        : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
+    const config = withCredentialsOf(written, parseS3Config(newest.config, settings));
+    const circuit = circuitOf(config);
+    const { signal } = new AbortController();
+    await circuits?.admit(circuit, () => probeS3(config, settings), { signal });
+    return openS3(config, {
+      settings: withRetryBudget,
+      onError: () => undefined,
+      ...(circuits && { circuit: circuits.reporter(circuit) }),
+    });
+  };
+};

@@ -1,7 +1,14 @@
 import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
-import type { DestinationSettings } from './destination_type.ts';
+import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
+import {
+  destinationType,
+  parseS3Config,
+  requireDestinationType,
+  secretFields,
+  type DestinationSettings,
+} from './config.ts';
 import { rejectField } from './config_fields.ts';
-import { destinationTypeOf } from './registry.ts';
+import { serverOf } from './keys.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type SealedSecrets = Readonly<Record<string, string>>;
@@ -36,12 +43,12 @@ export function sealConfig(
   owner: string,
   input: { readonly destination_type: string; readonly config: unknown },
 ): SealedConfig {
-  const type = destinationTypeOf(input.destination_type);
-  const parsed = type.parseConfig(input.config, settings);
+  requireDestinationType(input.destination_type);
+  const parsed = parseS3Config(input.config, settings);
   return {
-    destination_type: type.name,
-    config: without(parsed, type.secretFields),
-    secrets: sealSecrets(keyRing, owner, parsed, type.secretFields),
+    destination_type: destinationType,
+    config: without(parsed, secretFields),
+    secrets: sealSecrets(keyRing, owner, parsed, secretFields),
   };
 }
 
@@ -57,20 +64,19 @@ export function mergeSealed(
   base: SealedConfig,
   input: Fields,
 ): SealedConfig {
-  const type = destinationTypeOf(base.destination_type);
   const keptSecrets = without(base.secrets, Object.keys(input));
   const placeholders = Object.fromEntries(
     Object.keys(keptSecrets).map((field) => [field, keptSecretPlaceholder]),
   );
-  const parsed = type.parseConfig({ ...base.config, ...placeholders, ...input }, settings);
+  const parsed = parseS3Config({ ...base.config, ...placeholders, ...input }, settings);
   const [kept] = Object.keys(keptSecrets);
-  if (kept !== undefined && type.serverOf(parsed) !== type.serverOf(base.config))
+  if (kept !== undefined && serverOf(parsed) !== serverOf(base.config))
     throw rejectField(kept, `Set '${kept}' again, because the server changes.`);
   const newSecrets = without(parsed, Object.keys(keptSecrets));
   return {
-    destination_type: type.name,
-    config: without(parsed, type.secretFields),
-    secrets: { ...keptSecrets, ...sealSecrets(keyRing, owner, newSecrets, type.secretFields) },
+    destination_type: destinationType,
+    config: without(parsed, secretFields),
+    secrets: { ...keptSecrets, ...sealSecrets(keyRing, owner, newSecrets, secretFields) },
   };
 }
 
@@ -83,7 +89,7 @@ export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig
 }
 
 /** Encrypts a secret of a config again, under the first key. @throws SecretUnreadable */
-export const resealField = (keyRing: KeyRing, owner: string, field: string, sealed: string): string =>
+const resealField = (keyRing: KeyRing, owner: string, field: string, sealed: string): string =>
   keyRing.seal(keyRing.open(sealed, secretContext(owner, field)), secretContext(owner, field));
 
 /** The secrets that differ between two configs of one owner. A secret that cannot be decrypted differs. */
@@ -133,3 +139,82 @@ const without = <Value>(
   names: readonly string[],
 ): Record<string, Value> =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+
+/** How many secrets were encrypted again, and which could not be. */
+interface SecretRotation {
+  readonly rotated: number;
+  /** What each unreadable secret belongs to, and why it is unreadable. */
+  readonly unreadable: readonly string[];
+}
+
+interface StoredSecrets {
+  readonly version: number;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/**
+ * Encrypts the secrets of all config versions under the first key of the ring. A secret that several versions of an export
+ * share stays the same in all of them, so that their difference still shows which fields were changed.
+ */
+export async function rotateConfigSecrets(pool: Pool, keyRing: KeyRing): Promise<SecretRotation> {
+  const { rows } = await pool.query<{ batch_export_id: string }>(
+    `select distinct batch_export_id
+     from exportd.destination_configs, jsonb_each_text(secrets) as secret (field, sealed)
+     where not starts_with(sealed, $1)
+     order by batch_export_id`,
+    [`${keyRing.keyId}:`],
+  );
+  let rotated = 0;
+  const unreadable: string[] = [];
+  for (const { batch_export_id } of rows) {
+    const result = await inTransaction(pool, (connection) =>
+      rotateExport(connection, keyRing, batch_export_id),
+    );
+    rotated += result.rotated;
+    unreadable.push(...result.unreadable);
+  }
+  return { rotated, unreadable };
+}
+
+async function rotateExport(
+  connection: Connection,
+  keyRing: KeyRing,
+  batchExportId: string,
+): Promise<SecretRotation> {
+  const { rows } = await connection.query<StoredSecrets>(
+    'select version, secrets from exportd.destination_configs where batch_export_id = $1 order by version for update',
+    [batchExportId],
+  );
+  const resealed = new Map<string, string>();
+  const unreadable: string[] = [];
+  let rotated = 0;
+  const reseal = (field: string, sealed: string, version: number): string => {
+    if (sealed.startsWith(`${keyRing.keyId}:`)) return sealed;
+    const known = resealed.get(`${field}/${sealed}`);
+    if (known !== undefined) return known;
+    try {
+      const again = resealField(keyRing, batchExportId, field, sealed);
+      resealed.set(`${field}/${sealed}`, again);
+      return again;
+    } catch (error) {
+      if (!(error instanceof SecretUnreadable)) throw error;
+      unreadable.push(
+        `${field} of batch export ${batchExportId}, config version ${version}: ${error.message}`,
+      );
+      return sealed;
+    }
+  };
+  for (const { version, secrets } of rows) {
+    const entries = Object.entries(secrets).map(
+      ([field, sealed]) => [field, reseal(field, sealed, version)] as const,
+    );
+    const changed = entries.filter(([field, sealed]) => sealed !== secrets[field]).length;
+    if (changed === 0) continue;
+    rotated += changed;
+    await connection.query(
+      'update exportd.destination_configs set secrets = $3 where batch_export_id = $1 and version = $2',
+      [batchExportId, version, JSON.stringify(Object.fromEntries(entries))],
+    );
+  }
+  return { rotated, unreadable };
+}

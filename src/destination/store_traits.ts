@@ -23,7 +23,7 @@ export const unknownTraits: StoreTraits = {
   checksums: null,
 };
 
-/** Reads the traits of a location's store (see `DestinationType.locationOf`). All exports to the location share them. */
+/** Reads the traits of a location's store (see `locationOf`). All exports to the location share them. */
 export async function readTraits(pool: Pool, location: string): Promise<StoreTraits> {
   const { rows } = await pool.query<StoreTraits>(
     `select conditional_put, conditional_complete, equal_parts, missing_key, checksums

@@ -1,28 +1,32 @@
-import type { Destination, FileUpload } from '../destination/destination.ts';
-import type { Fingerprint } from '../domain/fingerprint.ts';
-import type { CompletedFile, PlannedPart, SortKey } from '../domain/run.ts';
-import type { MemoryReservation } from '../encoding/memory_budget.ts';
+/**
+ * Writes one file: `FileWriter` joins the bytes of encoded blocks to parts and sends several at a time, `PartBuilder` knows
+ * which rows end in which part, `PartSender` limits the parts in flight, `ByteQueue` holds the bytes that no part has yet.
+ */
+import { crc32 } from 'node:zlib';
+import type { Destination } from '../destination/open_destination.ts';
+import type { FileUpload } from '../destination/destination.ts';
+import { addFingerprints, type Fingerprint } from '../domain/fingerprint.ts';
+import type { BlockCut, CompletedFile, PlannedPart, SortKey } from '../domain/run.ts';
+import { combineCrc32 } from '../encoding/crc32_combine.ts';
 import type { ReservedBlock } from '../encoding/encode_blocks.ts';
-import type { EncodedBlock, EncoderState, FileEncoder } from '../encoding/encoder.ts';
+import type { EncodedBlock, FileAssembly, FileEncoder } from '../encoding/encoder.ts';
+import { formatCrc32 } from '../encoding/format_crc32.ts';
+import type { MemoryReservation } from '../encoding/memory_budget.ts';
 import { releaseMemory } from '../encoding/release_memory.ts';
-import { summarizeParts } from './file_summary.ts';
-import { createPartBuilder, type BuiltPart } from './part_builder.ts';
-import { createPartSender } from './part_sender.ts';
-import { listParts } from './upload_state.ts';
+import { listParts, statesOf, type ResumedFile } from './resume.ts';
 
-/** A file that an earlier attempt started, with its confirmed parts. */
-export interface ResumedFile {
-  readonly upload: FileUpload;
-  readonly parts: readonly PlannedPart[];
-  /** ETags by part number. */
-  readonly etags: ReadonlyMap<number, string>;
-  readonly nextPartNumber: number;
-  /** The block in which the last part ends, read and encoded again; null if the part ends with a block. */
-  readonly cutBlock: EncodedBlock | null;
+/** A larger part is sent alone. */
+const maxBytesInFlight = 48 * 1024 * 1024;
+const maxPartsInFlight = 3;
+
+/** A part with its bytes. */
+export interface BuiltPart {
+  readonly part: PlannedPart;
+  readonly body: Buffer;
 }
 
 /** Where a file is written, and the callbacks that record each step before it happens. */
-export interface FileTarget {
+interface FileTarget {
   readonly destination: Destination;
   readonly encoder: FileEncoder;
   /** The file to resume; null creates one with its first part. */
@@ -159,10 +163,6 @@ export function createFileWriter(target: FileTarget): FileWriter {
   };
 }
 
-/** The encoder states of parts in which a block ends: the first block brings the header of the file. */
-export const statesOf = (parts: readonly PlannedPart[]): readonly EncoderState[] =>
-  parts.some(({ last }) => last !== null) ? parts.map(({ encoder_state }) => encoder_state) : [];
-
 /** Completes an upload, which makes its object visible. */
 export async function completeFile(
   upload: FileUpload,
@@ -173,4 +173,239 @@ export async function completeFile(
   const file = summarizeParts(upload.key, planned);
   const parts = planned.map(({ part_number }) => ({ part_number, etag: etags.get(part_number) ?? '' }));
   return { ...file, ...(await upload.complete(parts, file.bytes, signal)) };
+}
+
+/**
+ * The totals of a file: its rows, size, checksum and key range, computed from its parts.
+ * @throws RangeError without parts
+ */
+export function summarizeParts(
+  key: string,
+  parts: readonly PlannedPart[],
+): Omit<CompletedFile, 'expires_at'> {
+  const [firstPart, ...furtherParts] = parts.map(({ fingerprint }) => fingerprint);
+  if (!firstPart) throw new RangeError('A file has at least one part.');
+  const withRows = parts.filter(({ first }) => first !== null);
+  const crc = parts.reduce((sum, part) => combineCrc32(sum, Number.parseInt(part.crc32, 16), part.bytes), 0);
+  return {
+    key,
+    rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+    fingerprint: addFingerprints(firstPart, ...furtherParts),
+    rejected: parts.reduce((sum, { rejected }) => sum + rejected, 0),
+    bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+    crc32: formatCrc32(crc),
+    first: withRows.at(0)?.first ?? null,
+    last: withRows.at(-1)?.last ?? null,
+  };
+}
+
+/** Cuts the bytes of a file into parts, and counts the rows of a block with the part in which the block ends. */
+interface PartBuilder {
+  /** Bytes that no part has yet. */
+  readonly length: number;
+  /** Whether no part has yet some rows, also rejected ones. */
+  hasRows(): boolean;
+  /**
+   * Adds a block with the bytes that it adds to the file. Take parts until `length` is below their size before the next
+   * call. `cut`: which of these bytes earlier parts have, when a file is resumed inside the block.
+   */
+  addBlock(block: EncodedBlock, bytes: Buffer, cut: BlockCut | null): void;
+  /** Adds the bytes that end the file. */
+  addTrailer(bytes: Buffer): void;
+  /** Makes a part of the next bytes. */
+  take(length: number, part: { readonly part_number: number; readonly final: boolean }): BuiltPart;
+}
+
+/** Rows of the blocks that end in the next part. */
+type EndedRows = Pick<PlannedPart, 'rows' | 'rejected' | 'fingerprint' | 'first' | 'last'>;
+
+/** The last block, as long as some of its bytes are in no part. */
+interface OpenBlock {
+  readonly block: EncodedBlock;
+  readonly after: SortKey | null;
+  /** Bytes of the block in parts, their CRC-32, and the bytes that are in none. */
+  skip: number;
+  crc32: number;
+  left: number;
+}
+
+/**
+ * @param after the key after which the first block starts
+ * @param emptyFingerprint the fingerprint of a part without rows
+ */
+function createPartBuilder(
+  assembly: Pick<FileAssembly, 'takeState'>,
+  after: SortKey | null,
+  emptyFingerprint: Fingerprint,
+): PartBuilder {
+  const nothing: EndedRows = {
+    rows: 0,
+    rejected: 0,
+    fingerprint: emptyFingerprint,
+    first: null,
+    last: null,
+  };
+  const queue = createByteQueue();
+  let ended = nothing;
+  let open: OpenBlock | null = null;
+  let lastKey = after;
+  let hasTrailer = false;
+
+  const endBlock = (): void => {
+    if (!open) return;
+    const { block } = open;
+    ended = {
+      rows: ended.rows + block.rows,
+      rejected: ended.rejected + block.rejected.length,
+      fingerprint: addFingerprints(ended.fingerprint, block.fingerprint),
+      first: ended.first ?? block.first,
+      last: block.last,
+    };
+    open = null;
+  };
+
+  /** Accounts for the end of a part. The open block is the last one, so what is left in the queue belongs to it. */
+  const cutBlock = (body: Buffer): BlockCut | null => {
+    if (!open || hasTrailer || queue.length === 0) {
+      endBlock();
+      return null;
+    }
+    const consumed = open.left - queue.length;
+    open.crc32 = crc32(body.subarray(body.length - consumed), open.crc32);
+    open.skip += consumed;
+    open.left = queue.length;
+    const { joined, last } = open.block;
+    return {
+      after: open.after,
+      last,
+      ...(joined && { joined }),
+      skip: open.skip,
+      crc32: formatCrc32(open.crc32),
+    };
+  };
+
+  return {
+    get length() {
+      return queue.length;
+    },
+    hasRows: () => open !== null || ended.rows > 0 || ended.rejected > 0,
+    addBlock: (block, bytes, cut) => {
+      endBlock();
+      const skip = cut?.skip ?? 0;
+      open = {
+        block,
+        after: lastKey,
+        skip,
+        crc32: cut ? Number.parseInt(cut.crc32, 16) : 0,
+        left: bytes.length - skip,
+      };
+      lastKey = block.last;
+      queue.push(bytes.subarray(skip));
+    },
+    addTrailer: (bytes) => {
+      // A part is taken as soon as there are enough bytes, so the next one ends in the trailer or after it.
+      hasTrailer = true;
+      queue.push(bytes);
+    },
+    take: (length, { part_number, final }) => {
+      const body = queue.take(length);
+      const cut = cutBlock(body);
+      const part: PlannedPart = {
+        part_number,
+        ...ended,
+        bytes: body.length,
+        crc32: formatCrc32(crc32(body)),
+        encoder_state: assembly.takeState({ exceptLast: cut !== null }),
+        ...(cut && { cut }),
+        ...(!final && hasTrailer && queue.length > 0 && { in_trailer: true }),
+        ...(final && { final }),
+      };
+      ended = nothing;
+      return { part, body };
+    },
+  };
+}
+
+/** Bytes that wait for the next part. */
+interface ByteQueue {
+  readonly length: number;
+  push(bytes: Buffer): void;
+  /** Takes bytes from the front as one buffer, and releases the buffers that are used up. */
+  take(length: number): Buffer;
+}
+
+/** Creates an empty queue. It owns the buffers that are pushed. */
+function createByteQueue(): ByteQueue {
+  let chunks: Buffer[] = [];
+  /** How many bytes of the first chunk were taken. */
+  let taken = 0;
+  let length = 0;
+  return {
+    get length() {
+      return length;
+    },
+    push: (bytes) => {
+      if (bytes.length > 0) chunks.push(bytes);
+      length += bytes.length;
+    },
+    take: (wanted) => {
+      const body = Buffer.allocUnsafeSlow(wanted);
+      let filled = 0;
+      let used = 0;
+      for (const chunk of chunks) {
+        if (filled === wanted) break;
+        const copied = chunk.copy(body, filled, taken, taken + wanted - filled);
+        filled += copied;
+        taken += copied;
+        if (taken < chunk.length) break;
+        used += 1;
+        taken = 0;
+      }
+      for (const chunk of chunks.slice(0, used)) releaseMemory(chunk);
+      chunks = chunks.slice(used);
+      length -= filled;
+      return body;
+    },
+  };
+}
+
+/** Sends parts in the background. After an error, the next call throws it. */
+interface PartSender {
+  /** Waits until the part may be in flight and starts to send it. */
+  send(bytes: number, work: () => Promise<void>): Promise<void>;
+  /** Waits until nothing is in flight. */
+  settled(): Promise<void>;
+}
+
+/** Limits the parts and bytes of one file that are in flight; while memory is over budget, to one part. */
+function createPartSender(memory: Pick<MemoryReservation, 'isOverBudget'>): PartSender {
+  const inFlight = new Set<Promise<void>>();
+  let bytesInFlight = 0;
+  let failure: { readonly error: unknown } | undefined;
+  const throwFailure = (): void => {
+    if (failure) throw failure.error;
+  };
+  const isFull = (bytes: number): boolean =>
+    inFlight.size >= maxPartsInFlight ||
+    (inFlight.size > 0 && (bytesInFlight + bytes > maxBytesInFlight || memory.isOverBudget()));
+  return {
+    send: async (bytes: number, work: () => Promise<void>): Promise<void> => {
+      while (isFull(bytes)) await Promise.race(inFlight);
+      throwFailure();
+      bytesInFlight += bytes;
+      const sending = work()
+        .catch((error: unknown) => {
+          failure ??= { error };
+        })
+        .finally(() => {
+          bytesInFlight -= bytes;
+          inFlight.delete(sending);
+        });
+      inFlight.add(sending);
+    },
+    settled: async (): Promise<void> => {
+      await Promise.all(inFlight);
+      throwFailure();
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { storeConfig } from '../destination/config_versions.ts';
-import { destinationTypeOf } from '../destination/registry.ts';
+import { secretFields } from '../destination/config.ts';
 import type { Connection } from '../journal/database.ts';
 import {
   defaultDefinition,
@@ -55,7 +55,7 @@ export async function prepareCreation(
       ...plainFields(['name', 'model', 'interval']),
       ...plainFields(differingFields(definition, { ...defaultDefinition, name, model, interval })),
       ...(body.paused === true ? plainFields(['paused']) : []),
-      ...configFields(body.destination.type, givenFields(body.destination.config ?? {})),
+      ...configFields(givenFields(body.destination.config ?? {})),
     ],
   };
 }
@@ -100,7 +100,7 @@ export async function prepareUpdate(
     changed: [
       ...plainFields(differingFields(definition, current)),
       ...(pauses ? plainFields(['paused']) : []),
-      ...configFields(current.destination_type, config.changed),
+      ...configFields(config.changed),
     ],
   };
 }
@@ -113,8 +113,7 @@ const differingFields = (one: WritableDefinition, other: WritableDefinition): st
 const plainFields = (attrs: readonly string[]): ChangedField[] =>
   attrs.map((attr) => ({ attr, secret: false }));
 
-function configFields(destinationType: string, fields: readonly string[]): ChangedField[] {
-  const { secretFields } = destinationTypeOf(destinationType);
+function configFields(fields: readonly string[]): ChangedField[] {
   return fields.map((field) => ({
     attr: `destination__config__${field}`,
     secret: secretFields.includes(field),

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Settings } from '../config/settings.ts';
-import { selectionOfConfig } from '../destination/row_selections.ts';
+import { selectionOfConfig } from '../destination/config_versions.ts';
 import { requireBackfillRange } from '../domain/backfill_request.ts';
 import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
 import type { Pool } from '../journal/database.ts';

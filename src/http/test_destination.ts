@@ -1,6 +1,6 @@
 import { deleteDestinationTest, storeDestinationTest } from '../destination/destination_tests.ts';
 import type { SealedConfig } from '../destination/sealed_config.ts';
-import type { TestStep } from '../destination/test_result.ts';
+import type { TestStep } from '../destination/bucket_test.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { DestinationTestClient, TestOutcome } from '../temporal/clients/destination_test_client.ts';

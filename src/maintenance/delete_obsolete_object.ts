@@ -1,5 +1,6 @@
 import type { Deletion, ObsoleteObject } from '../decisions/obsolete_objects.ts';
-import { DestinationError, type Destination } from '../destination/destination.ts';
+import { DestinationError } from '../destination/destination.ts';
+import type { Destination } from '../destination/open_destination.ts';
 import { parseManifest } from '../destination/manifest.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import type { ManifestReader } from './manifest_reader.ts';

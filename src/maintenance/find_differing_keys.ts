@@ -1,10 +1,9 @@
-import { mergeKeys } from '../export/replacement/compare_keys.ts';
-import { areKeysUnreadable, KeysUnreadable, readHeldKeys } from '../export/replacement/held_keys.ts';
+import { areKeysUnreadable, KeysUnreadable, mergeKeys, readExportedKeys } from '../export/exported_keys.ts';
 import { readFiles } from '../decisions/read_files.ts';
 import type { IntervalComparison } from '../decisions/due_comparisons.ts';
 import { bucketInterval, differingBuckets, type Fingerprint } from '../domain/fingerprint.ts';
 import type { ExistingRun, SortKey } from '../domain/run.ts';
-import { intervalOf } from '../export/row_range.ts';
+import { intervalOf } from '../export/export_context.ts';
 import { filesHaveKeys } from '../source/keys.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
@@ -53,7 +52,7 @@ export async function findDifferingKeys(
   try {
     const location = await openLocation(interval);
     try {
-      const files = readHeldKeys(run, await readFiles(journal.pool, interval.run_id, run), {
+      const files = readExportedKeys(run, await readFiles(journal.pool, interval.run_id, run), {
         location,
         ranges,
         onRow: () => undefined,

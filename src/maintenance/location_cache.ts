@@ -1,6 +1,5 @@
 import type { ObsoleteObject } from '../decisions/obsolete_objects.ts';
-import type { Destination } from '../destination/destination.ts';
-import type { OpenLocation } from '../destination/open_location.ts';
+import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 
 /** The locations of an export's objects, each opened once. */
 export interface LocationCache {

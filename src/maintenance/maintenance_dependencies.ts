@@ -1,6 +1,6 @@
 import type { Policies } from '../decisions/policies.ts';
-import type { OpenLocation } from '../destination/open_location.ts';
-import type { ReadSelection } from '../destination/row_selections.ts';
+import type { OpenLocation } from '../destination/open_destination.ts';
+import type { ReadSelection } from '../destination/config_versions.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';

@@ -1,5 +1,5 @@
 import type { Manifest } from '../destination/manifest.ts';
-import { selectionOfConfig } from '../destination/row_selections.ts';
+import { selectionOfConfig } from '../destination/config_versions.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowRange } from '../source/source.ts';
 import { allRows } from '../source/row_selection.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { manifestJsonSchema } from '../../src/destination/manifest_schema.ts';
+import { manifestJsonSchema } from '../../src/destination/manifest.ts';
 
 const file = join(import.meta.dirname, '../../src/destination/manifest.schema.json');
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { propertyFilters } from '../../src/destination/property_filters.ts';
-import { rejectSelectionForModel } from '../../src/destination/row_selection_fields.ts';
+import { rejectSelectionForModel } from '../../src/destination/config.ts';
 import { propertyOperators } from '../../src/source/row_selection.ts';
 
 const filter = { type: 'event', key: '$browser', operator: 'exact', value: 'Chrome' };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, jest } from '@jest/globals';
-import { createSelectionReader } from '../../src/destination/row_selections.ts';
+import { createSelectionReader } from '../../src/destination/config_versions.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 
 const database = useTestDatabase();

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Settings } from '../../src/config/settings.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { createLocationOpener } from '../../src/destination/open_location.ts';
+import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { findRun, toRunResponse } from '../../src/http/read_models/runs.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

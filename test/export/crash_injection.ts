@@ -1,6 +1,6 @@
 import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
-import type { Destination, FileUpload } from '../../src/destination/destination.ts';
-import type { OpenDestination } from '../../src/destination/open_destination.ts';
+import type { Destination, OpenDestination } from '../../src/destination/open_destination.ts';
+import type { FileUpload } from '../../src/destination/destination.ts';
 
 /** Called before, or where noted after, calls of an attempt, in the order in which they occur. */
 export interface Interruptions {

@@ -4,11 +4,12 @@ import { createExportActivities, type ExportActivityDependencies } from '../../a
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
-import { storeConfig } from '../../src/destination/config_versions.ts';
-import { createMayShrink } from '../../src/destination/may_shrink.ts';
-import { createLocationOpener } from '../../src/destination/open_location.ts';
-import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { createSelectionReader } from '../../src/destination/row_selections.ts';
+import {
+  createMayShrink,
+  createSelectionReader,
+  storeConfig,
+} from '../../src/destination/config_versions.ts';
+import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';

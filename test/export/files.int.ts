@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { countExistingRun } from '../../src/export/count_rows.ts';
+import { countExistingRun } from '../../src/export/count.ts';
 import type { ExportActivities } from '../../activities/export.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { casesOf } from '../setup/effort.ts';

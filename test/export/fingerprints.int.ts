@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { countExistingRun } from '../../src/export/count_rows.ts';
+import { countExistingRun } from '../../src/export/count.ts';
 import { addFingerprints, haveSameRows, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
 import { filesOf } from '../../src/domain/run.ts';
 import type { Model } from '../../src/domain/batch_export.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createEmptyPublisher } from '../../src/export/publish_empty.ts';
+import { createEmptyPublisher } from '../../src/export/publish.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';

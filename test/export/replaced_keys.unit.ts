@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { containsHeldRows, bucketsToCompare } from '../../src/domain/replacement.ts';
 import { emptyFingerprint, type Fingerprint } from '../../src/domain/fingerprint.ts';
 import type { SortKey } from '../../src/domain/run.ts';
-import { compareSortKeys, createBucketSums, mergeKeys } from '../../src/export/replacement/compare_keys.ts';
+import { compareSortKeys, createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
 import { randomCases } from '../setup/effort.ts';
 
 const start = '2026-01-01T10:00:00.000Z';

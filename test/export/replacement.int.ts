@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationError } from '../../src/destination/destination.ts';
-import type { OpenLocation } from '../../src/destination/open_location.ts';
+import type { OpenLocation } from '../../src/destination/open_destination.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { createHours, createReruns } from './rerun.ts';

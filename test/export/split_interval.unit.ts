@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { FingerprintBucket } from '../../src/domain/fingerprint.ts';
-import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/split_interval.ts';
+import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/count.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { SecretUnreadable } from '../../src/config/key_ring.ts';
 import { classifyError, toApplicationFailure } from '../../src/failures/classify_error.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
-import { toDestinationError } from '../../src/destination/s3/errors.ts';
+import { toDestinationError } from '../../src/destination/errors.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import { RelationNotFound } from '../../src/source/relations.ts';

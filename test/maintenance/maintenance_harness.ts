@@ -11,7 +11,7 @@ import type { ActivityContext } from '../../activities/run_step.ts';
 import { createMaintenanceActivities } from '../../activities/maintenance.ts';
 import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createLocationOpener } from '../../src/destination/open_location.ts';
+import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

@@ -1,7 +1,7 @@
 import { DeleteBucketCommand, DeleteObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { parseS3Config } from '../../src/destination/s3/config.ts';
-import { openBucketReader, type BucketReader } from '../../src/destination/s3/bucket_reader.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
+import { openBucketReader, type BucketReader } from '../../src/destination/objects.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
 import { checkInterval } from '../../src/verify/check_interval.ts';

@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createExportActivities } from '../../activities/export.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
-import { storeConfig } from '../../src/destination/config_versions.ts';
-import { createMayShrink } from '../../src/destination/may_shrink.ts';
-import { createLocationOpener } from '../../src/destination/open_location.ts';
-import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { createSelectionReader } from '../../src/destination/row_selections.ts';
+import {
+  createMayShrink,
+  createSelectionReader,
+  storeConfig,
+} from '../../src/destination/config_versions.ts';
+import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createOutages } from '../../src/failures/outages.ts';

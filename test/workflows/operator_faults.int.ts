@@ -2,11 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createExportActivities } from '../../activities/export.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
-import { storeConfig } from '../../src/destination/config_versions.ts';
-import { createMayShrink } from '../../src/destination/may_shrink.ts';
-import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { createLocationOpener } from '../../src/destination/open_location.ts';
-import { createSelectionReader } from '../../src/destination/row_selections.ts';
+import {
+  createMayShrink,
+  createSelectionReader,
+  storeConfig,
+} from '../../src/destination/config_versions.ts';
+import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';

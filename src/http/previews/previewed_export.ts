@@ -1,6 +1,10 @@
-import { destinationTypeOf, destinationTypes } from '../../destination/registry.ts';
-import type { DestinationPreview } from '../../destination/destination_type.ts';
-import { rejectSelectionForModel } from '../../destination/row_selection_fields.ts';
+import {
+  destinationType,
+  previewOf,
+  rejectSelectionForModel,
+  requireDestinationType,
+  type DestinationPreview,
+} from '../../destination/config.ts';
 import { rejectInvalidPatterns } from '../../destination/filter_patterns.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
@@ -33,13 +37,14 @@ export async function previewedExport(
   const current = id === null ? null : await requireBatchExport(pool, teamId, id);
   if (current) rejectTypeChange(current, body.destination?.type);
   const definition = definitionFrom(current ?? { ...defaultDefinition, name: '' }, body);
-  const typeName = current?.destination_type ?? body.destination?.type ?? destinationTypes[0]?.name ?? '';
+  const type = body.destination?.type;
+  if (type !== undefined) requireDestinationType(type);
   const config = { ...current?.config, ...body.destination?.config };
-  const destination = destinationTypeOf(typeName).previewOf(config);
+  const destination = previewOf(config);
   rejectSelectionForModel(destination.selection, definition.model);
   const { include_events, exclude_events, filters } = destination.selection;
   const selected = { include_events, exclude_events, filters };
-  await rejectInvalidPatterns(pool, { destination_type: typeName, config: selected });
+  await rejectInvalidPatterns(pool, { destination_type: destinationType, config: selected });
   const query = hasQueryOf(current, definition)
     ? current.row_query
     : await rowQueryOf(pool, teamId, definition);

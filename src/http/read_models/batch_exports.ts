@@ -1,7 +1,7 @@
 import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { supportsDayOffset, supportsOffsets } from '../../domain/definition_rules.ts';
-import { findDestinationType } from '../../destination/registry.ts';
+import { defaultFields } from '../../destination/config.ts';
 import type { RowQuery } from '../../source/row_query/row_query.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { notFound } from '../api_error.ts';
@@ -51,7 +51,7 @@ export async function requireBatchExport(
 /** Adds the defaults of config fields that the stored version lacks. A destination type may be unknown to this version. */
 const withDefaults = (row: BatchExportRow): BatchExportRow => ({
   ...row,
-  config: { ...findDestinationType(row.destination_type)?.defaultFields, ...row.config },
+  config: { ...defaultFields, ...row.config },
 });
 
 /** A page of the project's live exports, newest first. */

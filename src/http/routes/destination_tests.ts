@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readStoredConfig } from '../../destination/config_versions.ts';
 import { rejectInvalidPatterns } from '../../destination/filter_patterns.ts';
-import { destinationTypeOf } from '../../destination/registry.ts';
-import { rejectSelectionForModel } from '../../destination/row_selection_fields.ts';
+import { rejectSelectionForModel, selectionOf } from '../../destination/config.ts';
 import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
 import { teamOf, type ProjectRoutes } from '../route_context.ts';
 import { defaultDefinition } from '../batch_export_definition.ts';
@@ -23,7 +22,7 @@ const write = { config: { scope: 'batch_export:write' } } as const;
 const response = { 200: destinationTestSchema, ...errorResponses };
 
 async function checkSelection(pool: Pool, sealed: SealedConfig, model: Model): Promise<void> {
-  rejectSelectionForModel(destinationTypeOf(sealed.destination_type).selectionOf(sealed.config), model);
+  rejectSelectionForModel(selectionOf(sealed.config), model);
   await rejectInvalidPatterns(pool, sealed);
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
-import { configDocuments } from '../../destination/registry.ts';
+import { configDocument } from '../../destination/config.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from './backfill.ts';
 import { notBlank, pathId, readOnly, responseTimestampSchema } from './common.ts';
@@ -72,15 +72,13 @@ const interval = z
 const offset = (max: number) =>
   z.number().int().min(0, 'Must be at least 0.').max(max, `Must be at most ${max}.`);
 
-const configs = Object.entries(configDocuments).map(([title, document]) => ({ title, ...document }));
-
-/** A config. The destination type validates it, with messages of its own; the document states the same bounds. */
-const config = z.record(z.string(), z.unknown()).meta({ anyOf: configs });
+/** A config. `parseS3Config` validates it, with messages of its own; the document states the same bounds. */
+const config = z.record(z.string(), z.unknown()).meta({ anyOf: [configDocument] });
 
 /** Fields of a config that replace those of the stored one. */
 const partialConfig = z
   .record(z.string(), z.unknown())
-  .meta({ anyOf: configs.map((document) => ({ ...document, required: [] })) });
+  .meta({ anyOf: [{ ...configDocument, required: [] }] });
 
 const destination = z.strictObject({
   type: z.string().optional(),

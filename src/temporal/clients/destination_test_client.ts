@@ -1,7 +1,7 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/common';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import type { TestStep } from '../../destination/test_result.ts';
+import type { TestStep } from '../../destination/bucket_test.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { DestinationTestInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';

@@ -9,7 +9,7 @@ import {
   type RunStatus,
 } from '../../domain/run.ts';
 import type { AppendedEvent, CommitObserver } from '../../journal/journal.ts';
-import type { StageObserver } from '../../export/stage_clock.ts';
+import type { StageObserver } from '../../export/export_context.ts';
 import { exportLabels, exportLabelsOf } from './export_labels.ts';
 
 /** Counts what the runs of this process do. */

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { observeS3Requests } from '../../destination/s3/request_events.ts';
+import { observeS3Requests } from '../../destination/request_events.ts';
 
 /** Seconds, from a HEAD to a part on a slow line. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

@@ -9,7 +9,7 @@ import {
   type Inputs,
 } from '../../../src/console/pages/edit/form_values.ts';
 import type { JsonSchema } from '../../../src/console/pages/edit/json_schema.ts';
-import { parseS3Config } from '../../../src/destination/s3/config.ts';
+import { parseS3Config } from '../../../src/destination/config.ts';
 import { createBody, updateBody } from '../../../src/http/schemas/batch_export.ts';
 import { describeApi } from '../../http/describe_api.ts';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { parseS3Config } from '../../../src/destination/s3/config.ts';
-import { openBucketReader, type BucketReader } from '../../../src/destination/s3/bucket_reader.ts';
+import { parseS3Config } from '../../../src/destination/config.ts';
+import { openBucketReader, type BucketReader } from '../../../src/destination/objects.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
 

@@ -1,9 +1,9 @@
 import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
-import { DestinationError, type Destination } from '../../../src/destination/destination.ts';
-import type { S3Config } from '../../../src/destination/s3/config.ts';
-import { s3 } from '../../../src/destination/s3/index.ts';
-import { createS3Requests, type S3Requests } from '../../../src/destination/s3/requests.ts';
+import { DestinationError } from '../../../src/destination/destination.ts';
+import { openS3, type Destination } from '../../../src/destination/open_destination.ts';
+import { parseS3Config, type S3Config } from '../../../src/destination/config.ts';
+import { createS3Requests, type S3Requests } from '../../../src/destination/requests.ts';
 import type { TestBucket } from '../../setup/bucket.ts';
 
 /** Settings that allow loopback addresses, with short waits. */
@@ -28,10 +28,10 @@ export const configOf = (bucket: TestBucket, more: object = {}) => ({
 });
 
 const parse = (bucket: TestBucket, more: object): S3Config =>
-  s3.parseConfig(configOf(bucket, more), s3Settings());
+  parseS3Config(configOf(bucket, more), s3Settings());
 
 export const openBucket = (bucket: TestBucket, more: object = {}): Destination =>
-  s3.open(parse(bucket, more), {
+  openS3(parse(bucket, more), {
     settings: s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
     onError: () => undefined,
   });
@@ -45,7 +45,7 @@ export const requestsOf = (
 
 /** Sends one request with a config from a request; returns its error or null. */
 export async function requestError(config: object, settings: Settings): Promise<unknown> {
-  const requests = createS3Requests(s3.parseConfig(config, settings), {
+  const requests = createS3Requests(parseS3Config(config, settings), {
     settings,
     onError: () => undefined,
   });

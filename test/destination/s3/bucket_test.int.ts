@@ -1,7 +1,7 @@
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { s3 } from '../../../src/destination/s3/index.ts';
-import type { TestStep } from '../../../src/destination/test_result.ts';
+import { parseS3Config } from '../../../src/destination/config.ts';
+import { testS3, type TestStep } from '../../../src/destination/bucket_test.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
 import { createS3Proxy, type Interceptor, type S3Proxy } from '../../e2e/s3_proxy.ts';
@@ -14,7 +14,7 @@ let server: FakeServer | undefined;
 afterEach(() => server?.close());
 
 const settings = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT: '30s' });
-const testTraits = (more: object = {}) => s3.test(s3.parseConfig(configOf(bucket, more), settings), settings);
+const testTraits = (more: object = {}) => testS3(parseS3Config(configOf(bucket, more), settings), settings);
 const testBucket = async (more: object = {}): Promise<readonly TestStep[]> => (await testTraits(more)).steps;
 
 /** Runs the destination test through a proxy that denies permissions or features. */
@@ -89,8 +89,8 @@ describe('the destination test of a bucket', () => {
   it('times out when a server accepts the connection and does not respond', async () => {
     server = await startFakeServer(() => undefined);
     const short = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT: '300ms' });
-    const { steps } = await s3.test(
-      s3.parseConfig(configOf(bucket, { endpoint_url: server.endpoint }), short),
+    const { steps } = await testS3(
+      parseS3Config(configOf(bucket, { endpoint_url: server.endpoint }), short),
       short,
     );
     expect(formatSteps(steps)).toEqual(skippedAfter('bucket', 'in time'));

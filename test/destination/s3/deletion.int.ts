@@ -1,10 +1,13 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { withCredentialsOf } from '../../../src/destination/s3/shared_credentials.ts';
-import { s3 } from '../../../src/destination/s3/index.ts';
-import { getManifestObject } from '../../../src/destination/s3/manifest_object.ts';
-import { isFromUpload } from '../../../src/destination/s3/head_object.ts';
-import { createUpload } from '../../../src/destination/s3/multipart.ts';
-import { deleteObject, deleteIfUnchanged, putSmallObject } from '../../../src/destination/s3/small_object.ts';
+import { parseS3Config, withCredentialsOf } from '../../../src/destination/config.ts';
+import {
+  deleteIfUnchanged,
+  deleteObject,
+  getManifestObject,
+  isFromUpload,
+  putSmallObject,
+} from '../../../src/destination/objects.ts';
+import { createUpload } from '../../../src/destination/multipart.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf, denying, requestsOf, s3Settings, withoutConditionalWrites } from './bucket_requests.ts';
 
@@ -52,7 +55,7 @@ describe('the token of an upload', () => {
 });
 
 describe('the credentials of a newer config', () => {
-  const parse = (more: object) => s3.parseConfig(configOf(bucket, more), s3Settings());
+  const parse = (more: object) => parseS3Config(configOf(bucket, more), s3Settings());
 
   it('open the same bucket, with the keys of the older config', () => {
     const [older, newer] = [

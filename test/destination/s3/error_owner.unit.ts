@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DestinationError, type DestinationErrorOptions } from '../../../src/destination/destination.ts';
-import { withOwner } from '../../../src/destination/s3/error_owner.ts';
-import { toAssumeRoleError } from '../../../src/destination/s3/errors.ts';
+import { toAssumeRoleError, withOwner } from '../../../src/destination/errors.ts';
 import { classifyError } from '../../../src/failures/classify_error.ts';
 
 const own = { aws_access_key_id: 'AKIAIOSFODNN7EXAMPLE', endpoint_url: 'https://minio.example' };

@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseS3Config } from '../../../src/destination/s3/config.ts';
-import { fileKey } from '../../../src/destination/s3/keys.ts';
-import { prefixesOverlap } from '../../../src/destination/s3/prefix_overlap.ts';
-import { s3 } from '../../../src/destination/s3/index.ts';
-import { keysCollide } from '../../../src/destination/s3/key_collision.ts';
-import type { KeySource } from '../../../src/destination/destination_type.ts';
+import { parseS3Config } from '../../../src/destination/config.ts';
+import {
+  fileKey,
+  keysCollide,
+  locationOf,
+  prefixesOverlap,
+  type KeySource,
+} from '../../../src/destination/keys.ts';
 import { randomCases } from '../../setup/effort.ts';
 
 const keys = { aws_access_key_id: 'id', aws_secret_access_key: 'secret' };
@@ -47,14 +49,14 @@ describe('two configs', () => {
     ["AWS's own address", { endpoint_url: 'https://s3.us-east-1.amazonaws.com' }, {}],
     ['the default port', { endpoint_url: 'https://Store.test:443/' }, { endpoint_url: 'https://store.test' }],
   ])('lead to the same location despite %s', (_difference, one, other) => {
-    expect(s3.locationOf(source(one).config)).toBe(s3.locationOf(source(other).config));
+    expect(locationOf(source(one).config)).toBe(locationOf(source(other).config));
   });
 
   it.each([
     ['partition of AWS', { region: 'cn-north-1' }, {}],
     ['path', { endpoint_url: 'https://store.test/one' }, { endpoint_url: 'https://store.test/other' }],
   ])('lead to other locations with another %s', (_difference, one, other) => {
-    expect(s3.locationOf(source(one).config)).not.toBe(s3.locationOf(source(other).config));
+    expect(locationOf(source(one).config)).not.toBe(locationOf(source(other).config));
   });
 
   it.each([

@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { fileKey, keyLengthProblem, manifestKey, rejectedKey } from '../../../src/destination/s3/keys.ts';
-import { prefixProblem } from '../../../src/destination/s3/prefix.ts';
+import {
+  fileKey,
+  keyLengthProblem,
+  manifestKey,
+  prefixProblem,
+  rejectedKey,
+} from '../../../src/destination/keys.ts';
 
 const spec = {
   batch_export_id: '018f0000-0000-4000-8000-000000000001',

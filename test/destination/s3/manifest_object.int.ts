@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseManifest, type Manifest } from '../../../src/destination/manifest.ts';
-import { getManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import { putManifestObject } from '../../../src/destination/manifest_object.ts';
+import { getManifestObject } from '../../../src/destination/objects.ts';
+import type { ManifestPublication } from '../../../src/destination/destination.ts';
 import { createS3Proxy } from '../../e2e/s3_proxy.ts';
 import { errorResponse } from '../../export/stores.ts';
 import { startBlackholeServer } from '../../isolation/blackhole_server.ts';
@@ -55,17 +57,22 @@ const requests = requestsOf(bucket);
 
 afterAll(() => requests.close());
 
-/** The journal knows all manifests but those of the run `unknown`. */
-const knownManifests = (expectsNone: boolean, mayExist: boolean) => ({
-  isKnown: ({ run_id }: Manifest) => Promise.resolve(run_id !== 'unknown'),
-  mayExist: () => Promise.resolve(mayExist),
-  expectsNone: () => Promise.resolve(expectsNone),
-});
-
-/** A publication that adds the steps of its claim to `steps`. */
-const publicationOf = (given: Manifest, steps: string[] = [], onClaim: () => unknown = () => undefined) => ({
-  identity: given,
+/**
+ * A publication that adds the steps of its claim to `steps`. The journal knows all manifests but those of the run `unknown`,
+ * and one that cannot be read if `mayExist`.
+ */
+const publicationOf = (
+  given: Manifest,
+  { expectsNone, mayExist }: { readonly expectsNone: boolean; readonly mayExist: boolean },
+  steps: string[] = [],
+  onClaim: () => unknown = () => undefined,
+): ManifestPublication => ({
+  run_id: given.run_id,
+  generation: given.generation,
+  files: given.files,
   claimed: null,
+  expectsNone,
+  knows: (found) => Promise.resolve(found ? found.run_id !== 'unknown' : mayExist),
   claim: async () => {
     steps.push('claimed');
     await onClaim();
@@ -85,9 +92,9 @@ const putWith = (
   through: typeof requests,
   mayExist: boolean,
 ) => {
-  const [publication, known] = [publicationOf(given), knownManifests(trusting, mayExist)];
+  const publication = publicationOf(given, { expectsNone: trusting, mayExist });
   const optionsOfStore = { ...options, provesWrites: trusting };
-  return putManifestObject(through, key, { publication, known }, optionsOfStore, signal);
+  return putManifestObject(through, key, publication, optionsOfStore, signal);
 };
 const readManifest = async (key: string): Promise<Manifest | null> => {
   const found = await getManifestObject(requests, key, signal);
@@ -123,11 +130,8 @@ async function stepsOfClaim(
 ): Promise<string[]> {
   const steps: string[] = [];
   const through = requestsOf(bucket, { endpoint_url: endpoint }, { EXPORTD_S3_RETRY_BUDGET: '0s' });
-  const publication = publicationOf(manifest(1), steps, onClaim);
-  const known = knownManifests(false, true);
-  await expect(
-    putManifestObject(through, 'claimed.json', { publication, known }, options, given),
-  ).rejects.toThrow();
+  const publication = publicationOf(manifest(1), { expectsNone: false, mayExist: true }, steps, onClaim);
+  await expect(putManifestObject(through, 'claimed.json', publication, options, given)).rejects.toThrow();
   through.close();
   return steps;
 }
@@ -280,12 +284,11 @@ describe.each([
   it('is not claimed any more after the store has refused it, so that a retry overwrites nothing', async () => {
     await put('refused.json', manifest(1));
     const steps: string[] = [];
-    const publication = publicationOf(manifest(2), steps);
-    const known = knownManifests(trusting, false);
+    const publication = publicationOf(manifest(2), { expectsNone: trusting, mayExist: false }, steps);
     const blind = denying(requests, 'GetObject');
     const optionsOfStore = { ...options, provesWrites: trusting };
     await expect(
-      putManifestObject(blind, `${prefix}refused.json`, { publication, known }, optionsOfStore, signal),
+      putManifestObject(blind, `${prefix}refused.json`, publication, optionsOfStore, signal),
     ).rejects.toMatchObject({ type: 'ManifestUnreadable' });
     expect(steps).toEqual(['claimed', 'withdrawn']);
   });

@@ -1,12 +1,12 @@
 import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createS3Client } from '../../../src/destination/s3/client.ts';
-import { s3 } from '../../../src/destination/s3/index.ts';
+import { parseS3Config } from '../../../src/destination/config.ts';
+import { createS3Client } from '../../../src/destination/client.ts';
 import {
   observeS3Requests,
   outcomeOf,
   type EndedS3Request,
-} from '../../../src/destination/s3/request_events.ts';
+} from '../../../src/destination/request_events.ts';
 import { s3Settings } from './bucket_requests.ts';
 import { startFakeServer, type FakeServer } from './fake_server.ts';
 
@@ -19,7 +19,7 @@ let stop = (): void => undefined;
 async function head(...statuses: readonly number[]): Promise<void> {
   const left = [...statuses];
   server = await startFakeServer((_, response) => response.writeHead(left.shift() ?? 200).end());
-  const config = s3.parseConfig(
+  const config = parseS3Config(
     {
       bucket_name: 'bucket',
       region: 'us-east-1',

@@ -2,9 +2,9 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { parseS3Config } from '../../../src/destination/config.ts';
 import type { DestinationError } from '../../../src/destination/destination.ts';
-import { s3 } from '../../../src/destination/s3/index.ts';
-import { createS3Requests } from '../../../src/destination/s3/requests.ts';
+import { createS3Requests } from '../../../src/destination/requests.ts';
 import { s3Settings } from './bucket_requests.ts';
 
 let server: Server | undefined;
@@ -57,7 +57,7 @@ async function requestFrom(
 
 const emptyList = '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult></ListBucketResult>';
 
-const s3Config = (config: object) => s3.parseConfig(config, s3Settings());
+const s3Config = (config: object) => parseS3Config(config, s3Settings());
 
 describe('requests of a machine whose clock is wrong', () => {
   it("fail at once with an operator's fault", async () => {

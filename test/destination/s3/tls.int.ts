@@ -2,9 +2,10 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { testS3 } from '../../../src/destination/bucket_test.ts';
+import { parseS3Config } from '../../../src/destination/config.ts';
 import { DestinationError } from '../../../src/destination/destination.ts';
-import { toDestinationError } from '../../../src/destination/s3/errors.ts';
-import { s3 } from '../../../src/destination/s3/index.ts';
+import { toDestinationError } from '../../../src/destination/errors.ts';
 import { createCertificateAuthority } from '../../setup/certificates.ts';
 import { fromSetUp } from '../../setup/environment.ts';
 import { openTlsProxy, type TlsProxy } from '../../setup/tls_proxy.ts';
@@ -34,7 +35,7 @@ async function configBehind(issuer: typeof authority, name = 'localhost'): Promi
 describe('an S3 server with a certificate of its own CA', () => {
   it('is used with EXPORTD_S3_CA_BUNDLE', async () => {
     const settings = s3Settings({ ...trusting, EXPORTD_DESTINATION_TEST_TIMEOUT: '30s' });
-    const { steps } = await s3.test(s3.parseConfig(await configBehind(authority), settings), settings);
+    const { steps } = await testS3(parseS3Config(await configBehind(authority), settings), settings);
     expect(steps.map(({ result }) => result.status)).toEqual(steps.map(() => 'Passed'));
   });
 

@@ -1,6 +1,5 @@
 import { manifestOf } from '../../../destination/manifest.ts';
-import { readPublicConfig } from '../../../destination/config_versions.ts';
-import { selectionOfConfig } from '../../../destination/row_selections.ts';
+import { readPublicConfig, selectionOfConfig } from '../../../destination/config_versions.ts';
 import type { DataInterval } from '../../../domain/intervals.ts';
 import { filesOf } from '../../../domain/run.ts';
 import type { Pool } from '../../../journal/database.ts';

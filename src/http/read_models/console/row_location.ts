@@ -1,5 +1,4 @@
-import { readPublicConfig } from '../../../destination/config_versions.ts';
-import { selectionOfConfig } from '../../../destination/row_selections.ts';
+import { readPublicConfig, selectionOfConfig } from '../../../destination/config_versions.ts';
 import type { Pool } from '../../../journal/database.ts';
 import type { RowFinder } from '../../../source/source.ts';
 import type { RowLocationResponse } from '../../schemas/console/interval_detail.ts';

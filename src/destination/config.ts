@@ -1,0 +1,471 @@
+import type { LookupFunction } from 'node:net';
+import { z } from 'zod';
+import type { Settings } from '../config/settings.ts';
+import type { Model } from '../domain/batch_export.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import type { EncodingOptions } from '../encoding/encoder.ts';
+import { parquetEncoder } from '../encoding/parquet_encoder.ts';
+import { textEncoder } from '../encoding/text_encoder.ts';
+import { outgoingUrlProblem, privateAddressProblem, publicAddressLookup } from '../network/outgoing_url.ts';
+import type { AllowedPrivateAddresses } from '../network/private_addresses.ts';
+import type { RowSelection } from '../source/row_selection.ts';
+import { configAttribute, givenFields, parseFields, rejectField } from './config_fields.ts';
+import { DestinationError, type KeySpec } from './destination.ts';
+import {
+  compressionNames,
+  encodingOf,
+  fileFormatOf,
+  fileFormats,
+  formatNames,
+  type FileFormat,
+} from './formats.ts';
+import {
+  fileKey,
+  isSameBucket,
+  keyLengthProblem,
+  manifestKey,
+  prefixProblem,
+  prefixVariables,
+} from './keys.ts';
+import { propertyFilters } from './property_filters.ts';
+
+/** The config field that decides about rows that are in the bucket and no longer in the source. */
+const missingRowsField = {
+  on_missing_rows: z
+    .enum(
+      ['keep', 'follow'],
+      `This on_missing_rows is not supported. Supported values are 'keep' and 'follow'.`,
+    )
+    .default('keep')
+    .meta({
+      'x-section': 'More',
+      description:
+        'Rows that were exported and are no longer in the source, when their interval is exported again: keep them in the bucket, or follow the source and remove them.',
+    }),
+};
+
+const missingRows = z.object(missingRowsField);
+
+/** Whether a stored config follows the source: rows that are missing there leave the bucket. */
+export const followsSource = (config: Readonly<Record<string, unknown>>): boolean =>
+  missingRows.parse(config).on_missing_rows === 'follow';
+
+const eventNames = (field: string, description: string) => {
+  const message = `The field '${field}' must be a list of non-empty event names.`;
+  return z
+    .custom<unknown[]>(Array.isArray, message)
+    .meta({ type: 'array', items: { type: 'string', minLength: 1 } })
+    .pipe(z.array(z.string(message).min(1, message)))
+    .default([])
+    .meta({ 'x-section': 'Rows', 'x-suggest': 'events', description });
+};
+
+/** The config fields that select rows. */
+const rowSelectionFields = {
+  include_events: eventNames('include_events', 'Names of the only events that are exported. Empty for all.'),
+  exclude_events: eventNames('exclude_events', 'Names of events that are not exported.'),
+  filters: propertyFilters.default([]).meta({
+    'x-section': 'Rows',
+    description: 'Conditions on properties, all of which have to hold.',
+  }),
+};
+
+/** Rejects a selection that a model does not support: persons have no events. @throws CommandRejected with the field */
+export function rejectSelectionForModel(selection: Partial<RowSelection>, model: Model): void {
+  if (model === 'events') return;
+  for (const field of ['include_events', 'exclude_events'] as const)
+    if ((selection[field] ?? []).length > 0)
+      throw rejectField(
+        field,
+        `The field '${field}' is only supported for exports of events. Remove it for ${model}.`,
+      );
+  if (selection.filters?.some(({ type }) => type === 'event'))
+    throw rejectField(
+      'filters',
+      `Filters of type 'event' are only supported for exports of events. Remove them for ${model}.`,
+    );
+}
+
+/** Returns why `endpoint` cannot be used, to follow "The endpoint_url is not allowed: "; null if it can. */
+export function endpointProblem(endpoint: string, allowed: AllowedPrivateAddresses): string | null {
+  const problem = outgoingUrlProblem(endpoint, allowed);
+  if (problem !== null && problem !== privateAddressProblem) return problem;
+  const { search, hash } = new URL(endpoint);
+  return search === '' && hash === '' ? problem : 'it must not contain a query or a fragment';
+}
+
+/** A DNS lookup that rejects private addresses when connecting. */
+export const endpointLookup = (allowed: AllowedPrivateAddresses): LookupFunction =>
+  publicAddressLookup(
+    allowed,
+    () =>
+      new DestinationError(
+        'EndpointNotAllowed',
+        `The endpoint_url is not allowed: ${privateAddressProblem}.`,
+        {
+          transient: false,
+        },
+      ),
+  );
+
+/** Settings that restrict destinations. */
+export type DestinationSettings = Pick<
+  Settings,
+  'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
+> & {
+  /**
+   * For configs of requests: the external id of the project, which nobody chooses, so that a project cannot make exportd
+   * assume the role of another. Stored configs have theirs.
+   */
+  readonly external_id?: string;
+};
+
+/** The only type of destination. The API and stored configs name it. */
+export const destinationType = 'S3';
+
+/** Rejects every other type of destination. @throws CommandRejected */
+export function requireDestinationType(name: string): void {
+  if (name !== destinationType)
+    throw new CommandRejected(
+      'invalid_input',
+      `"${name}" is not a destination type. Valid types: ${destinationType}.`,
+      'destination__type',
+    );
+}
+
+const oneOf = <Value extends string>(noun: string, plural: string, values: readonly [Value, ...Value[]]) =>
+  z.enum(values, `This ${noun} is not supported. Supported ${plural} are ${formatNames(values)}.`);
+
+const emptyInputs = (names: readonly string[]): string =>
+  `The following inputs are empty: [${names.map((name) => `'${name}'`).join(', ')}]`;
+
+/** A string that may not be empty. `requireNonEmpty` names all that are, the schema only the first. */
+const nonEmpty = (field: string) => z.string().min(1, emptyInputs([field]));
+
+const nonEmptyFields = [
+  'bucket_name',
+  'region',
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'kms_key_id',
+] as const;
+
+/** A string for a request header, where other characters are invalid. */
+const headerText = (field: string) =>
+  nonEmpty(field).regex(/^[\x21-\x7e]+$/, `The ${field} must contain only ASCII characters without spaces.`);
+
+const emptyAsNull = (given: string): string | null => (given === '' ? null : given);
+
+const fields = {
+  // Both names become part of a host name.
+  bucket_name: nonEmpty('bucket_name')
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/, 'The bucket_name is not a valid bucket name.')
+    .meta({ title: 'Bucket', 'x-section': 'Bucket' }),
+  region: nonEmpty('region')
+    .regex(/^[A-Za-z0-9-]{1,63}$/, 'The region is not a valid region name.')
+    .meta({
+      'x-section': 'Bucket',
+      description: 'The region of the bucket. Servers other than AWS often accept us-east-1.',
+      examples: ['eu-central-1', 'us-east-1', 'eu-west-1', 'us-west-2', 'auto'],
+    }),
+  prefix: z.string().meta({
+    'x-section': 'Bucket',
+    description: `Where files are written. Variables: ${prefixVariables.map((name) => `{${name}}`).join(' ')}. Dates are those of the interval's start in UTC.`,
+    examples: ['events/{year}/{month}/{day}'],
+  }),
+  aws_access_key_id: headerText('aws_access_key_id')
+    .meta({
+      ...{ title: 'Access key ID', 'x-section': 'Credentials', writeOnly: true },
+      description: 'With the secret access key, unless exportd assumes a role with its own credentials.',
+    })
+    .optional(),
+  aws_secret_access_key: nonEmpty('aws_secret_access_key')
+    .meta({ title: 'Secret access key', 'x-section': 'Credentials', writeOnly: true })
+    .optional(),
+  role_arn: z
+    .string()
+    .regex(
+      /^(arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512})?$/,
+      'The role_arn is not a role ARN. Expected a form like arn:aws:iam::123456789012:role/exports.',
+    )
+    .transform(emptyAsNull)
+    .nullable()
+    .default(null)
+    .meta({
+      ...{ title: 'Role ARN', 'x-section': 'Credentials' },
+      description: 'A role that is assumed with the access key, or with the credentials of the machine.',
+    }),
+  external_id: z
+    .string()
+    .regex(
+      /^([\w+=,.@:/-]{2,1224})?$/,
+      'The external_id must have 2 to 1224 characters: letters, digits and any of + = , . @ : / - _',
+    )
+    .transform(emptyAsNull)
+    .nullable()
+    .default(null)
+    .meta({
+      ...{ 'x-section': 'Credentials', 'x-fixed': true },
+      description:
+        'Set by exportd, one per project: the trust policy of the role demands it as sts:ExternalId.',
+    }),
+  endpoint_url: z
+    .string()
+    .transform(emptyAsNull)
+    .nullable()
+    .default(null)
+    .meta({
+      ...{ title: 'Endpoint URL', 'x-section': 'Bucket' },
+      description: 'The URL of a server other than AWS.',
+      examples: ['https://s3.example.com'],
+    }),
+  use_virtual_style_addressing: z.boolean().default(false).meta({
+    'x-section': 'More',
+    description: 'Whether the name of the bucket is part of the host name. AWS does so always.',
+  }),
+  file_format: oneOf('file format', 'file formats', fileFormats)
+    .default('JSONLines')
+    .meta({ 'x-section': 'Files' }),
+  compression: z.string().nullable().default(null).meta({
+    'x-section': 'Files',
+    description: 'JSONLines and CSV: gzip, zstd or brotli. Parquet: zstd, snappy, gzip, brotli or lz4.',
+    'x-choices': compressionNames,
+  }),
+  compression_level: z.int().nullable().default(null).meta({
+    'x-section': 'More',
+    description:
+      'gzip: 1 to 9, zstd: 1 to 19, brotli: 0 to 11; higher is smaller and slower. Empty for gzip 5, zstd 1, brotli 4.',
+  }),
+  bloom_filters: z.boolean().default(false).meta({
+    'x-section': 'More',
+    description:
+      'Parquet: bloom filters of uuid and distinct_id, with which readers skip row groups without a value. Files get a little larger.',
+  }),
+  max_file_size_mb: z
+    .int()
+    .min(0, 'The max_file_size_mb must be an integer of at least 1 (MiB), or null or 0 for one file.')
+    .transform((size) => (size === 0 ? null : size))
+    .nullable()
+    .default(null)
+    .meta({
+      ...{ title: 'Largest file (MiB)', 'x-section': 'Files' },
+      description: 'The size at which the next file of an interval starts. Empty for one file.',
+    }),
+  on_bad_row: oneOf('on_bad_row', 'values', ['fail', 'reject']).default('fail').meta({
+    'x-section': 'More',
+    description:
+      'Rows that the format cannot represent: fail the run, or write them to a -rejected.jsonl file that the manifest references.',
+  }),
+  ...missingRowsField,
+  ...rowSelectionFields,
+  encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms'])
+    .nullable()
+    .default(null)
+    .meta({ 'x-section': 'More', description: 'Server-side encryption. Empty for that of the bucket.' }),
+  kms_key_id: headerText('kms_key_id')
+    .nullable()
+    .default(null)
+    .meta({ title: 'KMS key ID', 'x-section': 'More', description: 'The key of aws:kms.' }),
+};
+/** The fields of a config. */
+const configSchema = z.strictObject(fields);
+type Fields = Readonly<z.infer<typeof configSchema>>;
+
+/** JSON Schema of the configs that requests may send, for the OpenAPI document. Null stands for the default of a field. */
+export const configDocument = ((): Readonly<Record<string, unknown>> => {
+  const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
+  // The OpenAPI document has a dialect of its own.
+  delete schema.$schema;
+  const properties = Object.entries(schema.properties ?? {}).map(
+    ([field, property]) =>
+      [field, schema.required?.includes(field) ? property : { anyOf: [property, { type: 'null' }] }] as const,
+  );
+  return { title: destinationType, ...schema, properties: Object.fromEntries(properties) };
+})();
+
+/** A validated config of an S3 destination, including secrets. */
+export type S3Config = Omit<Fields, keyof FileFormat> & FileFormat;
+
+/** Fields that are stored encrypted and never returned. */
+export const secretFields: readonly string[] = ['aws_access_key_id', 'aws_secret_access_key'];
+
+/** Defaults of the optional fields. Secrets have no default. */
+export const defaultFields: Readonly<Record<string, unknown>> = configSchema
+  .omit({ bucket_name: true, region: true, prefix: true })
+  .parse({});
+
+const rowSelection = z.object(rowSelectionFields);
+
+/** The rows that a stored config selects. */
+export const selectionOf = (config: Readonly<Record<string, unknown>>): RowSelection =>
+  rowSelection.parse(config);
+
+/**
+ * Validates an S3 config from a request and fills in defaults; null means the default of a field.
+ * @throws CommandRejected with the invalid field
+ */
+export function parseS3Config(config: unknown, settings: DestinationSettings): S3Config {
+  const given = givenFields(config);
+  requireNonEmpty(given);
+  const parsed = parseFields(configSchema, given);
+  const format = fileFormatOf(parsed);
+  checkPrefix(parsed);
+  checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
+  const external_id = externalIdOf(parsed, settings.external_id);
+  checkPairs({ ...parsed, external_id });
+  checkCredentials(parsed, settings.EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN);
+  return { ...parsed, ...format, external_id };
+}
+
+function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
+  const empty = nonEmptyFields.filter((field) => given[field] === '');
+  if (empty[0] !== undefined) throw rejectField(empty[0], emptyInputs(empty));
+}
+
+/** @throws CommandRejected when keys below the prefix would be invalid or too long */
+function checkPrefix({ prefix }: Pick<Fields, 'prefix'>): void {
+  const problem = prefixProblem(prefix) ?? keyLengthProblem(prefix);
+  if (problem !== null) throw rejectField('prefix', problem);
+}
+
+function checkEndpoint({ endpoint_url }: Fields, allowed: AllowedPrivateAddresses): void {
+  const problem = endpoint_url === null ? null : endpointProblem(endpoint_url, allowed);
+  if (problem !== null) throw rejectField('endpoint_url', `The endpoint_url is not allowed: ${problem}.`);
+}
+
+/** The external id of the project if the config has a role; in stored configs, the stored one. */
+function externalIdOf({ external_id, role_arn }: Fields, project: string | undefined): string | null {
+  if (project === undefined) return external_id;
+  if (external_id !== null && external_id !== project)
+    throw rejectField(
+      'external_id',
+      `The external_id of this project is '${project}' and cannot be chosen. Leave the field out, and let the trust policy of the role demand this id.`,
+    );
+  return role_arn === null ? null : project;
+}
+
+/** Credentials of the machine sign requests to AWS alone. Every other server could ask AWS in their name. */
+function checkCredentials(
+  { aws_access_key_id, role_arn, endpoint_url }: Fields,
+  allowMachine: boolean,
+): void {
+  if (aws_access_key_id !== undefined || role_arn !== null || (allowMachine && endpoint_url === null)) return;
+  throw new CommandRejected(
+    'required',
+    allowMachine
+      ? 'A destination with an endpoint_url needs aws_access_key_id and aws_secret_access_key, or role_arn.'
+      : 'Set aws_access_key_id and aws_secret_access_key, or role_arn: this installation does not provide AWS credentials (EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN).',
+    configAttribute('aws_access_key_id'),
+  );
+}
+
+function checkPairs(config: Fields): void {
+  const given: Readonly<Record<string, unknown>> = config;
+  const [missing] = secretFields.filter((field) => given[field] === undefined);
+  if (missing !== undefined && secretFields.some((field) => given[field] !== undefined))
+    throw rejectField(missing, `Configuration missing required field: '${missing}'`);
+  if (config.external_id !== null && config.role_arn === null)
+    throw rejectField('external_id', "The field 'external_id' requires 'role_arn'.");
+  if (config.kms_key_id !== null && config.encryption !== 'aws:kms')
+    throw rejectField('kms_key_id', "The field 'kms_key_id' requires 'encryption' to be 'aws:kms'.");
+}
+
+/** Server-side encryption of an object. */
+export interface ObjectEncryption {
+  readonly ServerSideEncryption?: 'AES256' | 'aws:kms';
+  readonly SSEKMSKeyId?: string;
+}
+
+/** The encryption that the requests of a config ask for. */
+export function encryptionOf({
+  encryption,
+  kms_key_id,
+}: Pick<S3Config, 'encryption' | 'kms_key_id'>): ObjectEncryption {
+  if (encryption === null) return {};
+  return { ServerSideEncryption: encryption, ...(kms_key_id === null ? {} : { SSEKMSKeyId: kms_key_id }) };
+}
+
+/** Maximum file size of a config in bytes; null is unlimited. */
+export const maxFileBytesOf = ({ max_file_size_mb }: Pick<S3Config, 'max_file_size_mb'>): number | null =>
+  max_file_size_mb === null ? null : max_file_size_mb * 1024 * 1024;
+
+/** What an export will write, as far as its config alone determines it. */
+export interface DestinationPreview {
+  readonly selection: RowSelection;
+  readonly encoding: EncodingOptions;
+  /** Null when an interval has one file. */
+  readonly maxFileBytes: number | null;
+  /** The names of an interval's manifest and of its first file, such as `s3://bucket/key`. */
+  namesOf(spec: KeySpec): { readonly manifest: string; readonly file: string };
+}
+
+/** The fields that decide about rows, files and keys. While a config is written, bucket and prefix may be missing. */
+const previewFields = configSchema
+  .pick({
+    ...{ bucket_name: true, prefix: true, file_format: true, compression: true, max_file_size_mb: true },
+    ...{
+      compression_level: true,
+      bloom_filters: true,
+      on_bad_row: true,
+      include_events: true,
+      exclude_events: true,
+      filters: true,
+    },
+  })
+  .partial({ bucket_name: true, prefix: true });
+
+/**
+ * Previews what a config from a request writes, before it is complete: fields that decide nothing about keys and rows,
+ * such as credentials, may be missing.
+ * @throws CommandRejected with the invalid field
+ */
+export function previewOf(config: unknown): DestinationPreview {
+  const given = Object.entries(givenFields(config)).filter(
+    ([field, value]) => field in previewFields.shape && value !== '',
+  );
+  const parsed = parseFields(previewFields, Object.fromEntries(given));
+  const {
+    bucket_name = '…',
+    prefix = '',
+    max_file_size_mb,
+    include_events,
+    exclude_events,
+    filters,
+  } = parsed;
+  checkPrefix({ prefix });
+  const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
+  const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;
+  const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null };
+  return {
+    selection: { include_events, exclude_events, filters },
+    encoding,
+    maxFileBytes: maxFileBytesOf({ max_file_size_mb }),
+    namesOf: (spec) => ({
+      manifest: nameOf(manifestKey(prefix, spec)),
+      file: nameOf(fileKey(prefix, spec, file, extensionOf(encoding))),
+    }),
+  };
+}
+
+const extensionOf = (encoding: EncodingOptions): string =>
+  (encoding.file_format === 'Parquet' ? parquetEncoder(encoding, []) : textEncoder(encoding, [])).extension;
+
+/**
+ * Returns `config` with the credentials and connection settings of `other` if both lead to the same bucket; else
+ * `config`. The keys remain those of `config`.
+ */
+export function withCredentialsOf(config: S3Config, other: S3Config): S3Config {
+  if (!isSameBucket(config, other)) return config;
+  const { region, endpoint_url, use_virtual_style_addressing, role_arn, external_id } = other;
+  const { aws_access_key_id, aws_secret_access_key } = other;
+  return {
+    ...config,
+    region,
+    endpoint_url,
+    use_virtual_style_addressing,
+    aws_access_key_id,
+    aws_secret_access_key,
+    role_arn,
+    external_id,
+  };
+}

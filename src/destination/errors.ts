@@ -1,0 +1,203 @@
+import { S3ServiceException } from '@aws-sdk/client-s3';
+import type { S3Config } from './config.ts';
+import { DestinationError } from './destination.ts';
+
+/** Errors that concern whoever owns the credentials of a request. */
+const credentialErrors: ReadonlySet<string> = new Set([
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'InvalidToken',
+  'CredentialsProviderError',
+]);
+
+/** Errors of STS that concern the credentials which assume a role, and not the role. */
+const isCredentialErrorOfSts = (name: string): boolean =>
+  /^(ExpiredToken|InvalidClientTokenId|UnrecognizedClient|SignatureDoesNotMatch|MissingAuthenticationToken|CredentialsProviderError)/.test(
+    name,
+  );
+
+/**
+ * Names the operator as the owner of an error that a tenant cannot fix: the clock and the credentials of exportd's machine,
+ * its session tokens, and TLS to AWS itself.
+ */
+export function withOwner(
+  failure: DestinationError,
+  { aws_access_key_id, endpoint_url }: Pick<S3Config, 'aws_access_key_id' | 'endpoint_url'>,
+): DestinationError {
+  const { type, message } = failure;
+  if (failure.owner !== 'tenant') return failure;
+  if (type === 'RequestTimeTooSkewed') return ofOperator(type, message);
+  // Configs have no session tokens: the machine has one, or exportd got it for a role.
+  if (type === 'ExpiredToken' || (aws_access_key_id === undefined && credentialErrors.has(type)))
+    return ofOperator(
+      type,
+      `The AWS credentials of exportd's machine are missing, invalid or expired (${type}).`,
+    );
+  if (type === 'TlsError' && endpoint_url === null)
+    return ofOperator(
+      type,
+      `${message} The server is AWS: check the certificates and the clock of exportd's machine.`,
+    );
+  return failure;
+}
+
+/** An error that is retried when the operator may have fixed it, and never within an attempt. */
+const ofOperator = (type: string, message: string): DestinationError =>
+  new DestinationError(type, message, { transient: false, owner: 'operator' });
+
+/** Messages for permanent S3 error codes, with what to check. */
+const permanentErrors: Readonly<Record<string, string>> = {
+  InvalidAccessKeyId: 'The S3 server rejected the access key; check aws_access_key_id of the destination.',
+  SignatureDoesNotMatch:
+    'The S3 server rejected the signature of a request; check aws_secret_access_key and region of the destination.',
+  AccessDenied:
+    'The S3 server denied access; check that the credentials of the destination may write to its bucket and prefix.',
+  AllAccessDisabled: 'All access to this bucket is disabled; contact the owner of the bucket.',
+  AccountProblem: 'The S3 account has a problem that prevents requests; contact its provider.',
+  InvalidToken: 'The S3 server rejected the session token; renew the credentials of the destination.',
+  ExpiredToken: 'The session token has expired; renew the credentials of the destination.',
+  InvalidBucketName: 'The S3 server rejected the bucket name; check bucket_name of the destination.',
+  PermanentRedirect: 'The bucket is in another region; check region and endpoint_url of the destination.',
+  AuthorizationHeaderMalformed: 'The bucket is in another region; check region of the destination.',
+  IllegalLocationConstraintException: 'The bucket is in another region; check region of the destination.',
+  RequestTimeTooSkewed:
+    "The clocks of exportd and the S3 server differ too much; set the clock of exportd's machine.",
+  QuotaExceeded: 'The storage quota of the S3 server is exceeded; delete objects or raise the quota.',
+  EntityTooLarge: 'The file is larger than the S3 server accepts.',
+  CredentialsProviderError:
+    'Neither the destination nor exportd has credentials; set aws_access_key_id and aws_secret_access_key.',
+  'KMS.NotFoundException': 'The KMS key does not exist; check kms_key_id of the destination.',
+  'KMS.DisabledException': 'The KMS key is disabled; enable it or change kms_key_id of the destination.',
+  'KMS.KMSInvalidStateException':
+    'The KMS key cannot be used in its current state; check kms_key_id of the destination.',
+};
+
+/** Other names of the same errors. Responses to HEAD have no body, so only their status is known. */
+const aliases: Readonly<Record<string, string>> = {
+  Forbidden: 'AccessDenied',
+  '403': 'AccessDenied',
+  '301': 'PermanentRedirect',
+  '409': 'ConditionalRequestConflict',
+  '412': 'PreconditionFailed',
+  // versitygw's code for an unknown access key.
+  XAdminUserNotFound: 'InvalidAccessKeyId',
+};
+
+/** Error codes of a failed write condition: the object exists, or is another one. */
+export const conditionFailureCodes: ReadonlySet<string> = new Set([
+  'PreconditionFailed',
+  'ConditionalRequestConflict',
+]);
+
+/** Errors of stores that accept every part and refuse their sizes when the upload is completed. */
+export const partRefusals: ReadonlySet<string> = new Set(['InvalidPart', 'EntityTooSmall']);
+
+/** Transient statuses among 400 to 499. */
+const transientStatuses = new Set([408, 409, 412, 425, 429]);
+/** Transient error codes with a 4xx status: a new upload or a later request may succeed. */
+const transientCodes = new Set([
+  'RequestTimeout',
+  'RequestTimeoutException',
+  'NoSuchUpload',
+  'InvalidPart',
+  'SlowDown',
+]);
+
+const tlsCodes = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$)/;
+
+/**
+ * Converts an error of the S3 client. The message is our own, because messages of servers and of the SDK may contain
+ * access keys.
+ * @param bucket named in the message when it does not exist
+ */
+export function toDestinationError(error: unknown, operation: string, bucket?: string): DestinationError {
+  if (error instanceof DestinationError) return error;
+  const inner = causeOf(error);
+  if (inner) return inner;
+  const { name, code, status } = describe(error);
+  // The SDK uses the name Unknown for errors without body and code.
+  const type = aliases[name === 'Unknown' ? String(status) : name] ?? name;
+  const known = permanentErrors[type];
+  if (known !== undefined) return new DestinationError(type, known, { transient: false });
+  if (type === 'NoSuchBucket')
+    return new DestinationError(
+      type,
+      `The bucket ${bucket === undefined ? '' : `'${bucket}' `}does not exist; check bucket_name, region and endpoint_url of the destination.`,
+      { transient: false },
+    );
+  if (code !== undefined && tlsCodes.test(code))
+    return new DestinationError(
+      'TlsError',
+      `The TLS connection to the S3 server failed (${code}); check endpoint_url of the destination and the certificate of the server. The operator can trust its CA with EXPORTD_S3_CA_BUNDLE.`,
+      { transient: false },
+    );
+  if (status === undefined)
+    return new DestinationError(
+      'S3Unreachable',
+      `The S3 server did not respond to ${operation} (${code ?? name}); check endpoint_url of the destination and whether the server is running.`,
+      { transient: true, unavailable: true },
+    );
+  // The response is not an S3 error. It comes from a web server, gateway or proxy.
+  if (!(error instanceof S3ServiceException))
+    return new DestinationError(
+      'NotAnS3Server',
+      `The response to ${operation} is not from an S3 server (status ${status}); check endpoint_url of the destination.`,
+      {
+        transient: status < 400 || status >= 500 || transientStatuses.has(status),
+        unavailable: status >= 500,
+      },
+    );
+  const transient =
+    status >= 500 ? type !== 'NotImplemented' : transientStatuses.has(status) || transientCodes.has(type);
+  return new DestinationError(type, `The S3 server rejected ${operation} with ${type} (status ${status}).`, {
+    transient,
+    unavailable: transient && status >= 500,
+  });
+}
+
+/**
+ * Converts an error of assuming a role. The message contains only the name of AWS's error.
+ * @param options.usesMachine whether the credentials of exportd's machine assume the role
+ */
+export function toAssumeRoleError(
+  error: unknown,
+  { usesMachine }: { usesMachine: boolean },
+): DestinationError {
+  const { name, code, status } = describe(error);
+  // A request expires when the clocks differ.
+  if (name === 'RequestExpired' || (usesMachine && isCredentialErrorOfSts(name)))
+    return ofOperator(
+      'AssumeRoleFailed',
+      `exportd's machine could not assume the role of the destination (${name}); check its AWS credentials and its clock.`,
+    );
+  const known = name === 'CredentialsProviderError' ? permanentErrors[name] : undefined;
+  if (known !== undefined) return new DestinationError(name, known, { transient: false });
+  if (status === undefined)
+    return new DestinationError(
+      'StsUnreachable',
+      `AWS STS did not respond when assuming the role of the destination (${code ?? name}).`,
+      { transient: true, unavailable: true },
+    );
+  return new DestinationError(
+    'AssumeRoleFailed',
+    `The role of the destination could not be assumed (${name}); check role_arn, and that the trust policy of the role allows exportd's account or the owner of aws_access_key_id and demands the external_id of this destination.`,
+    {
+      transient: status >= 500 || transientStatuses.has(status) || /^(Throttl|RequestLimit)/.test(name),
+      unavailable: status >= 500,
+    },
+  );
+}
+
+/** A DestinationError thrown inside the client, such as for a private address. */
+function causeOf(error: unknown): DestinationError | undefined {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  return cause instanceof DestinationError ? cause : undefined;
+}
+
+function describe(error: unknown): { name: string; code: string | undefined; status: number | undefined } {
+  if (!Error.isError(error)) return { name: 'UnknownError', code: undefined, status: undefined };
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  const metadata =
+    '$metadata' in error ? (error.$metadata as { httpStatusCode?: number } | undefined) : undefined;
+  return { name: error.name, code, status: metadata?.httpStatusCode };
+}

@@ -1,0 +1,389 @@
+/**
+ * Objects that are read, written or deleted in one request. What exports rely on: writing never overwrites, where the store
+ * has conditional writes, and each function can be called again after a lost response.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  type GetObjectCommandOutput,
+  type HeadObjectCommandOutput,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { ObjectEncryption, S3Config } from './config.ts';
+import {
+  DestinationError,
+  type ManifestState,
+  type NewFile,
+  type OpenObject,
+  type UploadReference,
+  type WrittenObject,
+} from './destination.ts';
+import { conditionFailureCodes, toDestinationError } from './errors.ts';
+import { createS3Requests, type DestinationContext, type S3Requests } from './requests.ts';
+import type { StoreTraits } from './store_traits.ts';
+
+/**
+ * When a lifecycle rule of the bucket deletes an object, from the response header `x-amz-expiration`:
+ * `expiry-date="Fri, 21 Dec 2029 00:00:00 GMT", rule-id="…"`. ISO 8601; null without a rule.
+ */
+export function parseExpiration(header: string | undefined): string | null {
+  const [, date] = /expiry-date="([^"]+)"/.exec(header ?? '') ?? [];
+  const time = Date.parse(date ?? '');
+  return Number.isNaN(time) ? null : new Date(time).toISOString();
+}
+
+/**
+ * Reports that a server does not support conditional writes, and stores that, before the request is repeated without its
+ * condition.
+ */
+export async function reportUnconditionalWrites(
+  requests: Pick<S3Requests, 'report' | 'learn'>,
+  found: Pick<Partial<StoreTraits>, 'conditional_put' | 'conditional_complete'>,
+): Promise<void> {
+  requests.report(
+    new DestinationError(
+      'NotImplemented',
+      'The S3 server does not support conditional writes. Only the journal prevents two runs from overwriting each other.',
+      { transient: false },
+    ),
+  );
+  await requests.learn(found);
+}
+
+/** Server-side encryption and content type of an object. */
+export interface ObjectOptions extends ObjectEncryption {
+  readonly ContentType?: string;
+}
+
+/**
+ * The metadata key of the upload token, which distinguishes the object of an upload from others with the same key and
+ * size.
+ */
+const uploadTokenMetadata = 'exportd-upload';
+
+/** The metadata of an object with this upload token. */
+export const tokenMetadata = (upload_token: string): Record<string, string> => ({
+  [uploadTokenMetadata]: upload_token,
+});
+
+/** The upload token of an object; undefined when it has none. */
+const tokenOf = ({ Metadata }: HeadObjectCommandOutput): string | undefined =>
+  Metadata?.[uploadTokenMetadata];
+
+/** Reads the headers of an object. Without s3:ListBucket, a server denies reading a key that is missing. */
+export async function headObject(
+  requests: S3Requests,
+  key: string,
+  signal: AbortSignal,
+): Promise<HeadObjectCommandOutput | 'absent' | 'unreadable'> {
+  try {
+    return await requests.send('HeadObject', signal, (client, call) =>
+      client.send(new HeadObjectCommand({ Bucket: requests.bucket, Key: key }), call),
+    );
+  } catch (error) {
+    if (!(error instanceof DestinationError)) throw error;
+    if (error.type === 'NotFound' || error.type === 'NoSuchKey') return 'absent';
+    if (error.type === 'AccessDenied') return 'unreadable';
+    throw error;
+  }
+}
+
+/** Whether an object is known to have this key; false when it is absent or unreadable. */
+export const isTaken = async (requests: S3Requests, key: string, signal: AbortSignal): Promise<boolean> =>
+  typeof (await headObject(requests, key, signal)) === 'object';
+
+type FileReference = Pick<UploadReference, 'key' | 'upload_token'>;
+
+/** Whether the object was created with this upload token; null when it is absent or unreadable. */
+export async function isFromUpload(
+  requests: S3Requests,
+  { key, upload_token }: FileReference,
+  signal: AbortSignal,
+): Promise<boolean | null> {
+  const found = await headObject(requests, key, signal);
+  if (found === 'unreadable') return null;
+  return found !== 'absent' && tokenOf(found) === upload_token;
+}
+
+/**
+ * The object, if it was created with this upload token and has `bytes` bytes. Null otherwise, and when it may not be
+ * read: the file is then exported again in the next generation, which is always safe.
+ */
+export async function findFile(
+  requests: S3Requests,
+  { key, upload_token }: FileReference,
+  bytes: number,
+  signal: AbortSignal,
+): Promise<WrittenObject | null> {
+  try {
+    const found = await headObject(requests, key, signal);
+    if (typeof found !== 'object' || found.ContentLength !== bytes || tokenOf(found) !== upload_token)
+      return null;
+    return { expires_at: parseExpiration(found.Expiration) };
+  } catch (error) {
+    if (error instanceof DestinationError && !error.transient) return null;
+    throw error;
+  }
+}
+
+/** Reads what is stored under the key of a manifest. */
+export async function getManifestObject(
+  requests: S3Requests,
+  key: string,
+  signal: AbortSignal,
+): Promise<ManifestState> {
+  try {
+    const found = await requests.send('GetObject', signal, async (client, call) => {
+      const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
+      return {
+        etag: output.ETag,
+        text: (await output.Body?.transformToString()) ?? '',
+        expires_at: parseExpiration(output.Expiration),
+      };
+    });
+    return { state: 'present', ...found };
+  } catch (error) {
+    if (error instanceof DestinationError && (error.type === 'NoSuchKey' || error.type === 'NotFound'))
+      return { state: 'absent' };
+    if (error instanceof DestinationError && error.type === 'AccessDenied') return { state: 'unreadable' };
+    throw error;
+  }
+}
+
+/**
+ * Writes an object in one request, unless it exists already.
+ * @returns false when an object with other bytes exists; one that may not be read is assumed to be ours
+ */
+export async function putSmallObject(
+  requests: S3Requests,
+  key: string,
+  bytes: Buffer,
+  options: ObjectOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const put = (conditions: { IfNoneMatch?: string }) =>
+    requests.send('PutObject', signal, (client, call) =>
+      client.send(
+        new PutObjectCommand({ Bucket: requests.bucket, Key: key, Body: bytes, ...options, ...conditions }),
+        call,
+      ),
+    );
+  try {
+    await put({ IfNoneMatch: '*' });
+  } catch (error) {
+    if (!(error instanceof DestinationError)) throw error;
+    if (error.type === 'NotImplemented') {
+      await reportUnconditionalWrites(requests, { conditional_put: false });
+      await put({});
+    } else if (conditionFailureCodes.has(error.type)) {
+      const found = await getManifestObject(requests, key, signal);
+      return found.state !== 'present' || found.text === bytes.toString();
+    } else throw error;
+  }
+  return true;
+}
+
+/** Deletes an object. S3's response does not depend on whether it existed. */
+export async function deleteObject(requests: S3Requests, key: string, signal: AbortSignal): Promise<void> {
+  await requests.send('DeleteObject', signal, (client, call) =>
+    client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key }), call),
+  );
+}
+
+/** Deletes an object if it still has this ETag. Servers without conditional deletes delete any object. */
+export async function deleteIfUnchanged(
+  requests: S3Requests,
+  key: string,
+  etag: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const deleteWith = (conditions: { IfMatch?: string }) =>
+    requests.send('DeleteObject', signal, (client, call) =>
+      client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key, ...conditions }), call),
+    );
+  try {
+    await deleteWith(etag === undefined ? {} : { IfMatch: etag });
+  } catch (error) {
+    if (!(error instanceof DestinationError)) throw error;
+    if (error.type === 'NotImplemented') await deleteWith({});
+    else if (!conditionFailureCodes.has(error.type)) throw error;
+  }
+}
+
+/** How often a request that conflicts with another one is repeated, and the wait in between. */
+const maxConflicts = 10;
+const conflictPauseMs = 200;
+
+const keyTaken = (): DestinationError =>
+  new DestinationError('PreconditionFailed', 'An object has the key of the file.', { transient: true });
+
+async function isStored(
+  client: S3Client,
+  { Bucket, Key }: { readonly Bucket: string; readonly Key: string },
+  call: { readonly abortSignal: AbortSignal },
+): Promise<boolean> {
+  return client.send(new HeadObjectCommand({ Bucket, Key }), call).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Writes a file in one request, unless its key is taken. A retry after a lost response finds its own object, which the
+ * upload token proves.
+ * @returns null when another object has the key, or one that may not be read
+ */
+export async function putWholeFile(
+  requests: S3Requests,
+  { key, contentType, upload_token }: NewFile,
+  bytes: Buffer,
+  options: ObjectOptions,
+  signal: AbortSignal,
+): Promise<WrittenObject | null> {
+  const input = {
+    Bucket: requests.bucket,
+    Key: key,
+    Body: bytes,
+    ContentType: contentType,
+    Metadata: tokenMetadata(upload_token),
+    IfNoneMatch: '*',
+    ...options,
+  };
+  for (let conflicts = 0; ; conflicts++)
+    try {
+      const { Expiration } = await requests.send('PutObject', signal, async (client, call) => {
+        try {
+          return await client.send(new PutObjectCommand(input), call);
+        } catch (error) {
+          if (toDestinationError(error, 'PutObject').type !== 'S3Unreachable') throw error;
+          // A server may refuse a key that is taken before it has read the body, and its response is lost with the
+          // connection. Repeating the request would not help.
+          if (await isStored(client, input, call)) throw keyTaken();
+          throw error;
+        }
+      });
+      return { expires_at: parseExpiration(Expiration) };
+    } catch (error) {
+      if (!(error instanceof DestinationError)) throw error;
+      if (error.type === 'PreconditionFailed')
+        return findFile(requests, { key, upload_token }, bytes.length, signal);
+      if (error.type !== 'ConditionalRequestConflict' || conflicts >= maxConflicts) throw error;
+      // Another request for the key is in progress; afterwards the key is taken or free.
+      await wait(conflictPauseMs, undefined, { signal }).catch(() => {
+        throw signal.reason;
+      });
+    }
+}
+
+/** Maximum number of consecutive connection failures without any data. */
+const maxBreaks = 5;
+
+/** Reads the bucket of a config. All methods throw DestinationError. */
+export interface BucketReader {
+  /** Lists the keys that start with `prefix`, in bucket order. */
+  listKeys(prefix: string, signal: AbortSignal): AsyncGenerator<string>;
+  /** Opens the object under `key`; null if it does not exist. */
+  open(key: string, signal: AbortSignal): Promise<OpenObject | null>;
+  /** The full name of an object for messages. */
+  nameOf(key: string): string;
+  readonly close: () => void;
+}
+
+/** Opens the bucket of a config for reading, with the same retry budget as an export. */
+export function openBucketReader(config: S3Config, context: DestinationContext): BucketReader {
+  const requests = createS3Requests(config, context);
+  return {
+    listKeys: (prefix, signal) => listKeys(requests, prefix, signal),
+    open: (key, signal) => openObject(requests, key, signal),
+    nameOf: (key) => `s3://${requests.bucket}/${key}`,
+    close: requests.close,
+  };
+}
+
+async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSignal): AsyncGenerator<string> {
+  let token: string | undefined;
+  do {
+    const page = await requests.send('ListObjectsV2', signal, (client, call) =>
+      client.send(
+        new ListObjectsV2Command({
+          Bucket: requests.bucket,
+          Prefix: prefix,
+          ...(token === undefined ? {} : { ContinuationToken: token }),
+        }),
+        call,
+      ),
+    );
+    for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key;
+    token = page.IsTruncated ? page.NextContinuationToken : undefined;
+  } while (token !== undefined);
+}
+
+/** Opens an object for reading; null if it does not exist. */
+export async function openObject(
+  requests: S3Requests,
+  key: string,
+  signal: AbortSignal,
+): Promise<OpenObject | null> {
+  const get = (etag: string | undefined, from: number) =>
+    requests.send('GetObject', signal, (client, call) =>
+      client.send(
+        new GetObjectCommand({
+          Bucket: requests.bucket,
+          Key: key,
+          ...(from === 0 ? {} : { Range: `bytes=${from}-` }),
+          ...(etag === undefined ? {} : { IfMatch: etag }),
+        }),
+        call,
+      ),
+    );
+  try {
+    const first = await get(undefined, 0);
+    const bytes = first.ContentLength ?? 0;
+    return { bytes, etag: first.ETag, chunks: readWithResume(first, bytes, (from) => get(first.ETag, from)) };
+  } catch (error) {
+    if (isErrorType(error, 'NoSuchKey', 'NotFound')) return null;
+    throw error;
+  }
+}
+
+/** The bytes of an object. After a connection failure the rest of the same object is requested. */
+async function* readWithResume(
+  first: GetObjectCommandOutput,
+  bytes: number,
+  getFrom: (from: number) => Promise<GetObjectCommandOutput>,
+): AsyncGenerator<Buffer> {
+  let output = first;
+  let at = 0;
+  for (let breaks = 0; ;) {
+    try {
+      for await (const chunk of bodyOf(output)) {
+        at += chunk.length;
+        breaks = 0;
+        yield chunk;
+      }
+      if (at >= bytes) return;
+    } catch (error) {
+      const failure = toDestinationError(error, 'GetObject');
+      if (!failure.transient || breaks >= maxBreaks) throw failure;
+    }
+    breaks += 1;
+    try {
+      output = await getFrom(at);
+    } catch (error) {
+      if (!isErrorType(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed')) throw error;
+      throw new DestinationError('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
+        transient: true,
+      });
+    }
+  }
+}
+
+const bodyOf = (output: GetObjectCommandOutput): AsyncIterable<Buffer> =>
+  output.Body as unknown as AsyncIterable<Buffer>;
+
+const isErrorType = (error: unknown, ...types: readonly string[]): boolean =>
+  error instanceof DestinationError && types.includes(error.type);

@@ -1,0 +1,242 @@
+import type { Settings } from '../config/settings.ts';
+import type { RunRecorder } from '../decisions/run_recorder/index.ts';
+import type { ReadSelection } from '../destination/config_versions.ts';
+import {
+  bucketInterval,
+  rowsOfFingerprint,
+  type Fingerprint,
+  type FingerprintHash,
+} from '../domain/fingerprint.ts';
+import type { ExistingRun, SortKey } from '../domain/run.ts';
+import type { BarrierCheck, BarrierState, RowRange, Source, UnsettledBarrier } from '../source/source.ts';
+import { noEncoder, rowRangeOf } from './export_context.ts';
+import { needsCheck } from './replacement.ts';
+
+/** Dependencies of counting. */
+export interface CountDependencies {
+  readonly recorder: RunRecorder;
+  readonly source: Source;
+  readonly readSelection: ReadSelection;
+  readonly settings: Pick<Settings, 'EXPORTD_PARALLEL_RANGES' | 'EXPORTD_RANGE_ROWS'>;
+}
+
+/** How many rows a run's interval has, and into how many ranges it is split. */
+export interface CountedRows {
+  readonly rows: number;
+  readonly ranges: number;
+  /** Whether to try `publishEmpty`. */
+  readonly publish_empty: boolean;
+  /** Whether the rows have to be compared with those of the manifest that the run replaces before anything is sent. */
+  readonly check_replacement: boolean;
+}
+
+/** What to count, and how the wait for open transactions ended. */
+export interface CountInput {
+  readonly run_id: string;
+  /** False when the wait timed out; `blocked_by` describes the transactions that were still open. */
+  readonly settled: boolean;
+  readonly blocked_by: readonly string[];
+  /** The state of the barrier when the wait timed out. */
+  readonly barrier?: UnsettledBarrier;
+}
+
+/** The result of one check; `counted` when the barrier is open. */
+export type RunBarrierCheck = BarrierCheck & { readonly counted?: CountedRows };
+
+/** How many blocking transactions are named in a workflow's history; the rest are only counted. */
+const maxNamedBlockers = 5;
+
+/**
+ * Checks once whether an open transaction of the source may still add rows to the run's interval. When none may, it counts
+ * the rows at once: most runs pass their first check, and this saves them a workflow step.
+ */
+export async function checkRunBarrier(
+  dependencies: CountDependencies,
+  { run_id, state }: { readonly run_id: string; readonly state: BarrierState },
+  signal: AbortSignal,
+): Promise<RunBarrierCheck> {
+  const { recorder, source } = dependencies;
+  const run = await recorder.readActive(run_id);
+  const check = await source.checkBarrier(run.spec.data_interval_end, state);
+  const blocked_by = nameBlockers(check.blocked_by);
+  // Logged once, when the wait starts, so that the export's log explains why the run makes no progress.
+  if (state.phase === 'settling' && blocked_by.length > 0)
+    await recorder.log(
+      run,
+      run_id,
+      'INFO',
+      `Waiting for open transactions of the source to end: ${blocked_by.join('; ')}.`,
+    );
+  if (check.state.phase !== 'open') return { ...check, blocked_by };
+  const counted = await countExistingRun(dependencies, { run_id, settled: true, blocked_by }, run, signal);
+  return { ...check, blocked_by, counted };
+}
+
+const nameBlockers = (blockers: readonly string[]): readonly string[] =>
+  blockers.length <= maxNamedBlockers
+    ? blockers
+    : [...blockers.slice(0, maxNamedBlockers), `${blockers.length - maxNamedBlockers} more`];
+
+/** Loads a run and counts the rows of its interval. @throws RunEnded */
+export const countRows = async (
+  dependencies: CountDependencies,
+  input: CountInput,
+  signal: AbortSignal,
+): Promise<CountedRows> =>
+  countExistingRun(dependencies, input, await dependencies.recorder.readActive(input.run_id), signal);
+
+/**
+ * Reads which rows a run's interval has and records that; a retry returns what was recorded. An interval without rows
+ * gets a generation without files, so that only publishing remains. An interval of many rows is split into ranges, which
+ * several workers, and several connections of one, can export at the same time.
+ */
+export async function countExistingRun(
+  { recorder, source, readSelection, settings }: CountDependencies,
+  input: CountInput,
+  loaded: ExistingRun,
+  signal: AbortSignal,
+): Promise<CountedRows> {
+  const { run_id, settled, barrier } = input;
+  const settling = { settled, ...(barrier && { barrier }) };
+  const recorded = loaded.records_total_count;
+  const range = rowRangeOf(loaded.spec, await readSelection(loaded.spec));
+  const fingerprint = loaded.source_fingerprint ?? (await source.fingerprint(range, signal));
+  const rows = recorded ?? (await countSelectedRows(source, range, fingerprint, signal));
+  // Files inherited from a failed run keep its ranges.
+  const canSplit = recorded === null && loaded.generation === 0;
+  const size = rangeSizeOf(rows, settings);
+  const split_keys = canSplit ? await splitInterval(source, range, fingerprint, size, signal) : [];
+  const run =
+    rows === 0
+      ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder })
+      : await recorder.recordCount(run_id, {
+          records_total_count: rows,
+          fingerprint,
+          ...settling,
+          split_keys,
+        });
+  if (recorded === null && !settled)
+    await recorder.log(
+      run,
+      run_id,
+      'WARNING',
+      `Stopped waiting for open transactions of the source (${input.blocked_by.join('; ')}). Rows that they commit later are missing from this run. When they have ended, the interval is checked again.`,
+    );
+  const counted = {
+    rows,
+    ranges: run.ranges.length,
+    publish_empty: rows === 0,
+    check_replacement: await needsCheck({ recorder, readSelection }, run_id, run, fingerprint),
+  };
+  // Reserved here, so that ranges which start at the same time write the same generation.
+  if (counted.ranges > 1 && !run.finished && run.generation === 0) await recorder.reserveGeneration(run_id);
+  return counted;
+}
+
+/** The number of selected rows. Only where it depends on persons do they have to be counted separately. */
+const countSelectedRows = async (
+  source: Source,
+  range: RowRange,
+  fingerprint: Fingerprint,
+  signal: AbortSignal,
+): Promise<number> =>
+  fingerprint.all_events ? source.countRows(range, signal) : rowsOfFingerprint(fingerprint);
+
+/** How an interval is split. */
+interface RangeSize {
+  /** About how many rows a range has. */
+  readonly rows: number;
+  /** Whether a bucket with more rows is split as well, for which its rows are read. */
+  readonly splitsBuckets: boolean;
+}
+
+/** An interval with more rows than 64 ranges of the usual size gets larger ranges. */
+const maxRanges = 64;
+/** A range costs an activity, steps of the journal and a request to S3. Not measured; see README.md. */
+const minParallelRows = 250_000;
+/** Parallel ranges may be larger than equal ones, so that the last one is not a small rest. */
+const parallelTolerance = 1.1;
+
+/** How an interval of so many rows is split; null if it is not. */
+export function rangeSizeOf(
+  rows: number,
+  settings: Pick<Settings, 'EXPORTD_PARALLEL_RANGES' | 'EXPORTD_RANGE_ROWS'>,
+): RangeSize | null {
+  const { EXPORTD_PARALLEL_RANGES: maxParallel, EXPORTD_RANGE_ROWS: rangeRows } = settings;
+  if (rows > rangeRows)
+    return { rows: Math.max(rangeRows, Math.ceil(rows / maxRanges)), splitsBuckets: true };
+  const ranges = Math.min(maxParallel, Math.floor(rows / minParallelRows));
+  if (ranges < 2) return null;
+  return { rows: Math.ceil((rows / ranges) * parallelTolerance), splitsBuckets: false };
+}
+
+/** A cut before a bucket, or several inside one that has more rows than a range. */
+type PlannedCut =
+  | { readonly before: number }
+  | {
+      readonly inside: number;
+      /** After how many rows each. */
+      readonly every: number;
+    };
+
+/** A bucket with up to this many times the rows of a range becomes one, because cutting it means to read its rows. */
+const bucketTolerance = 1.5;
+
+/** Plans where to cut an interval into ranges of about `every` rows, mostly between the buckets of its fingerprint. */
+export function planCuts(
+  { buckets }: Pick<Fingerprint, 'buckets'>,
+  { rows: every, splitsBuckets }: RangeSize,
+): PlannedCut[] {
+  const cuts: PlannedCut[] = [];
+  let rowsInRange = 0;
+  for (const { index, rows } of buckets) {
+    if (rowsInRange > 0 && rowsInRange + rows > every) {
+      cuts.push({ before: index });
+      rowsInRange = 0;
+    }
+    const isSplit = splitsBuckets && rowsInRange === 0 && rows > bucketTolerance * every;
+    const subranges = isSplit ? Math.ceil(rows / every) : 1;
+    if (subranges > 1) cuts.push({ inside: index, every: Math.ceil(rows / subranges) });
+    // The last subrange ends with its bucket, so that the next range starts with the next bucket.
+    rowsInRange += rows;
+  }
+  return cuts;
+}
+
+/**
+ * Keys that split a range into key ranges of about a size. Only a bucket with more rows than a range is read for
+ * it, so a large interval is split at once.
+ */
+export async function splitInterval(
+  source: Pick<Source, 'splitKeys'>,
+  range: RowRange,
+  fingerprint: Fingerprint,
+  size: RangeSize | null,
+  signal: AbortSignal,
+): Promise<readonly SortKey[]> {
+  if (!size) return [];
+  // The buckets do not have the selected rows.
+  if (fingerprint.all_events) return size.splitsBuckets ? source.splitKeys(range, size.rows, signal) : [];
+  const keys: SortKey[] = [];
+  for (const cut of planCuts(fingerprint, size)) {
+    if ('before' in cut) {
+      const { start } = bucketInterval(range.interval, fingerprint, cut.before);
+      keys.push(firstKeyAt(start, fingerprint.hash));
+    } else {
+      const interval = bucketInterval(range.interval, fingerprint, cut.inside);
+      keys.push(...(await source.splitKeys({ ...range, interval }, cut.every, signal)));
+    }
+  }
+  return keys;
+}
+
+/** A key that precedes the rows of an instant, except one with the lowest id there is. */
+const firstKeyAt = (time: string, hash: FingerprintHash): SortKey => ({
+  inserted_at: new Date(time).toISOString().replace('Z', '000Z'),
+  id: lowestIds[hash],
+});
+
+const lowestIds: Readonly<Record<FingerprintHash, string>> = {
+  'uuid_hash_extended/0': '00000000-0000-0000-0000-000000000000',
+  'hashtextextended/0': '',
+};

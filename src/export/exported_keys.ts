@@ -1,0 +1,200 @@
+import { DestinationError } from '../destination/destination.ts';
+import type { Destination } from '../destination/open_destination.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import type { FingerprintBucket } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import type { CompletedFile, ExistingRun, SortKey } from '../domain/run.ts';
+import { hashBytes, type Hash64 } from '../source/postgresql_hash.ts';
+import { readRows } from '../verify/files/read_rows.ts';
+import { FileUnreadable } from '../verify/row.ts';
+
+/** The order of events in the source and in files. Times and uuids have a fixed format, so their text has their order. */
+export function compareSortKeys(one: SortKey, other: SortKey): number {
+  if (one.inserted_at !== other.inserted_at) return one.inserted_at < other.inserted_at ? -1 : 1;
+  if (one.id === other.id) return 0;
+  return one.id < other.id ? -1 : 1;
+}
+
+/** Merges the keys of a manifest and of the source, both in order. Memory holds one key of each. */
+export async function mergeKeys(
+  held: AsyncIterable<SortKey>,
+  source: AsyncIterable<SortKey>,
+  onKey: (key: SortKey) => void,
+): Promise<number> {
+  const keys = source[Symbol.asyncIterator]();
+  const nextKey = async (): Promise<SortKey | undefined> => {
+    const next = await keys.next();
+    if (next.done) return undefined;
+    onKey(next.value);
+    return next.value;
+  };
+  let missing = 0;
+  try {
+    let key = await nextKey();
+    for await (const heldKey of held) {
+      while (key && compareSortKeys(key, heldKey) < 0) key = await nextKey();
+      // Each key of the source accounts for one row of the manifest.
+      if (key && compareSortKeys(key, heldKey) === 0) key = await nextKey();
+      else missing += 1;
+    }
+    while (key) key = await nextKey();
+  } finally {
+    await keys.return?.();
+  }
+  return missing;
+}
+
+/** Adds up keys of events by bucket, like a fingerprint of their rows. */
+export function createBucketSums(start: string, width_ms: number) {
+  const startMs = new Date(start).getTime();
+  const sums = new Map<number, { rows: number; sum: bigint }>();
+  const hash: Hash64 = { high: 0, low: 0 };
+  return {
+    add: ({ inserted_at, id }: SortKey): void => {
+      const index = Math.floor((Date.parse(inserted_at) - startMs) / width_ms);
+      const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
+      hashBytes(bytes, 0, bytes.length, hash);
+      const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
+      bucket.rows += 1;
+      bucket.sum += (BigInt(hash.high) << 32n) | BigInt(hash.low);
+      sums.set(index, bucket);
+    },
+    /** The sums of the given buckets; those without keys have no rows. */
+    bucketsAt: (indexes: readonly number[]): Map<number, FingerprintBucket> =>
+      new Map(
+        indexes.map((index) => {
+          const { rows, sum } = sums.get(index) ?? { rows: 0, sum: 0n };
+          return [index, { index, rows, sum: BigInt.asUintN(64, sum).toString() }];
+        }),
+      ),
+  };
+}
+
+/** The keys of a manifest's rows cannot be read. The message says why, as the end of a sentence. */
+export class KeysUnreadable extends Error {
+  override readonly name = 'KeysUnreadable';
+}
+
+/** Where and which keys are read. */
+interface ExportedKeysOptions {
+  readonly location: Pick<Destination, 'openObject' | 'nameOf'>;
+  /** Ranges of insertion time, in order. Other keys are left out. */
+  readonly ranges: readonly DataInterval[];
+  /** Called for each row that is read. */
+  readonly onRow: () => void;
+  /** Called for an object that no longer exists. It holds no rows that could be lost. */
+  readonly onAbsent: (key: string) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads the sort keys of the events that a run exported, rejected ones included, in order. Only files whose key range
+ * touches a range are read, each once. Memory holds one row, or one block in formats with blocks.
+ * @throws KeysUnreadable when they cannot be read for good; DestinationError when they may be read later
+ */
+export async function* readExportedKeys(
+  run: Pick<ExistingRun, 'rejected_file'>,
+  completed: readonly CompletedFile[],
+  options: ExportedKeysOptions,
+): AsyncGenerator<SortKey> {
+  const ranges = options.ranges.map(({ start, end }) => ({
+    start: withMicroseconds(start),
+    end: withMicroseconds(end),
+  }));
+  const files = completed.filter(({ first, last }) =>
+    ranges.some(({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end),
+  );
+  const keys = mergeInOrder(
+    readFiles(
+      files.map(({ key }) => key),
+      options,
+      fileKeys,
+    ),
+    readFiles(run.rejected_file ? [run.rejected_file.key] : [], options, rejectedKeys),
+  );
+  let previous: SortKey | undefined;
+  try {
+    for await (const key of keys) {
+      options.onRow();
+      if (previous && compareSortKeys(previous, key) > 0) throw new KeysUnreadable('its rows are not sorted');
+      previous = key;
+      if (ranges.some(({ start, end }) => key.inserted_at >= start && key.inserted_at < end)) yield key;
+    }
+  } catch (error) {
+    if (error instanceof FileUnreadable) throw new KeysUnreadable(`an object is damaged: ${error.message}`);
+    if (error instanceof DestinationError && !error.transient) throw new KeysUnreadable(error.message);
+    throw error;
+  }
+}
+
+/** Keys have microseconds, and buckets milliseconds. */
+const withMicroseconds = (time: string): string => time.replace('Z', '000Z');
+
+/** Whether keys cannot be read, however often it is tried. Opening a location throws the last two. */
+export const areKeysUnreadable = (error: unknown): error is Error =>
+  error instanceof KeysUnreadable ||
+  error instanceof CommandRejected ||
+  (error instanceof DestinationError && !error.transient);
+
+type ReadKeys = (key: string, chunks: AsyncIterable<Buffer>) => AsyncGenerator<SortKey>;
+
+async function* readFiles(
+  keys: readonly string[],
+  { location, onAbsent, signal }: ExportedKeysOptions,
+  read: ReadKeys,
+): AsyncGenerator<SortKey> {
+  for (const key of keys) {
+    const object = await location.openObject(key, signal);
+    if (object) yield* read(key, object.chunks);
+    else await onAbsent(key);
+  }
+}
+
+async function* fileKeys(key: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
+  for await (const { inserted_at, id } of readRows(key, chunks, { id: 'uuid', columns: [] }))
+    yield { inserted_at, id };
+}
+
+async function* rejectedKeys(_: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
+  for await (const line of linesOf(chunks)) {
+    // exportd wrote the file; see src/export/rejected.ts.
+    const { id, row } = JSON.parse(line) as { id: string; row: { _inserted_at?: unknown } };
+    if (typeof row._inserted_at !== 'string') throw new KeysUnreadable('a rejected row has no _inserted_at');
+    yield { inserted_at: row._inserted_at, id };
+  }
+}
+
+async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest: Buffer[] = [];
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', from)) {
+      yield Buffer.concat([...rest, chunk.subarray(from, end)]).toString();
+      rest = [];
+      from = end + 1;
+    }
+    rest.push(chunk.subarray(from));
+  }
+}
+
+async function* mergeInOrder(
+  one: AsyncGenerator<SortKey>,
+  other: AsyncGenerator<SortKey>,
+): AsyncGenerator<SortKey> {
+  try {
+    let left = await one.next();
+    let right = await other.next();
+    while (!left.done || !right.done) {
+      const takeLeft = !left.done && (right.done === true || compareSortKeys(left.value, right.value) <= 0);
+      if (takeLeft && !left.done) {
+        yield left.value;
+        left = await one.next();
+      } else if (!right.done) {
+        yield right.value;
+        right = await other.next();
+      }
+    }
+  } finally {
+    await Promise.all([one.return(undefined), other.return(undefined)]);
+  }
+}
