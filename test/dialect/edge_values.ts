@@ -1,5 +1,5 @@
 import type { Project } from '../../src/dialect/resolve/statement.ts';
-import type { Pool } from '../../src/journal/database.ts';
+import type { Pool } from 'pg';
 import { project, schema } from './project.ts';
 
 const columns = {

@@ -78,12 +78,12 @@ export const invalidParameters: readonly (readonly [call: string, column: number
   [
     "extract('abc', '(a?)*')",
     23,
-    'This regular expression repeats something that can be empty, which PostgreSQL cannot reproduce here. Write (?:a+)* instead of (?:a*)*.',
+    'PostgreSQL cannot follow the order in which this regular expression prefers its matches. Use [^/]* instead of .*?, write longer alternatives first, or end it with $.',
   ],
   [
     "extract('abc', '(a){2,3}?(b|bc)')",
     23,
-    'This regular expression repeats a group in a way that PostgreSQL cannot reproduce. Use (?:…) for the group, or * or + to repeat it.',
+    'PostgreSQL cannot follow the order in which this regular expression prefers its matches. Use [^/]* instead of .*?, write longer alternatives first, or end it with $.',
   ],
   [
     `extract('abc', '${'(a|ab)'.repeat(500)}')`,

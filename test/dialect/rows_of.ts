@@ -1,6 +1,7 @@
+import type { Pool } from 'pg';
 import { type CompileOptions, compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import type { Project } from '../../src/dialect/resolve/statement.ts';
-import { inTransaction, type Pool } from '../../src/journal/database.ts';
+import { inReadOnlyTransaction } from './read_only.ts';
 
 /** Executes a query as production does: READ ONLY and with a timeout. */
 export async function rowsOf(
@@ -10,15 +11,18 @@ export async function rowsOf(
   options: CompileOptions = {},
 ): Promise<readonly (readonly unknown[])[]> {
   const { sql, parameters, columns } = compileQuery(query, project, options);
-  const rows = await inTransaction(pool, async (connection) => {
-    await connection.query(`set transaction read only; set local statement_timeout = '3min'`);
-    const result = await connection.query<unknown[]>({
-      text: sql,
-      values: [...parameters],
-      rowMode: 'array',
-    });
-    return result.rows;
-  });
+  const rows = await inReadOnlyTransaction(
+    pool,
+    "set local statement_timeout = '3min'",
+    async (connection) => {
+      const result = await connection.query<unknown[]>({
+        text: sql,
+        values: [...parameters],
+        rowMode: 'array',
+      });
+      return result.rows;
+    },
+  );
   return rows.map((row) =>
     row.map((value, index) => {
       if (value instanceof Date || Object.prototype.toString.call(value) === '[object Date]')

@@ -1,4 +1,4 @@
-import type { Pool } from '../../src/journal/database.ts';
+import type { Pool } from 'pg';
 import { teamId } from './project.ts';
 
 /** Appears in all rows of the other project, and must never appear in a result. */

@@ -1,4 +1,4 @@
-import { createPool } from '../../src/journal/database.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { queryRoleOf } from '../../src/queries/query_role/query_role.ts';
 import { setUpQueryRole } from '../../src/queries/query_role/set_up_query_role.ts';
@@ -26,3 +26,7 @@ export async function prepareQueryRole(databaseUrl: string): Promise<void> {
     await pool.end();
   }
 }
+
+/** A pool of one connection with the role of queries. */
+export const openQueryRolePool = (databaseUrl: string): Pool =>
+  createPool(queryRoleSettings(databaseUrl).EXPORTD_QUERY_DATABASE_URL, { max: 1 });

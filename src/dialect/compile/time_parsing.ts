@@ -1,5 +1,4 @@
-import { DateTime } from 'luxon';
-import { instantOfLocalTime } from '../../domain/local_hour.ts';
+import { DateTime, IANAZone } from 'luxon';
 
 const timePattern =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,9})?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
@@ -28,4 +27,24 @@ export function parseDate(text: string, timezone: string): string | null {
   if (time === null) return null;
   if (/^\d{4}-\d{2}-\d{2}$/.test(text.trim())) return text.trim();
   return DateTime.fromISO(time, { zone: timezone }).toISODate();
+}
+
+const dayMs = 24 * 60 * 60_000;
+const minuteMs = 60_000;
+
+/**
+ * The instant of a local time, which is given in milliseconds as if it were UTC: of a time that a clock change repeats the
+ * first one; a time that a clock change skips is moved forward by the length of the gap. Luxon's conversion starts from
+ * the zone's current offset, so it resolves a repeated time differently in summer and in winter.
+ */
+function instantOfLocalTime(local: number, timezone: string): Date {
+  const zone = IANAZone.create(timezone);
+  // A zone changes its offset by at most a day, and never twice within two days.
+  const before = zone.offset(local - dayMs);
+  const after = zone.offset(local + dayMs);
+  for (const offset of [Math.max(before, after), Math.min(before, after)]) {
+    const instant = local - offset * minuteMs;
+    if (zone.offset(instant) === offset) return new Date(instant);
+  }
+  return new Date(local - before * minuteMs);
 }

@@ -37,21 +37,6 @@ export interface IntegerRange {
   readonly argumentCount?: number;
 }
 
-/** A result as JSON. Times are in UTC; numbers that are not finite are `nan`, `inf` and `-inf`. */
-export type ExpectedValue =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly ExpectedValue[]
-  | { readonly [key: string]: ExpectedValue };
-
-/**
- * Calls with their results in the zone of New York. Aggregates and window functions read the rows of `case_rows.ts`:
- * `sum(x) FROM nulls`. The result of a window function is the array of its values.
- */
-export type FunctionCases = Readonly<Record<string, ExpectedValue>>;
-
 /** A function of the dialect. */
 export interface FunctionDefinition {
   /** As written in queries. Case-sensitive unless `isCaseInsensitive`. */
@@ -85,7 +70,6 @@ export interface FunctionDefinition {
   readonly emitLambda: LambdaEmitter | null;
   /** For unsupported functions, what to write instead; null for all others. */
   readonly unsupported: string | null;
-  readonly cases: FunctionCases;
 }
 
 /** The number of arguments that a function takes. */
@@ -107,7 +91,7 @@ export function arityOf(argumentTypes: readonly ArgumentType[]): Arity {
 /** Marks functions that the compiler reads as syntax (`../compile/functions/special_calls.ts`), and arrayFold. */
 export const byCompiler = Symbol('compiled by the compiler');
 
-/** How a function is computed, with cases that are tested. */
+/** How a function is computed. */
 interface Implementation<Emit> {
   /** See `parameterTypes`, for parametric functions. */
   readonly parameters?: readonly ArgumentType[];
@@ -121,8 +105,6 @@ interface Implementation<Emit> {
   readonly sorts?: boolean;
   readonly isOrderSensitive?: boolean;
   readonly distinct?: FunctionDefinition['distinct'];
-  /** At least one. */
-  readonly cases: FunctionCases;
 }
 
 type DefinitionRow<Emit> = (
@@ -146,7 +128,6 @@ const definitionRow =
       parameterRanges = [],
       ranges = [],
       sql,
-      cases,
       gathers = null,
       sorts = false,
       isOrderSensitive = false,
@@ -161,7 +142,6 @@ const definitionRow =
         returns,
         description,
         parameterRanges,
-        cases,
       },
       ...{ gathers, sorts, isOrderSensitive, distinct },
       parameterTypes: parameters,
@@ -192,6 +172,6 @@ export const unsupportedFunction = (
   description: string,
   instead: string,
 ): FunctionDefinition => ({
-  ...scalar(name, ['any...'], 'any', description, { sql: byCompiler, cases: {} }),
+  ...scalar(name, ['any...'], 'any', description, { sql: byCompiler }),
   unsupported: instead,
 });

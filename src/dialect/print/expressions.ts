@@ -7,7 +7,7 @@ import type { Printer } from './printer.ts';
 import { printCase, printDictionary, printInterval, printStar, printTemplate, printTrim } from './values.ts';
 
 /** Prints an expression, in parentheses if it binds looser than its context requires. */
-export function printExpression(printer: Printer, expression: Expression, minPrecedence: number): string {
+export function expressionText(printer: Printer, expression: Expression, minPrecedence: number): string {
   const text = printUnparenthesized(printer, expression);
   return precedenceOf(expression) < minPrecedence ? `(${text})` : text;
 }

@@ -1,8 +1,8 @@
 import type { Expression, Query } from '../ast.ts';
-import { printExpression as expressionText } from './expressions.ts';
+import { expressionText } from './expressions.ts';
 import { precedence } from './precedence.ts';
 import type { Printer } from './printer.ts';
-import { printOrderItem, printQuery as queryText } from './queries.ts';
+import { printOrderItem, queryText } from './queries.ts';
 
 const printer: Printer = {
   expression: (expression, minPrecedence) => expressionText(printer, expression, minPrecedence),

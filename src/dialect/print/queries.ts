@@ -15,7 +15,7 @@ import { printName, printTableName } from './names.ts';
 import type { Printer } from './printer.ts';
 import { printWindow } from './windows.ts';
 
-export function printQuery(printer: Printer, query: Query): string {
+export function queryText(printer: Printer, query: Query): string {
   return query.kind === 'select' ? printSelect(printer, query) : printSetOperation(printer, query);
 }
 
@@ -23,7 +23,7 @@ function printSetOperation(printer: Printer, { operator, operands, orderBy, limi
   const tail = [printOrderBy(printer, orderBy), printLimit(printer, limit)].filter((part) => part !== '');
   const printed = operands.map((operand, index) => {
     const isLast = index === operands.length - 1;
-    const text = printQuery(printer, operand);
+    const text = queryText(printer, operand);
     return operand.kind === 'set_operation' || (isLast && tail.length > 0) ? `(${text})` : text;
   });
   return [printed.join(` ${operator.toUpperCase()} `), ...tail].join(' ');

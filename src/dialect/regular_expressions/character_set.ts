@@ -30,10 +30,6 @@ export function negate(set: CharacterSet): CharacterSet {
   return next > maxCodePoint ? gaps : [...gaps, [next, maxCodePoint]];
 }
 
-/** The characters of one set that are not in another. */
-export const subtract = (set: CharacterSet, other: CharacterSet): CharacterSet =>
-  negate(characterSet([...negate(set), ...other]));
-
 /** Whether two sets have a character in common. */
 export function intersects(left: CharacterSet, right: CharacterSet): boolean {
   let [a, b] = [0, 0];
@@ -45,10 +41,6 @@ export function intersects(left: CharacterSet, right: CharacterSet): boolean {
     else b += 1;
   }
 }
-
-/** Whether the set contains a code point. */
-export const contains = (set: CharacterSet, codePoint: number): boolean =>
-  set.some(([first, last]) => first <= codePoint && codePoint <= last);
 
 /** A set of the characters in a list such as `a-z_`, where `-` is between two others. */
 function listed(list: string): CharacterSet {

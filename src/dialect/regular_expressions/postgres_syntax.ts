@@ -1,4 +1,5 @@
 import { type CharacterSet, maxCodePoint, negate, wordCharacters } from './character_set.ts';
+import type { MatchLength } from './match_order.ts';
 import { tooComplex } from './pattern_error.ts';
 import type { Assertion, RegularExpression } from './syntax_tree.ts';
 
@@ -6,24 +7,31 @@ import type { Assertion, RegularExpression } from './syntax_tree.ts';
 const maxLength = 30_000;
 
 /**
- * Prints a regular expression in PostgreSQL's syntax. All repetitions become greedy. The expression contains no
- * classes such as \w, whose meaning depends on the locale.
+ * Prints a regular expression in PostgreSQL's syntax. For the longest match, all repetitions become greedy. The expression
+ * contains no classes such as \w, whose meaning depends on the locale.
  * @throws PatternError if it is too long
  */
-export function printPattern(tree: RegularExpression, areGroupsCapturing: boolean): string {
-  const printer = new Printer(areGroupsCapturing);
+export function printPattern(
+  tree: RegularExpression,
+  areGroupsCapturing: boolean,
+  length: MatchLength,
+): string {
+  const printer = new Printer(areGroupsCapturing, length !== 'longest');
   printer.alternation(tree);
-  return printer.text;
+  if (length === 'longest') return printer.text;
+  // PostgreSQL otherwise takes the greediness of the first repetition for the whole match.
+  return `(?:${printer.text}){1,1}${length === 'shortest' ? '?' : ''}`;
 }
 
 class Printer {
   readonly #areGroupsCapturing: boolean;
-  #lookaheads = 0;
+  readonly #isGreedinessKept: boolean;
   #length = 0;
   readonly #parts: string[] = [];
 
-  constructor(areGroupsCapturing: boolean) {
+  constructor(areGroupsCapturing: boolean, isGreedinessKept: boolean) {
     this.#areGroupsCapturing = areGroupsCapturing;
+    this.#isGreedinessKept = isGreedinessKept;
   }
 
   get text(): string {
@@ -66,7 +74,8 @@ class Printer {
       return;
     }
     this.#atom(node.body, true);
-    this.#write(quantifierOf(node.min, node.max));
+    const isLazy = this.#isGreedinessKept && !node.isGreedy;
+    this.#write(quantifierOf(node.min, node.max) + (isLazy ? '?' : ''));
   }
 
   #atom(node: RegularExpression, isRepeated = false): void {
@@ -79,13 +88,7 @@ class Printer {
         this.#write(assertions[node.assertion]);
         return;
       case 'group':
-        this.#enclosed(this.#areGroupsCapturing && this.#lookaheads === 0 ? '(' : '(?:', node.body);
-        return;
-      case 'negative_lookahead':
-        if (isRepeated) break;
-        this.#lookaheads += 1;
-        this.#enclosed('(?!', node.body);
-        this.#lookaheads -= 1;
+        this.#enclosed(this.#areGroupsCapturing ? '(' : '(?:', node.body);
         return;
       default:
         break;

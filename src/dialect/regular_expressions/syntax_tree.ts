@@ -17,9 +17,7 @@ export type RegularExpression =
   | { readonly kind: 'alternation'; readonly branches: readonly RegularExpression[] }
   | Repetition
   /** A capturing group. */
-  | { readonly kind: 'group'; readonly body: RegularExpression }
-  /** Succeeds if the following text does not match. The parser creates none. */
-  | { readonly kind: 'negative_lookahead'; readonly body: RegularExpression };
+  | { readonly kind: 'group'; readonly body: RegularExpression };
 
 export interface Repetition {
   readonly kind: 'repetition';
@@ -65,7 +63,6 @@ export function partsOf(node: RegularExpression): readonly RegularExpression[] {
       return node.branches;
     case 'repetition':
     case 'group':
-    case 'negative_lookahead':
       return [node.body];
   }
 }

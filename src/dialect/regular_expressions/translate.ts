@@ -1,4 +1,4 @@
-import { preferFirst } from './leftmost_first.ts';
+import { matchLengthOf } from './match_order.ts';
 import { parsePattern } from './parse.ts';
 import { printPattern } from './postgres_syntax.ts';
 import { withoutGroups } from './syntax_tree.ts';
@@ -12,7 +12,7 @@ export type PatternUse = 'match' | 'text' | 'groups';
  */
 export function translatePattern(pattern: string, use: PatternUse): string {
   const tree = parsePattern(pattern);
-  if (use === 'match') return printPattern(tree, false);
+  if (use === 'match') return printPattern(tree, false, 'longest');
   const read = use === 'groups' ? tree : withoutGroups(tree);
-  return printPattern(preferFirst(read), use === 'groups');
+  return printPattern(read, use === 'groups', matchLengthOf(read));
 }

@@ -1,4 +1,4 @@
-import type { Pool } from '../../../src/journal/database.ts';
+import type { Pool } from 'pg';
 import { teamId } from '../project.ts';
 import { queryData } from './query_cases.ts';
 

@@ -1,4 +1,4 @@
-import type { Pool } from '../../../src/journal/database.ts';
+import type { Pool } from 'pg';
 import { QueryGenerator } from './generator/queries.ts';
 import { Random } from './generator/random.ts';
 import { smallerData, smallerQueries } from './shrink.ts';

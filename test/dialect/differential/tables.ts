@@ -1,6 +1,6 @@
 import type { Project } from '../../../src/dialect/resolve/statement.ts';
 import type { SourceRelation } from '../../../src/dialect/schema.ts';
-import type { Pool } from '../../../src/journal/database.ts';
+import type { Pool } from 'pg';
 import { project } from '../project.ts';
 import type { Random } from './generator/random.ts';
 import { parseDatetime } from './reference/times.ts';

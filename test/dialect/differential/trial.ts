@@ -2,7 +2,8 @@ import { compileQuery, type CompiledStatement } from '../../../src/dialect/compi
 import type { Query } from '../../../src/dialect/ast.ts';
 import { parseQuery } from '../../../src/dialect/parser/parse.ts';
 import type { Project } from '../../../src/dialect/resolve/statement.ts';
-import { inTransaction, type Pool } from '../../../src/journal/database.ts';
+import type { Pool } from 'pg';
+import { inReadOnlyTransaction } from '../read_only.ts';
 import { differenceOf, type TextRows } from './compare.ts';
 import { type ReferenceResult, rowsOfQuery } from './reference/queries.ts';
 import { AmbiguousResultError, RangeError, UnsupportedQueryError } from './reference/values.ts';
@@ -67,11 +68,10 @@ export async function outcomeOf(
 
 const parsed = (text: string): Query => parseQuery(text);
 
+const textSettings = `set local statement_timeout = '3min'; set local timezone = 'UTC'`;
+
 const textRowsOf = (pool: Pool, { sql, parameters }: CompiledStatement): Promise<TextRows> =>
-  inTransaction(pool, async (connection) => {
-    await connection.query(
-      `set transaction read only; set local statement_timeout = '3min'; set local timezone = 'UTC'`,
-    );
+  inReadOnlyTransaction(pool, textSettings, async (connection) => {
     const result = await connection.query<(string | null)[]>({
       text: sql,
       values: [...parameters],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
-import { inTransaction } from '../../../src/journal/database.ts';
+import { inReadOnlyTransaction } from '../read_only.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { casesOf } from '../../setup/effort.ts';
 import { project, teamId } from '../project.ts';
@@ -20,13 +20,12 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** The first row of a query that may neither sort in memory nor write temporary files. */
+const boundedSettings = `set local work_mem = '64kB'; set local temp_file_limit = 0; set local enable_indexscan = off;
+  set local enable_bitmapscan = off`;
+
 async function boundedRow(query: string): Promise<readonly unknown[] | undefined> {
   const { sql, parameters } = compileQuery(query, project);
-  return inTransaction(database.pool, async (connection) => {
-    await connection.query(
-      `set transaction read only; set local work_mem = '64kB'; set local temp_file_limit = 0; set local enable_indexscan = off;
-        set local enable_bitmapscan = off`,
-    );
+  return inReadOnlyTransaction(database.pool, boundedSettings, async (connection) => {
     const { rows } = await connection.query<unknown[]>({
       text: sql,
       values: [...parameters],

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { caseRows } from '../../../src/dialect/functions/case_rows.ts';
-import { functionDefinitions } from '../../../src/dialect/functions/registry.ts';
-import { createPool, type Pool } from '../../../src/journal/database.ts';
+import type { Pool } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { queryRoleSettings } from '../../setup/query_role.ts';
+import { openQueryRolePool } from '../../setup/query_role.ts';
 import { batched, comparable, compiled } from '../chdb/batches.ts';
+import { caseRows } from './cases/case_rows.ts';
+import { functionCases } from './function_cases.ts';
 
 const batchSize = 60;
 
@@ -13,7 +13,7 @@ let database: TestDatabase;
 let pool: Pool;
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(queryRoleSettings(database.url).EXPORTD_QUERY_DATABASE_URL, { max: 1 });
+  pool = openQueryRolePool(database.url);
 });
 afterAll(async () => {
   await pool.end();
@@ -30,8 +30,8 @@ function queryOf(call: string): string {
     : `SELECT ${expression} FROM (${rows}) AS given`;
 }
 
-const cases = functionDefinitions.flatMap((definition) =>
-  Object.entries(definition.cases).map(([call, value]) => ({ call, value })),
+const cases = Object.values(functionCases).flatMap((casesOfFunction) =>
+  Object.entries(casesOfFunction).map(([call, value]) => ({ call, value })),
 );
 const batches = Array.from({ length: Math.ceil(cases.length / batchSize) }, (_, index) =>
   cases.slice(index * batchSize, (index + 1) * batchSize),

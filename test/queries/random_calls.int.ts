@@ -4,8 +4,8 @@ import { compileQuery, type CompiledStatement } from '../../src/dialect/compile/
 import { inTransaction } from '../../src/journal/database.ts';
 import { toQueryError } from '../../src/queries/sql_errors.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { RandomCalls } from './random_calls.ts';
-import { insertEdgeValues, edgeValueProject } from './edge_values.ts';
+import { RandomCalls } from '../dialect/random_calls.ts';
+import { insertEdgeValues, edgeValueProject } from '../dialect/edge_values.ts';
 import { randomCases } from '../setup/effort.ts';
 
 let database: TestDatabase;

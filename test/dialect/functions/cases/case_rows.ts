@@ -1,3 +1,18 @@
+/** A result as JSON. Times are in UTC; numbers that are not finite are `nan`, `inf` and `-inf`. */
+export type ExpectedValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly ExpectedValue[]
+  | { readonly [key: string]: ExpectedValue };
+
+/**
+ * By function: calls with their results in the zone of New York. Aggregates and window functions read `caseRows`:
+ * `sum(x) FROM nulls`. The result of a window function is the array of its values.
+ */
+export type CasesByFunction = Readonly<Record<string, Readonly<Record<string, ExpectedValue>>>>;
+
 /** Rows that the cases of aggregates and window functions read, by name. */
 export const caseRows: Readonly<Record<string, string>> = {
   numbers:
