@@ -8,7 +8,6 @@ const message = `This on_missing_rows is not supported. Supported values are 'ke
 /** The config field that decides about missing rows, for the schema of any destination. */
 export const missingRowsField = {
   on_missing_rows: z.enum(missingRowsPolicies, message).default('keep').meta({
-    'x-section': 'More',
     description:
       'Rows that were exported and are no longer in the source, when their interval is exported again: keep them in the bucket, or follow the source and remove them.',
   }),

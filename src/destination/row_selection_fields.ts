@@ -11,7 +11,7 @@ const eventNames = (field: string, description: string) => {
     .meta({ type: 'array', items: { type: 'string', minLength: 1 } })
     .pipe(z.array(z.string(message).min(1, message)))
     .default([])
-    .meta({ 'x-section': 'Rows', 'x-suggest': 'events', description });
+    .meta({ description });
 };
 
 /** The config fields that select rows, for the schema of any destination. */
@@ -19,7 +19,6 @@ export const rowSelectionFields = {
   include_events: eventNames('include_events', 'Names of the only events that are exported. Empty for all.'),
   exclude_events: eventNames('exclude_events', 'Names of events that are not exported.'),
   filters: propertyFilters.default([]).meta({
-    'x-section': 'Rows',
     description: 'Conditions on properties, all of which have to hold.',
   }),
 };

@@ -28,7 +28,7 @@ export const pageRequests = ({
       `${read}/intervals/${encodeURIComponent(start)}/`,
       `${read}/intervals/${encodeURIComponent(start)}/verifications/`,
     ],
-    edit: ['console/batch_exports/form/', `${own}/`],
+    edit: [`${own}/`],
     query: ['console/query/vocabulary/', 'dashboards/'],
   };
 };
