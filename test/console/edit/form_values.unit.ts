@@ -133,7 +133,7 @@ describe('the fields of the form', () => {
         });
       }
     const { type, operator } = valueSchema(config.properties?.filters ?? {}).items?.properties ?? {};
-    expect([filterTypes, filterOperators]).toEqual([type?.enum, operator?.enum]);
+    expect([filterTypes, filterOperators]).toEqual([type?.enum, valueSchema(operator ?? {}).enum]);
   });
 
   it('have the control of their values', () => {
