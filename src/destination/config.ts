@@ -11,14 +11,7 @@ import type { AllowedPrivateAddresses } from '../network/private_addresses.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import { configAttribute, givenFields, parseFields, rejectField } from './config_fields.ts';
 import { DestinationError, type KeySpec } from './destination.ts';
-import {
-  compressionNames,
-  encodingOf,
-  fileFormatOf,
-  fileFormats,
-  formatNames,
-  type FileFormat,
-} from './formats.ts';
+import { encodingOf, fileFormatOf, fileFormats, formatNames, type FileFormat } from './formats.ts';
 import {
   fileKey,
   isSameBucket,
@@ -38,7 +31,6 @@ const missingRowsField = {
     )
     .default('keep')
     .meta({
-      'x-section': 'More',
       description:
         'Rows that were exported and are no longer in the source, when their interval is exported again: keep them in the bucket, or follow the source and remove them.',
     }),
@@ -57,7 +49,7 @@ const eventNames = (field: string, description: string) => {
     .meta({ type: 'array', items: { type: 'string', minLength: 1 } })
     .pipe(z.array(z.string(message).min(1, message)))
     .default([])
-    .meta({ 'x-section': 'Rows', 'x-suggest': 'events', description });
+    .meta({ description });
 };
 
 /** The config fields that select rows. */
@@ -65,7 +57,6 @@ const rowSelectionFields = {
   include_events: eventNames('include_events', 'Names of the only events that are exported. Empty for all.'),
   exclude_events: eventNames('exclude_events', 'Names of events that are not exported.'),
   filters: propertyFilters.default([]).meta({
-    'x-section': 'Rows',
     description: 'Conditions on properties, all of which have to hold.',
   }),
 };
@@ -160,27 +151,26 @@ const fields = {
   // Both names become part of a host name.
   bucket_name: nonEmpty('bucket_name')
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/, 'The bucket_name is not a valid bucket name.')
-    .meta({ title: 'Bucket', 'x-section': 'Bucket' }),
+    .meta({ title: 'Bucket' }),
   region: nonEmpty('region')
     .regex(/^[A-Za-z0-9-]{1,63}$/, 'The region is not a valid region name.')
     .meta({
-      'x-section': 'Bucket',
       description: 'The region of the bucket. Servers other than AWS often accept us-east-1.',
       examples: ['eu-central-1', 'us-east-1', 'eu-west-1', 'us-west-2', 'auto'],
     }),
   prefix: z.string().meta({
-    'x-section': 'Bucket',
     description: `Where files are written. Variables: ${prefixVariables.map((name) => `{${name}}`).join(' ')}. Dates are those of the interval's start in UTC.`,
     examples: ['events/{year}/{month}/{day}'],
   }),
   aws_access_key_id: headerText('aws_access_key_id')
     .meta({
-      ...{ title: 'Access key ID', 'x-section': 'Credentials', writeOnly: true },
+      title: 'Access key ID',
+      writeOnly: true,
       description: 'With the secret access key, unless exportd assumes a role with its own credentials.',
     })
     .optional(),
   aws_secret_access_key: nonEmpty('aws_secret_access_key')
-    .meta({ title: 'Secret access key', 'x-section': 'Credentials', writeOnly: true })
+    .meta({ title: 'Secret access key', writeOnly: true })
     .optional(),
   role_arn: z
     .string()
@@ -192,7 +182,7 @@ const fields = {
     .nullable()
     .default(null)
     .meta({
-      ...{ title: 'Role ARN', 'x-section': 'Credentials' },
+      title: 'Role ARN',
       description: 'A role that is assumed with the access key, or with the credentials of the machine.',
     }),
   external_id: z
@@ -205,7 +195,6 @@ const fields = {
     .nullable()
     .default(null)
     .meta({
-      ...{ 'x-section': 'Credentials', 'x-fixed': true },
       description:
         'Set by exportd, one per project: the trust policy of the role demands it as sts:ExternalId.',
     }),
@@ -215,29 +204,22 @@ const fields = {
     .nullable()
     .default(null)
     .meta({
-      ...{ title: 'Endpoint URL', 'x-section': 'Bucket' },
+      title: 'Endpoint URL',
       description: 'The URL of a server other than AWS.',
       examples: ['https://s3.example.com'],
     }),
   use_virtual_style_addressing: z.boolean().default(false).meta({
-    'x-section': 'More',
     description: 'Whether the name of the bucket is part of the host name. AWS does so always.',
   }),
-  file_format: oneOf('file format', 'file formats', fileFormats)
-    .default('JSONLines')
-    .meta({ 'x-section': 'Files' }),
+  file_format: oneOf('file format', 'file formats', fileFormats).default('JSONLines'),
   compression: z.string().nullable().default(null).meta({
-    'x-section': 'Files',
     description: 'JSONLines and CSV: gzip, zstd or brotli. Parquet: zstd, snappy, gzip, brotli or lz4.',
-    'x-choices': compressionNames,
   }),
   compression_level: z.int().nullable().default(null).meta({
-    'x-section': 'More',
     description:
       'gzip: 1 to 9, zstd: 1 to 19, brotli: 0 to 11; higher is smaller and slower. Empty for gzip 5, zstd 1, brotli 4.',
   }),
   bloom_filters: z.boolean().default(false).meta({
-    'x-section': 'More',
     description:
       'Parquet: bloom filters of uuid and distinct_id, with which readers skip row groups without a value. Files get a little larger.',
   }),
@@ -248,11 +230,10 @@ const fields = {
     .nullable()
     .default(null)
     .meta({
-      ...{ title: 'Largest file (MiB)', 'x-section': 'Files' },
+      title: 'Largest file (MiB)',
       description: 'The size at which the next file of an interval starts. Empty for one file.',
     }),
   on_bad_row: oneOf('on_bad_row', 'values', ['fail', 'reject']).default('fail').meta({
-    'x-section': 'More',
     description:
       'Rows that the format cannot represent: fail the run, or write them to a -rejected.jsonl file that the manifest references.',
   }),
@@ -261,11 +242,11 @@ const fields = {
   encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms'])
     .nullable()
     .default(null)
-    .meta({ 'x-section': 'More', description: 'Server-side encryption. Empty for that of the bucket.' }),
+    .meta({ description: 'Server-side encryption. Empty for that of the bucket.' }),
   kms_key_id: headerText('kms_key_id')
     .nullable()
     .default(null)
-    .meta({ title: 'KMS key ID', 'x-section': 'More', description: 'The key of aws:kms.' }),
+    .meta({ title: 'KMS key ID', description: 'The key of aws:kms.' }),
 };
 /** The fields of a config. */
 const configSchema = z.strictObject(fields);

@@ -15,9 +15,6 @@ const compressions = {
   Parquet: parquetCompressions,
 } as const;
 
-/** The compressions of any format. */
-export const compressionNames: readonly string[] = [...new Set(Object.values(compressions).flat())];
-
 /**
  * A file format with a compression that it supports, and the level of the compression; null is its usual one. Only Parquet
  * has bloom filters.

@@ -196,17 +196,3 @@ describe('a source that does not have what exports need', () => {
     expect([status, report.ok]).toEqual([200, true]);
   });
 });
-
-it('describes the form of a new export by the OpenAPI document', async () => {
-  const { body: form } = await api.call('GET', 'console/batch_exports/form/');
-  const { components } = (await api.call('GET', '/api/schema')).body as {
-    components: { schemas: Record<string, unknown> };
-  };
-  expect(form).toEqual(components.schemas.BatchExportCreateInput);
-  expect(Object.keys(form.properties as object).slice(0, 4)).toEqual([
-    'name',
-    'model',
-    'interval',
-    'destination',
-  ]);
-});

@@ -1,6 +1,50 @@
-import type { Examples } from './examples/example.ts';
-import { errorExamples } from './examples/errors.ts';
-import { examples } from './examples/examples.ts';
+import { ApiError } from '../api_error.ts';
+import backfills from '../backfills/examples.json' with { type: 'json' };
+import batchExports from '../batch_exports/examples.json' with { type: 'json' };
+import dashboards from '../dashboards/examples.json' with { type: 'json' };
+import intervals from '../intervals/examples.json' with { type: 'json' };
+import projects from '../projects/examples.json' with { type: 'json' };
+import query from '../query/examples.json' with { type: 'json' };
+import runs from '../runs/examples.json' with { type: 'json' };
+import webhooks from '../webhooks/examples.json' with { type: 'json' };
+import errors from './errors.json' with { type: 'json' };
+
+/** Examples of a body by name. In the document, the spaces of a name are underscores. */
+type Examples = Readonly<Record<string, unknown>>;
+
+interface ErrorExample {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly attr?: string | null;
+}
+
+/** The examples of an operation. An operation of the document without them fails `test/http/openapi`. */
+interface OperationExamples {
+  readonly body?: Examples;
+  /** By status code. */
+  readonly responses?: Readonly<Record<string, Examples>>;
+  /** Errors of this operation only, besides those of operations of its kind. */
+  readonly errors?: readonly ErrorExample[];
+}
+
+/** The examples of every operation, by its method and its path below the project. They stand beside their schemas. */
+export const examples: Readonly<Record<string, OperationExamples>> = {
+  ...batchExports,
+  ...runs,
+  ...backfills,
+  ...intervals,
+  ...webhooks,
+  ...dashboards,
+  ...projects,
+  ...query,
+};
+
+/** Every error that the API responds with, by the kind of operations that do. */
+const errorsByKind: Readonly<Record<keyof typeof errors, readonly ErrorExample[]>> = errors;
+
+/** Every error that the API responds with, so that none lacks an example. */
+export const allErrors: readonly ErrorExample[] = Object.values(errorsByKind).flat();
 
 /** The parts of an OpenAPI document that are completed here. */
 interface Document {
@@ -65,24 +109,54 @@ function completeOperation(method: string, path: string, operation: Operation): 
   const own = examples[`${method} ${path}`];
   operation.tags = [tagOf(path)];
   addExamples(operation.requestBody?.content, own?.body);
-  const errors = errorExamples(
+  const rejections = errorExamples(
     {
-      hasPathId: path.includes('{'),
-      hasBody: operation.requestBody !== undefined,
-      isCommand: operation.responses?.['202'] !== undefined,
-      readsSource: method === 'POST' && /\/backfills?$/.test(path),
-      isQuery: (method === 'POST' && path === '/query') || path === '/query/draft_sql',
-      isDraft: path === '/query/draft_sql',
-      isTest: path.endsWith('/test'),
+      always: true,
+      of_path_ids: path.includes('{'),
+      of_bodies: operation.requestBody !== undefined,
+      of_commands: operation.responses?.['202'] !== undefined,
+      // Dry runs count the rows of the source.
+      of_source_reads: method === 'POST' && /\/backfills?$/.test(path),
+      of_queries: (method === 'POST' && path === '/query') || path === '/query/draft_sql',
+      of_drafts: path === '/query/draft_sql',
+      // A worker carries them out while the request waits.
+      of_tests: path.endsWith('/test'),
     },
-    own?.errors,
+    own?.errors ?? [],
   );
   for (const [status, response] of Object.entries(operation.responses ?? {})) {
     const isError = status === '4XX' || status === '5XX';
-    addExamples(response.content, isError ? errors[status] : own?.responses?.[Number(status)]);
+    addExamples(response.content, isError ? rejections[status] : own?.responses?.[status]);
     const description = descriptions[status];
     if (description !== undefined) response.description = description;
   }
+}
+
+/** The examples of an operation's error responses, as `4XX` and `5XX` of the document. */
+function errorExamples(
+  kinds: Readonly<Record<keyof typeof errors, boolean>>,
+  own: readonly ErrorExample[],
+): Readonly<Record<'4XX' | '5XX', Examples>> {
+  const possible = [
+    ...Object.entries(errorsByKind).flatMap(([kind, given]) =>
+      kinds[kind as keyof typeof errors] ? given : [],
+    ),
+    ...own,
+  ];
+  const examplesOf = (isOf: (status: number) => boolean): Examples =>
+    Object.fromEntries(
+      possible
+        .filter(({ status }) => isOf(status))
+        .sort((one, other) => one.status - other.status)
+        .map(({ status, code, detail, attr = null }) => [
+          `${status}_${code}`,
+          new ApiError(status, code, detail, { attr }).body(),
+        ]),
+    );
+  return {
+    '4XX': examplesOf((status) => status < 500),
+    '5XX': examplesOf((status) => status >= 500),
+  };
 }
 
 function addExamples(content: Content | undefined, given: Examples | undefined): void {

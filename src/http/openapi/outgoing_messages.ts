@@ -1,18 +1,5 @@
-import type { z } from 'zod';
 import { webhookMessageSchema } from '../schemas/webhook_message.ts';
-import { ids } from './examples/example.ts';
-import { publishedMessage } from './examples/webhooks.ts';
-
-const failedMessage = {
-  ...publishedMessage,
-  type: 'run.failed',
-  data: {
-    ...publishedMessage.data,
-    status: 'Failed',
-    latest_error: 'NoSuchBucket: The bucket my-bucket does not exist.',
-    ...{ manifest_key: null, generation: null, rows: null, bytes: null, files: null },
-  },
-} satisfies z.output<typeof webhookMessageSchema>;
+import messages from '../webhooks/message_examples.json' with { type: 'json' };
 
 const header = (name: string, description: string, example: string) => ({
   name,
@@ -34,7 +21,11 @@ export const outgoingMessages = {
         'the order of its generations. Webhooks of the format `slack` receive a message for Slack instead.',
       security: [],
       parameters: [
-        header('webhook-id', 'The same in every attempt and resend of a message.', ids.message),
+        header(
+          'webhook-id',
+          'The same in every attempt and resend of a message.',
+          messages.published_interval.id,
+        ),
         header('webhook-timestamp', 'The Unix time of the attempt in seconds.', '1793530805'),
         header(
           'webhook-signature',
@@ -49,8 +40,8 @@ export const outgoingMessages = {
             // A schema with an id is a component of the document.
             schema: { $ref: `#/components/schemas/${webhookMessageSchema.meta()?.id ?? ''}` },
             examples: {
-              published_interval: { summary: 'published interval', value: publishedMessage },
-              failed_run: { summary: 'failed run', value: failedMessage },
+              published_interval: { summary: 'published interval', value: messages.published_interval },
+              failed_run: { summary: 'failed run', value: messages.failed_run },
             },
           },
         },

@@ -18,14 +18,9 @@ const write = { config: { scope: 'batch_export:write' } } as const;
 const preview = { 200: previewSchema, ...errorResponses };
 const estimate = { 200: estimateSchema, ...errorResponses };
 
-/** Describe the form of an export, and preview what an export of the body would write before it is created or changed. */
+/** Preview what an export of the body would write before it is created or changed. */
 export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
   const { pool, source } = context;
-
-  app.get('/console/batch_exports/form', { ...write, schema: { hide: true } }, () => {
-    const { components } = app.swagger() as { components?: { schemas?: Record<string, unknown> } };
-    return components?.schemas?.BatchExportCreateInput ?? {};
-  });
 
   app.get(
     '/console/source/check',

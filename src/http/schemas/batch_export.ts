@@ -52,9 +52,6 @@ export type BatchExportResponse = z.infer<typeof batchExportSchema>;
 
 const name = notBlank(z.string().max(255, 'Must have at most 255 characters.'));
 
-const minutes = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30];
-const intervalNames = ['hour', 'day', 'week', 'month', ...minutes.map((count) => `every ${count} minutes`)];
-
 const interval = z
   .string()
   .refine(
@@ -64,7 +61,6 @@ const interval = z
   .meta({
     pattern: '^(hour|day|week|month|every (1|2|3|4|5|6|10|12|15|20|30|60) minutes)$',
     examples: ['hour', 'every 5 minutes'],
-    'x-choices': intervalNames,
     default: 'hour',
     description: 'How much time each run exports.',
   });
@@ -91,39 +87,29 @@ const schedule = {
     .refine(isTimeZone, 'Unknown time zone. Use an IANA name such as Europe/Berlin.')
     .nullish()
     .meta({
-      ...{ 'x-section': 'Schedule', 'x-suggest': 'timezones' },
       description: 'An IANA time zone, in which days, weeks and months start. Null is UTC.',
     }),
   offset_hour: offset(23).nullish().meta({
-    'x-section': 'Schedule',
     description: 'For intervals of a day or longer: the hour that they start at.',
   }),
   offset_day: offset(27).nullish().meta({
-    'x-section': 'Schedule',
     description: 'For a week: days after its Sunday, at most 6. For a month: days after its first.',
   }),
-  paused: z
-    .boolean()
-    .nullish()
-    .meta({ 'x-section': 'Schedule', description: 'A paused export starts no runs.' }),
+  paused: z.boolean().nullish().meta({ description: 'A paused export starts no runs.' }),
   last_paused_at: timestampSchema
     .nullish()
-    .meta({ 'x-fixed': true, description: 'When it was last paused. exportd sets it.' }),
+    .meta({ description: 'When it was last paused. exportd sets it.' }),
   start_at: timestampSchema
     .nullish()
-    .meta({ 'x-section': 'Schedule', description: 'Intervals that end before this time are not exported.' }),
+    .meta({ description: 'Intervals that end before this time are not exported.' }),
   end_at: timestampSchema
     .nullish()
-    .meta({ 'x-section': 'Schedule', description: 'Intervals that end after this time are not exported.' }),
-  dialect_query: z
-    .string()
-    .max(65_536, 'Must have at most 65,536 characters.')
-    .nullish()
-    .meta({
-      ...{ title: 'SQL', 'x-section': 'Rows', 'x-language': 'dialect' },
-      description:
-        'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
-    }),
+    .meta({ description: 'Intervals that end after this time are not exported.' }),
+  dialect_query: z.string().max(65_536, 'Must have at most 65,536 characters.').nullish().meta({
+    title: 'SQL',
+    description:
+      'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
+  }),
   retention_days: z
     .number()
     .int()
@@ -131,7 +117,6 @@ const schedule = {
     .max(36_500, 'Must be at most 36,500.')
     .nullish()
     .meta({
-      'x-section': 'More',
       description:
         'The days after which lifecycle rules of the bucket delete what was exported. Set it for rules that were added after objects were written: what is older and missing is expired, not lost.',
     }),

@@ -6,7 +6,7 @@ export const draftSqlQuery = z.object({
   current_query: z
     .string()
     .optional()
-    .describe('The query to change, for a prompt such as "only the last 7 days".'),
+    .describe('The query that the prompt refers to. Only a language model reads it.'),
 });
 
 /** A drafted query. */

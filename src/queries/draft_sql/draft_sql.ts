@@ -15,9 +15,9 @@ import type { QueryProject } from '../query_kind.ts';
 import { queryTransaction } from '../query_source.ts';
 import type { RunningQueries } from '../running_queries.ts';
 import { toQueryError } from '../sql_errors.ts';
-import { draftByModel } from './model/draft_by_model.ts';
-import { readVocabulary, type Vocabulary } from './naming/vocabulary.ts';
-import { unclear } from './unclear.ts';
+import { draftByModel } from './draft_by_model.ts';
+import { unclear } from './draft_by_rules.ts';
+import { readVocabulary, type Vocabulary } from './vocabulary.ts';
 
 /** A request for a draft. */
 export interface DraftRequest {

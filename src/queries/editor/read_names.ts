@@ -1,6 +1,6 @@
 import { relationsOf } from '../../source/relations.ts';
 import { openDialectReader } from '../dialect_reader.ts';
-import { readVocabulary } from '../draft_sql/naming/vocabulary.ts';
+import { readVocabulary } from '../draft_sql/vocabulary.ts';
 import { readQueryProject } from '../project.ts';
 import { readForEditor, type EditorRequest, type EditorService } from './read_for_editor.ts';
 

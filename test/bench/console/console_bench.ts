@@ -99,7 +99,7 @@ function pageRequests(exportId: string, start: string): Readonly<Record<string, 
       `${read}/intervals/${encodeURIComponent(start)}/`,
       `${read}/intervals/${encodeURIComponent(start)}/verifications/`,
     ],
-    edit: ['console/batch_exports/form/', `${own}/`],
+    edit: [`${own}/`],
     query: ['console/query/vocabulary/', 'dashboards/'],
   };
 }

@@ -1,34 +1,29 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { fieldsOf, type FormField } from '../../../src/console/pages/edit/form_fields.ts';
 import {
   createBodyOf,
   fieldOfError,
+  fields,
+  filterOperators,
+  filterTypes,
   inputsOf,
   updateBodyOf,
   withoutSecrets,
+  type FormField,
   type Inputs,
-} from '../../../src/console/pages/edit/form_values.ts';
-import type { JsonSchema } from '../../../src/console/pages/edit/json_schema.ts';
+} from '../../../src/console/pages/edit/form_fields.ts';
 import { parseS3Config } from '../../../src/destination/config.ts';
 import { createBody, updateBody } from '../../../src/http/schemas/batch_export.ts';
 import { describeApi } from '../../http/describe_api.ts';
 
-let fields: readonly FormField[];
-let entered: Inputs;
-beforeAll(async () => {
-  const { components } = (await describeApi()) as { components: { schemas: Record<string, JsonSchema> } };
-  fields = fieldsOf(components.schemas.BatchExportCreateInput ?? {});
-  entered = {
-    ...inputsOf(fields, null),
-    name: 'Clicks',
-    destination__config__bucket_name: 'bucket',
-    destination__config__region: 'eu-central-1',
-    destination__config__prefix: 'clicks/{year}',
-    destination__config__aws_access_key_id: 'AKIA',
-    destination__config__aws_secret_access_key: 'secret',
-  };
-});
-const fieldOf = (attr: string) => fields.find((field) => field.attr === attr);
+const entered: Inputs = {
+  ...inputsOf(null),
+  name: 'Clicks',
+  destination__config__bucket_name: 'bucket',
+  destination__config__region: 'eu-central-1',
+  destination__config__prefix: 'clicks/{year}',
+  destination__config__aws_access_key_id: 'AKIA',
+  destination__config__aws_secret_access_key: 'secret',
+};
 
 const stored = {
   id: '6b1f',
@@ -52,6 +47,33 @@ const stored = {
   lag: null,
 };
 
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly type?: unknown;
+  readonly title?: string;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly default?: unknown;
+  readonly writeOnly?: boolean;
+}
+
+/** A schema of what a value has to be when there is one. */
+const valueSchema = ({ anyOf, ...outer }: Schema): Schema => {
+  const inner = anyOf?.find(({ type }) => type !== 'null');
+  return inner ? valueSchema({ ...outer, ...inner }) : outer;
+};
+
+/** A bound, unless it is that of any integer. */
+const bound = (value: number | undefined): number | undefined =>
+  value === undefined || Math.abs(value) === Number.MAX_SAFE_INTEGER ? undefined : value;
+
+const fieldOf = (attr: string) => fields.find((field) => field.attr === attr);
+
 describe('the fields of the form', () => {
   it('are those of the body of a new export, in its order', () => {
     expect(fields.slice(0, 7).map(({ attr }) => attr)).toEqual([
@@ -63,14 +85,58 @@ describe('the fields of the form', () => {
       'destination__config__region',
       'destination__config__prefix',
     ]);
-    const shown = new Set(fields.map(({ path }) => path[0]));
+    const shown = new Set(fields.map(({ attr }) => attr.split('__')[0]));
     expect(Object.keys(updateBody.shape).filter((name) => !shown.has(name))).toEqual([
       ...['last_paused_at', 'id', 'team_id', 'created_at'],
       ...['last_updated_at', 'latest_runs', 'schema', 'lag'],
     ]);
   });
 
-  it('have the control that their schema asks for', () => {
+  it('agree with the schema of a new export', async () => {
+    const { components } = (await describeApi()) as { components: { schemas: Record<string, Schema> } };
+    const schema = components.schemas.BatchExportCreateInput ?? {};
+    const config = valueSchema(schema.properties?.destination?.properties?.config ?? {});
+    const configFields = fields.filter(({ attr }) => attr.startsWith('destination__config__'));
+    const nameOf = ({ attr }: FormField): string => attr.replace('destination__config__', '');
+    // exportd sets the external id.
+    expect(configFields.map(nameOf).sort()).toEqual(
+      Object.keys(config.properties ?? {})
+        .filter((name) => name !== 'external_id')
+        .sort(),
+    );
+    const own = fields.filter(({ attr }) => !attr.startsWith('destination__'));
+    for (const [members, { properties = {}, required = [] }] of [
+      [own, schema],
+      [configFields, config],
+    ] as const)
+      for (const field of members) {
+        const property = valueSchema(properties[nameOf(field)] ?? {});
+        const accepted = (field.choices ?? []).filter((choice) =>
+          new RegExp(property.pattern ?? '').test(choice),
+        );
+        const { attr, label, control, minimum, maximum } = field;
+        expect({
+          ...{ attr, label, minimum, maximum },
+          required: field.required ?? false,
+          default: field.default ?? false,
+          choices: field.choices ?? [],
+          isSecret: control === 'secret',
+        }).toEqual({
+          attr,
+          label: property.title ?? label,
+          minimum: bound(property.minimum),
+          maximum: bound(property.maximum),
+          required: required.includes(nameOf(field)),
+          default: ['select', 'checkbox'].includes(control) ? (property.default ?? false) : false,
+          choices: property.enum?.filter((choice) => choice !== null) ?? accepted,
+          isSecret: property.writeOnly ?? false,
+        });
+      }
+    const { type, operator } = valueSchema(config.properties?.filters ?? {}).items?.properties ?? {};
+    expect([filterTypes, filterOperators]).toEqual([type?.enum, valueSchema(operator ?? {}).enum]);
+  });
+
+  it('have the control of their values', () => {
     const controls = Object.fromEntries(fields.map(({ attr, control }) => [attr, control]));
     expect(controls).toMatchObject({
       name: 'text',
@@ -82,14 +148,13 @@ describe('the fields of the form', () => {
       destination__config__compression: 'select',
       destination__config__max_file_size_mb: 'number',
       destination__config__include_events: 'lines',
-      destination__config__filters: 'objects',
+      destination__config__filters: 'filters',
       destination__config__use_virtual_style_addressing: 'checkbox',
       offset_hour: 'number',
       start_at: 'time',
       dialect_query: 'dialect',
       paused: 'checkbox',
     });
-    expect(Object.values(controls)).not.toContain('json');
   });
 
   it('have choices, bounds, hints and sections', () => {
@@ -97,29 +162,18 @@ describe('the fields of the form', () => {
       default: 'hour',
       choices: expect.arrayContaining(['day', 'every 5 minutes']),
     });
-    expect(fieldOf('offset_hour')).toMatchObject({
-      minimum: 0,
-      maximum: 23,
-      section: 'Schedule',
-      required: false,
-    });
+    expect(fieldOf('offset_hour')).toMatchObject({ minimum: 0, maximum: 23, section: 'Schedule' });
     expect(
-      fieldOf('destination__config__filters')?.itemFields.map(({ attr, control }) => [attr, control]),
-    ).toEqual([
-      ['type', 'select'],
-      ['key', 'text'],
-      ['operator', 'select'],
-      ['value', 'json'],
-    ]);
-    expect(
-      fields.filter(({ path, hint }) => path.length === 3 && hint === undefined).map(({ label }) => label),
+      fields
+        .filter(({ attr, hint }) => attr.startsWith('destination__config__') && hint === undefined)
+        .map(({ label }) => label),
     ).toEqual(['Bucket', 'Secret access key', 'File format']);
   });
 });
 
 describe('the body of a new export', () => {
   it('has what was entered and no defaults, and is valid', () => {
-    const body = createBodyOf(fields, entered);
+    const body = createBodyOf(entered);
     expect(body).toEqual({
       name: 'Clicks',
       destination: {
@@ -145,7 +199,7 @@ describe('the body of a new export', () => {
   });
 
   it('has numbers, times, lists and objects', () => {
-    const body = createBodyOf(fields, {
+    const body = createBodyOf({
       ...entered,
       offset_hour: '3',
       start_at: '2026-11-01T10:30',
@@ -168,7 +222,7 @@ describe('the body of a new export', () => {
   });
 
   it('is shown without secrets', () => {
-    const shown = JSON.stringify(withoutSecrets(fields, createBodyOf(fields, entered)));
+    const shown = JSON.stringify(withoutSecrets(createBodyOf(entered)));
     expect(shown).not.toMatch(/AKIA|"secret"/);
     expect(shown).toContain('"aws_secret_access_key":"…"');
   });
@@ -177,11 +231,11 @@ describe('the body of a new export', () => {
 describe('the body of a change', () => {
   let before: Inputs;
   beforeAll(() => {
-    before = inputsOf(fields, stored);
+    before = inputsOf(stored);
   });
 
   it('is empty when nothing was changed', () => {
-    expect(updateBodyOf(fields, before, before)).toEqual({});
+    expect(updateBodyOf(before, before)).toEqual({});
   });
 
   it('has what differs, resets what was emptied and keeps secrets that were not entered', () => {
@@ -193,7 +247,7 @@ describe('the body of a change', () => {
       destination__config__include_events: '',
       destination__config__filters: [],
     };
-    expect(updateBodyOf(fields, inputs, before)).toEqual({
+    expect(updateBodyOf(inputs, before)).toEqual({
       name: 'Other',
       start_at: null,
       destination: { config: { prefix: 'new', include_events: null, filters: null } },
@@ -216,7 +270,7 @@ describe('the body of a change', () => {
         { type: 'event', key: 'n', operator: 'gt', value: '4' },
       ],
     };
-    expect(updateBodyOf(fields, touched, before)).toMatchObject({
+    expect(updateBodyOf(touched, before)).toMatchObject({
       destination: { config: { filters: [{ value: ['Firefox'] }, { key: 'n', value: 4 }] } },
     });
   });
@@ -224,9 +278,9 @@ describe('the body of a change', () => {
 
 describe('an error of the API', () => {
   it('belongs to its field, or to the one that contains it', () => {
-    expect(fieldOfError(fields, 'destination__config__prefix')?.label).toBe('Prefix');
-    expect(fieldOfError(fields, 'destination__config__filters__0__key')?.label).toBe('Filters');
-    expect(fieldOfError(fields, 'nothing')).toBeUndefined();
-    expect(fieldOfError(fields, null)).toBeUndefined();
+    expect(fieldOfError('destination__config__prefix')?.label).toBe('Prefix');
+    expect(fieldOfError('destination__config__filters__0__key')?.label).toBe('Filters');
+    expect(fieldOfError('nothing')).toBeUndefined();
+    expect(fieldOfError(null)).toBeUndefined();
   });
 });

@@ -2,9 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { allErrors } from '../../../src/http/openapi/examples/errors.ts';
-import { examples } from '../../../src/http/openapi/examples/examples.ts';
-import { pathInProject } from '../../../src/http/openapi/complete_document.ts';
+import { allErrors, examples, pathInProject } from '../../../src/http/openapi/complete_document.ts';
 import { describeApi } from '../describe_api.ts';
 
 interface Media {
@@ -61,7 +59,7 @@ describe('the examples of the OpenAPI document', () => {
   it('exist for every body and every error of every operation', () => {
     const without = bodies.filter(({ media }) => Object.keys(media.examples ?? {}).length === 0);
     expect(bodies.length).toBeGreaterThan(200);
-    // A new operation needs an entry in src/http/openapi/examples.
+    // A new operation needs an entry in an examples.json of src/http.
     expect(without.map(({ name }) => name)).toEqual([]);
   });
 
@@ -96,7 +94,7 @@ describe('the examples of the OpenAPI document', () => {
   });
 
   it('show every error that the API responds with', () => {
-    const documented = new Set(allErrors.map(({ statusCode, code }) => `${statusCode} ${code}`));
+    const documented = new Set(allErrors.map(({ status, code }) => `${status} ${code}`));
     expect(errorsInCode().filter((error) => !documented.has(error))).toEqual([]);
   });
 });

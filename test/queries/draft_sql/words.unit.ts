@@ -1,21 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { isGrammarWord } from '../../../src/queries/draft_sql/naming/grammar_words.ts';
-import { keysOf, wordsOf } from '../../../src/queries/draft_sql/naming/words.ts';
-import { orderedRules } from '../../../src/queries/draft_sql/understand.ts';
-
-it('every word in a rule is a grammar word and not a name of a project', () => {
-  const words = orderedRules('2026-11-21').flatMap(({ pattern: says }) =>
-    says.source
-      .replaceAll(/\(\?<\w+>|<[^>]*>|\\[a-z]\+?|\(\?[:<!=]*|\[\^ \]/g, ' ')
-      .split(/[^a-z0-9]+/)
-      .filter((word) => /[a-z]/.test(word)),
-  );
-  // A single `s` is an optional ending.
-  const unknown = [...new Set(words)].filter(
-    (word) => word !== 's' && !isGrammarWord(word) && !isGrammarWord(`${word}s`),
-  );
-  expect(unknown).toEqual([]);
-});
+import { keysOf, wordsOf } from '../../../src/queries/draft_sql/prompt_names.ts';
 
 it('splits words by quotes, signs and numbers', () => {
   expect(

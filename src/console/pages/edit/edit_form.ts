@@ -14,19 +14,18 @@ import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
 import { EstimatePanel } from './estimate_panel.ts';
-import { fieldsOf, type FormField } from './form_fields.ts';
-import { FormSections } from './form_sections.ts';
 import {
   createBodyOf,
   fieldOfError,
   inputsOf,
+  textOf,
   updateBodyOf,
   withoutSecrets,
-  textOf,
+  type FormField,
   type Input,
   type Inputs,
-} from './form_values.ts';
-import type { JsonSchema } from './json_schema.ts';
+} from './form_fields.ts';
+import { FormSections } from './form_sections.ts';
 import { PreviewPanel } from './preview_panel.ts';
 import { SourceCheck } from './source_check.ts';
 import { usePreview } from './use_preview.ts';
@@ -34,33 +33,26 @@ import { usePreview } from './use_preview.ts';
 type Busy = 'testing' | 'saving' | null;
 
 /** The form of an export, with what the export would write beside it. */
-export function EditForm({
-  schema,
-  found,
-}: {
-  readonly schema: JsonSchema;
-  readonly found: BatchExportResponse | null;
-}): View {
+export function EditForm({ found }: { readonly found: BatchExportResponse | null }): View {
   const form = useRef<HTMLFormElement>(null);
   const source = useCompletionSource();
-  const fields = useMemo(() => fieldsOf(schema, found?.destination.type), [schema, found?.destination.type]);
-  const before = useMemo(() => inputsOf(fields, found), [fields]);
+  const before = useMemo(() => inputsOf(found), []);
   const inputs = useSignal<Inputs>(before);
   const failure = useSignal<ApiFailure | undefined>(undefined);
   const tested = useSignal<{ readonly body: string; readonly result: DestinationTestResult } | null>(null);
   const busy = useSignal<Busy>(null);
   const sourceChecks = useSignal(0);
 
-  const body = found ? updateBodyOf(fields, inputs.value, before) : createBodyOf(fields, inputs.value);
+  const body = found ? updateBodyOf(inputs.value, before) : createBodyOf(inputs.value);
   const path = found ? `batch_exports/${found.id}/` : 'batch_exports/';
-  const preview = usePreview(found?.id ?? null, withoutSecrets(fields, body), sourceChecks.value);
+  const preview = usePreview(found?.id ?? null, withoutSecrets(body), sourceChecks.value);
   const testBody = JSON.stringify({ model: body.model, destination: body.destination });
   const test = tested.value?.body === testBody ? tested.value.result : null;
   const hasFailedTest = test?.steps.some(({ result }) => result.status === 'Failed') ?? false;
 
   const fail = (error: unknown) => {
     failure.value = toFailure(error);
-    const field = fieldOfError(fields, failure.value.attr);
+    const field = fieldOfError(failure.value.attr);
     if (field) focusField(form.current, field);
   };
   const runTest = async (): Promise<boolean> => {
@@ -98,16 +90,16 @@ export function EditForm({
     if (isTested || (await runTest())) await save();
   };
 
-  const errors = errorsOf(fields, [failure.value, preview.failure]);
+  const errors = errorsOf([failure.value, preview.failure]);
   const verb = found ? 'Save' : 'Create export';
   const hasChanges = found === null || Object.keys(body).length > 0;
   const request: ActionRequest = {
     method: found ? 'PATCH' : 'POST',
     path,
-    body: withoutSecrets(fields, body),
+    body: withoutSecrets(body),
     command: [
       ...(found ? ['export', 'update', found.id] : ['export', 'create']),
-      JSON.stringify(withoutSecrets(fields, body)),
+      JSON.stringify(withoutSecrets(body)),
     ],
   };
   return html`<form
@@ -121,14 +113,13 @@ export function EditForm({
   >
     <div class="edit-fields">
       <${FormSections}
-        fields=${fields}
         inputs=${inputs.value}
         errors=${errors}
         source=${source}
         storedSecrets=${found !== null}
         onInput=${(field: FormField, input: Input) => {
           inputs.value = { ...inputs.value, [field.attr]: input };
-          if (failure.value && fieldOfError(fields, failure.value.attr) === field) failure.value = undefined;
+          if (failure.value && fieldOfError(failure.value.attr) === field) failure.value = undefined;
         }}
       />
     </div>
@@ -140,7 +131,7 @@ export function EditForm({
         }}
       />
       <${PreviewPanel} preview=${preview} />
-      <${EstimatePanel} id=${found?.id ?? null} body=${withoutSecrets(fields, body)} />
+      <${EstimatePanel} id=${found?.id ?? null} body=${withoutSecrets(body)} />
       <section class="card edit-panel">
         <h2>Destination test</h2>
         <div aria-live="polite">
@@ -152,7 +143,7 @@ export function EditForm({
       </section>
     </aside>
     <div class="edit-actions">
-      ${failure.value && !fieldOfError(fields, failure.value.attr) && html`<${FailureNotice} failure=${failure.value} />`}
+      ${failure.value && !fieldOfError(failure.value.attr) && html`<${FailureNotice} failure=${failure.value} />`}
       <div class="page-actions">
         <${Button} kind="primary" type="submit" busy=${busy.value === 'saving'} disabled=${!hasChanges}>
           ${hasFailedTest ? `${verb} anyway` : verb}
@@ -175,13 +166,10 @@ function statusOf(busy: Busy, hasFailedTest: boolean): string {
 }
 
 /** The errors of fields, by their `attr`. */
-const errorsOf = (
-  fields: readonly FormField[],
-  failures: readonly (ApiFailure | undefined)[],
-): Readonly<Record<string, string>> =>
+const errorsOf = (failures: readonly (ApiFailure | undefined)[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
     failures.flatMap((failure) => {
-      const field = failure && fieldOfError(fields, failure.attr);
+      const field = failure && fieldOfError(failure.attr);
       return field ? [[field.attr, failure.message]] : [];
     }),
   );

@@ -1,33 +1,40 @@
+import { useId } from 'preact/hooks';
+import { Button } from '../../components/button.ts';
+import { Field, type ControlProps } from '../../components/field.ts';
 import type { CompletionSource } from '../../editor/completion.ts';
+import { DialectEditor } from '../../editor/dialect_editor.ts';
+import { errorRangeOf, summaryOfError } from '../../editor/marked_text.ts';
 import { html, type View } from '../../html.ts';
-import { FieldControl } from './field_control.ts';
-import { mainSection, type FormField } from './form_fields.ts';
-import type { Input, Inputs } from './form_values.ts';
-
-/** Sections that few exports need are closed until one of their fields is set or wrong. */
-const closedSections = new Set(['Schedule', 'More']);
-const order = [mainSection, 'Bucket', 'Credentials', 'Files', 'Rows', 'Schedule', 'More'];
-
-/** The fields of a form, in the sections that their schema names. */
-export function FormSections({
+import {
   fields,
+  filterOperators,
+  filterTypes,
+  textOf,
+  type FilterRow,
+  type FormField,
+  type Input,
+  type Inputs,
+} from './form_fields.ts';
+
+/** Sections that few exports need are closed until one of their fields is wrong. */
+const closedSections: ReadonlySet<string> = new Set(['Schedule', 'More']);
+
+/** The fields of the form, in their sections. */
+export function FormSections({
   inputs,
   errors,
   source,
   storedSecrets,
   onInput,
 }: {
-  readonly fields: readonly FormField[];
   readonly inputs: Inputs;
   readonly errors: Readonly<Record<string, string>>;
   readonly source: CompletionSource | null;
+  /** Whether secrets are stored, which are kept when none are entered. */
   readonly storedSecrets: boolean;
   readonly onInput: (field: FormField, input: Input) => void;
 }): View {
-  const sections = [...Map.groupBy(fields, ({ section }) => section)].sort(
-    ([one], [other]) => rank(one) - rank(other),
-  );
-  return html`${sections.map(([section, members]) => {
+  return html`${[...Map.groupBy(fields, ({ section }) => section)].map(([section, members]) => {
     const controls = members.map(
       (field) =>
         html`<${FieldControl}
@@ -56,8 +63,232 @@ export function FormSections({
   })}`;
 }
 
-/** Sections that a schema adds come last. */
-const rank = (section: string): number => {
-  const index = order.indexOf(section);
-  return index === -1 ? order.length : index;
+interface FieldControlProps {
+  readonly field: FormField;
+  readonly input: Input;
+  readonly onInput: (input: Input) => void;
+  readonly error: string | undefined;
+  readonly source: CompletionSource | null;
+  /** Whether a secret is stored. */
+  readonly hasStored: boolean;
+}
+
+function FieldControl(props: FieldControlProps): View {
+  const { field, input, onInput, error, hasStored } = props;
+  if (field.control === 'filters' && typeof input === 'object')
+    return html`<${FilterRows} ...${{ field, rows: input, onInput, error }} />`;
+  if (field.control === 'checkbox') return html`<${Checkbox} ...${props} />`;
+  const hint = hasStored ? 'Stored and never shown. Empty keeps it.' : field.hint;
+  const shownError = error === undefined ? undefined : summaryOfError(error);
+  const required = field.required === true;
+  const control = html`<${Field} ...${{ label: field.label, hint, error: shownError, required }}>
+    ${(given: ControlProps) => html`<${TextControl} ...${props} control=${given} />`}
+  <//>`;
+  // A query needs the width of the form.
+  return field.control === 'dialect' ? html`<div class="field-wide">${control}</div>` : control;
+}
+
+type TextControlProps = FieldControlProps & { readonly control: ControlProps };
+
+const valueOf = (event: Event): string => (event.currentTarget as HTMLInputElement).value;
+
+function TextControl({ field, input, onInput, error, source, control, hasStored }: TextControlProps): View {
+  const value = textOf(input);
+  const { attr, choices = [] } = field;
+  switch (field.control) {
+    case 'select':
+      return html`<select
+        ...${control}
+        class="input"
+        data-attr=${attr}
+        value=${value}
+        onChange=${(event: Event) => onInput(valueOf(event))}
+      >
+        ${field.default === undefined && html`<option value="" selected=${value === ''}>None</option>`}
+        <${Options} choices=${choices} value=${value} />
+      </select>`;
+    case 'lines':
+      return html`<${LinesControl} ...${{ field, value, control, onInput, source }} />`;
+    case 'dialect':
+      return html`<${DialectEditor}
+        control=${{ ...control, 'data-attr': attr }}
+        value=${value}
+        onInput=${onInput}
+        error=${error === undefined ? null : errorRangeOf(error, value)}
+        source=${source}
+        placeholder="SELECT uuid, event, timestamp FROM events"
+      />`;
+    default:
+      return html`<${LineControl} ...${{ field, value, control, onInput, hasStored }} />`;
+  }
+}
+
+const Options = ({ choices, value }: { readonly choices: readonly string[]; readonly value: string }): View =>
+  html`${choices.map(
+    (choice) => html`<option key=${choice} value=${choice} selected=${choice === value}>${choice}</option>`,
+  )}`;
+
+const maxSuggested = 6;
+
+interface ValueProps {
+  readonly field: FormField;
+  readonly value: string;
+  readonly control: ControlProps;
+  readonly onInput: (value: string) => void;
+}
+
+/** Texts, one per line, with buttons that add the most frequent names of events. */
+function LinesControl({
+  field,
+  value,
+  control,
+  onInput,
+  source,
+}: ValueProps & Pick<FieldControlProps, 'source'>): View {
+  const lines = value.split('\n').filter((line) => line.trim() !== '');
+  const names = source?.names?.events ?? [];
+  const suggested = names.filter((name) => !lines.includes(name)).slice(0, maxSuggested);
+  return html`<textarea
+      ...${control}
+      class="input"
+      data-attr=${field.attr}
+      rows="2"
+      spellcheck=${false}
+      placeholder="one per line"
+      value=${value}
+      onInput=${(event: Event) => onInput(valueOf(event))}
+    />
+    ${
+      suggested.length > 0 &&
+      html`<div class="suggested">
+        ${suggested.map(
+          (name) =>
+            html`<${Button}
+              key=${name}
+              kind="quiet"
+              label="Add ${name} to ${field.label.toLowerCase()}"
+              onClick=${() => onInput([...lines, name].join('\n'))}
+              >+ ${name}<//
+            >`,
+        )}
+      </div>`
+    }`;
+}
+
+/** Types of an input by control. */
+const inputTypes: Readonly<Record<string, string>> = {
+  number: 'number',
+  secret: 'password',
+  time: 'datetime-local',
 };
+
+function LineControl({
+  field,
+  value,
+  control,
+  onInput,
+  hasStored,
+}: ValueProps & Pick<FieldControlProps, 'hasStored'>): View {
+  const listId = useId();
+  const { suggestions = [] } = field;
+  const isSecret = field.control === 'secret';
+  const own = typeof suggestions === 'string' ? [] : suggestions;
+  const options = suggestions === 'timezones' ? Intl.supportedValuesOf('timeZone') : own;
+  return html`<input
+      ...${control}
+      class="input"
+      data-attr=${field.attr}
+      type=${inputTypes[field.control] ?? 'text'}
+      value=${value}
+      min=${field.minimum}
+      max=${field.maximum}
+      required=${field.required === true}
+      placeholder=${hasStored ? '••••••••' : (own[0] ?? '')}
+      list=${options.length > 0 ? listId : undefined}
+      spellcheck=${false}
+      autocomplete=${isSecret ? 'new-password' : 'off'}
+      onInput=${(event: Event) => onInput(valueOf(event))}
+    />
+    ${options.length > 0 && html`<datalist id=${listId}>${options.map((one) => html`<option key=${one} value=${one} />`)}</datalist>`}`;
+}
+
+function Checkbox({ field, input, onInput, error }: FieldControlProps): View {
+  const id = useId();
+  return html`<div class="field field-checkbox ${error ? 'field-invalid' : ''}">
+    <div class="checkbox-line">
+      <input
+        id=${id}
+        type="checkbox"
+        data-attr=${field.attr}
+        checked=${input === true}
+        aria-describedby=${field.hint ? `${id}-hint` : undefined}
+        onChange=${(event: Event) => onInput((event.currentTarget as HTMLInputElement).checked)}
+      />
+      <label for=${id}>${field.label}</label>
+    </div>
+    ${field.hint && html`<p class="field-hint" id="${id}-hint">${field.hint}</p>`}
+    ${error && html`<p class="field-error">${error}</p>`}
+  </div>`;
+}
+
+const newFilter: FilterRow = { type: 'event', key: '', operator: 'exact', value: '' };
+
+/** Filters: one row of controls for each. */
+function FilterRows({
+  field,
+  rows,
+  onInput,
+  error,
+}: {
+  readonly field: FormField;
+  readonly rows: readonly FilterRow[];
+  readonly onInput: (rows: Input) => void;
+  readonly error: string | undefined;
+}): View {
+  const change = (index: number, part: Partial<FilterRow>) =>
+    onInput(rows.map((row, at) => (at === index ? { ...row, ...part } : row)));
+  const select = (index: number, name: keyof FilterRow, label: string, choices: readonly string[]) => {
+    const value = rows[index]?.[name] ?? '';
+    return html`<select
+      class="input"
+      aria-label=${label}
+      value=${value}
+      onChange=${(event: Event) => change(index, { [name]: valueOf(event) })}
+    >
+      <${Options} choices=${choices} value=${value} />
+    </select>`;
+  };
+  const text = (index: number, name: keyof FilterRow, label: string) =>
+    html`<input
+      class="input"
+      aria-label=${label}
+      placeholder=${name}
+      value=${rows[index]?.[name] ?? ''}
+      spellcheck=${false}
+      autocomplete="off"
+      onInput=${(event: Event) => change(index, { [name]: valueOf(event) })}
+    />`;
+  return html`<fieldset class="object-rows ${error ? 'field-invalid' : ''}">
+    <legend>${field.label}</legend>
+    <p class="field-hint">${field.hint}</p>
+    ${rows.map(
+      (_, index) =>
+        html`<div class="object-row" key=${index}>
+          ${select(index, 'type', 'Type', filterTypes)} ${text(index, 'key', 'Key')}
+          ${select(index, 'operator', 'Operator', filterOperators)} ${text(index, 'value', 'Value')}
+          <${Button}
+            kind="quiet"
+            label="Remove row ${index + 1} of ${field.label}"
+            onClick=${() => onInput(rows.filter((__, at) => at !== index))}
+            >Remove<//
+          >
+        </div>`,
+    )}
+    ${error && html`<p class="field-error">${error}</p>`}
+    <div>
+      <${Button} label="Add to ${field.label.toLowerCase()}" onClick=${() => onInput([...rows, newFilter])}
+        >Add<//
+      >
+    </div>
+  </fieldset>`;
+}

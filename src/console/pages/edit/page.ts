@@ -7,13 +7,11 @@ import { Page } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
 import { EditForm } from './edit_form.ts';
-import type { JsonSchema } from './json_schema.ts';
 
-/** Creates an export, or changes the one of the path. The form is that of the OpenAPI document. */
+/** Creates an export, or changes the one of the path. */
 export default function EditPage({ params }: PageProps): View {
   const id = params.id ?? null;
   const mayWrite = may('batch_export:write');
-  const schema = useResource<JsonSchema>(mayWrite ? 'console/batch_exports/form/' : null);
   const found = useResource<BatchExportResponse>(mayWrite && id !== null ? `batch_exports/${id}/` : null);
   const exportsPage = { title: 'Exports', path: paths.exports };
   if (!mayWrite)
@@ -24,17 +22,12 @@ export default function EditPage({ params }: PageProps): View {
     <//>`;
   if (id === null)
     return html`<${Page} title="New export" parents=${[exportsPage]}>
-      <${Loaded} resource=${schema}
-        >${(form: JsonSchema) => html`<${EditForm} schema=${form} found=${null} />`}<//
-      >
+      <${EditForm} found=${null} />
     <//>`;
   const parents = [exportsPage, { title: found.data?.name ?? 'Export', path: paths.export(id) }];
   return html`<${Page} title="Edit" parents=${parents}>
-    <${Loaded} resource=${schema}>
-      ${(form: JsonSchema) =>
-        html`<${Loaded} resource=${found}>
-          ${(batchExport: BatchExportResponse) => html`<${EditForm} schema=${form} found=${batchExport} />`}
-        <//>`}
+    <${Loaded} resource=${found}>
+      ${(batchExport: BatchExportResponse) => html`<${EditForm} found=${batchExport} />`}
     <//>
   <//>`;
 }
