@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
-import { rejectInvalidPatterns } from './filter_patterns.ts';
 import { destinationTypeOf } from './registry.ts';
 import {
   changedSecrets,
@@ -45,7 +44,6 @@ export async function storeConfig(
 ): Promise<number> {
   const { batch_export_id, row_query = null } = input;
   const sealed = sealConfig(store, batch_export_id, input);
-  await rejectInvalidPatterns(connection, sealed);
   return insertVersion(connection, batch_export_id, { ...sealed, row_query });
 }
 
@@ -69,7 +67,6 @@ export async function mergeConfig(
   const base = await readStoredConfig(connection, batch_export_id, base_version);
   const { row_query = base.row_query } = input;
   const merged = mergeSealed(store, batch_export_id, base, config);
-  await rejectInvalidPatterns(connection, merged);
   return insertVersion(connection, batch_export_id, { ...merged, row_query });
 }
 

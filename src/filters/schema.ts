@@ -18,7 +18,7 @@ const filterTypes = [
 ] as const;
 
 /** The operators of a filter. */
-const filterOperators = [
+export const filterOperators = [
   ...(['exact', 'is_not', 'in', 'not_in', 'is_cleaned_path_exact'] as const),
   ...(['icontains', 'not_icontains', 'regex', 'not_regex'] as const),
   ...(['gt', 'gte', 'lt', 'lte', 'min', 'max', 'between', 'not_between'] as const),

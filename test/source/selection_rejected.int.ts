@@ -11,18 +11,23 @@ const rangeOf = (selection: Partial<RowSelection>): RowRange => ({
   interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
   selection: { ...allRows, ...selection },
 });
-const filtered = rangeOf({ include_events: ['signup'] });
+const filtered = rangeOf({ filters: [{ type: 'event_metadata', key: 'person_id', operator: 'is_set' }] });
 
 let database: TestDatabase;
 let source: Source;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // Rows can be read, but their events cannot be compared with a string.
+  // Rows can be read, but not the persons that a filter on them needs.
   await database.pool.query(
-    `create view odd_events as select team_id, uuid, 1 as event, distinct_id, person_id, properties, elements_chain,
-       timestamp, created_at, inserted_at from events`,
+    `create view odd_events as select team_id, uuid, event, distinct_id, person_id, properties, person_properties,
+       elements_chain, timestamp, created_at, inserted_at from events;
+     create view odd_mappings as select team_id, distinct_id, 1::bigint as person_id, version, is_deleted, updated_at
+       from person_distinct_ids`,
   );
-  source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'odd_events' });
+  source = sourceOf(database.url, {
+    EXPORTD_EVENTS_RELATION: 'odd_events',
+    EXPORTD_PERSON_DISTINCT_IDS_RELATION: 'odd_mappings',
+  });
 });
 afterAll(async () => {
   await source.close();
@@ -45,7 +50,7 @@ describe('a statement that PostgreSQL rejects', () => {
   ])("is the tenant's fault if only its filters are rejected: %s", async (_, read) => {
     const rejection = await rejectionOf(read);
     expect(rejection).toMatchObject({ type: 'SelectionRejected', owner: 'tenant', permanent: true });
-    expect(rejection.message).toContain('42883');
+    expect(rejection.message).toContain('42804');
   });
 
   it('leaves exports without filters alone', async () => {

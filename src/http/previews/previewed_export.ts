@@ -1,7 +1,6 @@
 import { destinationTypeOf, destinationTypes } from '../../destination/registry.ts';
 import type { DestinationPreview } from '../../destination/destination_type.ts';
 import { rejectSelectionForModel } from '../../destination/row_selection_fields.ts';
-import { rejectInvalidPatterns } from '../../destination/filter_patterns.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
 import { defaultDefinition, definitionFrom, type WritableDefinition } from '../batch_export_definition.ts';
@@ -39,7 +38,6 @@ export async function previewedExport(
   rejectSelectionForModel(destination.selection, definition.model);
   const { include_events, exclude_events, filters } = destination.selection;
   const selected = { include_events, exclude_events, filters };
-  await rejectInvalidPatterns(pool, { destination_type: typeName, config: selected });
   const query = hasQueryOf(current, definition)
     ? current.row_query
     : await rowQueryOf(pool, teamId, definition);
