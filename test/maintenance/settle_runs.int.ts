@@ -248,7 +248,9 @@ describe('a run that was exported while a transaction was open', () => {
         await compareBefore(run.batchExportId);
         return run;
       })
-      .finally(() => query('alter table hidden rename to persons'));
+      .finally(async () => {
+        await query('alter table hidden rename to persons');
+      });
     const { batchExportId, run_id } = published;
     const lastComparison = () =>
       query<object>(
