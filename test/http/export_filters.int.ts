@@ -240,3 +240,14 @@ describe('a filter that cannot be compiled is rejected when it is saved, with th
     expect([saved.status, saved.body.attr]).toEqual([400, 'destination__config__filters__0__type']);
   });
 });
+
+it('names a stored filter that an older version accepted, in a dry run', async () => {
+  const id = await api.createExport({ paused: true });
+  const stored = [{ type: 'event', key: 'a', operator: 'regex', value: '[[:<:]]a' }];
+  await api.database.pool.query(
+    `update exportd.destination_configs set config = jsonb_set(config::jsonb, '{filters}', $2::jsonb) where batch_export_id = $1`,
+    [id, JSON.stringify(stored)],
+  );
+  const counted = await api.call('POST', `batch_exports/${id}/backfills/`, { ...range, dry_run: true });
+  expect([counted.status, counted.body.detail]).toEqual([400, expect.stringContaining("'filters.0.value'")]);
+});

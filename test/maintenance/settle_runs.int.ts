@@ -243,15 +243,16 @@ describe('a run that was exported while a transaction was open', () => {
     const filters = [{ type: 'person', key: 'plan', operator: 'is_not_set' }];
     // Without persons, what events store alone decides which of them are selected.
     await query('alter table persons rename to hidden');
-    const published = await publishUnsettled('events', { filters })
-      .then(async (run) => {
-        await compareBefore(run.batchExportId);
-        return run;
-      })
-      .finally(async () => {
+    const publishWithoutPersons = async () => {
+      try {
+        const published = await publishUnsettled('events', { filters });
+        await compareBefore(published.batchExportId);
+        return published;
+      } finally {
         await query('alter table hidden rename to persons');
-      });
-    const { batchExportId, run_id } = published;
+      }
+    };
+    const { batchExportId, run_id } = await publishWithoutPersons();
     const lastComparison = () =>
       query<object>(
         'select outcome, last_compared_at from exportd.interval_comparisons where run_id = $1',
