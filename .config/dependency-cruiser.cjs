@@ -7,6 +7,7 @@
 const floors = [
   ['src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/sql', 'src/tracing'],
   ['src/telemetry', 'src/dialect', 'src/journal'],
+  ['src/filters'],
   ['src/source', 'src/projections', 'src/notifications'],
   ['src/encoding'],
   ['src/destination'],
@@ -106,7 +107,7 @@ module.exports = {
       name: 'data-plane-stands-alone',
       comment: 'Code that reads and encodes rows does not use the control database.',
       severity: 'error',
-      from: { path: '^src/(dialect|source|encoding)/' },
+      from: { path: '^src/(dialect|filters|source|encoding)/' },
       to: { path: '^src/(journal|projections|notifications|telemetry)/' },
     },
   ],

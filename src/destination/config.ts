@@ -1,3 +1,5 @@
+import { FilterError } from '../filters/operand.ts';
+import { checkFilters } from '../source/selection_conditions.ts';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
@@ -61,8 +63,16 @@ const rowSelectionFields = {
   }),
 };
 
-/** Rejects a selection that a model does not support: persons have no events. @throws CommandRejected with the field */
+/**
+ * Rejects a selection that cannot be used for a model: persons have no events, and the dialect rejects some filters.
+ * @throws CommandRejected with the field
+ */
 export function rejectSelectionForModel(selection: Partial<RowSelection>, model: Model): void {
+  try {
+    checkFilters(selection.filters ?? [], model);
+  } catch (error) {
+    throw error instanceof FilterError ? rejectField(error.attr, error.message) : error;
+  }
   if (model === 'events') return;
   for (const field of ['include_events', 'exclude_events'] as const)
     if ((selection[field] ?? []).length > 0)
@@ -70,11 +80,6 @@ export function rejectSelectionForModel(selection: Partial<RowSelection>, model:
         field,
         `The field '${field}' is only supported for exports of events. Remove it for ${model}.`,
       );
-  if (selection.filters?.some(({ type }) => type === 'event'))
-    throw rejectField(
-      'filters',
-      `Filters of type 'event' are only supported for exports of events. Remove them for ${model}.`,
-    );
 }
 
 /** Returns why `endpoint` cannot be used, to follow "The endpoint_url is not allowed: "; null if it can. */

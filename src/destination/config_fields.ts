@@ -49,7 +49,9 @@ export function parseFields<Schema extends z.ZodObject>(
       field,
       `Configuration has invalid type for '${field}': got '${typeName(fields[field])}', expected '${issue.expected}'`,
     );
-  throw rejectField(field, issue?.message ?? 'Configuration is invalid.');
+  // An item of a list of objects has fields of its own, such as filters__0__key.
+  const path = (issue?.path.length ?? 0) > 2 ? (issue?.path.join('__') ?? field) : field;
+  throw rejectField(path, issue?.message ?? 'Configuration is invalid.');
 }
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value);

@@ -6,7 +6,6 @@ import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import { defaultFields, followsSource, selectionOf } from './config.ts';
-import { rejectInvalidPatterns } from './filter_patterns.ts';
 import { locationOf } from './keys.ts';
 import { circuitOf } from './requests.ts';
 import {
@@ -49,7 +48,6 @@ export async function storeConfig(
 ): Promise<number> {
   const { batch_export_id, row_query = null } = input;
   const sealed = sealConfig(store, batch_export_id, input);
-  await rejectInvalidPatterns(connection, sealed);
   return insertVersion(connection, batch_export_id, { ...sealed, row_query });
 }
 
@@ -73,7 +71,6 @@ export async function mergeConfig(
   const base = await readStoredConfig(connection, batch_export_id, base_version);
   const { row_query = base.row_query } = input;
   const merged = mergeSealed(store, batch_export_id, base, config);
-  await rejectInvalidPatterns(connection, merged);
   return insertVersion(connection, batch_export_id, { ...merged, row_query });
 }
 

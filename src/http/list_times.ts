@@ -2,7 +2,8 @@ import { DateTime } from 'luxon';
 import { z } from 'zod';
 import type { Pool } from '../journal/database.ts';
 import { timestampSchema } from '../journal/commands.ts';
-import { momentBefore, parseRelativeDate } from '../queries/dates/relative_date.ts';
+import { parseRelativeDate } from '../filters/dates.ts';
+import { momentBefore } from '../queries/dates/relative_date.ts';
 import { readQueryProject } from '../queries/project.ts';
 import { invalid } from './api_error.ts';
 

@@ -3,6 +3,7 @@ import { isDatabaseUnavailable } from '../journal/database_errors.ts';
 import { InvalidRelation } from '../source/invalid_relation.ts';
 import { safeMessage } from '../source/check/safe_message.ts';
 import { RelationNotFound } from '../source/relations.ts';
+import { UnsupportedSelection } from '../source/selection_conditions.ts';
 import { SelectionRejected } from '../source/selection_rejected.ts';
 import { SourceIsStandby } from '../source/source_connection.ts';
 import { SourceBusy } from '../source/source_pool.ts';
@@ -20,7 +21,8 @@ export function sourceError(error: unknown): ApiError | undefined {
     return unreachable('A relation of the source is locked by another session. Retry later.');
   if (isDatabaseUnavailable(error)) return unreachable('The source database cannot be reached. Retry later.');
   if (error instanceof InvalidRelation) return new ApiError(503, 'source_rejected', error.message);
-  if (error instanceof SelectionRejected) return invalid(error.message, null);
+  if (error instanceof SelectionRejected || error instanceof UnsupportedSelection)
+    return invalid(error.message, null);
   return error instanceof pg.DatabaseError ? rejected(error) : undefined;
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { withOverriddenDates } from './dates/override.ts';
 import { dateRangeSchema, type DateRange } from './dates/schema.ts';
-import { withOverride } from './filters/override.ts';
-import { propertyFiltersSchema, type PropertyFilters } from './filters/schema.ts';
+import { withOverride } from './filters.ts';
+import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
 import type { FiltersOverride } from './query_kind.ts';
 import { samplingFactorSchema } from './sampling.ts';
 

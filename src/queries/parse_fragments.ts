@@ -1,7 +1,7 @@
 import type { Expression, OrderItem } from '../dialect/ast.ts';
 import { DialectError } from '../dialect/dialect_error.ts';
 import { parseExpression, parseOrderItem, parseSelectItem } from '../dialect/parser/parse.ts';
-import { QueryError } from './query_errors.ts';
+import { positionOf, QueryError } from './query_errors.ts';
 
 /**
  * Turns a DialectError of `read` into a QueryError with the path of the field in the request.
@@ -12,11 +12,7 @@ export function withFieldPath<Result>(attr: string | null, read: () => Result): 
     return read();
   } catch (error) {
     if (!(error instanceof DialectError)) throw error;
-    const { line, column, offset, length } = error;
-    throw new QueryError('dialect_error', error.message, {
-      attr,
-      position: { line, column, offset, length },
-    });
+    throw new QueryError('dialect_error', error.message, { attr, position: positionOf(error) });
   }
 }
 

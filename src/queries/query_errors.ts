@@ -7,6 +7,14 @@ export interface QueryPosition {
   readonly length: number;
 }
 
+/** The position of an error of the dialect. */
+export const positionOf = ({ line, column, offset, length }: QueryPosition): QueryPosition => ({
+  line,
+  column,
+  offset,
+  length,
+});
+
 /** A query that fails because of its request or its data. The message is shown to the user. */
 export class QueryError extends Error {
   override readonly name = 'QueryError';

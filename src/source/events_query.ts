@@ -15,7 +15,6 @@ import {
   type ColumnTypes,
   type Relations,
 } from './relations.ts';
-import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
 import {
@@ -50,7 +49,7 @@ const keyOf = (bound: 'after' | 'until'): string =>
 /** Columns and types of the relations that events are read from. */
 export interface EventColumnTypes {
   readonly events: ColumnTypes;
-  /** Columns of the persons relation; absent when it is not read, or does not exist. */
+  /** Columns of the persons relation; absent when it does not exist. */
   readonly persons?: ColumnTypes | undefined;
 }
 
@@ -58,12 +57,9 @@ export interface EventColumnTypes {
 export async function eventColumnTypes(
   connection: CatalogConnection,
   relations: Relations,
-  { query }: Pick<RowSelection, 'query'> = {},
 ): Promise<EventColumnTypes> {
   const present = await columnTypesOfExisting(connection, [relations.events, relations.persons]);
-  const events = requireColumns(present, relations.events);
-  if (events.has('person_properties') && !query) return { events };
-  return { events, persons: present.get(relations.persons) };
+  return { events: requireColumns(present, relations.events), persons: present.get(relations.persons) };
 }
 
 /**
@@ -76,8 +72,7 @@ export function eventsQuery(
   { team_id, selection }: Pick<RowRange, 'team_id' | 'selection'>,
 ): ModelQuery {
   const carriesPerson = types.events.has('person_properties');
-  const filtersByPerson = selection.filters.some(({ type }) => type === 'person');
-  let readsPerson = !carriesPerson && (filtersByPerson || !selection.query);
+  let readsPerson = !carriesPerson && !selection.query;
   const person = carriesPerson
     ? { expression: 'e.person_properties', type: types.events.get('person_properties') }
     : { expression: joinedPersonProperties(relations), type: types.persons?.get('properties') };
@@ -90,15 +85,23 @@ export function eventsQuery(
     },
     jsonType: (name) => (name === 'person_properties' ? person.type : event.type),
   };
+  const sources = {
+    events: { relation: relations.events, columns: types.events },
+    persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
+    personDistinctIds: { relation: relations.person_distinct_ids, columns: new Map<string, string>() },
+  };
   const rowQuery =
     selection.query &&
     rowQueryStatement('events', selection.query, team_id, {
-      selected: rowColumns,
-      filtered: rowColumns,
-      events: { relation: relations.events, columns: types.events },
-      persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
+      ...{ selected: rowColumns, filtered: rowColumns },
+      ...sources,
     });
-  readsPerson ||= rowQuery !== undefined && rowQuery !== null && readsJoinedPerson(rowQuery);
+  const conditions = selectionConditions(selection, {
+    ...{ model: 'events', team_id, access: rowColumns },
+    ...sources,
+  });
+  readsPerson ||=
+    conditions.readsPerson || (rowQuery !== undefined && rowQuery !== null && readsJoinedPerson(rowQuery));
   if (readsPerson && !types.persons)
     throw new RelationNotFound(
       `Relation ${relations.persons} does not exist in the source, or exportd's role cannot see it. Exports of events read it for the persons of events: name it with EXPORTD_PERSONS_RELATION, or give ${relations.events} the column person_properties and use no fields of person.`,
@@ -108,7 +111,6 @@ export function eventsQuery(
     : `e.uuid::uuid, e."timestamp"::timestamptz, e.inserted_at::timestamptz, e.created_at::timestamptz,
     e.event::text, ${jsonColumn(event.expression, event.type)}, e.distinct_id::text,
     e.elements_chain::text, ${jsonColumn(person.expression, person.type)}, e.person_id::uuid`;
-  const conditions = selectionConditions(selection, { event: 'e.event', properties: { event, person } });
   const key = '(e.inserted_at, e.uuid)';
   // Only one lower bound: the planner assumes that two are independent, and underestimates the number of rows.
   const within = (
@@ -136,7 +138,7 @@ export function eventsQuery(
       fingerprintByScans('uuid_hash_extended/0', 'e.uuid::uuid', (bounds) =>
         within({ after: false, until: false }, '', bounds),
       ),
-    selectsByPerson: rowQuery?.conditionReadsPerson === true || (!carriesPerson && filtersByPerson),
+    selectsByPerson: rowQuery?.conditionReadsPerson === true || conditions.readsPerson,
     splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
   };
 }

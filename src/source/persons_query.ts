@@ -1,6 +1,7 @@
 import { fingerprintByGroups } from './fingerprint_query.ts';
 import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
+import type { ColumnAccess } from './row_query/model_row.ts';
 import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { ExportedColumn, RowRange } from './source.ts';
@@ -33,13 +34,20 @@ export function personsQuery(
   { team_id, selection }: Pick<RowRange, 'team_id' | 'selection'>,
 ): ModelQuery {
   const properties = { expression: 'p.properties', type: types.get('properties') };
-  const conditions = selectionConditions(selection, { properties: { person: properties } });
   const persons = { relation: relations.persons, columns: types };
+  const filtered: ColumnAccess = {
+    sql: (name) => branchColumns[name] ?? 'null',
+    jsonType: () => properties.type,
+  };
+  const conditions = selectionConditions(selection, {
+    ...{ model: 'persons', team_id, access: filtered },
+    ...{ events: persons, persons, personDistinctIds: persons },
+  });
   const rowQuery =
     selection.query &&
     rowQueryStatement('persons', selection.query, team_id, {
       selected: { sql: (name) => stateColumn(name), jsonType: () => exportedJsonType(properties.type) },
-      filtered: { sql: (name) => branchColumns[name] ?? 'null', jsonType: () => properties.type },
+      filtered,
       events: persons,
       persons,
     });

@@ -96,10 +96,7 @@ export function createSource({
     { model, team_id, selection }: Pick<RowRange, 'model' | 'team_id' | 'selection'>,
   ): Promise<ModelQuery> =>
     model === 'events'
-      ? eventsQuery(relations, await eventColumnTypes(connection, relations, selection), {
-          team_id,
-          selection,
-        })
+      ? eventsQuery(relations, await eventColumnTypes(connection, relations), { team_id, selection })
       : personsQuery(relations, await columnTypesOf(connection, relations.persons), { team_id, selection });
 
   /** Whether PostgreSQL accepts the statement that reads all rows of a range. It reads no row. */

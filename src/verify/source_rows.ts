@@ -111,7 +111,7 @@ export function createSourceRows(
 
 /** Reads the columns of the relations of a model. */
 const readTypes = (
-  { model, selection }: Pick<RowRange, 'model' | 'selection'>,
+  { model }: Pick<RowRange, 'model'>,
   connections: SourceConnections,
   relations: Relations,
   signal: AbortSignal,
@@ -119,7 +119,7 @@ const readTypes = (
   connections.read({}, signal, async ({ connection }) =>
     model === 'persons'
       ? { persons: await columnTypesOf(connection, relations.persons) }
-      : eventColumnTypes(connection, relations, selection),
+      : eventColumnTypes(connection, relations),
   );
 
 /**

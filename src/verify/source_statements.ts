@@ -1,7 +1,8 @@
 import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Relations } from '../source/relations.ts';
-import { selectionConditions } from '../source/selection_conditions.ts';
+import type { ColumnAccess } from '../source/row_query/model_row.ts';
+import { selectionConditions, type SelectableRows } from '../source/selection_conditions.ts';
 import type { RowRange } from '../source/source.ts';
 import { queryColumns } from './query_columns.ts';
 import { json, plain, text, time } from './comparable_values.ts';
@@ -49,13 +50,14 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
   const person = carriesPerson
     ? { expression: 'e.person_properties', type: types.events?.get('person_properties') }
     : { expression: personOfEvent(relations), type: types.persons?.get('properties') };
-  const query = queryColumns(range, relations, types, {
+  const access: ColumnAccess = {
     sql: (name) =>
       name === 'person_properties'
         ? person.expression
         : `e."${name === '_inserted_at' ? 'inserted_at' : name}"`,
     jsonType: (name) => (name === 'person_properties' ? person.type : types.events?.get('properties')),
-  });
+  };
+  const query = queryColumns(range, relations, types, access);
   const modelColumns = new Map([
     ['uuid', plain('e.uuid')],
     ['timestamp', time('e."timestamp"')],
@@ -71,13 +73,7 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
       ? [['person_properties', json('e.person_properties', types.events?.get('person_properties'))] as const]
       : []),
   ]);
-  const conditions = selectionConditions(selection, {
-    event: 'e.event',
-    properties: {
-      event: { expression: 'e.properties', type: types.events?.get('properties') },
-      person,
-    },
-  });
+  const conditions = selectionConditions(selection, selectableRows(range, relations, types, access));
   const columns = query?.columns ?? modelColumns;
   const settings = { ...conditions.settings, ...query?.settings };
   const selectedRows = `from ${relations.events} e${query?.joins ?? ''}
@@ -103,6 +99,21 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
     }),
   };
 }
+
+const selectableRows = (
+  { model, team_id }: RowRange,
+  { events, persons, person_distinct_ids }: Relations,
+  types: SourceColumnTypes,
+  access: ColumnAccess,
+): SelectableRows => {
+  const none: ReadonlyMap<string, string> = new Map();
+  return {
+    ...{ model, team_id, access },
+    events: { relation: events, columns: types.events ?? none },
+    persons: { relation: persons, columns: types.persons ?? none },
+    personDistinctIds: { relation: person_distinct_ids, columns: none },
+  };
+};
 
 /** The bucket of a time, counted from the start of the range ($5); $4 is the length of a bucket in milliseconds. */
 const bucketAt = (time: string): string =>
@@ -148,10 +159,11 @@ export const newestStates = (
 
 function personStatements(range: RowRange, relations: Relations, types: SourceColumnTypes): RangeStatements {
   const { team_id, interval, selection } = range;
-  const query = queryColumns(range, relations, types, {
+  const access: ColumnAccess = {
     sql: (name) => stateColumns[name] ?? 'null',
     jsonType: () => types.persons?.get('properties'),
-  });
+  };
+  const query = queryColumns(range, relations, types, access);
   const modelColumns = new Map([
     ['team_id', plain('m.team_id')],
     ['distinct_id', text('m.distinct_id')],
@@ -163,8 +175,7 @@ function personStatements(range: RowRange, relations: Relations, types: SourceCo
     ['_inserted_at', time(insertedAt)],
     ['is_deleted', plain('m.is_deleted or coalesce(p.is_deleted, false)')],
   ]);
-  const person = { expression: 'p.properties', type: types.persons?.get('properties') };
-  const conditions = selectionConditions(selection, { properties: { person } });
+  const conditions = selectionConditions(selection, selectableRows(range, relations, types, access));
   const columns = query?.columns ?? modelColumns;
   const settings = { ...conditions.settings, ...query?.settings };
   const states = (values: string) =>

@@ -171,7 +171,7 @@ describe('a selection of events', () => {
   it.each([
     ['include_events', { include_events: ['a'] }],
     ['exclude_events', { exclude_events: ['a'] }],
-    ['filters', { filters: [{ type: 'event', key: 'a', operator: 'is_set' }] }],
+    ['filters__0__type', { filters: [{ type: 'event', key: 'a', operator: 'is_set' }] }],
   ])('by %s is rejected for persons, whether the config or the model changes', async (field, config) => {
     const rejected = {
       status: 'rejected',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { propertyFilters } from '../../src/destination/property_filters.ts';
 import { rejectSelectionForModel } from '../../src/destination/config.ts';
-import { propertyOperators } from '../../src/source/row_selection.ts';
+import { filterOperators, type FilterOperator } from '../../src/filters/schema.ts';
 
 const filter = { type: 'event', key: '$browser', operator: 'exact', value: 'Chrome' };
 const message = (filters: unknown): string | undefined =>
@@ -47,7 +47,13 @@ describe('property filters', () => {
     ]);
   });
 
-  it.each(propertyOperators.filter((operator) => !operator.endsWith('_set')))(
+  it('of type hogql or dialect need no value either', () => {
+    const parsed = { type: 'hogql', key: '1 = 1', operator: 'exact', value: null };
+    for (const type of ['hogql', 'dialect'])
+      expect(propertyFilters.parse([{ type, key: '1 = 1' }])).toEqual([parsed]);
+  });
+
+  it.each(filterOperators.filter((operator) => !operator.endsWith('_set')))(
     'reject an object as value with %s',
     (operator) => {
       const expected = `The 'value' of a filter with the operator '${operator}' must be `;
@@ -57,32 +63,13 @@ describe('property filters', () => {
   );
 
   it.each([
-    ['gt', true],
-    ['gt', null],
-    ['regex', 1],
-    ['icontains', null],
-    ['between', 1],
-    ['between', [1]],
-    ['between', [1, 2, 3]],
-    ['between', [1, null]],
-    ['is_date_before', 'yesterday'],
-    ['is_date_before', '-7d'],
-    ['is_date_exact', '2026-02-30'],
-    ['is_date_after', 20261101],
-  ])('reject with %s the value %j', (operator, value) => {
-    expect(message([{ ...filter, operator, value }])).toContain(`operator '${operator}' must be `);
-  });
-
-  it.each([
     ['text', "'filters' should be an array of filters"],
     [{}, "'filters' should be an array of filters"],
     [[7], 'Each filter must be an object'],
     [[null], 'Each filter must be an object'],
     [[[]], 'Each filter must be an object'],
-    [[filter, {}], "Each filter must have a 'type' of one of: event, person"],
-    [[{ ...filter, type: 'cohort' }], "Each filter must have a 'type' of one of: event, person"],
-    [[{ ...filter, type: 'hogql' }], "Filters of type 'hogql' are not supported yet."],
-    [[{ ...filter, type: 'dialect' }], "Filters of type 'dialect' are not supported yet."],
+    [[filter, {}], "Each filter must have a 'type' of one of: event, person, event_metadata, hogql, dialect"],
+    [[{ ...filter, type: 'cohort' }], expect.stringContaining("'type' of one of: event, person,")],
     [[{ ...filter, key: '' }], "Each filter must have a 'key'"],
     [[{ ...filter, key: 7 }], "Each filter must have a 'key'"],
     [
@@ -99,6 +86,44 @@ describe('property filters', () => {
   });
 });
 
+describe('a filter that is saved', () => {
+  const check = (operator: FilterOperator, value: unknown) => () => {
+    rejectSelectionForModel({ filters: propertyFilters.parse([{ ...filter, operator, value }]) }, 'events');
+  };
+
+  it.each<[FilterOperator, unknown]>([
+    ['gt', null],
+    ['exact', null],
+    ['is_not', [null]],
+    ['icontains', null],
+    ['between', 1],
+    ['between', [1]],
+    ['between', [1, 2, 3]],
+    ['between', [1, null]],
+    ['between', ['a', 'b']],
+    ['is_date_before', 'yesterday'],
+    ['is_date_before', '-7d'],
+    ['is_date_exact', '2026-02-30'],
+    ['is_date_after', 20261101],
+    ['regex', '['],
+    ['exact', 'x'.repeat(10_001)],
+  ])('is rejected with %s of %j', (operator, value) => {
+    expect(check(operator, value)).toThrow(
+      expect.objectContaining({ attr: expect.stringMatching(/^destination__config__filters__0__value/) }),
+    );
+  });
+
+  it.each<[FilterOperator, unknown]>([
+    ['gt', true],
+    ['regex', 1],
+    ['in', []],
+    ['exact', ['a', null]],
+    ['is_date_after', '2026-11-01 10:00'],
+  ])('is accepted with %s of %j, as in queries', (operator, value) => {
+    expect(check(operator, value)).not.toThrow();
+  });
+});
+
 describe('a selection for the model persons', () => {
   it('can only filter by properties of persons', () => {
     const person = { type: 'person', key: 'email', operator: 'is_set', value: null } as const;
@@ -108,7 +133,7 @@ describe('a selection for the model persons', () => {
   it.each([
     ['include_events', { include_events: ['a'] }],
     ['exclude_events', { exclude_events: ['a'] }],
-    ['filters', { filters: [{ type: 'event', key: 'a', operator: 'is_set', value: null }] }],
+    ['filters__0__type', { filters: [{ type: 'event', key: 'a', operator: 'is_set', value: null }] }],
   ] as const)('is rejected with %s, which exports of events support', (field, selection) => {
     expect(() => rejectSelectionForModel(selection, 'persons')).toThrow(
       expect.objectContaining({ attr: `destination__config__${field}`, code: 'invalid_input' }),

@@ -84,7 +84,7 @@ describe('the preview of a new export', () => {
 
   it.each([
     ['destination__config__prefix', body({ destination: { type: 'S3', config: { prefix: '/a' } } })],
-    ['destination__config__filters', body({ destination: { config: { filters: [{ key: 'a' }] } } })],
+    ['destination__config__filters__0__type', body({ destination: { config: { filters: [{ key: 'a' }] } } })],
     ['destination__type', body({ destination: { type: 'FTP' } })],
     ['dialect_query', body({ dialect_query: 'select evnt from events' })],
     ['offset_hour', body({ offset_hour: 3 })],

@@ -118,7 +118,7 @@ describe('the test of the destination of a new export', () => {
           filters: [{ type: 'event', key: 'plan', operator: 'regex', value: '(' }],
         }),
       },
-      'destination__config__filters',
+      'destination__config__filters__0__value',
     ],
     [{}, 'destination'],
     [{ destination: unreachable(), colour: 1 }, 'colour'],

@@ -64,24 +64,24 @@ const invalidRequests: readonly [Method, string, unknown, string | null, RegExp]
   [
     'POST',
     'batch_exports',
-    exportBody(s3({ ...complete, filters: [{ type: 'hogql', key: '1' }] })),
-    'destination__config__filters',
-    /'hogql' are not supported yet/,
+    exportBody(s3({ ...complete, filters: [{ type: 'hogql', key: '1 +' }] })),
+    'destination__config__filters__0__key',
+    /line 1, column 4/,
   ],
   [
     'POST',
     'batch_exports',
     exportBody(s3({ ...complete, ...pattern('regex', '(') })),
-    'destination__config__filters',
-    /regular expression .*parentheses/,
+    'destination__config__filters__0__value',
+    /Invalid regular expression/,
   ],
   // JavaScript would accept it, and the pattern before it matches everything.
   [
     'POST',
     'batch_exports',
-    exportBody(s3({ ...complete, ...pattern('not_regex', ['', 'a{300}']) })),
-    'destination__config__filters',
-    /regular expression .*repetition/,
+    exportBody(s3({ ...complete, ...pattern('not_regex', ['', 'a{3000}']) })),
+    'destination__config__filters__0__value__1',
+    /regular expression.*repe/,
   ],
   [
     'POST',
@@ -127,8 +127,8 @@ const invalidRequests: readonly [Method, string, unknown, string | null, RegExp]
     'PATCH',
     'batch_exports/:id',
     { destination: { config: pattern('regex', ['a', '[']) } },
-    'destination__config__filters',
-    /regular expression .*brackets/,
+    'destination__config__filters__0__value__1',
+    /Invalid regular expression/,
   ],
   ['PATCH', 'batch_exports/:id', { name: 'a\u0000b' }, 'name', /Null characters/],
   [

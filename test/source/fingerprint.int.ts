@@ -9,7 +9,8 @@ import { connectToSource } from '../../src/source/source_connection.ts';
 import { statementSettings } from '../../src/source/pages.ts';
 import { hashBytes } from '../../src/source/postgresql_hash.ts';
 import { relationsOf } from '../../src/source/relations.ts';
-import { allRows, type PropertyFilter, type RowSelection } from '../../src/source/row_selection.ts';
+import type { PropertyFilter } from '../../src/filters/schema.ts';
+import { allRows, type RowSelection } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { randomCases } from '../setup/effort.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
@@ -149,6 +150,7 @@ describe('the fingerprint of events that persons select', () => {
 
   it.each([
     ['a filter on persons', plain, { filters: [isPro] }],
+    ['a filter on persons, of events of which some store no person properties', {}, { filters: [isPro] }],
     [
       'a query with a condition on persons',
       plain,
@@ -169,7 +171,7 @@ describe('the fingerprint of events that persons select', () => {
   });
 
   it.each([
-    ['a filter on stored person properties', {}, { filters: [isPro] }],
+    ['a filter on events', {}, { filters: [{ ...isPro, type: 'event' as const }] }],
     [
       'a query with a condition on events',
       plain,

@@ -254,11 +254,7 @@ it('uses the index on the insertion time and reads persons one by one, without s
   };
   const after = { inserted_at: '2026-11-01T10:30:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
   const plan = await inTransaction(database.pool, async (connection) => {
-    const query = eventsQuery(
-      relations,
-      await eventColumnTypes(connection, relations, range.selection),
-      range,
-    );
+    const query = eventsQuery(relations, await eventColumnTypes(connection, relations), range);
     for (const [name, value] of Object.entries(statementSettings(query, range, { after })))
       await connection.query('select set_config($1, $2, true)', [name, value]);
     const { rows } = await connection.query<{ 'QUERY PLAN': string }>(

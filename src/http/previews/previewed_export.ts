@@ -1,11 +1,9 @@
 import {
-  destinationType,
   previewOf,
   rejectSelectionForModel,
   requireDestinationType,
   type DestinationPreview,
 } from '../../destination/config.ts';
-import { rejectInvalidPatterns } from '../../destination/filter_patterns.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
 import { defaultDefinition, definitionFrom, type WritableDefinition } from '../batch_export_definition.ts';
@@ -44,7 +42,6 @@ export async function previewedExport(
   rejectSelectionForModel(destination.selection, definition.model);
   const { include_events, exclude_events, filters } = destination.selection;
   const selected = { include_events, exclude_events, filters };
-  await rejectInvalidPatterns(pool, { destination_type: destinationType, config: selected });
   const query = hasQueryOf(current, definition)
     ? current.row_query
     : await rowQueryOf(pool, teamId, definition);

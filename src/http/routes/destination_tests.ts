@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { readStoredConfig } from '../../destination/config_versions.ts';
-import { rejectInvalidPatterns } from '../../destination/filter_patterns.ts';
 import { rejectSelectionForModel, selectionOf } from '../../destination/config.ts';
 import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
 import { teamOf, type ProjectRoutes } from '../route_context.ts';
@@ -16,15 +15,13 @@ import {
   destinationTestSchema,
 } from '../schemas/destination_test.ts';
 import type { Model } from '../../domain/batch_export.ts';
-import type { Pool } from '../../journal/database.ts';
 
 const write = { config: { scope: 'batch_export:write' } } as const;
 const response = { 200: destinationTestSchema, ...errorResponses };
 
-async function checkSelection(pool: Pool, sealed: SealedConfig, model: Model): Promise<void> {
+const checkSelection = (sealed: SealedConfig, model: Model): void => {
   rejectSelectionForModel(selectionOf(sealed.config), model);
-  await rejectInvalidPatterns(pool, sealed);
-}
+};
 
 /** Test a destination step by step before an export is created or changed. */
 export const destinationTestRoutes: ProjectRoutes = (app, context) => {
@@ -45,7 +42,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const { type, config } = body.destination;
       const store = await configStoreOf(context.pool, context, teamOf(request));
       const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
-      await checkSelection(context.pool, sealed, body.model ?? defaultDefinition.model);
+      checkSelection(sealed, body.model ?? defaultDefinition.model);
       return { steps: [...(await testDestination(context, owner, sealed))] };
     },
   );
@@ -71,7 +68,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const base = await readStoredConfig(context.pool, id, current.config_version);
       const store = await configStoreOf(context.pool, context, teamOf(request));
       const sealed = mergeSealed(store, id, base, destination?.config ?? {});
-      await checkSelection(context.pool, sealed, model ?? current.model);
+      checkSelection(sealed, model ?? current.model);
       return { steps: [...(await testDestination(context, id, sealed))] };
     },
   );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { propertyFiltersSchema, textValue, type PropertyFilters } from '../filters/schema.ts';
+import { propertyFiltersSchema, textValue, type PropertyFilters } from '../../filters/schema.ts';
 import { ignoredFields } from '../ignored_fields.ts';
 import { actorsSourceSchema } from './sources/schema.ts';
 

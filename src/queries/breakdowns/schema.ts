@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { chooseSchema } from '../choose_schema.ts';
+import { chooseSchema } from '../../filters/choose_schema.ts';
 
 /** Breakdown types. Types that read data that is not stored are parsed so that the error can name them. */
 const breakdownTypes = [

@@ -3,11 +3,11 @@ import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression } from '../../dialect/ast_builders.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
-import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
+import { parseAbsoluteDate, parseRelativeDate } from '../../filters/dates.ts';
 import { startForInterval, endForInterval, type Interval } from './intervals.ts';
-import { firstOfDay, startOfClockUnit } from './local_time.ts';
+import { firstOfDay, momentOfDate, startOfClockUnit } from './local_time.ts';
 import { invalidDate } from './invalid_date.ts';
-import { isShort, momentBefore, parseRelativeDate } from './relative_date.ts';
+import { isShort, momentBefore } from './relative_date.ts';
 import { rangeBetween, type DateContext, type ResolvedRange } from './resolved_range.ts';
 import type { DateRange } from './schema.ts';
 

@@ -1,4 +1,5 @@
 import { DateTime, type Zone } from 'luxon';
+import type { AbsoluteDate } from '../../filters/dates.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -42,3 +43,10 @@ export function startOfClockUnit(moment: DateTime, unit: 'hour' | 'minute'): Dat
   const past = ((localOf(moment) % length) + length) % length;
   return moment.minus(past);
 }
+
+/** The point in time of a date in a zone. @param choice which one if the local time occurs twice */
+export const momentOfDate = (
+  { local, hasOffset }: AbsoluteDate,
+  zone: Zone,
+  choice: 'first' | 'last',
+): DateTime => (hasOffset ? DateTime.fromMillis(local, { zone }) : momentOfLocal(local, zone, choice));

@@ -2,9 +2,10 @@ import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildTimeLiteral } from '../../dialect/ast_builders.ts';
 import type { QueryProject } from '../query_kind.ts';
-import { microsecondDigits, momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
+import { microsecondDigits, parseAbsoluteDate, parseRelativeDate } from '../../filters/dates.ts';
+import { momentOfDate } from './local_time.ts';
 import { invalidDate } from './invalid_date.ts';
-import { momentBefore, parseRelativeDate } from './relative_date.ts';
+import { momentBefore } from './relative_date.ts';
 
 /**
  * The point in time of a date, without rounding. The end of a day is the start of the next one.

@@ -1,7 +1,6 @@
 import type { FiltersOverride } from '../query_kind.ts';
-import { parseAbsoluteDate } from './absolute_date.ts';
+import { parseAbsoluteDate, parseRelativeDate } from '../../filters/dates.ts';
 import { invalidDate } from './invalid_date.ts';
-import { parseRelativeDate } from './relative_date.ts';
 import type { DateRange } from './schema.ts';
 
 /**

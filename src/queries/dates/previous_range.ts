@@ -2,7 +2,8 @@ import type { DateTime } from 'luxon';
 import { QueryError } from '../query_errors.ts';
 import { endForInterval } from './intervals.ts';
 import { daysLater, firstOfDay, localDayOf, localOf, momentOfLocal } from './local_time.ts';
-import { momentBefore, parseRelativeDate } from './relative_date.ts';
+import { parseRelativeDate } from '../../filters/dates.ts';
+import { momentBefore } from './relative_date.ts';
 import { rangeBetween, type DateContext, type ResolvedRange } from './resolved_range.ts';
 import type { DateRange } from './schema.ts';
 

@@ -1,4 +1,5 @@
 import type { DateTime, DurationLike } from 'luxon';
+import type { RelativeDate, RelativeUnit } from '../../filters/dates.ts';
 import type { QueryProject } from '../query_kind.ts';
 import {
   daysLater,
@@ -8,43 +9,6 @@ import {
   momentOfLocal,
   startOfClockUnit,
 } from './local_time.ts';
-
-export type RelativeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
-
-/** A time some units ago, or the first or last moment of the unit that contains it. */
-export interface RelativeDate {
-  readonly amount: number;
-  readonly unit: RelativeUnit;
-  readonly position: 'start' | 'end' | null;
-}
-
-const units: Readonly<Record<string, RelativeUnit>> = {
-  s: 'second',
-  M: 'minute',
-  h: 'hour',
-  d: 'day',
-  w: 'week',
-  m: 'month',
-  q: 'quarter',
-  y: 'year',
-};
-
-const pattern = /^-?(\d{1,7})?([hdwmMsqy])(Start|End)?$/;
-
-/**
- * Parses relative dates such as `-7d`, `dStart` and `-1mEnd`; null for anything else. The sign is ignored: all relative
- * dates are in the past.
- */
-export function parseRelativeDate(text: string): RelativeDate | null {
-  const [, amount, letter = '', position] = pattern.exec(text.trim()) ?? [];
-  const unit = units[letter];
-  if (unit === undefined || (amount === undefined && position === undefined)) return null;
-  return {
-    amount: Number(amount ?? 0),
-    unit,
-    position: position === 'Start' ? 'start' : position === 'End' ? 'end' : null,
-  };
-}
 
 /** Whether its unit is shorter than a day. */
 export const isShort = ({ unit }: RelativeDate): boolean =>

@@ -1,5 +1,5 @@
 import type { DialectReader } from '../dialect_reader.ts';
-import { fallibleFilters } from '../filters/fallible_filters.ts';
+import { fallibleFilters } from '../filters.ts';
 import { QueryError } from '../query_errors.ts';
 import { placeholdersOf, type PlaceholderContext } from './placeholders.ts';
 import type { DialectQuery } from './schema.ts';

@@ -2,7 +2,7 @@ import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, buildField, combineConditions, buildLiteral } from '../../dialect/ast_builders.ts';
 import type { PlaceholderTable, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
 import { momentLiteralIn } from '../dates/moment.ts';
-import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
+import { filtersCondition, testAccountsCondition } from '../filters.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext } from '../query_kind.ts';
 import type { DialectQuery } from './schema.ts';

@@ -1,7 +1,7 @@
 import type { Relations } from '../../source/relations.ts';
 import { withOverriddenDates } from '../dates/override.ts';
 import { openDialectReader } from '../dialect_reader.ts';
-import { withOverride } from '../filters/override.ts';
+import { withOverride } from '../filters.ts';
 import type { QueryKind } from '../query_kind.ts';
 import { withFilterPath } from './filter_errors.ts';
 import { placeholdersOf, usedVariables } from './placeholders.ts';

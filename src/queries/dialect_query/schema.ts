@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonValue } from '../../domain/json_value.ts';
 import { dateRangeSchema } from '../dates/schema.ts';
-import { propertyFiltersSchema } from '../filters/schema.ts';
+import { propertyFiltersSchema } from '../../filters/schema.ts';
 
 const json: z.ZodType<JsonValue> = z.json();
 

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
-import { parseAbsoluteDate } from '../dates/absolute_date.ts';
+import { parseAbsoluteDate } from '../../filters/dates.ts';
 import { checkedDate } from '../dates/override.ts';
-import { withOverride } from '../filters/override.ts';
+import { withOverride } from '../filters.ts';
 import type { FiltersOverride } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';
 

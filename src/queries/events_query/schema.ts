@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { insightActorsSchema } from '../actors_query/sources/schema.ts';
-import { propertyFiltersSchema } from '../filters/schema.ts';
+import { propertyFiltersSchema } from '../../filters/schema.ts';
 import { ignoredFields } from '../ignored_fields.ts';
 
 const filters = propertyFiltersSchema.nullish();

@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
-import { momentOfDate, parseAbsoluteDate } from '../dates/absolute_date.ts';
+import { parseAbsoluteDate } from '../../filters/dates.ts';
+import { momentOfDate } from '../dates/local_time.ts';
 import { momentLiteral, momentLiteralIn } from '../dates/moment.ts';
 import type { QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';

@@ -1,5 +1,6 @@
 import type { Select } from '../../dialect/ast.ts';
-import { momentOfDate, parseAbsoluteDate } from '../dates/absolute_date.ts';
+import { parseAbsoluteDate } from '../../filters/dates.ts';
+import { momentOfDate } from '../dates/local_time.ts';
 import { resolveRange } from '../dates/date_range.ts';
 import { QueryError } from '../query_errors.ts';
 import type { FunnelContext } from './funnel_context.ts';

@@ -1,7 +1,7 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { buildSelect } from '../../dialect/ast_builders.ts';
 import type { DialectReader } from '../dialect_reader.ts';
-import { checkFilters, checkTestAccounts } from '../filters/check_filters.ts';
+import { checkFilters, checkTestAccounts } from '../filters.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { breakdownExpression } from '../breakdowns/breakdown_expression.ts';

@@ -9,7 +9,7 @@ import {
   type TemplateValues,
 } from '../../dialect/ast_builders.ts';
 import { rangeCondition, resolveRange } from '../dates/date_range.ts';
-import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
+import { filtersCondition, testAccountsCondition } from '../filters.ts';
 import { seriesCondition } from '../series/condition.ts';
 import { parseExpressionAt } from '../parse_fragments.ts';
 import { breakdownExpression, normalizedUrl } from '../breakdowns/breakdown_expression.ts';

@@ -1,7 +1,7 @@
 import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
 import type { Expression } from '../../dialect/ast.ts';
-import { filtersCondition } from '../filters/condition.ts';
-import type { PropertyFilters } from '../filters/schema.ts';
+import { filtersCondition } from '../filters.ts';
+import type { PropertyFilters } from '../../filters/schema.ts';
 import { QueryError } from '../query_errors.ts';
 
 /** The fields of a series that select its events. */

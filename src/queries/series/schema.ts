@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { propertyFiltersSchema } from '../filters/schema.ts';
+import { propertyFiltersSchema } from '../../filters/schema.ts';
 
 const sharedFields = {
   name: z.string().nullish(),

@@ -1,6 +1,7 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
 import { buildExpression, buildField, combineConditions } from '../../dialect/ast_builders.ts';
-import { momentOfDate, parseAbsoluteDate } from '../dates/absolute_date.ts';
+import { parseAbsoluteDate } from '../../filters/dates.ts';
+import { momentOfDate } from '../dates/local_time.ts';
 import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
 import { firstOfDay, lastOfDay } from '../dates/local_time.ts';
 import { QueryError } from '../query_errors.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../dialect/ast_builders.ts';
 import { printExpression } from '../../dialect/print/print.ts';
 import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
-import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
+import { filtersCondition, testAccountsCondition } from '../filters.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { seriesCondition } from '../series/condition.ts';
 import { isFirstTimeMath } from './math.ts';

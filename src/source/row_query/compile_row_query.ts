@@ -8,7 +8,7 @@ import { resolvePlaceholders } from '../../dialect/resolve/placeholders.ts';
 import { Grouping, type Scope } from '../../dialect/resolve/scope.ts';
 import { Statement } from '../../dialect/resolve/statement.ts';
 import type { Value } from '../../dialect/resolve/value.ts';
-import type { SourceRelation } from '../../dialect/schema.ts';
+import type { Schema, SourceRelation } from '../../dialect/schema.ts';
 import { QueryText } from '../../dialect/query_text.ts';
 import { joinSql, sql, type Sql } from '../../dialect/sql.ts';
 import type { Model } from '../../domain/batch_export.ts';
@@ -80,24 +80,9 @@ export function compileRowQuery(
   const parsed = parseQuery(dialect_query);
   requireRowSelect(parsed, model, source);
   const query = requireRowSelect(resolvePlaceholders(parsed, new Map(), source), model, source);
-  const statement = new Statement(
-    {
-      teamId,
-      timezone,
-      weekStartDay: week_start_day,
-      // Never used: functions that read the clock have been rejected.
-      now: '1970-01-01T00:00:00Z',
-      schema: {
-        events,
-        persons,
-        personDistinctIds: persons,
-        sessionReplayEvents: null,
-        groups: null,
-        warehouse: new Map(),
-        eventProperties: new Map(),
-        personProperties: new Map(),
-      },
-    },
+  const statement = rowStatement(
+    { team_id: teamId, timezone, week_start_day },
+    { events, persons, personDistinctIds: persons },
     source,
   );
   const rowAt = (access: ColumnAccess): ModelRow => {
@@ -105,13 +90,13 @@ export function compileRowQuery(
     return model === 'events' ? createEventRow(statement, name, access) : createPersonRow(name, access);
   };
   const row = rowAt(selected);
-  const fields = fieldsOf(query, row, scopeOf(query, row, statement), statement);
+  const scopeOf = (relation: ModelRow): Scope => {
+    const scope = rowScope(relation, statement);
+    return { ...scope, aliases: collectAliases(query, scope) };
+  };
+  const fields = fieldsOf(query, row, { ...scopeOf(row), context: 'select' }, statement);
   const filteredRow = rowAt(filtered);
-  const conditions = conditionsOf(
-    query,
-    { ...scopeOf(query, filteredRow, statement), context: 'WHERE' },
-    statement,
-  );
+  const conditions = compileConditions([query.prewhere, query.where], scopeOf(filteredRow), statement);
   return {
     fields,
     joins: row.joins(),
@@ -123,14 +108,42 @@ export function compileRowQuery(
   };
 }
 
-function scopeOf(query: Select, row: ModelRow, statement: Statement): Scope {
-  const scope = { ...topScope(statement), relations: [row] };
-  return {
-    ...scope,
-    aliases: collectAliases(query, scope),
-    grouping: new Grouping(statement.uniqueName('grouped')),
-  };
-}
+/** A statement over the rows of an export. Properties are strings, whatever types the project declares. */
+export const rowStatement = (
+  {
+    team_id,
+    timezone,
+    week_start_day,
+  }: Pick<RowQuery, 'timezone' | 'week_start_day'> & { readonly team_id: number },
+  relations: Pick<Schema, 'events' | 'persons' | 'personDistinctIds'>,
+  source: QueryText,
+): Statement =>
+  new Statement(
+    {
+      teamId: team_id,
+      timezone,
+      weekStartDay: week_start_day,
+      // Never used: functions that read the clock have been rejected.
+      now: '1970-01-01T00:00:00Z',
+      schema: {
+        ...relations,
+        sessionReplayEvents: null,
+        groups: null,
+        warehouse: new Map(),
+        eventProperties: new Map(),
+        personProperties: new Map(),
+      },
+    },
+    source,
+  );
+
+/** The scope of conditions on one row. */
+export const rowScope = (row: ModelRow, statement: Statement): Scope => ({
+  ...topScope(statement),
+  relations: [row],
+  grouping: new Grouping(statement.uniqueName('grouped')),
+  context: 'WHERE',
+});
 
 function fieldsOf(query: Select, row: ModelRow, scope: Scope, statement: Statement): CompiledField[] {
   const outputs = selectItems(compiler, query, scope);
@@ -187,8 +200,13 @@ interface Condition {
 
 const sqlOf = ({ sql: fragment }: Condition): Sql => fragment;
 
-function conditionsOf({ prewhere, where }: Select, scope: Scope, statement: Statement): readonly Condition[] {
-  return [prewhere, where].flatMap((node) => {
+/** Compiles conditions on one row; null entries are skipped. @throws DialectError */
+export function compileConditions(
+  nodes: readonly (Expression | null)[],
+  scope: Scope,
+  statement: Statement,
+): readonly Condition[] {
+  return nodes.flatMap((node) => {
     if (node === null) return [];
     const value = compiler.value(node, scope, 'filter');
     rejectOtherRows(value, statement);

@@ -9,6 +9,7 @@ import { propertyColumns } from '../../dialect/resolve/tables/property_columns.t
 import { bind, sql, type Sql } from '../../dialect/sql.ts';
 import { scalar, type ScalarKind } from '../../dialect/types.ts';
 import {
+  MergedPerson,
   notExportable,
   readsColumn,
   RowPerson,
@@ -41,30 +42,50 @@ const personColumn = (name: string, fragment: Sql, kind: ScalarKind): Column => 
   identity: `${personPrefix}${name}`,
 });
 
-/** One row of an export of events: an event with its person. */
-export function createEventRow(statement: Statement, name: string, access: ColumnAccess): ModelRow {
+/**
+ * One row of an export of events: an event with its person. In the query of an export that is the person whom the event
+ * names, so that columns and conditions agree with the column person_id of the files. In its filters it is the merged
+ * person, as in queries.
+ */
+export function createEventRow(
+  statement: Statement,
+  name: string,
+  access: ColumnAccess,
+  whose: 'own' | 'merged' = 'own',
+): ModelRow {
   const row = new RowColumns(columns, access);
   const known = (column: string): Sql => row.column(column)?.sql ?? sql`null`;
-  const person = new RowPerson(statement, known('person_id'));
+  const { events, persons } = statement.project.schema;
+  const joined = new RowPerson(statement, known('person_id'));
+  const merged =
+    whose === 'merged' && persons.columns.size > 0
+      ? new MergedPerson(statement, { distinctId: known('distinct_id'), personId: known('person_id') })
+      : null;
+  const person = merged ?? joined;
+  const personId = (): Column | undefined =>
+    merged ? personColumn('id', merged.id, 'uuid') : row.column('person_id');
 
   /** The properties stored with the event, else the current ones of its person, as in queries. */
-  const personProperties = (): Sql => {
-    const { events, persons } = statement.project.schema;
+  const personProperties = (): Column => {
     const carried = events.columns.get('person_properties');
+    if (whose === 'merged' && merged === null && carried !== undefined)
+      return { ...column(known('person_properties'), scalar('json', true)), identity: 'person_properties' };
     const current = person.column('properties');
-    if (carried === undefined) return current;
+    if (carried === undefined) return personColumn('properties', current, 'json');
     const own = known('person_properties');
-    return carried === persons.columns.get('properties')
-      ? sql`coalesce(${own}, ${current})`
-      : sql`coalesce(${own}::jsonb, ${current}::jsonb)`;
+    const either =
+      carried === persons.columns.get('properties')
+        ? sql`coalesce(${own}, ${current})`
+        : sql`coalesce(${own}::jsonb, ${current}::jsonb)`;
+    return personColumn('properties', either, 'json');
   };
   const personNames = () => ['id', 'properties', 'created_at'];
   const fields: RelationFields = {
     names: personNames,
     star: personNames,
     field: (requested) => {
-      if (requested === 'id') return row.column('person_id');
-      if (requested === 'properties') return personColumn(requested, personProperties(), 'json');
+      if (requested === 'id') return personId();
+      if (requested === 'properties') return personProperties();
       if (requested === 'created_at') return personColumn(requested, person.column('created_at'), 'datetime');
       return undefined;
     },
@@ -85,7 +106,7 @@ export function createEventRow(statement: Statement, name: string, access: Colum
       return notExportable(
         `The field ${requested} cannot be exported, because a group changes after its events. Its key is $${requested}.`,
       );
-    return row.column(requested);
+    return requested === 'person_id' ? personId() : row.column(requested);
   };
   return {
     name,
@@ -100,10 +121,9 @@ export function createEventRow(statement: Statement, name: string, access: Colum
         value,
         (identity) =>
           identity.startsWith(personPrefix) ||
-          (identity === 'person_properties' &&
-            !statement.project.schema.events.columns.has('person_properties')),
+          (identity === 'person_properties' && !events.columns.has('person_properties')),
       ),
-    joins: () => person.joins(),
-    personAlias: () => person.alias(),
+    joins: () => joined.joins(),
+    personAlias: () => joined.alias(),
   };
 }

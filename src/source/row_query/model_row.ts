@@ -1,6 +1,7 @@
 import { postgresType } from '../../dialect/compile/json_values.ts';
 import { column, type Column, type RelationField, type Relation } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
+import { personMappings } from '../../dialect/resolve/tables/merged_persons.ts';
 import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
 import { TeamRelation } from '../../dialect/resolve/team_relation.ts';
 import { rawSql, sql, type Sql } from '../../dialect/sql.ts';
@@ -88,10 +89,7 @@ export class RowPerson {
   readonly #selected = new Map<string, Sql>();
 
   constructor(statement: Statement, id: Sql) {
-    this.#person = new TeamRelation(statement, statement.project.schema.persons, 'person', {
-      teamColumn: 'team_id',
-      conditions: [sql`not is_deleted`],
-    });
+    this.#person = personsOf(statement);
     this.#alias = statement.uniqueName('person_of_row');
     this.#id = id;
   }
@@ -115,6 +113,35 @@ export class RowPerson {
     ];
   }
 }
+
+/**
+ * The person of an event as queries have it: the one that its distinct id is mapped to now, else the one that the event
+ * names. Subqueries instead of joins: they neither drop nor duplicate events, and are computed only where they are needed.
+ */
+export class MergedPerson {
+  readonly #statement: Statement;
+  readonly id: Sql;
+
+  /** @param event the columns of the event */
+  constructor(statement: Statement, event: { readonly distinctId: Sql; readonly personId: Sql }) {
+    this.#statement = statement;
+    const mapping = personMappings(statement, 'mapping');
+    const [id, distinctId] = [mapping.column('person_id'), mapping.column('distinct_id')];
+    this.id = sql`coalesce((select ${id} from ${mapping.from()} where ${distinctId} = ${event.distinctId} limit 1), ${event.personId})`;
+  }
+
+  column(name: 'properties' | 'created_at'): Sql {
+    const person = personsOf(this.#statement);
+    const [id, read] = [person.column('id'), person.column(name)];
+    return sql`(select ${read} from ${person.from()} where ${id} = ${this.id} limit 1)`;
+  }
+}
+
+const personsOf = (statement: Statement): TeamRelation =>
+  new TeamRelation(statement, statement.project.schema.persons, 'person', {
+    teamColumn: 'team_id',
+    conditions: [sql`not is_deleted`],
+  });
 
 /** Whether a value reads a column for whose identity a condition holds. */
 export const readsColumn = (value: Value, holds: (identity: string) => boolean): boolean =>

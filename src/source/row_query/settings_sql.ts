@@ -11,13 +11,14 @@ export interface SettingsSql {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-export function createSettingsSql(): SettingsSql {
+/** @param kind of what the settings hold the values of, part of their names */
+export function createSettingsSql(kind: 'query' | 'selection' = 'query'): SettingsSql {
   const settings: Record<string, string> = {};
   const names = new Map<string, string>();
   const nameOf = (value: string): string => {
     const known = names.get(value);
     if (known !== undefined) return known;
-    const name = `exportd.query_${names.size}`;
+    const name = `exportd.${kind}_${names.size}`;
     names.set(value, name);
     settings[name] = value;
     return name;

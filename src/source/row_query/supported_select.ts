@@ -8,6 +8,8 @@ import type { Model } from '../../domain/batch_export.ts';
 const rowByRowHint =
   'A batch export reads rows one by one. Its query can only select columns and filter rows.';
 
+const clockHint = 'Exporting an interval again must return the same rows. Filter by columns instead.';
+
 /** Functions whose result depends on the clock. */
 const clockFunctions: ReadonlySet<string> = new Set(['now', 'today', 'yesterday', 'current_date']);
 
@@ -30,12 +32,7 @@ export function requireRowSelect(query: Query, model: Model, source: QueryText):
   if (query.kind === 'set_operation')
     return reject(`${query.operator.toUpperCase().replaceAll('_', ' ')} is not supported`, query);
   const { groupBy, arrayJoin, having, qualify, limit, limitBy } = query;
-  const [cte, order, window, subquery] = [
-    query.ctes[0],
-    query.orderBy[0],
-    query.windows[0],
-    findNodes(query, isSubquery)[0],
-  ];
+  const [cte, order, window] = [query.ctes[0], query.orderBy[0], query.windows[0]];
   if (cte) reject('WITH is not supported', cte);
   if (query.distinct) reject('DISTINCT is not supported', query);
   requireTable(query.from, model, query, reject);
@@ -48,18 +45,29 @@ export function requireRowSelect(query: Query, model: Model, source: QueryText):
   if (limitBy) reject('LIMIT BY is not supported', limitBy);
   if (limit)
     reject('LIMIT is not supported', limit, 'Every row of an interval is exported; filter with WHERE.');
-  if (subquery) reject('A subquery is not supported', subquery);
-  for (const call of findNodes(query, isCall)) {
-    const name = call.name.text;
-    if (clockFunctions.has(name.toLowerCase()))
-      reject(
-        `${name}() is not supported`,
-        call,
-        'Exporting an interval again must return the same rows. Filter by columns instead.',
-      );
-    if (name === 'arrayJoin') reject('arrayJoin() is not supported', call);
-  }
+  const problem = rowByRowProblem(query);
+  if (problem) reject(problem.what, problem.at, problem.advice);
   return query;
+}
+
+/** What an expression in a query or filter of an export cannot contain, and what to do instead. */
+interface RowByRowProblem {
+  readonly what: string;
+  readonly at: Node;
+  readonly advice: string;
+}
+
+/** The first part that needs other rows or a clock; undefined if there is none. */
+export function rowByRowProblem(node: Node): RowByRowProblem | undefined {
+  const [subquery] = findNodes(node, isSubquery);
+  if (subquery) return { what: 'A subquery is not supported', at: subquery, advice: rowByRowHint };
+  for (const call of findNodes(node, isCall)) {
+    const name = call.name.text;
+    const what = `${name}() is not supported`;
+    if (clockFunctions.has(name.toLowerCase())) return { what, at: call, advice: clockHint };
+    if (name === 'arrayJoin') return { what, at: call, advice: rowByRowHint };
+  }
+  return undefined;
 }
 
 function requireTable(

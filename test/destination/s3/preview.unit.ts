@@ -39,7 +39,7 @@ describe('the preview of an S3 config', () => {
     ['prefix', { prefix: 'a//b' }],
     ['prefix', { prefix: '{unknown}' }],
     ['compression', { file_format: 'CSV', compression: 'snappy' }],
-    ['filters', { filters: [{ type: 'event' }] }],
+    ['filters__0__key', { filters: [{ type: 'event' }] }],
     ['bucket_name', { bucket_name: '-' }],
   ])('rejects an invalid %s', (field, config) => {
     expect(() => previewOf(config)).toThrow(CommandRejected);

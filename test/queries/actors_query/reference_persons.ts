@@ -1,4 +1,4 @@
-import type { PropertyFilters } from '../../../src/queries/filters/schema.ts';
+import type { PropertyFilters } from '../../../src/filters/schema.ts';
 import { matchesFilters, textOf } from '../filters/reference_filters.ts';
 import type { JsonValue } from '../../../src/domain/json_value.ts';
 

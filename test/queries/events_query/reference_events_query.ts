@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../../src/domain/json_value.ts';
-import type { PropertyFilters } from '../../../src/queries/filters/schema.ts';
+import type { PropertyFilters } from '../../../src/filters/schema.ts';
 import { matchesFilters, textOf as textOfValue, type ReferenceEvent } from '../filters/reference_filters.ts';
 
 // A reference implementation of EventsQuery over rows in memory.

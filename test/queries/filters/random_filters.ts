@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { JsonValue } from '../../../src/domain/json_value.ts';
-import type { PropertyFilter, PropertyFilters, PropertyGroup } from '../../../src/queries/filters/schema.ts';
+import type { PropertyFilter, PropertyFilters, PropertyGroup } from '../../../src/filters/schema.ts';
 
 /** Values of properties; few, so that filters often match. */
 export const storedValues: readonly JsonValue[] = [

@@ -4,7 +4,7 @@ import type {
   PropertyFilter,
   PropertyFilters,
   PropertyGroup,
-} from '../../../src/queries/filters/schema.ts';
+} from '../../../src/filters/schema.ts';
 
 // A reference implementation of filters over rows in memory, one value at a time.
 

@@ -1,6 +1,6 @@
 import type { Expression } from '../../../dialect/ast.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
-import type { FilterTarget } from '../../filters/filter_target.ts';
+import type { FilterTarget } from '../../../filters/operand.ts';
 
 /** An actor in results; its kind adds further fields. */
 export interface ActorValue {

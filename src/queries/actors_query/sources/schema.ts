@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { dialectQuerySchema } from '../../dialect_query/schema.ts';
-import { chooseSchema } from '../../choose_schema.ts';
+import { chooseSchema } from '../../../filters/choose_schema.ts';
 import { funnelsQuerySchema } from '../../funnels_query/schema.ts';
 import { trendsQuerySchema } from '../../trends_query/schema.ts';
 

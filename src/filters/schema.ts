@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { chooseSchema } from '../choose_schema.ts';
+import { chooseSchema } from './choose_schema.ts';
 
 /** Filter types. Types that read data that is not stored are parsed so that the error can name them. */
 const filterTypes = [
@@ -18,7 +18,7 @@ const filterTypes = [
 ] as const;
 
 /** The operators of a filter. */
-const filterOperators = [
+export const filterOperators = [
   ...(['exact', 'is_not', 'in', 'not_in', 'is_cleaned_path_exact'] as const),
   ...(['icontains', 'not_icontains', 'regex', 'not_regex'] as const),
   ...(['gt', 'gte', 'lt', 'lte', 'min', 'max', 'between', 'not_between'] as const),

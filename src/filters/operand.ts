@@ -1,8 +1,39 @@
-import type { Expression } from '../../dialect/ast.ts';
-import { buildExpression, buildField } from '../../dialect/ast_builders.ts';
-import { QueryError } from '../query_errors.ts';
-import type { FilterTarget } from './filter_target.ts';
+import type { Expression } from '../dialect/ast.ts';
+import { buildExpression, buildField } from '../dialect/ast_builders.ts';
+import type { DialectError } from '../dialect/dialect_error.ts';
 import type { PropertyFilter } from './schema.ts';
+
+/** A filter that cannot be compiled. The message is shown to the user. */
+export class FilterError extends Error {
+  override readonly name = 'FilterError';
+  /** `invalid_input`, `not_supported`, or `dialect_error` for an expression that the dialect rejects. */
+  readonly code: 'invalid_input' | 'not_supported' | 'dialect_error';
+  /** Path of the invalid field, joined by `__`. */
+  readonly attr: string;
+
+  constructor(
+    code: FilterError['code'],
+    message: string,
+    attr: string,
+    options?: { readonly cause: DialectError },
+  ) {
+    super(message, options);
+    this.code = code;
+    this.attr = attr;
+  }
+}
+
+/** What a filter applies to, and its path in the request. */
+export interface FilterTarget {
+  /** The rows that are filtered. */
+  readonly scope: 'events' | 'persons' | 'groups' | 'sessions';
+  /** Path of the field, such as `query__series__0__properties`. */
+  readonly attr: string;
+  /** The name of the relation in FROM, if aliases of SELECT could hide its columns. */
+  readonly relation?: string;
+  /** For rows of groups: the index of their type, null for any type, and the expression of their keys. */
+  readonly groups?: { readonly index: number | null; readonly key: Expression };
+}
 
 /** What a filter compares with its value. */
 export interface FilterOperand {
@@ -51,7 +82,7 @@ const unsupportedTypes: Readonly<Record<string, string>> = {
 /**
  * The operand of a filter with a key.
  * @param attr path of the filter
- * @throws QueryError if the value is not stored, or the filter type does not apply to these rows
+ * @throws FilterError if the value is not stored, or the filter type does not apply to these rows
  */
 export function operandOf(
   filter: PropertyFilter,
@@ -65,7 +96,7 @@ export function operandOf(
   const partOf = (...path: readonly [string, ...string[]]): Expression => below(...path, name);
   const kind = type ?? 'event';
   const reason = unsupportedTypes[kind];
-  if (reason !== undefined) throw new QueryError('not_supported', reason, { attr: `${attr}__type` });
+  if (reason !== undefined) throw new FilterError('not_supported', reason, `${attr}__type`);
   if (kind === 'person' && (scope === 'events' || scope === 'persons'))
     return {
       value: scope === 'persons' ? partOf('properties') : partOf('person', 'properties'),
@@ -74,8 +105,7 @@ export function operandOf(
   if (kind === 'group' && (scope === 'events' || scope === 'groups'))
     return groupOperand(filter, target, attr);
   if (kind === 'session' && scope === 'sessions') return { value: below(name), kind: 'property' };
-  if (scope !== 'events')
-    throw new QueryError('not_supported', supportedTypes[scope], { attr: `${attr}__type` });
+  if (scope !== 'events') throw new FilterError('not_supported', supportedTypes[scope], `${attr}__type`);
   switch (kind) {
     case 'event':
       return { value: partOf('properties'), kind: 'property' };
@@ -84,15 +114,13 @@ export function operandOf(
     case 'event_metadata':
       if (timeFields.includes(name)) return { value: below(name), kind: 'time' };
       if (textFields.includes(name) || groupKeys.includes(name)) return { value: below(name), kind: 'text' };
-      throw new QueryError(
+      throw new FilterError(
         'invalid_input',
         `Events have no such field. Fields: ${[...textFields, ...timeFields, ...groupKeys].join(', ')}.`,
-        { attr: `${attr}__key` },
+        `${attr}__key`,
       );
     default:
-      throw new QueryError('not_supported', `Filters of type ${kind} are not supported.`, {
-        attr: `${attr}__type`,
-      });
+      throw new FilterError('not_supported', `Filters of type ${kind} are not supported.`, `${attr}__type`);
   }
 }
 
@@ -114,9 +142,11 @@ function groupOperand(
   const index = isFieldOfEvents ? groupKeys.indexOf(name) : (group_type_index ?? groups?.index ?? 0);
   const only = groups?.index ?? index;
   if (index !== only)
-    throw new QueryError('invalid_input', `The actors are groups of type ${only}.`, {
-      attr: `${attr}__${isFieldOfEvents ? 'key' : 'group_type_index'}`,
-    });
+    throw new FilterError(
+      'invalid_input',
+      `The actors are groups of type ${only}.`,
+      `${attr}__${isFieldOfEvents ? 'key' : 'group_type_index'}`,
+    );
   const restriction =
     groups?.index === null
       ? {

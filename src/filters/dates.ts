@@ -1,5 +1,8 @@
-import { DateTime, type Zone } from 'luxon';
-import { localOf, momentOfLocal } from './local_time.ts';
+import { DateTime } from 'luxon';
+
+/** The error for a field that must be a date. */
+export const invalidDateMessage =
+  'This is not a valid date. Use ISO 8601, such as 2026-11-21, or a relative date, such as -7d or mStart.';
 
 const isoLike = /^\d{4}/;
 const hasOffset = /[T ].*(z|[+-]\d{2}(:?\d{2})?)$/i;
@@ -28,7 +31,7 @@ export function parseAbsoluteDate(text: string): AbsoluteDate | null {
   const time = iso.isValid ? iso : DateTime.fromFormat(trimmed, 'yyyy-M-d', { zone: 'utc' });
   if (!time.isValid || time.year < 1000 || time.year > 9999) return null;
   return {
-    local: localOf(time),
+    local: time.toMillis(),
     microseconds: microsecondsOf(trimmed),
     hasOffset: hasOffset.test(trimmed),
     isDay: !/[T ]/i.test(trimmed),
@@ -43,9 +46,39 @@ const microsecondsOf = (text: string): number =>
 export const microsecondDigits = ({ microseconds }: Pick<AbsoluteDate, 'microseconds'>): string =>
   microseconds === 0 ? '' : String(microseconds).padStart(3, '0');
 
-/** The point in time of a date in a zone. @param choice which one if the local time occurs twice */
-export const momentOfDate = (
-  { local, hasOffset }: AbsoluteDate,
-  zone: Zone,
-  choice: 'first' | 'last',
-): DateTime => (hasOffset ? DateTime.fromMillis(local, { zone }) : momentOfLocal(local, zone, choice));
+export type RelativeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
+
+/** A time some units ago, or the first or last moment of the unit that contains it. */
+export interface RelativeDate {
+  readonly amount: number;
+  readonly unit: RelativeUnit;
+  readonly position: 'start' | 'end' | null;
+}
+
+const units: Readonly<Record<string, RelativeUnit>> = {
+  s: 'second',
+  M: 'minute',
+  h: 'hour',
+  d: 'day',
+  w: 'week',
+  m: 'month',
+  q: 'quarter',
+  y: 'year',
+};
+
+const relative = /^-?(\d{1,7})?([hdwmMsqy])(Start|End)?$/;
+
+/**
+ * Parses relative dates such as `-7d`, `dStart` and `-1mEnd`; null for anything else. The sign is ignored: all relative
+ * dates are in the past.
+ */
+export function parseRelativeDate(text: string): RelativeDate | null {
+  const [, amount, letter = '', position] = relative.exec(text.trim()) ?? [];
+  const unit = units[letter];
+  if (unit === undefined || (amount === undefined && position === undefined)) return null;
+  return {
+    amount: Number(amount ?? 0),
+    unit,
+    position: position === 'Start' ? 'start' : position === 'End' ? 'end' : null,
+  };
+}

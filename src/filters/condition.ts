@@ -1,0 +1,391 @@
+import { DateTime } from 'luxon';
+import type { Expression } from '../dialect/ast.ts';
+import { buildExpression, buildTimeLiteral, combineConditions } from '../dialect/ast_builders.ts';
+import { regularExpressionError } from '../dialect/compile/regular_expressions.ts';
+import { DialectError } from '../dialect/dialect_error.ts';
+import { parseExpression } from '../dialect/parser/parse.ts';
+import {
+  invalidDateMessage,
+  microsecondDigits,
+  parseAbsoluteDate,
+  parseRelativeDate,
+  type RelativeDate,
+  type RelativeUnit,
+} from './dates.ts';
+import {
+  asNumber,
+  asString,
+  asTime,
+  FilterError,
+  operandOf,
+  type FilterOperand,
+  type FilterTarget,
+} from './operand.ts';
+import type {
+  FilterOperator,
+  FilterScalar,
+  PropertyFilter,
+  PropertyFilters,
+  PropertyGroup,
+} from './schema.ts';
+
+/** The condition of property filters on a row; null if there is none. @throws FilterError */
+export function conditionOfFilters(
+  filters: PropertyFilters | null | undefined,
+  target: FilterTarget,
+): Expression | null {
+  if (filters === null || filters === undefined) return null;
+  if ('type' in filters) return groupCondition(filters, target, target.attr);
+  return combineConditions(
+    'and',
+    filters.map((filter, index) => filterCondition(filter, target, `${target.attr}__${index}`)),
+  );
+}
+
+/** An incomplete filter matches every row, and so does an OR group that contains one. */
+function groupCondition(
+  { type, values }: PropertyGroup,
+  target: FilterTarget,
+  attr: string,
+): Expression | null {
+  const conditions = values.map((item, index) => {
+    const path = `${attr}__values__${index}`;
+    return 'values' in item ? groupCondition(item, target, path) : filterCondition(item, target, path);
+  });
+  if (type === 'AND') return combineConditions('and', conditions);
+  return conditions.includes(null) ? null : combineConditions('or', conditions);
+}
+
+/**
+ * The condition of one filter on a row; null if there is none.
+ * @param attr path of the filter
+ * @throws FilterError
+ */
+export function filterCondition(
+  filter: PropertyFilter,
+  target: Omit<FilterTarget, 'attr'>,
+  attr: string,
+): Expression | null {
+  const { type, key } = filter;
+  if (type === 'empty' || key === null || key === undefined || key === '') return null;
+  if (type === 'hogql') return parseKey(String(key), `${attr}__key`);
+  const operand = operandOf(filter, target, attr);
+  const condition = operatorCondition(operand, filter, attr);
+  return condition && combineConditions('and', [operand.restriction ?? null, condition]);
+}
+
+/** Parses the expression of a filter of type hogql. @throws FilterError */
+function parseKey(key: string, attr: string): Expression {
+  try {
+    return parseExpression(key);
+  } catch (error) {
+    if (!(error instanceof DialectError)) throw error;
+    throw new FilterError('dialect_error', error.message, attr, { cause: error });
+  }
+}
+
+type Value = NonNullable<FilterScalar>;
+type Comparison = (operand: FilterOperand, value: Value, attr: string) => Expression;
+
+/** Comparisons of which one must match if the filter has several values. */
+const anyValueComparisons: Readonly<Partial<Record<FilterOperator, Comparison>>> = {
+  icontains: (operand, value) => matching(operand, 'ilike', `%${String(value)}%`),
+  regex: (operand, value, attr) => matching(operand, '=~', patternIn(value, attr)),
+  gt: ordered('>'),
+  gte: ordered('>='),
+  lt: ordered('<'),
+  lte: ordered('<='),
+  min: ordered('>='),
+  max: ordered('<='),
+  is_date_exact: isAtDate,
+  is_date_before: isBeforeDate,
+  is_date_after: isAfterDate,
+};
+
+/** Comparisons that must match every value of the filter. They also match rows without a value. */
+const allValuesComparisons: Readonly<Partial<Record<FilterOperator, Comparison>>> = {
+  not_icontains: (operand, value) => matching(operand, 'not ilike', `%${String(value)}%`),
+  not_regex: (operand, value, attr) => matching(operand, '!~', patternIn(value, attr)),
+};
+
+/**
+ * The condition of an operator and its value on an operand; null for an incomplete filter.
+ * @param attr path of the filter
+ * @throws FilterError for values that the operator cannot compare
+ */
+function operatorCondition(
+  operand: FilterOperand,
+  { operator, value }: Pick<PropertyFilter, 'operator' | 'value'>,
+  attr: string,
+): Expression | null {
+  const name = operator ?? 'exact';
+  if (name === 'is_set') return buildExpression('{value} is not null', { value: operand.value });
+  if (name === 'is_not_set') return buildExpression('{value} is null', { value: operand.value });
+  const path = `${attr}__value`;
+  const values: readonly FilterValue[] = Array.isArray(value)
+    ? value.map((one, index) => ({ value: one, attr: `${path}__${index}` }))
+    : [{ value: value ?? null, attr: path }];
+  const known = values.filter((one): one is FilterValue<Value> => one.value !== null);
+  if (known.length === 0) return null;
+  switch (name) {
+    case 'exact':
+    case 'in':
+      return isOneOf(operand, values);
+    case 'is_not':
+    case 'not_in':
+      return isNoneOf(operand, values);
+    case 'between':
+    case 'not_between':
+      return within(operand, known, name === 'between', path);
+    case 'is_cleaned_path_exact':
+      throw new FilterError(
+        'not_supported',
+        'Path cleaning rules are not stored. Use the operator regex.',
+        `${attr}__operator`,
+      );
+    default: {
+      const [compare, joins] =
+        allValuesComparisons[name] === undefined
+          ? [anyValueComparisons[name], 'or' as const]
+          : [allValuesComparisons[name], 'and' as const];
+      return combineConditions(
+        joins,
+        known.map((one) => compare?.(operand, one.value, one.attr) ?? null),
+      );
+    }
+  }
+}
+
+function ordered(order: Order): Comparison {
+  return (operand, value, attr) => isOrdered(operand, order, value, attr);
+}
+
+function within(
+  operand: FilterOperand,
+  bounds: readonly FilterValue<Value>[],
+  isInside: boolean,
+  attr: string,
+): Expression | null {
+  const [low, high, ...more] = bounds;
+  const isRange = low !== undefined && high !== undefined && more.length === 0;
+  if (
+    !isRange ||
+    (operand.kind !== 'time' && (numberIn(low.value) === null || numberIn(high.value) === null))
+  )
+    throw new FilterError('invalid_input', 'This field must be a list of two numbers.', attr);
+  return isInside
+    ? combineConditions('and', [
+        isOrdered(operand, '>=', low.value, low.attr),
+        isOrdered(operand, '<=', high.value, high.attr),
+      ])
+    : combineConditions('or', [
+        isOrdered(operand, '<', low.value, low.attr),
+        isOrdered(operand, '>', high.value, high.attr),
+      ]);
+}
+
+function matching(
+  operand: FilterOperand,
+  operator: 'ilike' | 'not ilike' | '=~' | '!~',
+  pattern: string,
+): Expression {
+  return buildExpression(`{operand} ${operator} {pattern}`, {
+    operand: asString(operand),
+    pattern: { value: pattern },
+  });
+}
+
+function patternIn(value: Value, attr: string): string {
+  const pattern = String(value);
+  const problem = regularExpressionError(pattern);
+  if (problem !== null) throw new FilterError('invalid_input', problem.message, attr);
+  return pattern;
+}
+
+/** A value of a filter and its path in the request. */
+interface FilterValue<Of extends FilterScalar = FilterScalar> {
+  readonly value: Of;
+  readonly attr: string;
+}
+
+/** Each date of a filter is a condition. */
+const maxDates = 100;
+
+/**
+ * The condition that an operand equals one of several values. The value null matches operands without a value. Numbers
+ * are compared as numbers.
+ */
+function isOneOf(operand: FilterOperand, filterValues: readonly FilterValue[]): Expression | null {
+  if (operand.kind === 'time') {
+    const excess = filterValues[maxDates];
+    if (excess)
+      throw new FilterError(
+        'invalid_input',
+        `A filter on a time has at most ${maxDates} values.`,
+        excess.attr,
+      );
+    return combineConditions(
+      'or',
+      filterValues.map(({ value, attr }) => atDate(operand, value, attr)),
+    );
+  }
+  const values = filterValues.map(({ value }) => value);
+  const numbers = values.filter((value) => typeof value === 'number');
+  const strings = values.filter((value) => value !== null && typeof value !== 'number').map(String);
+  return combineConditions('or', [
+    strings.length === 0 ? null : equalsAny(asString(operand), strings),
+    numbers.length === 0 ? null : equalsAny(asNumber(operand), numbers),
+    values.includes(null) ? buildExpression('{value} is null', { value: operand.value }) : null,
+  ]);
+}
+
+/** The condition that an operand equals none of the values. An operand without a value does not. */
+function isNoneOf(operand: FilterOperand, values: readonly FilterValue[]): Expression | null {
+  const found = isOneOf(operand, values);
+  return found && buildExpression('not {found}', { found });
+}
+
+function equalsAny(operand: Expression, values: readonly (string | number)[]): Expression {
+  const [only] = values;
+  return values.length === 1 && only !== undefined
+    ? buildExpression('{operand} = {value}', { operand, value: { value: only } })
+    : buildExpression('{operand} in {values}', { operand, values: { value: values } });
+}
+
+type Order = '<' | '<=' | '>' | '>=';
+
+/**
+ * The condition that an operand is smaller or larger than a value: as numbers if the value is one or reads as one, else
+ * as strings. An operand without a value never matches; nor does a non-numeric string compared with a number.
+ */
+function isOrdered(operand: FilterOperand, order: Order, value: Value, attr: string): Expression {
+  if (operand.kind === 'time') {
+    const { moment } = dateOf(value, attr);
+    return buildExpression(`{operand} ${order} {moment}`, { operand: operand.value, moment });
+  }
+  const number = numberIn(value);
+  return number === null
+    ? buildExpression(`{operand} ${order} {value}`, {
+        operand: asString(operand),
+        value: { value: String(value) },
+      })
+    : buildExpression(`{operand} ${order} {value}`, { operand: asNumber(operand), value: { value: number } });
+}
+
+/** The number that a value is or reads as; null for others. */
+function numberIn(value: Value): number | null {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\s*[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?\s*$/i.test(value)
+    ? Number(value)
+    : null;
+}
+
+/** The condition that a time is on the day, or in the second, of a value. */
+function isAtDate(operand: FilterOperand, value: Value, attr: string): Expression {
+  const { start, next } = dateOf(value, attr);
+  return buildExpression('{operand} >= {start} and {operand} < {next}', {
+    operand: asTime(operand),
+    start,
+    next,
+  });
+}
+
+function isBeforeDate(operand: FilterOperand, value: Value, attr: string): Expression {
+  const { moment } = dateOf(value, attr);
+  return buildExpression('{operand} < {moment}', { operand: asTime(operand), moment });
+}
+
+/** The condition that a time is after a value. After a day means on a later day. */
+function isAfterDate(operand: FilterOperand, value: Value, attr: string): Expression {
+  const { moment, next, isDay } = dateOf(value, attr);
+  return isDay
+    ? buildExpression('{operand} >= {next}', { operand: asTime(operand), next })
+    : buildExpression('{operand} > {moment}', { operand: asTime(operand), moment });
+}
+
+function atDate(operand: FilterOperand, value: FilterScalar, attr: string): Expression {
+  return value === null
+    ? buildExpression('{value} is null', { value: operand.value })
+    : buildExpression('{operand} = {moment}', { operand: operand.value, moment: dateOf(value, attr).moment });
+}
+
+function dateOf(value: Value, attr: string): DateValue {
+  const read = typeof value === 'string' ? dateValueOf(value) : null;
+  if (read !== null) return read;
+  throw new FilterError('invalid_input', invalidDateMessage, attr);
+}
+
+/** A date of a filter as expressions of the dialect, so that zone and time are those of the query. */
+interface DateValue {
+  /** The point in time itself. */
+  readonly moment: Expression;
+  /** The start of its day, or of its shorter unit. */
+  readonly start: Expression;
+  /** The start of the next one. */
+  readonly next: Expression;
+  /** Whether it is a whole day, so that "after" means after its end. */
+  readonly isDay: boolean;
+}
+
+/** Parses the date in a filter's value; null if it is not one. */
+function dateValueOf(text: string): DateValue | null {
+  const absolute = parseAbsoluteDate(text);
+  if (absolute === null) {
+    const relative = parseRelativeDate(text);
+    return relative === null ? null : relativeValue(relative);
+  }
+  const { local, hasOffset, isDay } = absolute;
+  const literalOf = (time: number, digits = ''): Expression => {
+    const text = DateTime.fromMillis(time, { zone: 'utc' }).toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS");
+    return buildTimeLiteral(`${text}${digits}${hasOffset ? 'Z' : ''}`);
+  };
+  const unit = isDay ? 86_400_000 : 1000;
+  const start = Math.floor(local / unit) * unit;
+  return {
+    moment: literalOf(local, microsecondDigits(absolute)),
+    start: literalOf(start),
+    next: literalOf(start + unit),
+    isDay,
+  };
+}
+
+/** The dialect's functions that subtract a unit and truncate to it. */
+const functions: Readonly<Record<RelativeUnit, { readonly earlier: string; readonly start: string }>> = {
+  second: { earlier: 'subtractSeconds', start: 'toStartOfSecond' },
+  minute: { earlier: 'subtractMinutes', start: 'toStartOfMinute' },
+  hour: { earlier: 'subtractHours', start: 'toStartOfHour' },
+  day: { earlier: 'subtractDays', start: 'toStartOfDay' },
+  week: { earlier: 'subtractWeeks', start: 'toStartOfWeek' },
+  month: { earlier: 'subtractMonths', start: 'toStartOfMonth' },
+  quarter: { earlier: 'subtractWeeks', start: 'toStartOfQuarter' },
+  year: { earlier: 'subtractYears', start: 'toStartOfYear' },
+};
+const later: Readonly<Record<RelativeUnit, string>> = {
+  second: 'addSeconds',
+  minute: 'addMinutes',
+  hour: 'addHours',
+  day: 'addDays',
+  week: 'addWeeks',
+  month: 'addMonths',
+  quarter: 'addQuarters',
+  year: 'addYears',
+};
+const shorterThanDay: ReadonlySet<RelativeUnit> = new Set(['second', 'minute', 'hour']);
+
+function relativeValue({ amount, unit, position }: RelativeDate): DateValue {
+  const count = unit === 'quarter' ? 13 * amount : amount;
+  const ago = buildExpression(`${functions[unit].earlier}(now(), {count})`, { count: { value: count } });
+  const cutTo = (to: RelativeUnit, moment: Expression): Expression =>
+    buildExpression(`toDateTime(${functions[to].start}({moment}))`, { moment });
+  const after = (to: RelativeUnit, moment: Expression): Expression =>
+    buildExpression(`${later[to]}({moment}, 1)`, { moment });
+  const first = cutTo(unit, ago);
+  const moment = position === null ? ago : position === 'start' ? first : after(unit, first);
+  const precision = shorterThanDay.has(unit) ? unit : 'day';
+  // The end of a unit is the start of the next one; its day is the day before.
+  const start = cutTo(
+    precision,
+    position === 'end' ? buildExpression('subtractSeconds({moment}, 1)', { moment }) : moment,
+  );
+  return { moment, start, next: after(precision, start), isDay: false };
+}
