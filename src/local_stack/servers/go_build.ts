@@ -1,14 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { asDiskFull } from '../data_folder.ts';
-import { LaunchError } from '../launch_error.ts';
+import { SourceUnavailable } from './archive.ts';
 import { findOnPath } from './executable.ts';
 
 /** A program that can be built from its Go module. */
 export interface GoProgram {
-  /** Name in messages. */
-  readonly title: string;
   readonly module: string;
   readonly version: string;
+  /** Approximate duration of the build on two cores. */
+  readonly minutes: number;
 }
 
 const minGoVersion = { major: 1, minor: 24 };
@@ -16,13 +16,10 @@ const minGoVersion = { major: 1, minor: 24 };
 /** How a person brings the Go that a build needs. */
 export const goAdvice = `install Go ${String(minGoVersion.major)}.${String(minGoVersion.minor)} or newer (https://go.dev/dl)`;
 
-/**
- * Path of a Go that is new enough.
- * @throws LaunchError that says what is missing.
- */
-export function findGo(): string {
+/** Path of a Go that is new enough. @throws SourceUnavailable */
+function findGo(): string {
   const go = findOnPath('go');
-  if (go === undefined) throw new LaunchError('Go is not installed.');
+  if (go === undefined) throw new SourceUnavailable('Go is not installed');
   const version = execFileSync(go, ['env', 'GOVERSION'], { encoding: 'utf8' }).trim();
   const [, major, minor] = /^go(\d+)\.(\d+)/.exec(version)?.map(Number) ?? [];
   if (
@@ -30,13 +27,17 @@ export function findGo(): string {
     minor !== undefined &&
     (major < minGoVersion.major || (major === minGoVersion.major && minor < minGoVersion.minor))
   )
-    throw new LaunchError(`${version} is too old to build it.`);
+    throw new SourceUnavailable(`${version} is too old to build it`);
   return go;
 }
 
-/** Runs `go install` into a folder. @throws LaunchError with the last lines of its output. */
-export async function goInstall(program: GoProgram, go: string, folder: string): Promise<void> {
-  const build = spawn(go, ['install', `${program.module}@${program.version}`], {
+/**
+ * Runs `go install` into a folder.
+ * @throws SourceUnavailable when there is no Go, or with the last lines of the output of a build that fails.
+ * @throws LaunchError when the disk is full.
+ */
+export async function goInstall({ module, version }: GoProgram, folder: string): Promise<void> {
+  const build = spawn(findGo(), ['install', `${module}@${version}`], {
     env: { ...process.env, GOBIN: folder },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
@@ -55,9 +56,7 @@ export async function goInstall(program: GoProgram, go: string, folder: string):
     if (code === 0) return;
     throw (
       asDiskFull(output, folder) ??
-      new LaunchError(
-        `Building ${program.title} with "go install ${program.module}@${program.version}" failed:\n${output.trim()}`,
-      )
+      new SourceUnavailable(`"go install ${module}@${version}" failed:\n${output.trim()}`)
     );
   } finally {
     process.off('exit', killBuild);
