@@ -7,6 +7,8 @@ import { join } from 'node:path';
 const rootDir = join(import.meta.dirname, '..');
 
 const transform = {
+  // Temporal installs its runtime once per copy of its worker package, and Jest replaces its own package.
+  '/node_modules/(?!@temporalio/worker/|@jest/).+\\.[cm]?js$': '<rootDir>/.config/shared_packages.cjs',
   '^.+\\.(ts|mts|js|mjs)$': [
     '@swc/jest',
     {
@@ -29,10 +31,11 @@ const project = (name, suffix, setUp = {}) => ({
   displayName: name,
   ...setUp,
   rootDir,
-  runtime: '<rootDir>/.config/jest_runtime.cjs',
-  testEnvironment: '<rootDir>/.config/jest_environment.cjs',
+  testEnvironment: '<rootDir>/.config/test_environment.cjs',
   testMatch: [`<rootDir>/test/**/*.${suffix}.ts`],
   transform,
+  // Packages are transformed too.
+  transformIgnorePatterns: [],
   modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test'],
 });
 
@@ -47,7 +50,7 @@ export default {
     // An hour of faults, benchmarks, and cases whose kind another file proves. Only `npm run test:long` runs it.
     project('long', 'long', servers),
   ],
-  testSequencer: '<rootDir>/.config/longest_first.js',
+  testSequencer: '<rootDir>/.config/test_sequencer.js',
   // Generous, because a busy machine is no failure. A wait that fails reports sooner: see test/setup/wait_for.ts.
   testTimeout: 600_000,
   // More than the two cores of CI: .fault and .e2e tests wait for most of their time.
