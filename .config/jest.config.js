@@ -7,8 +7,6 @@ import { join } from 'node:path';
 const rootDir = join(import.meta.dirname, '..');
 
 const transform = {
-  // Temporal installs its runtime once per copy of its worker package, and Jest replaces its own package.
-  '/node_modules/(?!@temporalio/worker/|@jest/).+\\.[cm]?js$': '<rootDir>/.config/shared_packages.cjs',
   '^.+\\.(ts|mts|js|mjs)$': [
     '@swc/jest',
     {
@@ -31,11 +29,10 @@ const project = (name, suffix, setUp = {}) => ({
   displayName: name,
   ...setUp,
   rootDir,
-  testEnvironment: '<rootDir>/.config/test_environment.cjs',
+  runtime: '<rootDir>/.config/jest_runtime.cjs',
+  testEnvironment: '<rootDir>/.config/jest_environment.cjs',
   testMatch: [`<rootDir>/test/**/*.${suffix}.ts`],
   transform,
-  // Packages are transformed too.
-  transformIgnorePatterns: [],
   modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test'],
 });
 
