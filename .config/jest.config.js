@@ -47,7 +47,7 @@ export default {
     // An hour of faults, benchmarks, and cases whose kind another file proves. Only `npm run test:long` runs it.
     project('long', 'long', servers),
   ],
-  testSequencer: '<rootDir>/.config/longest_first.js',
+  testSequencer: '<rootDir>/.config/test_sequencer.js',
   // Generous, because a busy machine is no failure. A wait that fails reports sooner: see test/setup/wait_for.ts.
   testTimeout: 600_000,
   // More than the two cores of CI: .fault and .e2e tests wait for most of their time.

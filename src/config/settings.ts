@@ -101,6 +101,7 @@ export type Settings = Readonly<z.infer<typeof settingsSchema>> & {
 const otherVariables = new Set([
   'EXPORTD_DATA_DIR',
   'EXPORTD_CACHE_DIR',
+  'EXPORTD_STARTED_AT',
   'EXPORTD_API_KEY',
   'EXPORTD_TEST_EFFORT',
   'EXPORTD_TEST_FOLDER',

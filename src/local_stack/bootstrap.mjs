@@ -1,9 +1,10 @@
 // Entry point in a fresh clone: plain JavaScript without dependencies, for the Node of the machine. It installs the
-// packages if they are missing and runs the actual command on the Node that is among them.
+// packages if they are missing, brings the servers meanwhile, and runs the actual command on the Node that is among the
+// packages.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,14 +15,23 @@ const node = join(packages, '.bin', 'node');
 const stampFile = join(packages, '.exportd-installed-from');
 const lockFile = join(root, 'package-lock.json');
 
+/** When the user called the command. All lines of progress count from here. */
+const startedAt = Date.now();
 /** The running child process, which receives the signals. */
 let current;
+/** The process that brings the servers while npm runs. */
+let prefetch;
 /** Time of the last signal; 0 for none. */
 let lastSignal = 0;
 
 function fail(message) {
   process.stderr.write(`exportd: ${message}\n`);
   process.exit(1);
+}
+
+/** Prints one line of progress. */
+function report(line) {
+  process.stdout.write(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s  ${line}\n`);
 }
 
 function readText(file) {
@@ -46,29 +56,57 @@ function matchesLockFile(lockText) {
 }
 
 /** Installs the packages unless those of the current lock file are installed. */
-async function ensurePackages() {
+async function ensurePackages(needsServers) {
   const lockText = readText(lockFile);
   if (lockText === undefined) fail(`${lockFile} is missing: clone the repository again.`);
   const stamp = createHash('sha256').update(lockText).digest('hex');
   if (existsSync(node) && readText(stampFile) === stamp) return;
-  if (!existsSync(node) || !matchesLockFile(lockText)) await install();
+  if (!existsSync(node) || !matchesLockFile(lockText)) {
+    if (needsServers) prefetchServers();
+    await install();
+  }
   writeFileSync(stampFile, stamp);
+}
+
+/** How to run npm or npx: npm passes the path of its program, which may not be on PATH. */
+function npmCommand(name) {
+  const npm = process.env.npm_execpath;
+  const isScript = npm?.endsWith('npm-cli.js');
+  return isScript ? [process.execPath, npm.replace('npm-cli.js', `${name}-cli.js`)] : [name];
+}
+
+/** How to run TypeScript before the packages are there: on this Node if it can, else on the pinned one. */
+function typescriptRunner() {
+  if (process.features.typescript === 'strip') return [process.execPath];
+  const version = JSON.parse(readText(lockFile)).packages['node_modules/node'].version;
+  const prefix = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
+  const name = [prefix, process.platform, process.arch].join('-');
+  return [...npmCommand('npx'), '--yes', '--loglevel=error', `--package=${name}@${version}`, '--', 'node'];
+}
+
+/** Starts to bring the servers. What fails here is tried again by the actual command, which then reports it. */
+function prefetchServers() {
+  const [command, ...args] = [...typescriptRunner(), join(root, 'src/local_stack/servers/prefetch.ts')];
+  // Not in the clone, where npm is replacing the packages.
+  prefetch = spawn(command, args, { cwd: tmpdir(), stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+  let unfinished = '';
+  prefetch.stdout.setEncoding('utf8').on('data', (text) => {
+    const lines = (unfinished + text).split('\n');
+    unfinished = lines.pop();
+    lines.forEach(report);
+  });
+  prefetch.once('error', () => (prefetch = undefined));
+  prefetch.once('close', () => (prefetch = undefined));
 }
 
 /** Runs npm ci. Prints its output only when it fails. */
 async function install() {
-  const startedAt = Date.now();
-  const seconds = () => ((Date.now() - startedAt) / 1_000).toFixed(1);
-  process.stdout.write('Installing packages (npm ci), once per clone\n');
-  const progress = setInterval(
-    () => process.stdout.write(`  still installing, ${seconds()} s so far\n`),
-    10_000,
-  );
-  // npm passes the path of its program, which may not be on PATH.
-  const npm = process.env.npm_execpath?.endsWith('.js')
-    ? [process.execPath, process.env.npm_execpath]
-    : ['npm'];
-  const [command, ...args] = [...npm, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  const installing = Date.now();
+  const seconds = () => ((Date.now() - installing) / 1_000).toFixed(1);
+  report('Installing packages (npm ci), once per clone');
+  const progress = setInterval(() => report(`Still installing packages, ${seconds()} s so far`), 10_000);
+  const options = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  const [command, ...args] = [...npmCommand('npm'), ...options];
   const { code, output } = await new Promise((resolve) => {
     let output = '';
     current = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -87,12 +125,16 @@ async function install() {
     fail(
       'npm ran no install scripts, which install Node 24: run "npm ci --ignore-scripts=false" and start again.',
     );
-  process.stdout.write(`Packages installed in ${seconds()} s\n`);
+  report(`Packages installed in ${seconds()} s`);
 }
 
 /** Runs the actual command and exits with its exit code. */
 function run(script, args) {
-  const environment = { ...process.env, PATH: [join(packages, '.bin'), process.env.PATH].join(delimiter) };
+  const environment = {
+    ...process.env,
+    PATH: [join(packages, '.bin'), process.env.PATH].join(delimiter),
+    EXPORTD_STARTED_AT: String(startedAt),
+  };
   // In a separate session, Ctrl-C in a terminal reaches it only through this process, not twice. The IPC channel closes
   // when this process is killed.
   current = spawn(node, [join(root, script), ...args], {
@@ -108,6 +150,10 @@ function run(script, args) {
     setInterval(() => process.ppid !== parent && process.kill(process.pid, 'SIGTERM'), 1_000).unref();
 }
 
+process.once('exit', () => {
+  // Its group: npx does not pass signals on.
+  if (prefetch?.pid !== undefined) process.kill(-prefetch.pid, 'SIGTERM');
+});
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => {
     // npm repeats a signal that the terminal has sent to all. Only a later signal is a second Ctrl-C.
@@ -120,7 +166,7 @@ for (const signal of ['SIGINT', 'SIGTERM'])
 if (Number(process.versions.node.split('.')[0]) < minNode)
   fail(`Node ${minNode} or newer is required, found ${process.version}: see https://nodejs.org.`);
 const [command = 'up', ...args] = process.argv.slice(2);
-await ensurePackages();
+await ensurePackages(['up', 'test', 'bench'].includes(command) && args[0] !== '--quick');
 if (command === 'test') run('src/local_stack/test_command/main.ts', args);
 else if (command === 'bench') run('test/bench/main.ts', args);
 else run('src/cli/main.ts', [command, ...args]);

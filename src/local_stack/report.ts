@@ -1,11 +1,11 @@
 /** Prints one line of progress. */
 export type Report = (line: string) => void;
 
-/** Prefixes each line with the seconds since the report was created. */
+/** Prefixes each line with the seconds since the npm script was called (bootstrap.mjs), or else since now. */
 export function createReport(stream: NodeJS.WritableStream = process.stdout): Report {
-  const startedAt = performance.now();
+  const startedAt = Number(process.env.EXPORTD_STARTED_AT) || Date.now();
   return (line) => {
-    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+    const seconds = ((Date.now() - startedAt) / 1_000).toFixed(1);
     stream.write(`${seconds.padStart(6)} s  ${line}\n`);
   };
 }

