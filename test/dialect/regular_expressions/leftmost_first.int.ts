@@ -90,6 +90,7 @@ describe('preferences that the next character or the end of the text decides', (
   it.each([
     ["extract('Chrome/120.0.1', 'Chrome/(\\\\d+(?:\\\\.\\\\d+)?)')", '120.0'],
     ["extract('Chromium', 'Chrome|Chromium')", 'Chromium'],
+    ["extractGroups('aaabc', '(a){2,3}?(b|bc)')", ['a', 'b']],
     ["extract('/a/b/c', '^(.*)/b')", '/a'],
     ["extractGroups('https://ex.com/p?x=1', '^(https?)://([^/]+)(/[^?]*)?')", ['https', 'ex.com', '/p']],
   ])('%s', async (expression, expected) => {
