@@ -3,7 +3,7 @@ import { continueRun, type ContinuedRun } from '../src/decisions/continue_run.ts
 import type { Policies } from '../src/decisions/policies.ts';
 import { readRunEnd } from '../src/decisions/run_end.ts';
 import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
-import type { RunStatus } from '../src/domain/run.ts';
+import type { RunStatus } from '../src/domain/run_state.ts';
 import {
   checkRunBarrier,
   countRows,
@@ -17,7 +17,7 @@ import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Outages } from '../src/failures/outages.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
-import type { BarrierState } from '../src/source/source.ts';
+import type { BarrierState } from '../src/domain/barrier.ts';
 import { wrapActivities, type ActivityContext } from './run_step.ts';
 
 /** Dependencies of the run's local activities. */

@@ -1,4 +1,4 @@
-import { runStatusLabels, type RunStatus } from '../domain/run.ts';
+import { type RunStatus, runStatusLabels } from '../domain/run_state.ts';
 import { table } from './output.ts';
 import type { JsonObject } from './commands/service_command.ts';
 

@@ -1,4 +1,4 @@
-import { runStatusLabels, type RunStatus } from '../domain/run.ts';
+import { type RunStatus, runStatusLabels } from '../domain/run_state.ts';
 import { formatDuration } from './format_duration.ts';
 import { counted, table } from './output.ts';
 

@@ -1,4 +1,4 @@
-import type { CheckedRelation, SourceFinding, SourceReport } from '../source/check/check_source.ts';
+import type { CheckedRelation, SourceFinding, SourceReport } from '../source/check/report.ts';
 import { table } from './output.ts';
 
 /** Formats what a check of the source found, with the SQL that fixes it. */

@@ -1,4 +1,4 @@
-import { activeRunStatuses } from '../domain/run.ts';
+import { activeRunStatuses } from '../domain/run_state.ts';
 
 const statuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 

@@ -1,7 +1,7 @@
 import { areInSameBucket, ConfigVersionNotFound } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { AdoptedManifest } from '../domain/earlier_generations.ts';
-import type { RunSpec } from '../domain/run.ts';
+import type { RunSpec } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 
 /** The facts of a manifest of the bucket that a run adopts. */

@@ -6,7 +6,7 @@ import {
   type BackfillState,
 } from '../domain/backfill.ts';
 import { batchExportDecider, type BatchExportState } from '../domain/batch_export.ts';
-import { isActiveStatus, type RunStatus } from '../domain/run.ts';
+import { isActiveStatus, type RunStatus } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import {
   deterministicId,

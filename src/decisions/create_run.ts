@@ -1,6 +1,7 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { activeRunStatuses, runDecider, type ExistingRun, type RunDefinition } from '../domain/run.ts';
+import { activeRunStatuses, type ExistingRun, type RunDefinition } from '../domain/run_state.ts';
+import { runDecider } from '../domain/run.ts';
 import { progressForRetry } from '../domain/run_continuation.ts';
 import type { Connection } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';

@@ -1,4 +1,4 @@
-import type { ExistingRun } from '../domain/run.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
 import type { Comparison, ComparisonOutcome } from '../domain/comparison.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { Connection, Pool } from '../journal/database.ts';

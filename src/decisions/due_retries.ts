@@ -1,5 +1,6 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
-import { activeRunStatuses, runDecider } from '../domain/run.ts';
+import { activeRunStatuses } from '../domain/run_state.ts';
+import { runDecider } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';

@@ -1,7 +1,7 @@
 import { areInSameBucket, createMayShrink } from '../destination/config_versions.ts';
 import type { EarlierGenerations } from '../domain/earlier_generations.ts';
 import { earlierGenerationsOf, isCoveredByRows, type ReplacedRun } from '../domain/replaced_generation.ts';
-import type { ExistingRun, RunSpec } from '../domain/run.ts';
+import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { readFiles, readReplacedFiles } from './read_files.ts';
 

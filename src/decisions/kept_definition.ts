@@ -1,6 +1,6 @@
 import { readPublicConfig, selectionOfConfig } from '../destination/config_versions.ts';
 import type { LiveBatchExport } from '../domain/batch_export.ts';
-import type { RunDefinition } from '../domain/run.ts';
+import type { RunDefinition } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 
 /**

@@ -1,5 +1,6 @@
 import type { DeletedObject } from '../domain/maintenance_events.ts';
-import { runDecider, type RunSpec } from '../domain/run.ts';
+import { runDecider } from '../domain/run.ts';
+import type { RunSpec } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
 import { hasActiveRun } from './active_runs.ts';

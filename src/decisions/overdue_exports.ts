@@ -1,6 +1,6 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import { decideNextInterval } from '../domain/next_interval.ts';
-import { activeRunStatuses } from '../domain/run.ts';
+import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
 

@@ -1,6 +1,7 @@
 import { adoptedFiles, type AdoptedManifest } from '../domain/earlier_generations.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
-import type { CompletedFile, ExistingRun } from '../domain/run.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 
 /** A completed file and the index of its range. */

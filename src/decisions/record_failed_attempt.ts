@@ -1,5 +1,6 @@
 import { isFailureDue } from '../domain/failed_attempts.ts';
-import { isActiveStatus, runDecider } from '../domain/run.ts';
+import { isActiveStatus } from '../domain/run_state.ts';
+import { runDecider } from '../domain/run.ts';
 import type { Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
 

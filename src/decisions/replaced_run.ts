@@ -1,5 +1,6 @@
 import { adoptedRun, type ReplacedRun } from '../domain/replaced_generation.ts';
-import { runDecider, type RunSpec } from '../domain/run.ts';
+import { runDecider } from '../domain/run.ts';
+import type { RunSpec } from '../domain/run_state.ts';
 import { readState, type Journal } from '../journal/journal.ts';
 
 export type { ReplacedRun } from '../domain/replaced_generation.ts';

@@ -1,4 +1,4 @@
-import type { RunStatus } from '../domain/run.ts';
+import type { RunStatus } from '../domain/run_state.ts';
 import type { Journal } from '../journal/journal.ts';
 import { isIntervalDue } from './interval_due.ts';
 

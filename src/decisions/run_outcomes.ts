@@ -1,14 +1,7 @@
 import { batchExportDecider } from '../domain/batch_export.ts';
-import {
-  activeRunStatuses,
-  decideCancel,
-  isActiveStatus,
-  retryDelaySeconds,
-  runDecider,
-  type ExistingRun,
-  type RunEvent,
-  type RunState,
-} from '../domain/run.ts';
+import { activeRunStatuses, type ExistingRun, isActiveStatus, type RunState } from '../domain/run_state.ts';
+import { decideCancel, retryDelaySeconds, runDecider } from '../domain/run.ts';
+import type { RunEvent } from '../domain/run_events.ts';
 import type { MissingRows } from '../domain/replacement.ts';
 import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';

@@ -1,4 +1,4 @@
-import { activeRunStatuses } from '../domain/run.ts';
+import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
 

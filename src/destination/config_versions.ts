@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyRing } from '../config/key_ring.ts';
-import type { RunSpec } from '../domain/run.ts';
+import type { RunSpec } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import type { RowSelection } from '../source/row_selection.ts';

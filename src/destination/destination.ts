@@ -1,5 +1,5 @@
 import type { ErrorOwner } from '../domain/errors.ts';
-import type { RunSpec } from '../domain/run.ts';
+import type { RunSpec } from '../domain/run_state.ts';
 import type { Manifest } from './manifest.ts';
 
 /** A part that the destination has acknowledged; required to complete the file. */

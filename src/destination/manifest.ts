@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { models } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { exportedFingerprint, type CompletedFile, type ExistingRun } from '../domain/run.ts';
-import type { ExportedColumn } from '../source/source.ts';
+import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 
 const count = z.int().min(0);
 const time = z.string().describe('ISO 8601, UTC');

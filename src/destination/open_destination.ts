@@ -1,6 +1,6 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
-import type { RunSpec } from '../domain/run.ts';
+import type { RunSpec } from '../domain/run_state.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Pool } from '../journal/database.ts';
 import type { CircuitBreaker, ProbeWait } from './circuit_breaker.ts';

@@ -1,6 +1,6 @@
-// The AST of the dialect: queries contain expressions, and expressions contain queries.
+import type { TimeUnit } from './lexer.ts';
 
-import type { TimeUnit } from './keywords.ts';
+// The AST of the dialect: queries contain expressions, and expressions contain queries.
 
 /** The position of a node in the query text, in UTF-16 code units: the first one and the one after the last. */
 export interface Span {
@@ -9,7 +9,7 @@ export interface Span {
 }
 
 /** A node of a kind with its fields. */
-export type NodeOf<Kind extends string, Members = unknown> = Span & {
+type NodeOf<Kind extends string, Members = unknown> = Span & {
   readonly kind: Kind;
 } & Readonly<Members>;
 
@@ -43,7 +43,7 @@ export type Sample = NodeOf<'sample', { ratio: Ratio; offset: Ratio | null }>;
 /** `0.1`, `1/10`. */
 export type Ratio = NodeOf<'ratio', { numerator: NumberLiteral; denominator: NumberLiteral | null }>;
 
-export type Literal = NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral;
+type Literal = NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral;
 
 /** Digits as written, in lower case (`1`, `0.5`, `1e10`, `0xff`), or `inf` or `nan`. Never signed. */
 export type NumberLiteral = NodeOf<'number', { text: string }>;
@@ -250,10 +250,10 @@ export type Expression =
   | Alias
   | Subquery;
 
-export type Collection = Template | ArrayItems | Tuple | Dictionary;
+type Collection = Template | ArrayItems | Tuple | Dictionary;
 /** Expressions that name something or access a part of a value. */
-export type Reference = Field | Member | Element | Index | Slice | Star | Columns | Placeholder;
-export type Operation =
+type Reference = Field | Member | Element | Index | Slice | Star | Columns | Placeholder;
+type Operation =
   | Unary
   | Arithmetic
   | Comparison
@@ -264,7 +264,7 @@ export type Operation =
   | Conditional
   | Lambda;
 /** Expressions written with keywords rather than operators. */
-export type KeywordExpression = Case | Cast | Interval | Extract | Trim;
+type KeywordExpression = Case | Cast | Interval | Extract | Trim;
 
 /** `f'a {b}'`: strings and expressions. There are no empty strings and no two adjacent ones. */
 export type Template = NodeOf<'template', { parts: readonly Expression[] }>;
@@ -384,3 +384,108 @@ export type Subquery = NodeOf<'subquery', { query: Query }>;
 
 /** `{filters}`, `{variables.x}`, `{name}`. */
 export type Placeholder = NodeOf<'placeholder', { expression: Expression }>;
+
+/** Any AST node. */
+export type Node =
+  | Name
+  | Query
+  | Cte
+  | ArrayJoin
+  | GroupBy
+  | GroupingSet
+  | NamedWindow
+  | OrderItem
+  | Fill
+  | LimitBy
+  | Limit
+  | From
+  | OnConstraint
+  | UsingConstraint
+  | Sample
+  | Ratio
+  | Window
+  | Frame
+  | FrameBound
+  | Expression
+  | DictionaryEntry
+  | CaseBranch
+  | TypeName
+  | NamedType;
+
+/** The direct children of a node, in source order. */
+export function childrenOf(node: Node): readonly Node[] {
+  const children: Node[] = [];
+  for (const field of Object.values(node)) {
+    if (Array.isArray(field)) for (const item of field) if (isNode(item)) children.push(item);
+    if (isNode(field)) children.push(field);
+  }
+  return children;
+}
+
+/** Callbacks of a walk. */
+interface Visitor {
+  /** Called before the children; return `false` to skip them. */
+  readonly enter?: (node: Node, parents: readonly Node[]) => boolean | undefined;
+  /** Called after the children. */
+  readonly leave?: (node: Node, parents: readonly Node[]) => void;
+}
+
+/** Visits every node depth-first. `parents` are the ancestors, root first. */
+export function walk(root: Node, visitor: Visitor): void {
+  const parents: Node[] = [];
+  const visit = (node: Node): void => {
+    if (visitor.enter?.(node, parents) !== false) {
+      parents.push(node);
+      for (const child of childrenOf(node)) visit(child);
+      parents.pop();
+    }
+    visitor.leave?.(node, parents);
+  };
+  visit(root);
+}
+
+/** All nodes of a tree that match a predicate. */
+export function findNodes<Found extends Node>(
+  root: Node,
+  test: (node: Node) => node is Found,
+): readonly Found[] {
+  const found: Found[] = [];
+  walk(root, {
+    enter: (node) => {
+      if (test(node)) found.push(node);
+      return true;
+    },
+  });
+  return found;
+}
+
+/**
+ * Rebuilds a tree bottom-up. `change` receives each node with its new children and returns its replacement, whose
+ * kind must be allowed there. Unchanged subtrees keep their identity.
+ */
+export function transform(root: Node, change: (node: Node) => Node): Node {
+  return change(withChildren(root, (child) => transform(child, change)));
+}
+
+function withChildren(node: Node, replace: (child: Node) => Node): Node {
+  const changed: Record<string, unknown> = {};
+  let same = true;
+  for (const [name, field] of Object.entries(node)) {
+    const next: unknown = Array.isArray(field)
+      ? replaceItems(field, replace)
+      : isNode(field)
+        ? replace(field)
+        : field;
+    changed[name] = next;
+    if (next !== field) same = false;
+  }
+  return same ? node : (changed as unknown as Node);
+}
+
+function replaceItems(items: readonly unknown[], replace: (child: Node) => Node): readonly unknown[] {
+  const next = items.map((item) => (isNode(item) ? replace(item) : item));
+  return next.every((item, index) => item === items[index]) ? items : next;
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'kind' in value && 'start' in value;

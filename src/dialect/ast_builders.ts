@@ -1,7 +1,7 @@
 import type { DerivedTable, Expression, From, Query, Sample, Select, Table } from './ast.ts';
+import { QueryText } from './dialect_error.ts';
 import { parseExpression, parseQuery } from './parser/parse.ts';
-import { resolvePlaceholders, type PlaceholderValue, type JsonValue } from './resolve/placeholders.ts';
-import { QueryText } from './query_text.ts';
+import { type JsonValue, type PlaceholderValue, resolvePlaceholders } from './resolve/placeholders.ts';
 
 /** The span of nodes that do not come from a query text. */
 const noSpan = { start: 0, end: 0 };

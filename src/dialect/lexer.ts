@@ -1,7 +1,178 @@
-import { DialectError } from './dialect_error.ts';
-import { readQuoted } from './quoting.ts';
-import type { QueryText } from './query_text.ts';
-import type { Token } from './tokens.ts';
+import { DialectError, type QueryText } from './dialect_error.ts';
+
+/** Keywords that cannot name a column or table without quotes, because they start or join parts of a query. */
+export const reservedWords: ReadonlySet<string> = new Set(
+  `SELECT FROM WHERE PREWHERE GROUP HAVING QUALIFY ORDER LIMIT UNION INTERSECT EXCEPT JOIN ON USING AND OR NOT IN IS
+  LIKE ILIKE BETWEEN CASE WHEN THEN ELSE AS BY WITH DISTINCT NULL TRUE FALSE INF INFINITY NAN`.split(/\s+/),
+);
+
+/** Reserved words that users often try as the name of a column or table. */
+export const commonNameKeywords: ReadonlySet<string> = new Set(
+  'FROM GROUP ORDER LIMIT UNION CASE DISTINCT USING BY WITH'.split(' '),
+);
+
+/** Keywords that cannot be an alias without AS, because they may start the next clause. */
+export const keywordsRequiringAs: ReadonlySet<string> = new Set([
+  ...reservedWords,
+  ...`LEFT RIGHT FULL INNER CROSS OUTER ASOF ANY ALL SEMI ANTI ARRAY FINAL SAMPLE GLOBAL NATURAL PASTE POSITIONAL PIVOT
+  UNPIVOT LATERAL WINDOW OFFSET FETCH SETTINGS FORMAT INTO FOR TABLESAMPLE COLLATE ASC DESC ASCENDING DESCENDING NULLS
+  OVER FILTER WITHIN IGNORE RESPECT END EXCLUDE REPLACE ESCAPE VALUES MATERIALIZED`.split(/\s+/),
+]);
+
+/** Operators that are functions when a parenthesis follows: `and(a, b)`, `like(x, y)`. */
+export const operatorFunctions: ReadonlySet<string> = new Set(['AND', 'OR', 'IN', 'LIKE', 'ILIKE']);
+
+/** Keywords that the parser does not read as the first name of a field. The printer quotes them there. */
+export const quotedAsFirstName: ReadonlySet<string> = new Set([
+  ...reservedWords,
+  ...'INTERVAL ARRAY BOTH LEADING TRAILING ALL'.split(' '),
+]);
+
+/** Keywords of SELECT, for suggestions. */
+export const clauseKeywords: readonly string[] = [
+  ...`SELECT FROM WHERE PREWHERE GROUP HAVING QUALIFY WINDOW ORDER LIMIT OFFSET UNION INTERSECT EXCEPT JOIN LEFT RIGHT
+  FULL INNER CROSS ON USING ARRAY AND OR NOT IN LIKE ILIKE BETWEEN IS BY AS WITH DISTINCT`.split(/\s+/),
+];
+
+/** SQL statements other than SELECT. The error names the statement. */
+export const nonSelectStatements: ReadonlySet<string> = new Set(
+  `INSERT UPDATE DELETE MERGE REPLACE UPSERT TRUNCATE CREATE ALTER DROP RENAME ATTACH DETACH EXCHANGE OPTIMIZE GRANT
+  REVOKE SET RESET USE SHOW DESCRIBE DESC EXPLAIN ANALYZE VACUUM COPY CALL DO EXEC EXECUTE PREPARE DEALLOCATE BEGIN
+  START COMMIT ROLLBACK SAVEPOINT LOCK LISTEN NOTIFY KILL SYSTEM CHECK WATCH BACKUP RESTORE VALUES TABLE PRAGMA LOAD
+  REFRESH CLUSTER REINDEX COMMENT DECLARE FETCH MOVE CLOSE DISCARD UNDROP LET RETURN FUN FN`.split(/\s+/),
+);
+
+/** Units of INTERVAL and EXTRACT, in the singular. */
+export const timeUnits = [
+  'microsecond',
+  'millisecond',
+  'second',
+  'minute',
+  'hour',
+  'day',
+  'week',
+  'month',
+  'quarter',
+  'year',
+] as const;
+
+export type TimeUnit = (typeof timeUnits)[number];
+
+/** The unit that a word names, singular or plural, case-insensitive. */
+export function timeUnitOf(word: string): TimeUnit | undefined {
+  const singular = word.toLowerCase().replace(/s$/, '');
+  return timeUnits.find((unit) => unit === singular);
+}
+
+interface TokenSpan {
+  /** Offset of the first code unit. */
+  readonly start: number;
+  /** Offset after the last code unit. */
+  readonly end: number;
+}
+
+/** A token of a query text. A word is a name or a keyword; the grammar decides which. */
+export type Token = TokenSpan &
+  (
+    | { readonly kind: 'word'; readonly text: string; readonly upper: string }
+    | { readonly kind: 'quoted_name'; readonly text: string }
+    | { readonly kind: 'string'; readonly text: string }
+    | { readonly kind: 'number'; readonly text: string }
+    /** Operators and brackets; the longest match wins. */
+    | { readonly kind: 'symbol'; readonly text: string }
+    /** `f'`, the text between expressions, and the closing quote of a template string. */
+    | { readonly kind: 'template_start' | 'template_text' | 'template_end'; readonly text: string }
+    /** A lexical error. It is thrown when the parser reaches it; no tokens follow. */
+    | { readonly kind: 'invalid'; readonly text: string; readonly error: DialectError }
+    | { readonly kind: 'end'; readonly text: string }
+  );
+
+export type TokenKind = Token['kind'];
+
+/** Escape sequences. A backslash before any other character is literal, as regular expressions need it. */
+const escapes: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  a: '\u0007',
+  '0': '\0',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  '`': '`',
+};
+
+const quotedTokenNames: Readonly<Record<string, string>> = {
+  "'": 'string',
+  '"': 'double-quoted name',
+  '`': 'backtick-quoted name',
+};
+
+/**
+ * Reads a quoted token from the opening quote at `start`. A doubled or backslash-escaped quote is literal. An
+ * unescaped `stop` character (the brace of a template string) also ends it. `end` is the offset after the character
+ * that ended it.
+ * @throws DialectError if the quote is not closed
+ */
+function readQuoted(
+  queryText: QueryText,
+  start: number,
+  quote: string,
+  stop?: string,
+): { readonly value: string; readonly end: number } {
+  const { text } = queryText;
+  const parts: string[] = [];
+  let from = start + 1;
+  let at = from;
+  while (at < text.length) {
+    const character = text[at];
+    if (character === quote || character === stop) {
+      parts.push(text.slice(from, at));
+      if (character === stop || text[at + 1] !== quote) return { value: parts.join(''), end: at + 1 };
+      parts.push(quote);
+      at += 2;
+      from = at;
+    } else if (character === '\\' && at + 1 < text.length) {
+      const next = text[at + 1] ?? '';
+      const unescaped = next === stop ? next : escapes[next];
+      parts.push(text.slice(from, at), unescaped ?? `\\${next}`);
+      at += 2;
+      from = at;
+    } else at += 1;
+  }
+  throw new DialectError(queryText, `This ${quotedTokenNames[quote] ?? 'string'} is not closed.`, {
+    start,
+    end: firstLineEnd(text, start),
+    suggestion: `Close it with \`${quote === '`' ? '` `' : quote}\`.`,
+  });
+}
+
+function firstLineEnd(text: string, start: number): number {
+  const lineBreak = text.slice(start).search(/[\r\n]/);
+  return lineBreak === -1 ? text.length : start + lineBreak;
+}
+
+/** Quotes a string so that {@link readQuoted} reads it back. */
+export function quoteString(text: string, quote: string, stop?: string): string {
+  return `${quote}${escapeQuoted(text, quote, stop)}${quote}`;
+}
+
+/** Escapes a string for use between quotes. */
+export function escapeQuoted(text: string, quote: string, stop?: string): string {
+  let escaped = '';
+  for (const character of text) {
+    if (character === '\\' || character === quote || character === stop) escaped += `\\${character}`;
+    else if (character === '\n') escaped += '\\n';
+    else if (character === '\r') escaped += '\\r';
+    else if (character === '\t') escaped += '\\t';
+    else if (character === '\0') escaped += '\\0';
+    else escaped += character;
+  }
+  return escaped;
+}
 
 const whitespaceAndComments = /(?:[\s\u{feff}\u{200b}]|--[^\r\n]*|\/\/[^\r\n]*|\/\*[^]*?\*\/)+/uy;
 const word = /[\p{ID_Start}_$][\p{ID_Continue}$]*/uy;

@@ -1,4 +1,4 @@
-import { arrayOf, scalar, type ScalarKind, type Type } from './types.ts';
+import { arrayOf, type ScalarKind, scalarType, type Type } from './types.ts';
 
 /** A relation of the source database: a table or a view. */
 export interface SourceRelation {
@@ -37,9 +37,10 @@ export function typeOfColumn(postgresType: string, nullable: boolean): Type {
   const base = postgresType.replace(/\(.*?\)/, '').toLowerCase();
   if (base.endsWith('[]')) {
     const item = kindByPostgresType[base.slice(0, -2)];
-    if (item !== undefined && arrayItemKinds.has(item)) return { ...arrayOf(scalar(item, true)), nullable };
+    if (item !== undefined && arrayItemKinds.has(item))
+      return { ...arrayOf(scalarType(item, true)), nullable };
   }
-  return scalar(kindByPostgresType[base] ?? 'string', nullable);
+  return scalarType(kindByPostgresType[base] ?? 'string', nullable);
 }
 
 const kindByPostgresType: Readonly<Record<string, ScalarKind>> = {

@@ -1,5 +1,5 @@
 /** PostgreSQL types of bound parameters. */
-export type BoundType =
+type BoundType =
   | 'text'
   | 'int4'
   | 'int8'
@@ -17,7 +17,7 @@ export type BoundType =
   | 'timestamptz[]';
 
 /** A bound parameter; its value is never part of the statement text. */
-export interface Parameter {
+interface Parameter {
   readonly value: string;
   readonly type: BoundType;
 }

@@ -44,13 +44,13 @@ export type Type =
 
 export type Kind = Type['kind'];
 
-export const scalar = (kind: ScalarKind, nullable = false): Type => ({ kind, nullable });
+export const scalarType = (kind: ScalarKind, nullable = false): Type => ({ kind, nullable });
 /** A datetime in a named time zone, or in the project's. */
 export const timeIn = (zone: string | undefined, nullable: boolean): Type =>
-  zone === undefined ? scalar('datetime', nullable) : { kind: 'datetime', zone, nullable };
+  zone === undefined ? scalarType('datetime', nullable) : { kind: 'datetime', zone, nullable };
 /** An interval of one unit, or of any. */
 export const intervalOfUnit = (unit: IntervalUnit | undefined, nullable = false): Type =>
-  unit === undefined ? scalar('interval', nullable) : { kind: 'interval', intervalUnit: unit, nullable };
+  unit === undefined ? scalarType('interval', nullable) : { kind: 'interval', intervalUnit: unit, nullable };
 export const intervalUnitOf = (type: Type): IntervalUnit | undefined =>
   'intervalUnit' in type ? type.intervalUnit : undefined;
 export const zoneOf = (type: Type): string | undefined => ('zone' in type ? type.zone : undefined);
@@ -132,9 +132,9 @@ export function commonType(first: Type, second: Type): Type | null {
   const kinds = [first.kind, second.kind];
   if (kinds.includes('date') && kinds.includes('datetime'))
     return timeIn(zoneOf(first) ?? zoneOf(second), nullable);
-  if (kinds.includes('json') && kinds.includes('string')) return scalar('string', nullable);
-  if (kinds.includes('boolean') && kinds.includes('integer')) return scalar('integer', nullable);
-  if (kinds.includes('boolean') && kinds.includes('float')) return scalar('float', nullable);
+  if (kinds.includes('json') && kinds.includes('string')) return scalarType('string', nullable);
+  if (kinds.includes('boolean') && kinds.includes('integer')) return scalarType('integer', nullable);
+  if (kinds.includes('boolean') && kinds.includes('float')) return scalarType('float', nullable);
   return null;
 }
 
@@ -161,7 +161,7 @@ function commonTuple(
 
 /** The common type of several types; the `null` type for an empty list, null if there is none. */
 export function commonTypeOf(types: readonly Type[]): Type | null {
-  let common: Type | null = scalar('null', true);
+  let common: Type | null = scalarType('null', true);
   for (const [index, type] of types.entries()) {
     if (common === null) return null;
     common = index === 0 ? type : commonType(common, type);

@@ -2,7 +2,7 @@ import { CommandRejected } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import type { FailureTime } from './failure_time.ts';
 import { intervalFrom, type DataInterval, type ScheduleRevision } from './intervals.ts';
-import type { RunDefinition, RunStatus } from './run.ts';
+import type { RunDefinition, RunStatus } from './run_state.ts';
 import type { AutoPause } from './auto_pause.ts';
 
 export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';

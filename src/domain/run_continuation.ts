@@ -1,5 +1,7 @@
 import type { Model } from './batch_export.ts';
-import { requireActive, type ExistingRun, type RunEvent, type RunProgress, type RunState } from './run.ts';
+import { requireActive } from './run.ts';
+import type { ExistingRun, RunProgress, RunState } from './run_state.ts';
+import type { RunEvent } from './run_events.ts';
 
 /** The events of a continue-as-new: `closed` ends the current run, `created` creates the run that continues it. */
 export interface RunContinuation {

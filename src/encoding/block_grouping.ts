@@ -1,5 +1,5 @@
 import { addFingerprints } from '../domain/fingerprint.ts';
-import type { ExportedColumn } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 import type { BlockGrouping, EncodedBlock, FileEncoder } from './encoder.ts';
 import type { EncoderThreads } from './encoder_threads.ts';
 import { isRowGroup, type ParquetOptions } from './parquet_encoder.ts';

@@ -1,6 +1,7 @@
 import { rowsOfFingerprint, subtractFingerprint, type Fingerprint } from '../domain/fingerprint.ts';
 import { fieldOf } from '../source/sort_key.ts';
-import { fileColumns, type ExportedColumn, type FingerprintPlan } from '../source/source.ts';
+import { type ExportedColumn, fileColumns } from '../source/columns.ts';
+import type { FingerprintPlan } from '../source/source.ts';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import { encodeText } from './encode_text.ts';
 import type { RejectedRow } from './encoder.ts';

@@ -1,7 +1,8 @@
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JsonValue } from '../domain/json_value.ts';
-import type { SortKey } from '../domain/run.ts';
-import type { ExportedColumn, HeldBlock, PageThreads, RowBlock } from '../source/source.ts';
+import type { SortKey } from '../domain/exported_files.ts';
+import type { ExportedColumn } from '../source/columns.ts';
+import type { HeldBlock, PageThreads, RowBlock } from '../source/source.ts';
 
 /** Compressions of JSON lines and CSV. */
 export const textCompressions = ['gzip', 'zstd', 'brotli'] as const;

@@ -1,5 +1,6 @@
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import type { ExportedColumn, FingerprintPlan } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
+import type { FingerprintPlan } from '../source/source.ts';
 import type { EncoderState, EncodingOptions, RejectedRow } from './encoder.ts';
 
 /** A task of a thread: encode a block of rows (see `RowBlock`). */

@@ -1,5 +1,5 @@
 import { createBlockMemory } from '../source/block_memory.ts';
-import type { CopiedBlocks } from '../source/block_builder.ts';
+import type { CopiedBlocks } from '../source/source.ts';
 import { readPage } from '../source/page_reader.ts';
 import {
   connectToSource,

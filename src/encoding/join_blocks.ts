@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 import type { EncoderState } from './encoder.ts';
 import { joinRowGroup } from './parquet/join_row_group.ts';
 import type { RowGroupFragment } from './parquet/row_group_fragment.ts';

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../domain/json_value.ts';
-import type { ExportedColumn } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 import type { EncodedBlock, EncoderState, FileAssembly, ParquetCompression } from './encoder.ts';
 import { parquetFooter, parquetHeader } from './parquet/file.ts';
 import { parseRowGroup, type RowGroup } from './parquet/row_group_state.ts';

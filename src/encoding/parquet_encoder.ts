@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 import type { EncodedBlock, EncodingOptions, FileEncoder } from './encoder.ts';
 import { libraryVersion } from './library_versions.ts';
 import { parquetIdentity } from './parquet/file.ts';

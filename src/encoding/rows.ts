@@ -1,5 +1,5 @@
 import { fieldOf, formatUuid } from '../source/sort_key.ts';
-import type { ExportedColumn } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 
 /** Consecutive rows of a block (see `RowBlock`). */
 export interface Rows {

@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 import { assembleBrotli } from './brotli_assembler.ts';
 import { nameWithLevel } from './compression_levels.ts';
 import { csv } from './csv.ts';

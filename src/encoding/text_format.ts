@@ -1,4 +1,4 @@
-import type { ColumnType, ExportedColumn } from '../source/source.ts';
+import type { ColumnType, ExportedColumn } from '../source/columns.ts';
 import type { GrowingBuffer } from './growing_buffer.ts';
 
 /**

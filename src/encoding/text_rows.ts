@@ -1,4 +1,4 @@
-import { fileColumns, type ColumnType } from '../source/source.ts';
+import { type ColumnType, fileColumns } from '../source/columns.ts';
 import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import { appendFixed, prepareFixedBytes, type GrowingBuffer } from './growing_buffer.ts';
 import { MalformedBlock } from './unencodable_row.ts';

@@ -1,6 +1,4 @@
-import type { CopiedBlocks } from '../source/block_builder.ts';
-import type { PageRequest } from '../source/page_reader.ts';
-import type { HeldPageBlock } from '../source/source.ts';
+import type { CopiedBlocks, HeldPageBlock, PageRequest } from '../source/source.ts';
 import type { SourceConnectionOptions } from '../source/source_connection.ts';
 import type { TransferredReadError } from '../source/transferred_error.ts';
 import type { EncodingReply, EncodingTask } from './encoding_task.ts';

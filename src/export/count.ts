@@ -7,8 +7,10 @@ import {
   type Fingerprint,
   type FingerprintHash,
 } from '../domain/fingerprint.ts';
-import type { ExistingRun, SortKey } from '../domain/run.ts';
-import type { BarrierCheck, BarrierState, RowRange, Source, UnsettledBarrier } from '../source/source.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
+import type { SortKey } from '../domain/exported_files.ts';
+import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
+import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import { noEncoder, rowRangeOf } from './export_context.ts';
 import { needsCheck } from './replacement.ts';
 

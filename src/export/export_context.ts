@@ -4,7 +4,7 @@ import type { Destination, OpenDestination, OpenLocation } from '../destination/
 import type { DestinationError } from '../destination/destination.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { ExistingRun, RunSpec } from '../domain/run.ts';
+import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
 import type { MemoryBudget } from '../encoding/memory_budget.ts';
 import type { RowSelection } from '../source/row_selection.ts';

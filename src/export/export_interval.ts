@@ -1,5 +1,5 @@
 import { haveSameRows, rowsOfFingerprint, type Fingerprint } from '../domain/fingerprint.ts';
-import { exportedFingerprint, filesOf, type ExistingRun } from '../domain/run.ts';
+import { type ExistingRun, exportedFingerprint, filesOf } from '../domain/run_state.ts';
 import {
   createStageClock,
   formatInterval,

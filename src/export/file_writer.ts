@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import type { Destination } from '../destination/open_destination.ts';
 import type { FileUpload } from '../destination/destination.ts';
 import { addFingerprints, type Fingerprint } from '../domain/fingerprint.ts';
-import type { BlockCut, CompletedFile, PlannedPart, SortKey } from '../domain/run.ts';
+import type { BlockCut, CompletedFile, PlannedPart, SortKey } from '../domain/exported_files.ts';
 import { combineCrc32 } from '../encoding/crc32_combine.ts';
 import type { ReservedBlock } from '../encoding/encode_blocks.ts';
 import type { EncodedBlock, FileAssembly, FileEncoder } from '../encoding/encoder.ts';

@@ -2,9 +2,11 @@ import type { Settings } from '../config/settings.ts';
 import { ManifestReplaced, type ManifestPublication } from '../destination/destination.ts';
 import { manifestOf, type Manifest } from '../destination/manifest.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
-import { filesOf, requireActive, type CompletedFile, type ExistingRun } from '../domain/run.ts';
+import { type ExistingRun, filesOf } from '../domain/run_state.ts';
+import { requireActive } from '../domain/run.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import type { ExportedColumn } from '../source/source.ts';
+import type { ExportedColumn } from '../source/columns.ts';
 import {
   createStageClock,
   formatInterval,

@@ -31,19 +31,15 @@ import {
   type NewFile,
 } from '../destination/destination.ts';
 import { emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
+import { attemptOf, rangeOf } from '../domain/run.ts';
 import {
-  attemptOf,
+  type ExistingRun,
   filesOf,
   isActiveStatus,
-  rangeOf,
-  type CompletedFile,
-  type ExistingRun,
-  type ExportRange,
-  type OpenUpload,
   type RangeAttempt,
   type RunStatus,
-  type SortKey,
-} from '../domain/run.ts';
+} from '../domain/run_state.ts';
+import type { CompletedFile, ExportRange, OpenUpload, SortKey } from '../domain/exported_files.ts';
 import { encodeBlocks, type ReservedBlock } from '../encoding/encode_blocks.ts';
 import type { FileEncoder } from '../encoding/encoder.ts';
 import { joinEncodedBlocks } from '../encoding/join_encoded_blocks.ts';

@@ -17,7 +17,8 @@ import {
   type ReplacementCheck,
   type ReplacementOutcome,
 } from '../domain/replacement.ts';
-import { exportedFingerprint, type ExistingRun, type RunSpec, type SortKey } from '../domain/run.ts';
+import { type ExistingRun, exportedFingerprint, type RunSpec } from '../domain/run_state.ts';
+import type { SortKey } from '../domain/exported_files.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { filesHaveKeys } from '../source/keys.ts';
 import { allRows } from '../source/row_selection.ts';

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import type { Expression } from '../dialect/ast.ts';
 import { buildExpression, buildTimeLiteral, combineConditions } from '../dialect/ast_builders.ts';
-import { regularExpressionError } from '../dialect/compile/regular_expressions.ts';
+import { regularExpressionError } from '../dialect/regular_expressions/translate.ts';
 import { DialectError } from '../dialect/dialect_error.ts';
 import { parseExpression } from '../dialect/parser/parse.ts';
 import {

@@ -2,7 +2,8 @@ import { areKeysUnreadable, KeysUnreadable, mergeKeys, readExportedKeys } from '
 import { readFiles } from '../decisions/read_files.ts';
 import type { IntervalComparison } from '../decisions/due_comparisons.ts';
 import { bucketInterval, differingBuckets, type Fingerprint } from '../domain/fingerprint.ts';
-import type { ExistingRun, SortKey } from '../domain/run.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
+import type { SortKey } from '../domain/exported_files.ts';
 import { intervalOf } from '../export/export_context.ts';
 import { filesHaveKeys } from '../source/keys.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';

@@ -1,4 +1,4 @@
-import type { ExistingRun } from '../domain/run.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState } from '../journal/projector.ts';
 import type { StoredEvent } from '../journal/stored_event.ts';

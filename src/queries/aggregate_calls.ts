@@ -1,6 +1,5 @@
-import type { Call, Expression } from '../dialect/ast.ts';
+import { type Call, type Expression, walk } from '../dialect/ast.ts';
 import { findFunction } from '../dialect/functions/registry.ts';
-import { walk } from '../dialect/walk.ts';
 
 const isAggregate = ({ name, over }: Call): boolean =>
   over === null && findFunction(name.text)?.definition.kind === 'aggregate';

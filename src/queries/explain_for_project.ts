@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { explainQuery, type ExplainedQuery } from '../dialect/compile/explain_query.ts';
+import { type ExplainedQuery, explainQuery } from '../dialect/compile/compile_query.ts';
 import type { Pool } from '../journal/database.ts';
 import { relationsOf } from '../source/relations.ts';
 import { readQueryProject } from './project.ts';

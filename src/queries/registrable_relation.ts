@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { isDialectTable } from '../dialect/resolve/tables/table_names.ts';
+import { isDialectTable } from '../dialect/resolve/tables/field_definitions.ts';
 import { quoteRelation, type Relations } from '../source/relations.ts';
 import { optionalRelations } from './source_schema.ts';
 import { InvalidWarehouseTable } from './invalid_warehouse_table.ts';

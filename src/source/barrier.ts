@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { BlockingTransaction, UnsettledBarrier } from '../domain/barrier.ts';
+import type { BarrierState, BlockingTransaction, UnsettledBarrier } from '../domain/barrier.ts';
 import {
   readOpenTransactions,
   readPreparedTransactions,
@@ -8,7 +8,7 @@ import {
   type SettledCutoff,
 } from './open_transactions.ts';
 import { SourceIsStandby } from './source_connection.ts';
-import type { BarrierCheck, BarrierState } from './source.ts';
+import type { BarrierCheck } from './source.ts';
 
 /** Waits in milliseconds, and the application name that identifies exportd's own sessions. */
 export interface BarrierOptions {

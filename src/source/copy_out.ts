@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { failSpan } from '../tracing/spans.ts';
 import { beginStatementSpan } from '../tracing/statements.ts';
-import { createBlockBuilder, type BlockLimits, type CopiedBlocks } from './block_builder.ts';
+import { type BlockLimits, createBlockBuilder } from './block_builder.ts';
+import type { CopiedBlocks } from './source.ts';
 import { tapCopyData } from './copy_data_tap.ts';
 import { newMemory, type BlockMemory } from './block_memory.ts';
 import type { ModelQuery } from './model_query.ts';

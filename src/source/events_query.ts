@@ -22,7 +22,8 @@ import {
   rowQueryStatement,
   type RowQueryStatement,
 } from './row_query/row_query_statement.ts';
-import type { ExportedColumn, RowRange } from './source.ts';
+import type { ExportedColumn } from './columns.ts';
+import type { RowRange } from './source.ts';
 
 /** The columns of an export of events. */
 export const eventsColumns: readonly ExportedColumn[] = [

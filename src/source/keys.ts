@@ -1,4 +1,4 @@
-import type { SortKey } from '../domain/run.ts';
+import type { SortKey } from '../domain/exported_files.ts';
 import type { ModelQuery } from './model_query.ts';
 import { statementSettings } from './pages.ts';
 import type { RowSelection } from './row_selection.ts';

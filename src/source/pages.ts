@@ -1,9 +1,8 @@
 import { bucketWidthMs } from '../domain/fingerprint.ts';
-import type { SortKey } from '../domain/run.ts';
-import type { CopiedBlocks } from './block_builder.ts';
+import type { SortKey } from '../domain/exported_files.ts';
+import type { CopiedBlocks, FingerprintPlan, KeyBounds, ReadOptions, RowMemory, RowRange } from './source.ts';
 import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
 import type { PageReader } from './page_reader.ts';
-import type { FingerprintPlan, KeyBounds, ReadOptions, RowMemory, RowRange } from './source.ts';
 
 /** Limits of one page. */
 export interface PageLimits {

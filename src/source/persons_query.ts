@@ -4,7 +4,8 @@ import type { ColumnTypes, Relations } from './relations.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
 import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
 import { selectionConditions } from './selection_conditions.ts';
-import type { ExportedColumn, RowRange } from './source.ts';
+import type { ExportedColumn } from './columns.ts';
+import type { RowRange } from './source.ts';
 
 /** The columns of an export of persons. */
 export const personsColumns: readonly ExportedColumn[] = [

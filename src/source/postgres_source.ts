@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { SortKey } from '../domain/run.ts';
+import type { SortKey } from '../domain/exported_files.ts';
 import { checkBarrier, checkBarriers } from './barrier.ts';
 import { catalogReader } from './check/catalog_reader.ts';
 import { checkSource } from './check/check_source.ts';

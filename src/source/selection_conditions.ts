@@ -1,7 +1,6 @@
 import type { Expression } from '../dialect/ast.ts';
 import { buildExpression } from '../dialect/ast_builders.ts';
-import { DialectError } from '../dialect/dialect_error.ts';
-import { QueryText } from '../dialect/query_text.ts';
+import { DialectError, QueryText } from '../dialect/dialect_error.ts';
 import type { SourceRelation } from '../dialect/schema.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { filterCondition } from '../filters/condition.ts';

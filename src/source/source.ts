@@ -2,7 +2,7 @@ import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { SortKey } from '../domain/run.ts';
+import type { SortKey } from '../domain/exported_files.ts';
 import type { SourceReport } from './check/report.ts';
 import type { ExportedColumn } from './columns.ts';
 import type { RowSelection } from './row_selection.ts';

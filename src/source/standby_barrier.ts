@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { checkBarrier, checkBarriers, openBarrier, type BarrierOptions } from './barrier.ts';
 import type { SourceConnections } from './source_connection.ts';
-import type { BarrierCheck, BarrierState, UnsettledBarrier } from './source.ts';
+import type { BarrierCheck } from './source.ts';
+import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 

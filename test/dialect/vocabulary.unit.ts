@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
-import { describeFunctions } from '../../src/dialect/vocabulary/describe_functions.ts';
-import { describeTables } from '../../src/dialect/vocabulary/describe_tables.ts';
+import { describeFunctions, describeTables } from '../../src/dialect/vocabulary.ts';
 import { project } from './project.ts';
 
 const tables = describeTables(project);

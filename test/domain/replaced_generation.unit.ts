@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import type { EarlierFile, EarlierGenerations } from '../../src/domain/earlier_generations.ts';
-import { nothingEarlier } from '../../src/domain/earlier_generations.ts';
+import {
+  type EarlierFile,
+  type EarlierGenerations,
+  nothingEarlier,
+} from '../../src/domain/earlier_generations.ts';
 import { totalsOf } from '../../src/domain/exported_files.ts';
 import { adoptedRun, earlierGenerationsOf, type ReplacedRun } from '../../src/domain/replaced_generation.ts';
 import type { ReplacementOutcome } from '../../src/domain/replacement.ts';
-import type { ExistingRun, RunSpec } from '../../src/domain/run.ts';
+import type { ExistingRun, RunSpec } from '../../src/domain/run_state.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { fingerprintOf } from './fingerprints.ts';
 

@@ -1,4 +1,5 @@
-import type { ColumnType, ExportedColumn, FingerprintPlan, RowBlock } from '../../src/source/source.ts';
+import type { ColumnType, ExportedColumn } from '../../src/source/columns.ts';
+import type { FingerprintPlan, RowBlock } from '../../src/source/source.ts';
 
 /** A field of a binary COPY tuple. */
 export type FieldBytes = Buffer | null;

@@ -12,7 +12,8 @@ import {
   type FileEncoder,
 } from '../../src/encoding/encoder.ts';
 import { allRows } from '../../src/source/row_selection.ts';
-import type { ExportedColumn, Source } from '../../src/source/source.ts';
+import type { ExportedColumn } from '../../src/source/columns.ts';
+import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
 import { startDuckDb, type IndependentReader, type RowTexts } from './duckdb.ts';

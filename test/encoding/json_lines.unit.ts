@@ -4,7 +4,7 @@ import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
 import { jsonLines } from '../../src/encoding/json_lines.ts';
 import { MalformedBlock } from '../../src/encoding/unencodable_row.ts';
 import { appendRows } from '../../src/encoding/text_rows.ts';
-import type { ExportedColumn } from '../../src/source/source.ts';
+import type { ExportedColumn } from '../../src/source/columns.ts';
 import { columnsOf, copyBlock, int32, int64, type FieldBytes } from './copy_block.ts';
 import { encodeRows } from './encode_rows.ts';
 

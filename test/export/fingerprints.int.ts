@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { countExistingRun } from '../../src/export/count.ts';
 import { addFingerprints, haveSameRows, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
-import { filesOf } from '../../src/domain/run.ts';
+import { filesOf } from '../../src/domain/run_state.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import { randomCases } from '../setup/effort.ts';

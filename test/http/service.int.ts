@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
-import { runStatusLabels } from '../../src/domain/run.ts';
+import { runStatusLabels } from '../../src/domain/run_state.ts';
 import { resolveFaults, storeFault, storeResumption } from '../../src/failures/operator_faults.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';

@@ -14,7 +14,8 @@ import {
 } from '../../src/decisions/unsettled_runs.ts';
 import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
-import { attemptOf, type ExistingRun } from '../../src/domain/run.ts';
+import { attemptOf } from '../../src/domain/run.ts';
+import type { ExistingRun } from '../../src/domain/run_state.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';

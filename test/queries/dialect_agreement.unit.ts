@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseTime } from '../../src/dialect/compile/time_parsing.ts';
-import { readColumn } from '../../src/dialect/resolve/column_reading.ts';
+import { parseTime } from '../../src/dialect/compile/times/local_times.ts';
+import { readColumn } from '../../src/dialect/resolve/team_relation.ts';
 import { identifier, renderSql } from '../../src/dialect/sql.ts';
 import { isTimeZone as isTimeZoneOfDialect } from '../../src/dialect/time_zone.ts';
 import { isTimeZone } from '../../src/domain/intervals.ts';

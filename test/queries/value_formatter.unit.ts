@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { DateTime } from 'luxon';
-import { arrayOf, mapOf, scalar, timeIn, tupleOf } from '../../src/dialect/types.ts';
+import { arrayOf, mapOf, scalarType, timeIn, tupleOf } from '../../src/dialect/types.ts';
 import { valueFormatter } from '../../src/queries/value_formatter.ts';
 
-const time = scalar('datetime');
+const time = scalarType('datetime');
 const berlin = 'Europe/Berlin';
 
 describe('formatted values', () => {
@@ -55,9 +55,9 @@ describe('formatted values', () => {
     const [stored, formatted] = ['2026-09-02T22:29:23.300160Z', '2026-09-03T00:29:23.300160+02:00'];
     const json = (value: unknown): string => JSON.stringify(value);
     expect(valueFormatter(arrayOf(time), berlin)(json([stored, null]))).toEqual([formatted, null]);
-    const pair = tupleOf([scalar('string'), time]);
+    const pair = tupleOf([scalarType('string'), time]);
     expect(valueFormatter(arrayOf(pair), berlin)(json([[stored, stored]]))).toEqual([[stored, formatted]]);
     expect(valueFormatter(mapOf(time), berlin)(json({ first: stored }))).toEqual({ first: formatted });
-    expect(valueFormatter(arrayOf(scalar('string')), berlin)(json([stored]))).toEqual([stored]);
+    expect(valueFormatter(arrayOf(scalarType('string')), berlin)(json([stored]))).toEqual([stored]);
   });
 });

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import pg from 'pg';
 import { isUnsettled } from './is_unsettled.ts';
 import { checkBarriers } from '../../src/source/barrier.ts';
-import type { BarrierState, Source, UnsettledBarrier } from '../../src/source/source.ts';
+import type { BarrierState, UnsettledBarrier } from '../../src/domain/barrier.ts';
+import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { rollbackPrepared } from '../setup/rollback_prepared.ts';
 import { waitFor } from '../setup/wait_for.ts';

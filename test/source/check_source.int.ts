@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { checkSource, type SourceReport } from '../../src/source/check/check_source.ts';
+import { checkSource } from '../../src/source/check/check_source.ts';
+import type { SourceReport } from '../../src/source/check/report.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import type { RelationSettings } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';

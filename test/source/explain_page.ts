@@ -1,4 +1,4 @@
-import type { SortKey } from '../../src/domain/run.ts';
+import type { SortKey } from '../../src/domain/exported_files.ts';
 import { inTransaction, type Connection, type Pool } from '../../src/journal/database.ts';
 import type { ModelQuery } from '../../src/source/model_query.ts';
 import { statementSettings } from '../../src/source/pages.ts';

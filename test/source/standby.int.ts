@@ -7,7 +7,8 @@ import { DatabaseIsStandby, isDatabaseUnavailable } from '../../src/journal/data
 import { connectToSource, SourceIsStandby } from '../../src/source/source_connection.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import { isUnsettled } from './is_unsettled.ts';
-import type { BarrierState, RowRange, Source } from '../../src/source/source.ts';
+import type { BarrierState } from '../../src/domain/barrier.ts';
+import type { RowRange, Source } from '../../src/source/source.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 import { startStandbyServers, type StandbyServers } from './standby_servers.ts';

@@ -14,7 +14,7 @@ import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder/index.ts';
-import type { RunStatus } from '../../src/domain/run.ts';
+import type { RunStatus } from '../../src/domain/run_state.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';

@@ -4,9 +4,11 @@ import { wrapActivities } from '../../activities/run_step.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
-import { attemptOf, type SortKey } from '../../src/domain/run.ts';
+import { attemptOf } from '../../src/domain/run.ts';
+import type { SortKey } from '../../src/domain/exported_files.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
-import type { RowFinder, Source, UnsettledBarrier } from '../../src/source/source.ts';
+import type { RowFinder, Source } from '../../src/source/source.ts';
+import type { UnsettledBarrier } from '../../src/domain/barrier.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 

@@ -9,7 +9,7 @@ import {
   type RunRow,
 } from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
-import type { BarrierState } from '../../src/source/source.ts';
+import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';

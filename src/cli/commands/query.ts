@@ -65,7 +65,7 @@ export function addQueryCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (text: string, options: ExplainOptions) => {
       const { explainForProject } = await import('../../queries/explain_for_project.ts');
-      const { explainedLines } = await import('../../dialect/compile/explain_query.ts');
+      const { explainedLines } = await import('../../dialect/compile/compile_query.ts');
       const settings = commandSettings(process.env);
       const { tree, statement } = await withPool((pool) =>
         explainForProject(pool, settings, options.project, text),

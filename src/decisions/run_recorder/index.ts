@@ -8,11 +8,10 @@ import {
   requireGeneration,
   runDecider,
   RunEnded,
-  type CompletedFile,
-  type ExistingRun,
-  type RangeAttempt,
-  type RunEvent,
 } from '../../domain/run.ts';
+import type { CompletedFile } from '../../domain/exported_files.ts';
+import type { ExistingRun, RangeAttempt } from '../../domain/run_state.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import { readState, type Journal } from '../../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../../journal/log_lines.ts';
 import { recordFailedAttempt, type FailedAttempt } from '../record_failed_attempt.ts';

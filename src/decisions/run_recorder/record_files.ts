@@ -1,15 +1,7 @@
-import {
-  filesOf,
-  GenerationSuperseded,
-  requireAttempt,
-  requireGeneration,
-  type CompletedFile,
-  type ExistingRun,
-  type ExportedFile,
-  type PlannedPart,
-  type RangeAttempt,
-  type RunEvent,
-} from '../../domain/run.ts';
+import { type ExistingRun, filesOf, type RangeAttempt } from '../../domain/run_state.ts';
+import { GenerationSuperseded, requireAttempt, requireGeneration } from '../../domain/run.ts';
+import type { CompletedFile, ExportedFile, PlannedPart } from '../../domain/exported_files.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { JournalTransaction } from '../../journal/journal.ts';
 import { dayOf, storeNotification } from '../notifications.ts';
 import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps, type RunStream } from './run_steps.ts';

@@ -3,12 +3,11 @@ import { nothingEarlier } from '../../domain/earlier_generations.ts';
 import {
   decidePublish,
   decideWithdrawal,
-  filesOf,
   requireActive,
   requireGeneration,
   runDecider,
-  type ExistingRun,
 } from '../../domain/run.ts';
+import { type ExistingRun, filesOf } from '../../domain/run_state.ts';
 import { readState, type Journal } from '../../journal/journal.ts';
 import { writeLogLine } from '../../journal/log_lines.ts';
 import { readAdoptedManifest } from '../adopted_manifest.ts';

@@ -1,16 +1,13 @@
 import type { Fingerprint } from '../../domain/fingerprint.ts';
 import {
-  isActiveStatus,
-  requireAttempt,
-  requireGeneration,
-  runDecider,
-  RunEnded,
   type ExistingRun,
-  type ExportRange,
+  isActiveStatus,
   type RangeAttempt,
-  type RunEvent,
   type RunState,
-} from '../../domain/run.ts';
+} from '../../domain/run_state.ts';
+import { requireAttempt, requireGeneration, runDecider, RunEnded } from '../../domain/run.ts';
+import type { ExportRange } from '../../domain/exported_files.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { Journal, JournalTransaction, LockedStream } from '../../journal/journal.ts';
 
 export type RunStream = LockedStream<RunState, RunEvent>;

@@ -1,18 +1,101 @@
-import type { Limit, Query } from '../ast.ts';
-import { type ParseLimits } from '../parse_limits.ts';
+import { type Call, type Limit, type Node, type Query, walk } from '../ast.ts';
+import { QueryText } from '../dialect_error.ts';
+import { findFunction } from '../functions/registry.ts';
+import type { ParseLimits } from '../parser/cursor.ts';
 import { parseQuery } from '../parser/parse.ts';
 import { printQuery } from '../print/print.ts';
-import { resolvePlaceholders, type Placeholders } from '../resolve/placeholders.ts';
-import type { Scope } from '../resolve/scope.ts';
-import type { TypedQuery } from '../resolve/value.ts';
+import { type Placeholders, resolvePlaceholders } from '../resolve/placeholders.ts';
+import { LateralJoins, type Scope } from '../resolve/scope.ts';
 import { type Project, Statement } from '../resolve/statement.ts';
-import { QueryText } from '../query_text.ts';
+import type { TypedQuery, Value } from '../resolve/value.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
-import { rowBounds } from './limit_clause.ts';
-import { memoryOperations } from './memory_operations.ts';
-import { appendTotals } from './totals.ts';
-import { compileAnyQuery, compiler, topScope } from './query_compiler.ts';
+import { appendTotals, rejectTotals } from './clauses/grouped_rows.ts';
+import { rowBounds } from './clauses/order_and_limit.ts';
+import { compileSelect } from './clauses/select.ts';
+import { compileSetOperation } from './clauses/set_operations.ts';
+import type { CompiledQuery, Compiler } from './compiler.ts';
+import { expressionValue } from './expressions/expressions.ts';
+
+/** All compilation rules. */
+export const compiler: Compiler = {
+  value: (node, scope, use = 'value') => expressionValue(compiler, node, scope, use),
+  query: (query, scope) => {
+    rejectTotals(query, scope);
+    return compileAnyQuery(query, scope);
+  },
+};
+
+/** Compiles a SELECT or a set operation. @throws DialectError */
+function compileAnyQuery(query: Query, scope: Scope): CompiledQuery {
+  return query.kind === 'select'
+    ? compileSelect(compiler, query, scope)
+    : compileSetOperation(compiler, query, scope);
+}
+
+/** The empty scope around a whole query. */
+export const topScope = (statement: Statement): Scope => ({
+  statement,
+  context: 'select',
+  enclosingAggregate: null,
+  relations: [],
+  usingColumns: new Map(),
+  lateralJoins: new LateralJoins(),
+  outerRelations: [],
+  aliases: new Map(),
+  arrayJoinColumns: new Map(),
+  ctes: null,
+  lambdaParameters: new Map(),
+  lambdaDepth: 0,
+  expandingAliases: [],
+  grouping: null,
+  windows: new Map(),
+});
+
+/**
+ * The number of sorts and hash tables that PostgreSQL may keep in memory at the same time for a query, each of up to
+ * `work_mem`. An estimate: it counts clauses and calls, not the nodes of the plan.
+ */
+function memoryOperations(query: Query): number {
+  let operations = 0;
+  walk(query, {
+    enter: (node) => {
+      operations += operationsOf(node);
+      return true;
+    },
+  });
+  return operations;
+}
+
+function operationsOf(node: Node): number {
+  switch (node.kind) {
+    case 'select':
+      return (
+        Number(node.distinct) +
+        Number(node.groupBy !== null) +
+        Number(node.orderBy.length > 0) +
+        Number(node.limitBy !== null)
+      );
+    case 'set_operation':
+    case 'join':
+      return 1;
+    case 'call':
+      return operationsOfCall(node);
+    default:
+      return 0;
+  }
+}
+
+/** A set in a gathering aggregate is sorted twice: its size is computed first. */
+function operationsOfCall({ name, distinct, orderBy, over }: Call): number {
+  if (over !== null) return 1;
+  const found = findFunction(name.text);
+  if (found?.definition.kind !== 'aggregate') return 0;
+  const { definition, combinators } = found;
+  const isDistinct = distinct || combinators.includes('Distinct');
+  if (!isDistinct && !definition.sorts && orderBy.length === 0) return 0;
+  return definition.gathers !== null && (isDistinct || definition.gathers === 'distinct') ? 2 : 1;
+}
 
 /** Row limits of a query result. */
 export interface RowLimits {
@@ -22,7 +105,7 @@ export interface RowLimits {
   readonly maxRows: number;
 }
 
-export const defaultRowLimits: RowLimits = { defaultLimit: 100, maxRows: 10_000 };
+const defaultRowLimits: RowLimits = { defaultLimit: 100, maxRows: 10_000 };
 
 export interface CompileOptions {
   readonly placeholders?: Placeholders;
@@ -32,7 +115,7 @@ export interface CompileOptions {
 }
 
 /** A column of the result. */
-export interface ResultColumn {
+interface ResultColumn {
   readonly name: string;
   readonly type: Type;
   /** The ClickHouse type name, such as `Nullable(String)`. */
@@ -73,13 +156,13 @@ export const compileQuery = (
 ): CompiledStatement => compileTypedQuery(query, project, options).statement;
 
 /** A compiled query with its typed representation. */
-export interface TypedStatement {
+interface TypedStatement {
   readonly typed: TypedQuery;
   readonly statement: CompiledStatement;
 }
 
 /** The same with the typed representation. @throws DialectError */
-export function compileTypedQuery(
+function compileTypedQuery(
   query: string | Query,
   project: Project,
   options: CompileOptions = {},
@@ -193,3 +276,56 @@ function withCount(query: Query, count: number): Query {
   };
   return { ...query, limit: { ...limit, count: { kind: 'number', text: String(count), start, end } } };
 }
+
+/** A node of the typed representation: a query, a clause, or an operation with the type of its result. */
+export interface ExplainedNode {
+  readonly operation: string;
+  /** The ClickHouse name of the type; null for queries and clauses. */
+  readonly type: string | null;
+  readonly operands: readonly ExplainedNode[];
+}
+
+/** A query as the compiler understands it, with its statement. */
+export interface ExplainedQuery {
+  readonly tree: ExplainedNode;
+  readonly statement: CompiledStatement;
+}
+
+/**
+ * Compiles a query and describes its typed representation. A query that is read several times is described once.
+ * @throws DialectError
+ */
+export function explainQuery(
+  query: string | Query,
+  project: Project,
+  options: CompileOptions = {},
+): ExplainedQuery {
+  const { typed, statement } = compileTypedQuery(query, project, options);
+  const described = new Set<TypedQuery>();
+  const ofQuery = (one: TypedQuery): ExplainedNode => {
+    if (described.has(one)) return { operation: `${one.operation}, see above`, type: null, operands: [] };
+    described.add(one);
+    const from = one.sources.map(ofQuery);
+    const clauses = one.clauses.map(({ name, values }) => ({
+      operation: name,
+      type: null,
+      operands: values.map(ofValue),
+    }));
+    return { operation: one.operation, type: null, operands: [...from, ...clauses] };
+  };
+  const ofValue = ({ operation, type, operands, query: inner }: Value): ExplainedNode => ({
+    operation,
+    type: nameOfType(type, project.timezone),
+    operands: [...operands.map(ofValue), ...(inner === undefined ? [] : [ofQuery(inner)])],
+  });
+  return { tree: ofQuery(typed), statement };
+}
+
+/** The tree as lines: one node each, indented below the node that reads it. */
+export const explainedLines = (
+  { operation, type, operands }: ExplainedNode,
+  depth = 0,
+): readonly string[] => [
+  `${'  '.repeat(depth)}${operation}${type === null ? '' : `: ${type}`}`,
+  ...operands.flatMap((operand) => explainedLines(operand, depth + 1)),
+];

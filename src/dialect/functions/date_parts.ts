@@ -1,5 +1,144 @@
-import { datePartEmitters } from './emit/date_parts.ts';
-import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
+import { computeSqlOnce } from '../compile/compiler.ts';
+import { dateParts } from '../compile/times/local_times.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
+import { TimeZone } from '../time_zone.ts';
+import { scalarType } from '../types.ts';
+import {
+  argument,
+  argumentNode,
+  type CallSite,
+  type Emitter,
+  type FunctionDefinition,
+  scalar,
+  standardScalar,
+} from './function_definition.ts';
+import { instantAt, localTime, unitAt, zoneAt } from './time_arguments.ts';
+
+/** A part of a local time in its zone. */
+const part =
+  (make: (local: Sql) => Sql): Emitter =>
+  (site) => ({
+    sql: make(localTime(site, 0, zoneAt(site, 1))),
+    type: scalarType('integer', argument(site, 0).type.nullable),
+  });
+
+const field = (name: string): Emitter => part((local) => sql`(extract(${rawSql(name)} from ${local}))::int8`);
+const digits = (pattern: string): Emitter =>
+  part((local) => sql`(to_char(${local}, '${rawSql(pattern)}'))::int8`);
+
+/** Weeks of the year as in MySQL: the mode selects the first weekday and the first week. */
+function weekOf(site: CallSite, withYear: boolean): Sql {
+  const modeArgument = site.values[1];
+  const mode = modeArgument === undefined ? 0 : Number(modeArgument.constant ?? NaN);
+  if (!Number.isInteger(mode) || mode < 0 || mode > 7)
+    throw site.statement.error(
+      `The mode of '${site.name}' must be an integer from 0 to 7.`,
+      argumentNode(site, 1),
+    );
+  const monday = (mode & 1) === 1;
+  const usesYearOfWeek = withYear || (mode & 2) === 2;
+  const fullWeek = ((mode & 4) === 4) === monday;
+  const startOf = (day: Sql): Sql =>
+    monday
+      ? sql`(${day} - (extract(isodow from ${day})::int4 - 1))`
+      : sql`(${day} - extract(dow from ${day})::int4)`;
+  return computeSqlOnce([sql`(${localTime(site, 0, zoneAt(site, 2))})::date`], (day = sql``) => {
+    const start = startOf(day);
+    if (usesYearOfWeek) {
+      // The year of a week is that of its first day, or of its fourth.
+      const anchor = fullWeek ? start : sql`(${start} + 3)`;
+      const week = sql`((extract(doy from ${anchor})::int4 - 1) / 7 + 1)`;
+      return withYear ? sql`(extract(year from ${anchor})::int8 * 100 + ${week})` : sql`(${week})::int8`;
+    }
+    const first = startOf(sql`(date_trunc('year', ${day}::timestamp)::date + ${fullWeek ? sql`6` : sql`3`})`);
+    return sql`((${start} - ${first} + 7) / 7)::int8`;
+  });
+}
+
+const week =
+  (withYear: boolean): Emitter =>
+  (site) => ({ sql: weekOf(site, withYear), type: scalarType('integer', argument(site, 0).type.nullable) });
+
+const names: Readonly<Record<string, string>> = {
+  year: 'FMYYYY',
+  quarter: 'FMQ',
+  month: 'FMMonth',
+  dayofyear: 'FMDDD',
+  day: 'FMDD',
+  week: 'FMIW',
+  weekday: 'FMDay',
+  hour: 'FMHH24',
+  minute: 'FMMI',
+  second: 'FMSS',
+};
+
+const dateName: Emitter = (site) => {
+  const name = String(argument(site, 0).constant ?? '').toLowerCase();
+  const pattern = Object.hasOwn(names, name) ? names[name] : undefined;
+  if (pattern === undefined)
+    throw site.statement.error(
+      `The part must be one of ${Object.keys(names).join(', ')}.`,
+      argumentNode(site, 0),
+    );
+  return {
+    sql: sql`to_char(${localTime(site, 1, zoneAt(site, 2, 1))}, '${rawSql(pattern)}')`,
+    type: scalarType('string', argument(site, 1).type.nullable),
+  };
+};
+
+const standardParts: Readonly<Record<string, string>> = {
+  dow: 'dow',
+  isodow: 'isodow',
+  doy: 'doy',
+  epoch: 'epoch',
+  isoyear: 'isoyear',
+};
+
+const datePart: Emitter = (site) => {
+  const name = argument(site, 0).constant;
+  const zone = zoneAt(site, null, 1);
+  const local = localTime(site, 1, zone);
+  const type = scalarType('float', argument(site, 1).type.nullable);
+  const known = typeof name === 'string' ? standardParts[name.toLowerCase()] : undefined;
+  if (known === 'epoch') return { sql: sql`(extract(epoch from ${instantAt(site, 1, zone)}))::float8`, type };
+  if (known !== undefined) return { sql: sql`(extract(${rawSql(known)} from ${local}))::float8`, type };
+  const unit = unitAt(site, 0);
+  if (unit === 'second') return { sql: sql`(extract(second from ${local}))::float8`, type };
+  return { sql: sql`(${dateParts[unit]?.(local) ?? sql`null`})::float8`, type };
+};
+
+const datePartEmitters = {
+  toYear: field('year'),
+  toQuarter: field('quarter'),
+  toMonth: field('month'),
+  toDayOfYear: field('doy'),
+  toDayOfMonth: field('day'),
+  toDayOfWeek: field('isodow'),
+  toHour: field('hour'),
+  toMinute: field('minute'),
+  toSecond: part((local) => sql`(floor(extract(second from ${local})))::int8`),
+  toISOWeek: field('week'),
+  toISOYear: field('isoyear'),
+  toYYYYMM: digits('YYYYMM'),
+  toYYYYMMDD: digits('YYYYMMDD'),
+  toUnixTimestamp: (site) => {
+    const { type } = argument(site, 0);
+    // As in ClickHouse, a date starts at midnight UTC, whatever the project's zone is.
+    const zone = type.kind === 'date' ? new TimeZone('UTC') : zoneAt(site, 1);
+    return {
+      sql: sql`(floor(extract(epoch from ${instantAt(site, 0, zone)})))::int8`,
+      type: scalarType('integer', type.nullable),
+    };
+  },
+  toWeek: week(false),
+  toYearWeek: week(true),
+  dateName,
+  date_part: datePart,
+  monthName: (site) => ({
+    sql: sql`to_char(${localTime(site, 0, zoneAt(site, null))}, 'FMMonth')`,
+    type: scalarType('string', argument(site, 0).type.nullable),
+  }),
+} satisfies Readonly<Record<string, Emitter>>;
 
 /** Parts of dates and times. */
 export const datePartFunctions: readonly FunctionDefinition[] = [

@@ -1,6 +1,185 @@
-import { dateTruncationEmitters } from './emit/date_truncation.ts';
-import { dateEmitters } from './emit/dates.ts';
-import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
+import { computeSqlOnce } from '../compile/compiler.ts';
+import { instantOf, startOfDay, startOfDayOf } from '../compile/times/local_times.ts';
+import type { TimeUnit } from '../lexer.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
+import { scalarType } from '../types.ts';
+import {
+  argument,
+  argumentNode,
+  type CallSite,
+  type Emitted,
+  type Emitter,
+  type FunctionDefinition,
+  scalar,
+  standardScalar,
+} from './function_definition.ts';
+import { constantInterval, datetimeTypeAt, instantAt, localTime, unitAt, zoneAt } from './time_arguments.ts';
+import { dateEmitters } from './times.ts';
+
+function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
+  return { sql: sql`(${local})::date`, type: scalarType('date', argument(site, time).type.nullable) };
+}
+
+/** A datetime in the zone of an argument if present. */
+const timeOf = (site: CallSite, instant: Sql, zone: number | null, time = 0): Emitted => ({
+  sql: instant,
+  type: datetimeTypeAt(site, zone, argument(site, time).type.nullable, time),
+});
+
+// Origins of weeks, before any likely time.
+const firstMonday = '0001-01-01';
+const firstSunday = '0001-01-07';
+
+/** The start of a fixed-length bin in UTC. */
+const binned = (length: string, moment: Sql, first = firstMonday): Sql =>
+  sql`date_bin('${rawSql(length)}'::interval, ${moment}, '${rawSql(first)}T00:00:00Z'::timestamptz)`;
+
+const truncated = (unit: string, local: Sql): Sql => sql`date_trunc('${rawSql(unit)}', ${local})`;
+
+/** The first day of a unit. */
+const startDay =
+  (unit: string): Emitter =>
+  (site) =>
+    dateOf(site, truncated(unit, localTime(site, 0, zoneAt(site, 1))));
+
+/** The start of a unit. Below a day, both passes of an hour that a clock change repeats have their own starts. */
+const startTime =
+  (unit: TimeUnit): Emitter =>
+  (site) =>
+    truncatedTime(site, unit, 1, 0);
+
+function truncatedTime(site: CallSite, unit: TimeUnit, zoneArgument: number, time: number): Emitted {
+  const zone = zoneAt(site, zoneArgument, time);
+  const moment = instantAt(site, time, zone);
+  const of = (start: Sql): Emitted => timeOf(site, start, zoneArgument, time);
+  if (argument(site, time).type.kind === 'date') return of(moment);
+  // Dividing takes a third of the time of PostgreSQL's calendar functions.
+  if (zone.isUtc) return of(binned(`1 ${unit}`, moment));
+  return of(
+    unit === 'day' ? startOfDayOf(moment, zone) : sql`date_trunc('${rawSql(unit)}', ${moment}, ${zone})`,
+  );
+}
+
+/** Fractions of an hour. */
+const everyMinutes =
+  (minutes: number): Emitter =>
+  (site) => {
+    const zone = zoneAt(site, 1);
+    const step = sql`interval '${rawSql(String(minutes))} minutes'`;
+    const moment = instantAt(site, 0, zone);
+    return timeOf(site, sql`date_bin(${step}, ${moment}, date_trunc('hour', ${moment}, ${zone}))`, 1);
+  };
+
+/** The first day of a week that starts on Monday or Sunday. */
+function weekOf(site: CallSite, monday: boolean, zoneArgument: number, time = 0): Emitted {
+  const { sql: fragment, type } = argument(site, time);
+  const zone = zoneAt(site, zoneArgument, time);
+  if (type.kind === 'datetime' && zone.isUtc) {
+    const start = binned('7 days', fragment, monday ? firstMonday : firstSunday);
+    return dateOf(site, sql`(${start} at time zone 'UTC')`, time);
+  }
+  const day = localTime(site, time, zone);
+  const start = monday
+    ? truncated('week', day)
+    : sql`(date_trunc('week', ${day} + interval '1 day') - interval '1 day')`;
+  return dateOf(site, start, time);
+}
+
+const startOfWeek: Emitter = (site) => {
+  const mode = site.values[1];
+  if (mode !== undefined && typeof mode.constant !== 'bigint')
+    throw site.statement.error(
+      `The mode of '${site.name}' must be an integer literal.`,
+      argumentNode(site, 1),
+    );
+  const monday =
+    typeof mode?.constant === 'bigint'
+      ? mode.constant % 2n === 1n
+      : site.statement.project.weekStartDay === 'monday';
+  return weekOf(site, monday, 2);
+};
+
+/** Bins of years start at year 0, of months at 1900, of weeks on a Monday, of days at 1970, of hours at midnight. */
+const startOfInterval: Emitter = (site) => {
+  const { amount, unit } = constantInterval(site, 1);
+  if (typeof amount.constant !== 'bigint' || amount.constant < 1n || amount.constant > 1_000_000n)
+    throw site.statement.error(
+      `The amount of an interval must be an integer from 1 to 1000000.`,
+      argumentNode(site, 1),
+    );
+  if (amount.constant === 1n && (unit === 'hour' || unit === 'day')) return truncatedTime(site, unit, 2, 0);
+  const zone = zoneAt(site, 2);
+  const local = localTime(site, 0, zone);
+  const n = amount.sql;
+  switch (unit) {
+    case 'year':
+      return dateOf(
+        site,
+        sql`make_date(greatest((extract(year from ${local})::int8 / ${n} * ${n})::int4, 1), 1, 1)`,
+      );
+    case 'quarter':
+    case 'month': {
+      const months = unit === 'month' ? n : sql`(${n} * 3)`;
+      const index = sql`((extract(year from ${local})::int8 - 1900) * 12 + extract(month from ${local})::int8 - 1)`;
+      return dateOf(
+        site,
+        sql`('1900-01-01'::timestamp + make_interval(months => (${index} / ${months} * ${months})::int4))`,
+      );
+    }
+    case 'week':
+    case 'day': {
+      const days = unit === 'week' ? sql`(${n} * 7)` : n;
+      const first = unit === 'week' ? sql`'1970-01-05'::timestamp` : sql`'1970-01-01'::timestamp`;
+      const start = sql`date_bin(make_interval(days => (${days})::int4), ${local}, ${first})`;
+      return unit === 'week' ? dateOf(site, start) : timeOf(site, startOfDay(start, zone), 2);
+    }
+    case 'hour': {
+      const step = sql`(${n} * '1 hour'::interval)`;
+      const bin = (at = sql``): Sql =>
+        instantOf(sql`date_bin(${step}, ${at}, date_trunc('day', ${at}))`, zone);
+      return timeOf(site, computeSqlOnce([local], bin), 2);
+    }
+    default: {
+      const step = sql`(${n} * '1 ${rawSql(unit)}'::interval)`;
+      const moment = instantAt(site, 0, zone);
+      return timeOf(site, sql`date_bin(${step}, ${moment}, '1970-01-01T00:00:00Z'::timestamptz)`, 2);
+    }
+  }
+};
+
+const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
+
+/** Returns dates for units of days or longer, datetimes for shorter ones. */
+const dateTrunc: Emitter = (site) => {
+  const unit = unitAt(site, 0);
+  if (!days.has(unit)) return truncatedTime(site, unit, 2, 1);
+  if (unit === 'week') return weekOf(site, true, 2, 1);
+  return dateOf(site, truncated(unit, localTime(site, 1, zoneAt(site, 2, 1))), 1);
+};
+
+const dateTruncationEmitters = {
+  toStartOfYear: startDay('year'),
+  toStartOfQuarter: startDay('quarter'),
+  toStartOfMonth: startDay('month'),
+  toMonday: (site) => weekOf(site, true, 1),
+  toLastDayOfMonth: (site) =>
+    dateOf(
+      site,
+      sql`(${truncated('month', localTime(site, 0, zoneAt(site, 1)))} + interval '1 month - 1 day')`,
+    ),
+  toStartOfWeek: startOfWeek,
+  toStartOfDay: startTime('day'),
+  toStartOfHour: startTime('hour'),
+  toStartOfMinute: startTime('minute'),
+  toStartOfSecond: startTime('second'),
+  toStartOfFiveMinutes: everyMinutes(5),
+  toStartOfTenMinutes: everyMinutes(10),
+  toStartOfFifteenMinutes: everyMinutes(15),
+  timeSlot: everyMinutes(30),
+  toStartOfInterval: startOfInterval,
+  dateTrunc,
+  date_trunc: dateTrunc,
+} satisfies Readonly<Record<string, Emitter>>;
 
 /** Starts and ends of intervals. */
 export const dateStartFunctions: readonly FunctionDefinition[] = [

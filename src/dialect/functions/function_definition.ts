@@ -1,8 +1,83 @@
-import type { AggregateEmitter, Emitter } from '../compile/functions/call_site.ts';
-import type { LambdaEmitter } from '../compile/functions/lambda_items.ts';
+import type { Call, Expression, Node } from '../ast.ts';
+import type { Compiler } from '../compile/compiler.ts';
+import type { Scope } from '../resolve/scope.ts';
+import type { Statement } from '../resolve/statement.ts';
+import type { Value } from '../resolve/value.ts';
+import { commaList, type Sql } from '../sql.ts';
+import type { Type } from '../types.ts';
+
+/** A function call whose arguments are checked and converted to the parameter types. */
+export interface CallSite {
+  readonly compiler: Compiler;
+  readonly scope: Scope;
+  readonly statement: Statement;
+  readonly node: Call;
+  /** The name as written. */
+  readonly name: string;
+  /** The argument nodes. */
+  readonly nodes: readonly Expression[];
+  readonly values: readonly Value[];
+  /** Arguments in the first of two pairs of parentheses. */
+  readonly parameters: readonly Value[];
+  /** The declared return type, nullable if any argument is. Its kind is `null` if only the emitter knows the type. */
+  readonly returnType: Type;
+}
+
+/** A call of an aggregate. */
+export interface AggregateCallSite extends CallSite {
+  readonly distinct: boolean;
+  /** Whether the aggregate may run over no rows. */
+  readonly mayBeEmpty: boolean;
+  /** The ORDER BY clause of the aggregate, or empty. */
+  readonly orderBy: Sql;
+  readonly isWindow: boolean;
+  /** Applies the call's FILTER and OVER, and additional conditions, to a PostgreSQL aggregate. */
+  readonly over: (call: Sql, ...conditions: readonly Sql[]) => Sql;
+}
+
+/** The SQL of a call, with its type if it differs from the declared one. */
+export type Emitted = Sql | { readonly sql: Sql; readonly type: Type };
+export type Emitter = (site: CallSite) => Emitted;
+export type AggregateEmitter = (site: AggregateCallSite) => Emitted;
+
+/** The argument at an index. @throws Error if the definition does not have it */
+export function argument(site: CallSite, index: number): Value {
+  const value = site.values[index];
+  if (value === undefined) throw new Error(`${site.name} has no argument ${index}.`);
+  return value;
+}
+
+/** The SQL of the argument at an index. */
+export const argumentSql = (site: CallSite, index: number): Sql => argument(site, index).sql;
+
+export const optionalArgumentSql = (site: CallSite, index: number): Sql | undefined =>
+  site.values[index]?.sql;
+
+/** All arguments from an index on, comma-separated. */
+export const argumentsSql = (site: CallSite, from = 0): Sql =>
+  commaList(site.values.slice(from).map(({ sql }) => sql));
+
+export const argumentNode = (site: CallSite, index: number): Node => site.nodes[index] ?? site.node;
+
+/** The parallel items of one or more arrays, and the result of the lambda. */
+export interface LambdaItems {
+  /** FROM item with one row per item, whose index is `at`. */
+  readonly rows: Sql;
+  readonly at: Sql;
+  /** The item as a value and as jsonb. */
+  readonly item: Value;
+  readonly json: Sql;
+  /** The result of the lambda; without a lambda, the item. */
+  readonly result: Value;
+  readonly arrays: readonly Value[];
+  readonly body: Expression;
+}
+
+/** Creates the SQL of a function that takes a lambda. */
+export type LambdaEmitter = (items: LambdaItems, scope: Scope) => { readonly sql: Sql; readonly type: Type };
 
 /** The types that functions distinguish. `T` and `U` each stand for one type throughout a signature. */
-export type SimpleType =
+type SimpleType =
   | 'any'
   | 'string'
   | 'number'
@@ -21,7 +96,7 @@ export type SimpleType =
   | 'T'
   | 'U';
 
-export type ValueType = SimpleType | 'lambda' | `array(${SimpleType})` | 'array(array(T))';
+type ValueType = SimpleType | 'lambda' | `array(${SimpleType})` | 'array(array(T))';
 
 /** The type of an argument: `?` marks an optional one; `...`, on the last, any number of them. */
 export type ArgumentType = ValueType | `${ValueType}?` | `${ValueType}...`;
@@ -73,7 +148,7 @@ export interface FunctionDefinition {
 }
 
 /** The number of arguments that a function takes. */
-export interface Arity {
+interface Arity {
   readonly min: number;
   /** Infinity if the last argument repeats. */
   readonly max: number;

@@ -1,5 +1,322 @@
-import { lambdaEmitters } from '../compile/functions/higher_order.ts';
-import { byCompiler, higherOrder, type FunctionDefinition } from './function_definition.ts';
+import type { Call, Lambda } from '../ast.ts';
+import type { Compiler } from '../compile/compiler.ts';
+import {
+  coerce,
+  defaultOf,
+  fromJson,
+  itemTypeOf,
+  postgresType,
+  toCondition,
+  toJsonItem,
+} from '../compile/expressions/coerce.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { arrayOf, commonType, isNumber, nameOfType, scalarType, type Type, withNull } from '../types.ts';
+import {
+  byCompiler,
+  type FunctionDefinition,
+  higherOrder,
+  type LambdaEmitter,
+  type LambdaItems,
+} from './function_definition.ts';
+
+type Body = (compiler: Compiler, lambda: Lambda, parameters: readonly Value[], scope: Scope) => Value;
+
+/** The lambda is compiled twice, to find the type of the accumulator, so nested ones are compiled 2^depth times. */
+const maxDepth = 6;
+
+/**
+ * Compiles `arrayFold((acc, x) -> …, array, initial)` to a recursive query over the items.
+ * @throws DialectError if the lambda returns another type than the initial value
+ */
+function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Body): Value {
+  const { statement } = scope;
+  const [lambda, ...others] = call.arguments;
+  const last = others.at(-1);
+  if (
+    lambda?.kind !== 'lambda' ||
+    last === undefined ||
+    others.length < 2 ||
+    lambda.parameters.length !== others.length
+  )
+    throw statement.error(
+      `Function 'arrayFold' expects a lambda, arrays and an initial value.`,
+      call,
+      'Write arrayFold((acc, x) -> acc + x, array, 0).',
+    );
+  if (scope.lambdaDepth > maxDepth)
+    throw statement.error(`Function 'arrayFold' can be nested in at most ${maxDepth} lambdas.`, call);
+  const arrays = others.slice(0, -1).map((node) => {
+    const value = compiler.value(node, scope);
+    if (value.type.kind !== 'array')
+      throw statement.error(`Function 'arrayFold' expects an array, found ${nameOfType(value.type)}.`, node);
+    return value;
+  });
+  const initial = compiler.value(last, scope);
+  const name = `fold${scope.lambdaDepth}`;
+  const alias = rawSql(name);
+  const resultOf = (type: Value['type']): Value => {
+    const items = arrays.map((array, index): Value => {
+      const item = itemTypeOf(array);
+      const at = sql`${alias}.at::int4`;
+      const fragment = fromJson(sql`(${array.sql} -> ${at})`, sql`(${array.sql} ->> ${at})`, item);
+      return derive(`parameter ${name} item ${index + 1}`, [], item, fragment);
+    });
+    const accumulator = derive(`parameter ${name} of ${nameOfType(type)}`, [], type, sql`${alias}.acc`);
+    return body(compiler, lambda, [accumulator, ...items], scope);
+  };
+  const widest = commonType(initial.type, resultOf(initial.type).type);
+  const type = widest === null ? null : withNull(widest, true);
+  const result = type === null ? null : resultOf(type);
+  const common = type === null || result === null ? null : commonType(type, result.type);
+  if (type === null || result === null || common?.kind !== type.kind)
+    throw statement.error(
+      `This lambda returns ${nameOfType(resultOf(initial.type).type)}, but the initial value is ${nameOfType(initial.type)}.`,
+      lambda,
+      'Convert one of them.',
+    );
+  const sqlType = type.kind === 'string' ? sql`text collate "default"` : postgresType(type);
+  const [first] = arrays;
+  const length = first === undefined ? sql`0` : sql`jsonb_array_length(${first.sql})`;
+  const fragment = sql`(with recursive ${alias}(at, acc) as (select 0::int8, (${coerce(initial, type, statement)})::${sqlType}
+    union all select ${alias}.at + 1, (${coerce(result, type, statement)})::${sqlType} from ${alias} where ${alias}.at < ${length})
+    select ${alias}.acc from ${alias} order by ${alias}.at desc limit 1)`;
+  const nullable = initial.type.nullable || result.type.nullable;
+  return derive('arrayFold', [initial, ...arrays, result], withNull(type, nullable), fragment);
+}
+
+/** Compiles a function that takes a lambda. @throws DialectError */
+export function higherOrderValue(
+  compiler: Compiler,
+  call: Call,
+  { name, emitLambda }: FunctionDefinition,
+  scope: Scope,
+): Value {
+  if (emitLambda === null) return foldValue(compiler, call, scope, lambdaBodyValue);
+  const items = itemsOf(compiler, call, scope);
+  const { sql: fragment, type } = emitLambda(items, scope);
+  return derive(name, [...items.arrays, items.result], type, fragment);
+}
+
+function itemsOf(compiler: Compiler, call: Call, scope: Scope): LambdaItems {
+  const { statement } = scope;
+  const [first, ...others] = call.arguments;
+  const lambda = first?.kind === 'lambda' ? first : null;
+  const nodes = lambda === null ? call.arguments : others;
+  const arrays = nodes.map((node) => {
+    const value = compiler.value(node, scope);
+    if (value.type.kind !== 'array')
+      throw statement.error(
+        `Function '${call.name.text}' expects an array, found ${nameOfType(value.type)}.`,
+        node,
+        lambda === null && nodes.length > 1 ? `Write ${call.name.text}(x -> …, array).` : null,
+      );
+    return value;
+  });
+  if (arrays.length === 0) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
+  if (lambda !== null && lambda.parameters.length !== arrays.length)
+    throw statement.error(
+      `This lambda has ${lambda.parameters.length} parameters, but the call has ${arrays.length} arrays.`,
+      lambda,
+    );
+  const depth = scope.lambdaDepth;
+  const parameters = arrays.map((array, index) => itemOf(array, `x${depth}_${index}`));
+  const [item] = parameters;
+  if (item === undefined) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
+  const result = lambda === null ? item : lambdaBodyValue(compiler, lambda, parameters, scope);
+  const head = rawSql(`x${depth}_0`);
+  return {
+    rows: rowsOf(arrays, depth),
+    at: sql`${head}.at`,
+    item,
+    json: sql`${head}.v`,
+    result,
+    arrays,
+    body: lambda?.body ?? call,
+  };
+}
+
+function itemOf(array: Value, name: string): Value {
+  const type: Type = array.type.kind === 'array' ? array.type.item : scalarType('null', true);
+  const alias = rawSql(name);
+  return derive(`parameter ${name}`, [], type, fromJson(sql`${alias}.v`, sql`(${alias}.v #>> '{}')`, type));
+}
+
+function rowsOf(arrays: readonly Value[], depth: number): Sql {
+  const tables = arrays.map((array, index) => {
+    const alias = rawSql(`x${depth}_${index}`);
+    return sql`jsonb_array_elements(${array.sql}) with ordinality as ${alias}(v, at)`;
+  });
+  return tables.slice(1).reduce(
+    (joined, table, index) => {
+      const [first, next] = [rawSql(`x${depth}_0`), rawSql(`x${depth}_${index + 1}`)];
+      return sql`${joined} join ${table} on ${next}.at = ${first}.at`;
+    },
+    tables[0] ?? sql``,
+  );
+}
+
+/** Compiles the body of a lambda with its parameters bound. */
+function lambdaBodyValue(
+  compiler: Compiler,
+  lambda: Lambda,
+  parameters: readonly Value[],
+  scope: Scope,
+): Value {
+  const lambdaParameters = new Map(scope.lambdaParameters);
+  lambda.parameters.forEach((name, index) => {
+    const parameter = parameters[index];
+    if (parameter !== undefined) lambdaParameters.set(name.text, parameter);
+  });
+  const inside: Scope = {
+    ...scope,
+    lambdaParameters,
+    lambdaDepth: scope.lambdaDepth + 1,
+    context: 'lambda',
+  };
+  return compiler.value(lambda.body, inside);
+}
+
+const holds = ({ result, body }: LambdaItems, scope: Scope): Sql =>
+  sql`(${toCondition(result, body, scope.statement)}) is true`;
+
+const collect = (value: Sql, items: LambdaItems, where: Sql = sql``, order: Sql = items.at): Sql =>
+  sql`(select coalesce(jsonb_agg(${value} order by ${order}), '[]'::jsonb) from ${items.rows}${where})`;
+
+const one = (value: Sql, items: LambdaItems, rest: Sql): Sql =>
+  sql`(select ${value} from ${items.rows}${rest})`;
+
+const sorted =
+  (descending: boolean): LambdaEmitter =>
+  (items) => {
+    const key =
+      items.result.type.kind === 'string' ? sql`(${items.result.sql}) collate "C"` : items.result.sql;
+    const down = descending ? sql` desc` : sql``;
+    return {
+      sql: collect(items.json, items, sql``, commaList([sql`${key}${down} nulls last`, items.at])),
+      type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+    };
+  };
+
+/** The first or last item that satisfies the lambda, else a default of its type. */
+const found =
+  (order: 'asc' | 'desc'): LambdaEmitter =>
+  (items, scope) => {
+    const where = sql` where ${holds(items, scope)} order by ${items.at} ${rawSql(order)} limit 1`;
+    const { type } = items.item;
+    return { sql: sql`coalesce(${one(items.item.sql, items, where)}, ${defaultOf(type)})`, type };
+  };
+
+const indexOfItem =
+  (order: 'asc' | 'desc'): LambdaEmitter =>
+  (items, scope) => {
+    const where = sql` where ${holds(items, scope)} order by ${items.at} ${rawSql(order)} limit 1`;
+    return { sql: sql`coalesce(${one(items.at, items, where)}, 0)`, type: scalarType('integer') };
+  };
+
+const numbers = (items: LambdaItems, scope: Scope): Sql => {
+  const { type, sql: fragment } = items.result;
+  if (type.kind === 'boolean') return sql`(${fragment})::int4`;
+  if (type.kind === 'null') return sql`(${fragment})::int8`;
+  if (isNumber(type)) return fragment;
+  throw scope.statement.error(`Expected numbers, found ${nameOfType(type)}.`, items.body);
+};
+
+const numberType = ({ result }: LambdaItems): Type =>
+  isNumber(result.type) ? withNull(result.type, false) : scalarType('integer');
+
+/**
+ * Computes values from the items in a subquery: an aggregate over outer columns alone would belong to the outer
+ * query.
+ */
+const computedItems = (value: Sql, { rows, at }: LambdaItems): Sql =>
+  sql`(select ${value} as v, ${at} as at from ${rows}) as made`;
+
+const aggregated = (aggregate: Sql, value: Sql, items: LambdaItems): Sql =>
+  sql`(select ${aggregate}(made.v) from ${computedItems(value, items)})`;
+
+const extreme =
+  (order: 'asc' | 'desc'): LambdaEmitter =>
+  (items) => {
+    const { type, sql: fragment } = items.result;
+    const key = type.kind === 'string' ? sql`made.v collate "C"` : sql`made.v`;
+    const plain = withNull(type, false);
+    const value = sql`(select made.v from ${computedItems(fragment, items)} where made.v is not null order by ${key} ${rawSql(order)} limit 1)`;
+    return { sql: sql`coalesce(${value}, ${defaultOf(plain)})`, type: plain };
+  };
+
+/** Multiplies step by step; PostgreSQL would fail on overflow and underflow. */
+const product: LambdaEmitter = (items, scope) => {
+  const value = sql`(${numbers(items, scope)})::float8`;
+  const size = sql`ln(abs(run.v)) + ln(abs(made.v))`;
+  const next = sql`case when made.v = 0 or run.v = 0 then 0 when abs(run.v) = 'Infinity' or abs(made.v) = 'Infinity' then run.v * made.v
+    when ${size} > 709.78 then sign(run.v) * sign(made.v) * 'Infinity'::float8 when ${size} < -744 then 0 else run.v * made.v end`;
+  return {
+    sql: sql`(with recursive run(at, v) as (select 0::int8, 1::float8 union all
+      select made.at, ${next} from run join ${computedItems(value, items)} on made.at = run.at + 1)
+      select run.v from run order by run.at desc limit 1)`,
+    type: scalarType('float'),
+  };
+};
+
+/** Functions that take a lambda, without arrayFold. */
+const lambdaEmitters = {
+  arrayMap: (items) => ({
+    sql: collect(toJsonItem(items.result.sql, items.result.type), items),
+    type: arrayOf(items.result.type),
+  }),
+  arrayFilter: (items, scope) => ({
+    sql: collect(items.json, items, sql` where ${holds(items, scope)}`),
+    type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+  }),
+  arrayExists: (items, scope) => ({
+    sql: sql`exists (select from ${items.rows} where ${holds(items, scope)})`,
+    type: scalarType('boolean'),
+  }),
+  arrayAll: (items, scope) => ({
+    sql: sql`(not exists (select from ${items.rows} where not (${holds(items, scope)})))`,
+    type: scalarType('boolean'),
+  }),
+  arrayCount: (items, scope) => ({
+    sql: one(sql`count(*)`, items, sql` where ${holds(items, scope)}`),
+    type: scalarType('integer'),
+  }),
+  arrayFirst: found('asc'),
+  arrayLast: found('desc'),
+  arrayFirstIndex: indexOfItem('asc'),
+  arrayLastIndex: indexOfItem('desc'),
+  arraySort: sorted(false),
+  arrayReverseSort: sorted(true),
+  arraySum: (items, scope) => {
+    const type = numberType(items);
+    const sum = aggregated(sql`sum`, numbers(items, scope), items);
+    return { sql: sql`coalesce(${type.kind === 'integer' ? sql`(${sum})::int8` : sum}, 0)`, type };
+  },
+  arrayAvg: (items, scope) => ({
+    sql: sql`coalesce(${aggregated(sql`avg`, sql`(${numbers(items, scope)})::float8`, items)}, 'NaN'::float8)`,
+    type: scalarType('float'),
+  }),
+  arrayProduct: product,
+  arrayMin: extreme('asc'),
+  arrayMax: extreme('desc'),
+  arrayCumSum: (items, scope) => {
+    const type = numberType(items);
+    const running = sql`sum(${numbers(items, scope)}) over (order by ${items.at})`;
+    return {
+      sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select ${running} as v, ${items.at} as at from ${items.rows}) as run)`,
+      type: arrayOf(type),
+    };
+  },
+  arrayFill: (items, scope) => {
+    const groups = sql`count(*) filter (where ${holds(items, scope)} or ${items.at} = 1) over (order by ${items.at})`;
+    const first = joinSql([sql`first_value(run.v) over (partition by run.g order by run.at)`], '');
+    return {
+      sql: sql`(select coalesce(jsonb_agg(filled.v order by filled.at), '[]'::jsonb) from (select ${first} as v, run.at from (select ${items.json} as v, ${items.at} as at, ${groups} as g from ${items.rows}) as run) as filled)`,
+      type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+    };
+  },
+} satisfies Readonly<Record<string, LambdaEmitter>>;
 
 /** Array functions that take a lambda. Those whose first argument is `any` also take only the array. */
 export const lambdaFunctions: readonly FunctionDefinition[] = [

@@ -1,28 +1,58 @@
-import { nearestName } from '../nearest_name.ts';
-import { type Combinator, combinators, unsupportedCombinators } from './combinators.ts';
-import type { FunctionDefinition } from './function_definition.ts';
-import { aggregates } from './aggregates.ts';
-import { arithmeticFunctions } from './arithmetic.ts';
+import { nearestName } from '../dialect_error.ts';
+import { aggregates, windowFunctions } from './aggregates.ts';
+import { arithmeticFunctions, bitFunctions } from './arithmetic.ts';
 import { arrayFunctions } from './arrays.ts';
-import { bitFunctions } from './bits.ts';
-import { comparisonFunctions } from './comparisons.ts';
-import { conditionFunctions } from './conditions.ts';
+import { comparisonFunctions, conditionFunctions } from './conditions.ts';
 import { conversionFunctions } from './conversions.ts';
 import { dateArithmeticFunctions } from './date_arithmetic.ts';
 import { datePartFunctions } from './date_parts.ts';
 import { dateStartFunctions } from './date_starts.ts';
-import { gatheringAggregates } from './gathering_aggregates.ts';
+import type { FunctionDefinition } from './function_definition.ts';
+import { gatheringAggregates, statisticAggregates } from './gathering_aggregates.ts';
 import { jsonFunctions } from './json.ts';
 import { lambdaFunctions } from './lambdas.ts';
+import { tupleAndMapFunctions } from './maps.ts';
 import { mathematicalFunctions } from './mathematics.ts';
-import { searchFunctions } from './search.ts';
-import { statisticAggregates } from './statistics.ts';
-import { stringPartFunctions } from './string_parts.ts';
+import { searchFunctions, stringPartFunctions } from './search.ts';
 import { stringFunctions } from './strings.ts';
 import { timeFunctions } from './times.ts';
-import { tupleAndMapFunctions } from './tuples_and_maps.ts';
 import { urlFunctions } from './urls.ts';
-import { windowFunctions } from './window_functions.ts';
+
+/** Combinators of aggregate names, which may be combined: `sumIf`, `avgOrNullIf`, `uniqArray`. */
+const combinators = ['If', 'OrNull', 'OrDefault', 'Distinct', 'Array'] as const;
+export type Combinator = (typeof combinators)[number];
+
+/** Combinators of ClickHouse that are not supported, with what to write instead. */
+const unsupportedCombinators: Readonly<Record<string, string>> = {
+  ForEach: 'Use ARRAY JOIN with arrayEnumerate(…) and group by the index.',
+  Map: 'Use sumMap, minMap or maxMap; for other aggregates use ARRAY JOIN mapKeys(…).',
+  SimpleState: 'Aggregate the rows directly; aggregation states are not supported.',
+  State: 'Aggregate the rows directly; aggregation states are not supported.',
+  MergeState: 'Aggregate the rows directly; aggregation states are not supported.',
+  Merge: 'Aggregate the rows directly; aggregation states are not supported.',
+  ArgMin: 'Select the rows with LIMIT 1 BY in a subquery and aggregate those.',
+  ArgMax: 'Select the rows with LIMIT 1 BY in a subquery and aggregate those.',
+  Resample: 'Group by intDiv(key, step).',
+};
+
+/** The array functions that equal an aggregate over all items of arrays. */
+const arrayFunctionNames: Readonly<Record<string, string>> = {
+  count: 'length',
+  countDistinct: 'arrayUniq',
+  uniq: 'arrayUniq',
+  uniqExact: 'arrayUniq',
+  uniqHLL12: 'arrayUniq',
+  sum: 'arraySum',
+  avg: 'arrayAvg',
+  min: 'arrayMin',
+  max: 'arrayMax',
+  groupUniqArray: 'arrayDistinct',
+  groupArray: 'arrayConcat',
+};
+
+/** The array function that an aggregate with `Array` stands for; null if there is none. */
+export const arrayFunctionOf = (aggregate: string): string | null =>
+  Object.hasOwn(arrayFunctionNames, aggregate) ? (arrayFunctionNames[aggregate] ?? null) : null;
 
 /** All functions, without those formed by combinators. */
 export const functionDefinitions: readonly FunctionDefinition[] = [

@@ -1,5 +1,219 @@
-import { stringEmitters } from './emit/strings.ts';
-import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
+import { computeOnce } from '../compile/compiler.ts';
+import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { nameOfType, scalarType, type Type } from '../types.ts';
+import {
+  clamped,
+  constantNumber,
+  decodeUtf8,
+  formattedText,
+  maxCharacters,
+  withMaxSize,
+} from './argument_values.ts';
+import {
+  argument,
+  argumentNode,
+  argumentSql,
+  type CallSite,
+  type Emitter,
+  type FunctionDefinition,
+  optionalArgumentSql,
+  scalar,
+  standardScalar,
+} from './function_definition.ts';
+import { zoneAt } from './time_arguments.ts';
+
+const nullableString = (site: CallSite): Type =>
+  scalarType(
+    'string',
+    site.values.some(({ type }) => type.nullable),
+  );
+
+const stringFunction =
+  (make: (...fragments: readonly Sql[]) => Sql): Emitter =>
+  (site) => ({ sql: make(...site.values.map((value) => value.sql)), type: nullableString(site) });
+
+const maxLength = rawSql(String(maxCharacters));
+const boundedCount = (number: Sql): Sql => clamped(number, sql`0`, maxLength);
+
+/** Changes only ASCII letters, independent of the database's locale. */
+const withCLocale = (text: Sql): Sql => sql`((${text}) collate "C")`;
+
+const sizeOf = (site: CallSite): Sql => {
+  const { type, sql: value } = argument(site, 0);
+  switch (type.kind) {
+    case 'string':
+    case 'null':
+      return sql`(octet_length(${value}))::int8`;
+    case 'array':
+      return sql`(jsonb_array_length(${value}))::int8`;
+    case 'map':
+      return sql`(select count(*) from jsonb_object_keys(${value}))`;
+    default:
+      throw site.statement.error(
+        `Function '${site.name}' expects a string, an array or a map, found ${nameOfType(type)}.`,
+        argumentNode(site, 0),
+        'Convert it with toString(…).',
+      );
+  }
+};
+
+const emptiness =
+  (sign: Sql): Emitter =>
+  (site) => {
+    const { type, sql: value } = argument(site, 0);
+    const of = (fragment: Sql): ReturnType<Emitter> => ({
+      sql: fragment,
+      type: scalarType('boolean', type.nullable),
+    });
+    if (type.kind === 'uuid') return of(sql`(${value} ${sign} '00000000-0000-0000-0000-000000000000'::uuid)`);
+    if (type.kind === 'string') return of(sql`(${value} ${sign} '')`);
+    return of(sql`(${sizeOf(site)} ${sign} 0)`);
+  };
+
+const offsetOf = (number: Sql): Sql => clamped(number, sql`-1000000000`, sql`1000000000`);
+
+/**
+ * Offsets start at 1, or count from the end if negative. A negative length excludes that many characters at the end.
+ */
+const substring: Emitter = (site) => {
+  const [text, from] = [argument(site, 0), argument(site, 1)];
+  const length = optionalArgumentSql(site, 2);
+  return {
+    sql: computeOnce([text, { ...from, sql: offsetOf(from.sql) }], (t = sql``, o = sql``) => {
+      const start = sql`(case when ${o} > 0 then ${o} else char_length(${t}) + ${o} + 1 end)`;
+      if (length === undefined)
+        return sql`(case when ${o} <> 0 then substr(${t}, ${start}) when ${t} is not null and ${o} is not null then '' end)`;
+      const n = offsetOf(length);
+      const size = sql`(case when ${n} >= 0 then ${n} when ${n} < 0 then greatest(char_length(${t}) + ${n} - ${start} + 1, 0) end)`;
+      return sql`(case when ${o} <> 0 then substr(${t}, ${start}, ${size}) when ${t} is not null and ${o} is not null and ${n} is not null then '' end)`;
+    }),
+    type: nullableString(site),
+  };
+};
+
+const reverse: Emitter = (site) => {
+  const { type, sql: value } = argument(site, 0);
+  if (type.kind === 'string' || type.kind === 'null')
+    return { sql: sql`reverse(${value})`, type: scalarType('string', type.nullable) };
+  if (type.kind !== 'array')
+    throw site.statement.error(
+      `Function '${site.name}' expects a string or an array, found ${nameOfType(type)}.`,
+      argumentNode(site, 0),
+    );
+  return {
+    sql: sql`(select coalesce(jsonb_agg(item.v order by item.at desc), '[]'::jsonb) from jsonb_array_elements(${value}) with ordinality as item(v, at))`,
+    type,
+  };
+};
+
+const trimmed = (call: Sql): Emitter =>
+  stringFunction((text = sql``, characters = sql`' '`) => sql`${call}(${text}, ${characters})`);
+
+const padded =
+  (call: Sql): Emitter =>
+  (site) => {
+    const filling = optionalArgumentSql(site, 2);
+    return {
+      sql: sql`${call}(${argumentSql(site, 0)}, ${boundedCount(argumentSql(site, 1))}, ${filling === undefined ? sql`' '` : sql`coalesce(nullif(${filling}, ''), ' ')`})`,
+      type: nullableString(site),
+    };
+  };
+
+/** Concatenates all values as strings; null becomes empty. */
+const concat: Emitter = (site) => ({
+  sql:
+    site.values.length === 0
+      ? sql`''::text`
+      : sql`concat(${commaList(site.values.map((value, index) => formattedText(site, value, zoneAt(site, null, index))))})`,
+  type: scalarType('string'),
+});
+
+const concatWithSeparator: Emitter = (site) => {
+  const [separator, ...others] = site.values;
+  if (separator === undefined || others.length === 0)
+    return { sql: sql`''::text`, type: scalarType('string') };
+  const texts = others.map((value, index) => formattedText(site, value, zoneAt(site, null, index + 1)));
+  return {
+    sql: sql`(${texts.slice(1).reduce((joined, text) => sql`${joined} || ${separator.sql} || ${text}`, texts[0] ?? sql``)})`,
+    type: nullableString(site),
+  };
+};
+
+/** `{}` takes the next value, `{0}` the one with that index; `{{` is a brace. */
+const format: Emitter = (site) => {
+  const pattern = argument(site, 0).constant;
+  if (typeof pattern !== 'string')
+    throw site.statement.error(
+      `The pattern of '${site.name}' must be a string literal.`,
+      argumentNode(site, 0),
+    );
+  let next = 1;
+  const fragments = [...pattern.matchAll(/\{\{|\}\}|\{(\d{0,4})\}|[^{}]+|[{}]/g)].map(([matched, index]) => {
+    if (matched === '{{' || matched === '}}') return bind(matched.slice(1), 'text');
+    if (index === undefined) return bind(matched, 'text');
+    const value = site.values[index === '' ? next : Number(index) + 1];
+    next += 1;
+    if (value === undefined)
+      throw site.statement.error(
+        `The pattern of '${site.name}' has more placeholders than there are values.`,
+        argumentNode(site, 0),
+      );
+    return formattedText(site, value);
+  });
+  return {
+    sql: fragments.length === 0 ? sql`''::text` : sql`(${joinSql(fragments, ' || ')})`,
+    type: nullableString(site),
+  };
+};
+
+const base64Decode: Emitter = (site) => ({
+  sql: computeOnce(
+    [argument(site, 0)],
+    (text = sql``) =>
+      sql`(case when ${text} ~ '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$' then ${decodeUtf8(sql`decode(${text}, 'base64')`)} end)`,
+  ),
+  type: scalarType('string', true),
+});
+
+/** String functions. Positions and lengths count characters; `length` counts bytes. */
+const stringEmitters = {
+  length: (site) => ({ sql: sizeOf(site), type: scalarType('integer', argument(site, 0).type.nullable) }),
+  lower: stringFunction((text = sql``) => sql`lower(${withCLocale(text)})`),
+  upper: stringFunction((text = sql``) => sql`upper(${withCLocale(text)})`),
+  initcap: stringFunction((text = sql``) => sql`initcap(${withCLocale(text)})`),
+  concat,
+  concatWithSeparator,
+  substring,
+  left: stringFunction((text = sql``, number = sql``) => sql`left(${text}, ${offsetOf(number)})`),
+  right: stringFunction((text = sql``, number = sql``) => sql`right(${text}, ${offsetOf(number)})`),
+  reverse,
+  repeat: withMaxSize(
+    maxCharacters,
+    'characters',
+    (site) => constantNumber(site, 1),
+    stringFunction(
+      (text = sql``, number = sql``) =>
+        sql`repeat(${text}, ${clamped(number, sql`0`, sql`${maxLength} / greatest(octet_length(${text}), 1)`)})`,
+    ),
+  ),
+  trim: trimmed(sql`btrim`),
+  trimLeft: trimmed(sql`ltrim`),
+  trimRight: trimmed(sql`rtrim`),
+  leftPad: withMaxSize(maxCharacters, 'characters', (site) => constantNumber(site, 1), padded(sql`lpad`)),
+  rightPad: withMaxSize(maxCharacters, 'characters', (site) => constantNumber(site, 1), padded(sql`rpad`)),
+  empty: emptiness(sql`=`),
+  notEmpty: emptiness(sql`<>`),
+  format,
+  base64Encode: stringFunction(
+    (text = sql``) => sql`replace(encode(convert_to(${text}, 'UTF8'), 'base64'), chr(10), '')`,
+  ),
+  base64Decode,
+  md5: stringFunction((text = sql``) => sql`md5(${text})`),
+  ascii: (site) => ({
+    sql: sql`(ascii(${argumentSql(site, 0)}))::int8`,
+    type: scalarType('integer', argument(site, 0).type.nullable),
+  }),
+} satisfies Readonly<Record<string, Emitter>>;
 
 /** Functions of strings. */
 export const stringFunctions: readonly FunctionDefinition[] = [

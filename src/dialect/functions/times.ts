@@ -1,6 +1,388 @@
-import { dateFormatEmitters } from './emit/date_formats.ts';
-import { dateEmitters } from './emit/dates.ts';
-import { scalar, standardScalar, type FunctionDefinition } from './function_definition.ts';
+import { computeSqlOnce } from '../compile/compiler.ts';
+import { castStringTo } from '../compile/expressions/casts.ts';
+import { coerce, toStringSql } from '../compile/expressions/coerce.ts';
+import { instantOf, startOfDay } from '../compile/times/local_times.ts';
+import type { Value } from '../resolve/value.ts';
+import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { intervalOfUnit, type IntervalUnit, isNumber, nameOfType, scalarType, type Type } from '../types.ts';
+import {
+  argument,
+  argumentNode,
+  argumentSql,
+  type CallSite,
+  type Emitted,
+  type Emitter,
+  type FunctionDefinition,
+  optionalArgumentSql,
+  scalar,
+  standardScalar,
+} from './function_definition.ts';
+import { datetimeTypeAt, instantAt, localTime, zoneAt } from './time_arguments.ts';
+
+/** Format specifiers with PostgreSQL's to_char patterns. */
+const formatPatterns: Readonly<Record<string, string>> = {
+  a: 'Dy',
+  b: 'Mon',
+  c: 'MM',
+  D: 'MM/DD/YY',
+  d: 'DD',
+  F: 'YYYY-MM-DD',
+  f: 'US',
+  G: 'IYYY',
+  g: 'IY',
+  H: 'HH24',
+  h: 'HH12',
+  I: 'HH12',
+  i: 'MI',
+  j: 'DDD',
+  M: 'FMMonth',
+  m: 'MM',
+  p: 'AM',
+  Q: 'FMQ',
+  R: 'HH24:MI',
+  r: 'HH12:MI AM',
+  S: 'SS',
+  s: 'SS',
+  T: 'HH24:MI:SS',
+  u: 'FMID',
+  V: 'IW',
+  W: 'FMDay',
+  Y: 'YYYY',
+  y: 'YY',
+};
+
+function formatAt(site: CallSite, index: number): string {
+  const format = argument(site, index).constant;
+  if (typeof format !== 'string')
+    throw site.statement.error(
+      `The format of '${site.name}' must be a string literal.`,
+      argumentNode(site, index),
+    );
+  return format;
+}
+
+const unknownSpecifier = (site: CallSite, index: number, letter: string): Error =>
+  site.statement.error(
+    `Function '${site.name}' does not support %${letter}.`,
+    argumentNode(site, index),
+    `Supported are ${Object.keys(formatPatterns)
+      .map((one) => `%${one}`)
+      .join(' ')} %e %k %l %w %z %n %t %%.`,
+  );
+
+const formatDateTime: Emitter = (site) => {
+  const zone = zoneAt(site, 2);
+  const format = formatAt(site, 1);
+  const local = localTime(site, 0, zone);
+  const type = scalarType('string', argument(site, 0).type.nullable);
+  const offset = sql`(${local} - (${instantAt(site, 0, zone)} at time zone 'UTC'))`;
+  return {
+    sql: computeSqlOnce([local, ...(format.includes('%z') ? [offset] : [])], (time = sql``, past = sql``) => {
+      const fragments = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([matched, letter]) =>
+        letter === undefined ? bind(matched, 'text') : formatted(site, letter, time, past),
+      );
+      return fragments.length === 0 ? sql`''::text` : sql`(${joinSql(fragments, ' || ')})`;
+    }),
+    type,
+  };
+};
+
+/** @param offset of the zone from UTC, an interval */
+function formatted(site: CallSite, letter: string, time: Sql, offset: Sql): Sql {
+  const by = (pattern: string): Sql => sql`to_char(${time}, '${rawSql(pattern)}')`;
+  switch (letter) {
+    case 'e':
+      return by('FMDD');
+    case 'k':
+      return by('HH24');
+    case 'l':
+      return by('HH12');
+    case 'C':
+      return sql`left(${by('YYYY')}, 2)`;
+    case 'w':
+      return sql`(extract(dow from ${time})::text)`;
+    case 'z':
+      return sql`(case when ${offset} < interval '0' then '-' else '+' end || to_char(case when ${offset} < interval '0' then - ${offset} else ${offset} end, 'HH24MI'))`;
+    case 'n':
+      return bind('\n', 'text');
+    case 't':
+      return bind('\t', 'text');
+    case '%':
+      return bind('%', 'text');
+  }
+  const pattern = formatPatterns[letter];
+  if (pattern === undefined) throw unknownSpecifier(site, 1, letter);
+  return by(pattern);
+}
+
+/** Format specifiers for parsing: the parts of a time and their patterns. */
+const parsePatterns: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  Y: [['year', '(\\d{4})']],
+  m: [['month', '(\\d{1,2})']],
+  c: [['month', '(\\d{1,2})']],
+  d: [['day', '(\\d{1,2})']],
+  e: [['day', ' ?(\\d{1,2})']],
+  H: [['hour', '(\\d{1,2})']],
+  k: [['hour', ' ?(\\d{1,2})']],
+  i: [['minute', '(\\d{1,2})']],
+  s: [['second', '(\\d{1,2})']],
+  S: [['second', '(\\d{1,2})']],
+  f: [['fraction', '(\\d{1,6})']],
+  b: [['monthName', '([A-Za-z]{3})']],
+  M: [['monthName', '([A-Za-z]{3})[a-z]*']],
+  F: [
+    ['year', '(\\d{4})-'],
+    ['month', '(\\d{1,2})-'],
+    ['day', '(\\d{1,2})'],
+  ],
+  T: [
+    ['hour', '(\\d{1,2}):'],
+    ['minute', '(\\d{1,2}):'],
+    ['second', '(\\d{1,2})'],
+  ],
+  R: [
+    ['hour', '(\\d{1,2}):'],
+    ['minute', '(\\d{1,2})'],
+  ],
+};
+
+const parseDateTime: Emitter = (site) => {
+  const type = datetimeTypeAt(site, 2, true);
+  const parts: string[] = [];
+  const pattern = [...formatAt(site, 1).matchAll(/%([\s\S])|%$|[^%]+/g)].map(([matched, letter]) => {
+    if (letter === '%' || letter === undefined) return (letter ?? matched).replaceAll(/[^\w ]/g, '\\$&');
+    const reader = parsePatterns[letter];
+    if (reader === undefined) throw unknownSpecifier(site, 1, letter);
+    parts.push(...reader.map(([part]) => part));
+    return reader.map(([, look]) => look).join('');
+  });
+  const match = sql`regexp_match(${argument(site, 0).sql}, ${bind(`^${pattern.join('')}$`, 'text')})`;
+  return {
+    sql: computeSqlOnce([match], (groups = sql``) => {
+      const part = (name: string, length: number, none: string): Sql => {
+        const index = parts.indexOf(name);
+        return index === -1
+          ? rawSql(`'${none}'`)
+          : sql`lpad(${groups}[${rawSql(String(index + 1))}], ${rawSql(String(length))}, '0')`;
+      };
+      const named = parts.indexOf('monthName');
+      const month =
+        named === -1 ? part('month', 2, '01') : monthNumber(sql`${groups}[${rawSql(String(named + 1))}]`);
+      const clock = sql`${part('hour', 2, '00')} || ':' || ${part('minute', 2, '00')} || ':' || ${part('second', 2, '00')}`;
+      const fraction = parts.includes('fraction')
+        ? sql` || '.' || ${groups}[${rawSql(String(parts.indexOf('fraction') + 1))}]`
+        : sql``;
+      return castTime(
+        sql`(${part('year', 4, '1970')} || '-' || ${month} || '-' || ${part('day', 2, '01')} || ' ' || ${clock}${fraction})`,
+        type,
+        site,
+      );
+    }),
+    type,
+  };
+};
+
+const monthNumber = (name: Sql): Sql =>
+  sql`lpad(nullif((position(lower(left(${name}, 3)) in 'janfebmaraprmayjunjulaugsepoctnovdec') + 2) / 3, 0)::text, 2, '0')`;
+
+/** Casts a string such as `2026-11-21 10:00:00` in a zone. */
+const castTime = (text: Sql, type: Type, site: CallSite): Sql =>
+  computeSqlOnce([text], (t = sql``) => castStringTo(t, type, site.statement));
+
+/**
+ * Parses a time in a common format: ISO 8601 (space or T, with or without zone, one-digit month and day), seconds or
+ * milliseconds since 1970, digits only, `21 Nov 2026 10:00:00`, and 21/11/2026.
+ */
+function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
+  return computeSqlOnce([sql`btrim(${text})`], (t = sql``) => {
+    const date = (match: Sql, year: number, day: number): Sql =>
+      computeSqlOnce([match], (m = sql``) => {
+        const rest = sql`coalesce(' ' || lpad(${m}[4], 2, '0') || ':' || ${m}[5] || ':' || coalesce(${m}[6], '00') || coalesce(${m}[7], '') || coalesce(nullif(${m}[8], 'GMT'), case ${m}[8] when 'GMT' then 'Z' end, ''), '')`;
+        const fragment = (index: number): Sql => sql`${m}[${rawSql(String(index))}]`;
+        const named = sql`case when ${fragment(2)} ~ '[A-Za-z]' then ${monthNumber(fragment(2))} else lpad(${fragment(2)}, 2, '0') end`;
+        return castTime(
+          sql`(${fragment(year)} || '-' || ${named} || '-' || lpad(${fragment(day)}, 2, '0') || ${rest})`,
+          type,
+          site,
+        );
+      });
+    const clock = '(?:[T ]+(\\d{1,2}):(\\d{2})(?::(\\d{2})([.]\\d{1,9})?)? *(Z|GMT|[-+]\\d{2}:?\\d{2})?)?$';
+    const weekday = '^(?:[A-Za-z]{3,9},? +)?';
+    return sql`(case when ${t} ~ '^\\d{9,10}([.]\\d{1,9})?$' then to_timestamp((${t})::float8)
+      when ${t} ~ '^\\d{13}$' then to_timestamp((${t})::float8 / 1000)
+      when ${t} ~ '^\\d{14}$' then ${castTime(sql`regexp_replace(${t}, '^(....)(..)(..)(..)(..)(..)$', '\\1-\\2-\\3 \\4:\\5:\\6')`, type, site)}
+      when ${t} ~ '^\\d{8}$' then ${castTime(sql`regexp_replace(${t}, '^(....)(..)(..)$', '\\1-\\2-\\3')`, type, site)}
+      when ${t} ~ '^\\d{4}-' then ${date(sql`regexp_match(${t}, '^(\\d{4})-(\\d{1,2})-(\\d{1,2})${rawSql(clock)}')`, 1, 3)}
+      when ${t} ~ '^\\d{4}/' then ${date(sql`regexp_match(${t}, '^(\\d{4})/(\\d{1,2})/(\\d{1,2})${rawSql(clock)}')`, 1, 3)}
+      when ${t} ~ '^\\d{1,2}/' then ${date(sql`regexp_match(${t}, '^(\\d{1,2})/(\\d{1,2})/(\\d{4})${rawSql(clock)}')`, 3, 1)}
+      else ${date(sql`regexp_match(${t}, '${rawSql(weekday)}(\\d{1,2})[- ]([A-Za-z]{3,9})[- ](\\d{4})${rawSql(clock)}')`, 3, 1)} end)`;
+  });
+}
+
+const dateFormatEmitters = {
+  formatDateTime,
+  parseDateTime,
+  parseDateTimeBestEffort: (site) => {
+    const type = datetimeTypeAt(site, 1, true);
+    return { sql: parseTimeText(site, argument(site, 0).sql, type), type };
+  },
+} satisfies Readonly<Record<string, Emitter>>;
+
+/** Null for seconds out of range, many of which PostgreSQL rejects. */
+const secondsOrNull = (seconds: Sql): Sql =>
+  sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp(${seconds}) end)`;
+
+/** Converts a value to a datetime in the zone of an argument, if present. */
+function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
+  const value = argument(site, 0);
+  const { kind, nullable } = value.type;
+  const zone = zoneAt(site, zoneArgument);
+  const type = (isNullable: boolean): Type => datetimeTypeAt(site, zoneArgument, isNullable);
+  if (kind === 'datetime') return { sql: value.sql, type: type(nullable) };
+  if (kind === 'date') return { sql: startOfDay(value.sql, zone), type: type(nullable) };
+  if (kind === 'string' || kind === 'json')
+    return { sql: parseTimeText(site, toStringSql(value, site.statement), type(true)), type: type(true) };
+  if (kind === 'null')
+    return { sql: coerce(value, scalarType('datetime'), site.statement), type: type(true) };
+  if (!isNumber(value.type))
+    throw site.statement.error(
+      `Function '${site.name}' expects a time, found ${nameOfType(value.type)}.`,
+      argumentNode(site, 0),
+    );
+  return { sql: secondsOrNull(sql`(${value.sql})::float8`), type: type(true) };
+}
+
+/** Small numbers are days, larger ones seconds since 1970. */
+const toDate: Emitter = (site) => {
+  const zone = zoneAt(site, 1);
+  const value = argument(site, 0);
+  if (value.type.kind === 'date') return { sql: value.sql, type: value.type };
+  const time = timeOf(site, 1);
+  if (!('type' in time)) return time;
+  const day = sql`((${time.sql}) at time zone ${zone})::date`;
+  const type = scalarType('date', time.type.nullable);
+  if (!isNumber(value.type)) return { sql: day, type };
+  const number = sql`(${value.sql})::float8`;
+  return {
+    sql: sql`(case when ${number} between 0 and 65535 then '1970-01-01'::date + (${number})::int4 else ${day} end)`,
+    type,
+  };
+};
+
+const localDay = (site: CallSite): Sql =>
+  sql`(${site.statement.now} at time zone ${site.statement.timezone})::date`;
+const today: Emitter = (site) => ({ sql: localDay(site), type: scalarType('date') });
+
+/** A valid date, or null. */
+const dayOf = (year: Sql, month: Sql, day: Sql): Sql =>
+  sql`(case when ${year} between 1 and 9999 and ${month} between 1 and 12 and ${day} between 1 and 31 then
+    case when ${day} <= extract(day from make_date((${year})::int4, (${month})::int4, 1) + interval '1 month - 1 day')
+    then make_date((${year})::int4, (${month})::int4, (${day})::int4) end end)`;
+
+const makeTimestamp: Emitter = (site) => {
+  const [hour, minute, second] = [3, 4, 5].map((index) => argumentSql(site, index));
+  if (hour === undefined || minute === undefined || second === undefined) throw new Error('Six arguments.');
+  const day = dayOf(argumentSql(site, 0), argumentSql(site, 1), argumentSql(site, 2));
+  const local = sql`(${day} + make_interval(hours => (${hour})::int4, mins => (${minute})::int4, secs => (${second})::float8))`;
+  return {
+    sql: sql`(case when ${hour} between 0 and 23 and ${minute} between 0 and 59 and ${second} >= 0 and ${second} < 60 then
+      ${instantOf(local, site.statement.timezone)} end)`,
+    type: scalarType('datetime', true),
+  };
+};
+
+const makeInterval: Emitter = (site) => {
+  if (site.values.length > 7)
+    throw site.statement.error(
+      `Function '${site.name}' takes years, months, weeks, days, hours, minutes and seconds.`,
+      site.node,
+    );
+  const numbers = site.values.map(({ sql: value }, index) =>
+    index === 6
+      ? sql`(case when abs((${value})::float8) <= 1e10 then (${value})::float8 end)`
+      : sql`(case when ${value} between -${index === 0 ? sql`4000` : sql`40000`} and ${index === 0 ? sql`4000` : sql`40000`} then (${value})::int4 end)`,
+  );
+  return {
+    sql: sql`make_interval(${commaList(numbers)})`,
+    type: intervalOfUnit(
+      unitOfParts(site.values),
+      site.values.some(({ type }) => type.nullable),
+    ),
+  };
+};
+
+/** Years, months, weeks and days keep the time of day. Undefined if the interval may have both kinds of parts. */
+function unitOfParts(parts: readonly Value[]): IntervalUnit | undefined {
+  const [days, times] = [parts.slice(0, 4), parts.slice(4)];
+  const areZero = (values: readonly Value[]): boolean => values.every(({ constant }) => constant === 0n);
+  if (areZero(times)) return 'calendar';
+  return areZero(days) ? 'clock' : undefined;
+}
+
+/**
+ * A number of seconds or a common time string. Formats are not supported, because a mismatch would fail the query.
+ */
+const toTimestamp: Emitter = (site) => {
+  const format = optionalArgumentSql(site, 1);
+  const value = argument(site, 0);
+  if (format !== undefined)
+    throw site.statement.error(
+      `Function '${site.name}' does not support a format: a string that does not match it would make the query fail.`,
+      argumentNode(site, 1),
+      "Use parseDateTime(string, '%Y-%m-%d %H:%i:%s').",
+    );
+  return timeOf({ ...site, values: [value] }, null);
+};
+
+const toChar: Emitter = (site) => {
+  const value = argument(site, 0);
+  const type = scalarType('string', value.type.nullable);
+  if (value.type.kind === 'datetime')
+    return {
+      sql: sql`to_char(${value.sql} at time zone ${zoneAt(site, null)}, ${argumentSql(site, 1)})`,
+      type,
+    };
+  if (value.type.kind === 'date' || value.type.kind === 'interval' || isNumber(value.type))
+    return { sql: sql`to_char(${value.sql}, ${argumentSql(site, 1)})`, type };
+  throw site.statement.error(
+    `Function 'to_char' expects a time or a number, found ${nameOfType(value.type)}.`,
+    argumentNode(site, 0),
+  );
+};
+
+export const dateEmitters = {
+  now: (site) => ({ sql: site.statement.now, type: scalarType('datetime') }),
+  today,
+  current_date: today,
+  yesterday: (site) => ({ sql: sql`(${localDay(site)} - 1)`, type: scalarType('date') }),
+  toDate,
+  toDateTime: (site) => timeOf(site, 1),
+  toDateTime64: (site) => timeOf(site, 2),
+  toTimeZone: (site) => {
+    const { sql: moment, type } = argument(site, 0);
+    return { sql: moment, type: datetimeTypeAt(site, 1, type.nullable) };
+  },
+  fromUnixTimestamp: (site) => ({
+    sql: secondsOrNull(sql`(${argumentSql(site, 0)})::float8`),
+    type: scalarType('datetime', true),
+  }),
+  make_date: (site) => ({
+    sql: computeSqlOnce(
+      [argumentSql(site, 0), argumentSql(site, 1), argumentSql(site, 2)],
+      (y = sql``, m = sql``, d = sql``) => dayOf(y, m, d),
+    ),
+    type: scalarType('date', true),
+  }),
+  make_timestamp: makeTimestamp,
+  make_interval: makeInterval,
+  date_bin: (site) => ({
+    sql: sql`(case when extract(epoch from ${argumentSql(site, 0)}) > 0 and extract(year from justify_interval(${argumentSql(site, 0)})) = 0 and ${argumentSql(site, 0)} < interval '28 days'
+      then date_bin(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${argumentSql(site, 2)}) end)`,
+    type: datetimeTypeAt(site, null, true, 1),
+  }),
+  to_char: toChar,
+  to_timestamp: toTimestamp,
+} satisfies Readonly<Record<string, Emitter>>;
 
 /** The current time, conversions and formats. Times are in the project's zone unless another is given. */
 export const timeFunctions: readonly FunctionDefinition[] = [

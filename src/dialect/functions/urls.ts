@@ -1,5 +1,140 @@
-import { urlEmitters } from './emit/urls.ts';
-import { scalar, type FunctionDefinition } from './function_definition.ts';
+import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
+import { bind, sql, type Sql } from '../sql.ts';
+import { arrayOf, scalarType } from '../types.ts';
+import { decodeUtf8 } from './argument_values.ts';
+import {
+  argument,
+  argumentSql,
+  type Emitter,
+  type FunctionDefinition,
+  scalar,
+} from './function_definition.ts';
+
+/** A part of a URL matched by a pattern; '' if nothing matches, null for null. */
+const part =
+  (make: (url: Sql) => Sql): Emitter =>
+  (site) => {
+    const value = argument(site, 0);
+    return {
+      sql: computeOnce(
+        [value],
+        (url = sql``) => sql`(case when ${url} is not null then coalesce(${make(url)}, '') end)`,
+      ),
+      type: scalarType('string', value.type.nullable),
+    };
+  };
+
+const first = (url: Sql, pattern: string): Sql => sql`substring(${url} from ${bind(pattern, 'text')})`;
+
+/** The host, with or without a scheme: contains a dot, follows the user info and ends before a port or path. */
+const host = (url: Sql): Sql =>
+  sql`coalesce(${first(url, '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?(?:[^/?#@:]*@)?([^/?#:@ <>%{}|^~;=&\\[\\]\\\\]+[.][^/?#:@ <>%{}|^~;=&\\[\\]\\\\.]+)(?=[/?#:]|$)')}, '')`;
+
+const withoutWww = (name: Sql): Sql => sql`regexp_replace(${name}, '^www[.]', '')`;
+
+/** The last label of a host name. */
+const topLevel = (name: Sql): Sql =>
+  sql`(case when ${name} ~ '^[0-9.]+$' then '' else substring(${name} from '[.]([^.]+)$') end)`;
+
+/** Second-level domains such as co.uk, under which names are registered. */
+const secondLevels = 'com|org|net|gov|edu|co|ac|mil';
+
+const registered = (name: Sql): Sql => first(name, `([^.]+[.](?:(?:${secondLevels})[.][a-z]{2,3}|[^.]+))$`);
+
+const port: Emitter = (site) => {
+  const other = site.values[1]?.sql ?? sql`0::int8`;
+  const digits = sql`substring(${argumentSql(site, 0)} from '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?[^/?#:@]*[.][^/?#:@]*:([0-9]{1,5})(?:[/?#]|$)')`;
+  return {
+    sql: computeSqlOnce(
+      [digits],
+      (d = sql``) => sql`(case when (${d})::int8 between 1 and 65535 then (${d})::int8 else ${other} end)`,
+    ),
+    type: scalarType('integer', argument(site, 0).type.nullable),
+  };
+};
+
+/** The URL without its scheme; its path starts at the first slash. */
+const withoutScheme = (url: Sql): Sql => sql`regexp_replace(${url}, '^([A-Za-z][A-Za-z0-9+.-]*:)?//', '')`;
+
+/** Escapes a string for use in a pattern. */
+const escapePattern = (text: Sql): Sql => sql`regexp_replace(${text}, '([^A-Za-z0-9_])', '\\\\\\1', 'g')`;
+
+const parameter: Emitter = (site) => {
+  const [url, name] = [argument(site, 0), argument(site, 1)];
+  return {
+    sql: sql`(case when ${url.sql} is not null and ${name.sql} is not null then
+      coalesce(substring(${url.sql} from '[?&#]' || ${escapePattern(name.sql)} || '=([^&#]*)'), '') end)`,
+    type: scalarType('string', url.type.nullable || name.type.nullable),
+  };
+};
+
+const parameters: Emitter = (site) => ({
+  sql: sql`(select coalesce(jsonb_agg(found.m[1] order by found.at), '[]'::jsonb)
+    from regexp_matches(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '([^&#?]+)', 'g') with ordinality as found(m, at))`,
+  type: arrayOf(scalarType('string')),
+});
+
+const cutParameter: Emitter = (site) => {
+  const [url, name] = [argument(site, 0), argument(site, 1)];
+  const pattern = escapePattern(name.sql);
+  return {
+    sql: sql`regexp_replace(regexp_replace(${url.sql}, '([?#])' || ${pattern} || '=[^&#]*&?', '\\1'), '&' || ${pattern} || '=[^&#]*', '')`,
+    type: scalarType('string', url.type.nullable || name.type.nullable),
+  };
+};
+
+/** Decodes %XX; a % without two digits stays. Invalid UTF-8 leaves the string unchanged. */
+const decode: Emitter = (site) => {
+  const value = argument(site, 0);
+  return {
+    sql: computeOnce(
+      [value],
+      (
+        text = sql``,
+      ) => sql`(case when strpos(${text}, '%') = 0 then ${text} else coalesce((select ${decodeUtf8(sql`string_agg(case
+        when part.m[1] is not null then decode(part.m[1], 'hex') else convert_to(part.m[2], 'UTF8') end, ''::bytea order by part.at)`)}
+        from regexp_matches(${text}, '%([0-9A-Fa-f]{2})|([^%]+|%)', 'g') with ordinality as part(m, at)), ${text}) end)`,
+    ),
+    type: scalarType('string', value.type.nullable),
+  };
+};
+
+const encode: Emitter = (site) => {
+  const value = argument(site, 0);
+  return {
+    sql: computeOnce(
+      [value],
+      (
+        text = sql``,
+      ) => sql`(case when ${text} is not null then coalesce((select string_agg(case when one.c ~ '^[A-Za-z0-9_.~-]$' then one.c
+        else regexp_replace(upper(encode(convert_to(one.c, 'UTF8'), 'hex')), '(..)', '%\\1', 'g') end, '' order by one.at)
+        from unnest(string_to_array(${text}, null)) with ordinality as one(c, at)), '') end)`,
+    ),
+    type: scalarType('string', value.type.nullable),
+  };
+};
+
+const urlEmitters = {
+  protocol: part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*)://')),
+  domain: part(host),
+  domainWithoutWWW: part((url) => withoutWww(host(url))),
+  topLevelDomain: part((url) => computeSqlOnce([host(url)], (name = sql``) => topLevel(name))),
+  cutToFirstSignificantSubdomain: part((url) =>
+    computeSqlOnce([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
+  ),
+  port,
+  path: part((url) => sql`substring(${withoutScheme(url)} from '(/[^?#]*)')`),
+  pathFull: part((url) => sql`substring(${withoutScheme(url)} from '(/.*)$')`),
+  queryString: part((url) => first(url, '[?]([^#]*)')),
+  fragment: part((url) => first(url, '#(.*)$')),
+  extractURLParameter: parameter,
+  extractURLParameters: parameters,
+  cutQueryString: part((url) => sql`regexp_replace(${url}, '^([^?#]*)[?][^#]*', '\\1')`),
+  cutQueryStringAndFragment: part((url) => sql`regexp_replace(${url}, '[?#].*$', '')`),
+  cutURLParameter: cutParameter,
+  decodeURLComponent: decode,
+  encodeURLComponent: encode,
+} satisfies Readonly<Record<string, Emitter>>;
 
 /** Functions of URLs. */
 export const urlFunctions: readonly FunctionDefinition[] = [

@@ -1,9 +1,179 @@
-import type { Call, Expression, Name, OrderItem, Subquery } from '../ast.ts';
-import { itemOrStar } from './aliases.ts';
+import type {
+  Call,
+  Expression,
+  Fill,
+  Frame,
+  FrameBound,
+  Lambda,
+  Name,
+  NamedWindow,
+  OrderItem,
+  Subquery,
+  Window,
+} from '../ast.ts';
 import type { Cursor } from './cursor.ts';
-import { peekBareLambda, lambda } from './lambdas.ts';
-import { optionalOrderBy } from './order_items.ts';
-import { over } from './windows.ts';
+import { anyName, itemOrStar, plainName } from './names.ts';
+
+/** The items of ORDER BY, or an empty list if it is absent. */
+export function optionalOrderBy(cursor: Cursor): readonly OrderItem[] {
+  if (!cursor.acceptKeywords('ORDER')) return [];
+  cursor.expectKeywords('BY');
+  return cursor.list(() => orderItem(cursor));
+}
+
+/** `expression [ASC | DESC] [NULLS FIRST | LAST] [WITH FILL …]`. */
+export function orderItem(cursor: Cursor): OrderItem {
+  const { start } = cursor.token;
+  const expression = cursor.grammar.expression(cursor);
+  const descending = cursor.acceptKeywords('DESC') || cursor.acceptKeywords('DESCENDING');
+  if (!descending && !cursor.acceptKeywords('ASC')) cursor.acceptKeywords('ASCENDING');
+  const nulls = nullsOrder(cursor);
+  if (cursor.peekKeywords('COLLATE'))
+    throw cursor.error('COLLATE is not supported: strings are compared by their bytes.');
+  const fill = optionalFill(cursor);
+  return cursor.node<OrderItem>(start, { kind: 'order_item', expression, descending, nulls, fill });
+}
+
+function nullsOrder(cursor: Cursor): 'first' | 'last' | null {
+  if (!cursor.acceptKeywords('NULLS')) return null;
+  if (cursor.acceptKeywords('FIRST')) return 'first';
+  if (cursor.acceptKeywords('LAST')) return 'last';
+  throw cursor.unexpected('FIRST or LAST', ['FIRST', 'LAST']);
+}
+
+function optionalFill(cursor: Cursor): Fill | null {
+  const { start } = cursor.token;
+  if (!cursor.acceptKeywords('WITH', 'FILL')) return null;
+  const bound = (word: string): Expression | null =>
+    cursor.acceptKeywords(word) ? cursor.grammar.expression(cursor) : null;
+  return cursor.node<Fill>(start, {
+    kind: 'fill',
+    from: bound('FROM'),
+    to: bound('TO'),
+    step: bound('STEP'),
+  });
+}
+
+/** `OVER name` or `OVER (…)`, after OVER. */
+function over(cursor: Cursor): Window | Name {
+  return cursor.peekSymbol('(') ? window(cursor) : plainName(cursor, 'the name of a window or `(`');
+}
+
+/** `WINDOW name AS (…), …`, or an empty list if it is absent. */
+export function optionalWindows(cursor: Cursor): readonly NamedWindow[] {
+  if (!cursor.acceptKeywords('WINDOW')) return [];
+  return cursor.list(() => {
+    const { start } = cursor.token;
+    const name = plainName(cursor, 'the name of a window');
+    cursor.expectKeywords('AS');
+    return cursor.node<NamedWindow>(start, { kind: 'named_window', name, window: window(cursor) });
+  });
+}
+
+function window(cursor: Cursor): Window {
+  const { start } = cursor.token;
+  const fields = cursor.parenthesized(() => {
+    const base = peekWindowPart(cursor) ? null : anyName(cursor, 'PARTITION BY, ORDER BY, a frame or `)`');
+    const partitionBy = optionalPartitionBy(cursor);
+    const orderBy = optionalOrderBy(cursor);
+    const frame = optionalFrame(cursor);
+    if (!cursor.peekSymbol(')'))
+      throw cursor.unexpected('`)` at the end of the window', ['PARTITION', 'ORDER', 'ROWS', 'RANGE']);
+    return { base, partitionBy, orderBy, frame };
+  });
+  return cursor.node<Window>(start, { kind: 'window', ...fields });
+}
+
+const peekWindowPart = (cursor: Cursor): boolean =>
+  cursor.peekSymbol(')') ||
+  cursor.peekKeywords('PARTITION', 'BY') ||
+  cursor.peekKeywords('ORDER') ||
+  peekFrame(cursor);
+
+const frameUnits = { ROWS: 'rows', RANGE: 'range', GROUPS: 'groups' } as const;
+const frameWords = ['ROWS', 'RANGE', 'GROUPS'] as const;
+
+const peekFrame = (cursor: Cursor): boolean => frameWords.some((word) => cursor.peekKeywords(word));
+
+function optionalPartitionBy(cursor: Cursor): Window['partitionBy'] {
+  if (!cursor.acceptKeywords('PARTITION')) return [];
+  cursor.expectKeywords('BY');
+  return cursor.list(() => cursor.grammar.expression(cursor));
+}
+
+function optionalFrame(cursor: Cursor): Frame | null {
+  const { start } = cursor.token;
+  const word = frameWords.find((unit) => cursor.acceptKeywords(unit));
+  if (word === undefined) return null;
+  const between = cursor.acceptKeywords('BETWEEN');
+  const first = frameBound(cursor);
+  if (between) cursor.expectKeywords('AND');
+  const last = between ? frameBound(cursor) : null;
+  if (cursor.peekKeywords('EXCLUDE')) throw cursor.error('EXCLUDE is not supported in a window frame.');
+  return cursor.node<Frame>(start, { kind: 'frame', unit: frameUnits[word], first, last });
+}
+
+function frameBound(cursor: Cursor): FrameBound {
+  const { start } = cursor.token;
+  if (cursor.acceptKeywords('CURRENT')) {
+    cursor.expectKeywords('ROW');
+    return cursor.node<FrameBound>(start, { kind: 'frame_bound', direction: 'current row', offset: null });
+  }
+  const offset = cursor.acceptKeywords('UNBOUNDED') ? null : cursor.grammar.expression(cursor);
+  const direction = frameDirection(cursor);
+  return cursor.node<FrameBound>(start, { kind: 'frame_bound', direction, offset });
+}
+
+function frameDirection(cursor: Cursor): 'preceding' | 'following' {
+  if (cursor.acceptKeywords('PRECEDING')) return 'preceding';
+  if (cursor.acceptKeywords('FOLLOWING')) return 'following';
+  throw cursor.unexpected('PRECEDING or FOLLOWING', ['PRECEDING', 'FOLLOWING']);
+}
+
+const isName = (cursor: Cursor, ahead: number): boolean => {
+  const { kind } = cursor.peek(ahead);
+  return kind === 'word' || kind === 'quoted_name';
+};
+
+/** Whether `x -> …` or `(x, y) -> …` comes next. */
+export function peekLambda(cursor: Cursor): boolean {
+  if (isName(cursor, 0)) return cursor.peekSymbol('->', 1);
+  if (!cursor.peekSymbol('(')) return false;
+  if (cursor.peekSymbol(')', 1)) return cursor.peekSymbol('->', 2);
+  const last = lastOfNames(cursor, 1);
+  return last !== undefined && cursor.peekSymbol(')', last + 1) && cursor.peekSymbol('->', last + 2);
+}
+
+/** Whether `x, y -> …` comes next, which is allowed as the first argument of a call. */
+function peekBareLambda(cursor: Cursor): boolean {
+  const last = lastOfNames(cursor, 0);
+  return last !== undefined && last > 0 && cursor.peekSymbol('->', last + 1);
+}
+
+/** The position of the last name of `x, y, z`, or undefined if no name comes first. */
+function lastOfNames(cursor: Cursor, first: number): number | undefined {
+  if (!isName(cursor, first)) return undefined;
+  let last = first;
+  while (cursor.peekSymbol(',', last + 1) && isName(cursor, last + 2)) last += 2;
+  return last;
+}
+
+export function lambda(cursor: Cursor): Lambda {
+  const { start } = cursor.token;
+  const parameters = cursor.acceptSymbol('(') ? parenthesizedParameters(cursor) : names(cursor);
+  cursor.expectSymbol('->');
+  const body = cursor.grammar.expression(cursor);
+  return cursor.node<Lambda>(start, { kind: 'lambda', parameters, body });
+}
+
+function parenthesizedParameters(cursor: Cursor): readonly Name[] {
+  const parameters = cursor.peekSymbol(')') ? [] : names(cursor);
+  cursor.expectSymbol(')');
+  return parameters;
+}
+
+const names = (cursor: Cursor): readonly Name[] =>
+  cursor.list(() => anyName(cursor, 'the name of a parameter'));
 
 interface Arguments {
   readonly distinct: boolean;

@@ -1,12 +1,29 @@
-import type { Expression, Query, Span } from '../ast.ts';
-import type { Node } from '../ast_node.ts';
-import { DialectError } from '../dialect_error.ts';
-import { clauseKeywords } from '../keywords.ts';
-import { tokenize } from '../lexer.ts';
-import type { ParseLimits } from '../parse_limits.ts';
-import { nearestName } from '../nearest_name.ts';
-import { QueryText } from '../query_text.ts';
-import type { Token, TokenKind } from '../tokens.ts';
+import type { Expression, Node, Query, Span } from '../ast.ts';
+import { DialectError, nearestName, QueryText } from '../dialect_error.ts';
+import { clauseKeywords, type Token, tokenize, type TokenKind } from '../lexer.ts';
+
+/** Size limits that protect the parser and everything that recurses over the tree. */
+export interface ParseLimits {
+  /** Length of the text, in UTF-16 code units. */
+  readonly length: number;
+  /** Number of nodes in the tree. */
+  readonly nodes: number;
+  /** Height of the tree, and nesting depth of parentheses, queries and operators. */
+  readonly depth: number;
+  /** Number of SELECTs. PostgreSQL plans each over all partitions of its tables. */
+  readonly selects: number;
+  /** Number of values in the list of an IN. */
+  readonly values: number;
+}
+
+/** ClickHouse has the same default limits for length and number of nodes. */
+export const defaultLimits: ParseLimits = {
+  length: 262_144,
+  nodes: 50_000,
+  depth: 250,
+  selects: 100,
+  values: 10_000,
+};
 
 /** The two rules that all others recurse into. They are injected, so that grammar files do not import in a circle. */
 export interface Grammar {
@@ -202,7 +219,7 @@ export class Cursor {
 }
 
 /** The fields of a node without its span. */
-export type NodeFields<Made extends Node> = Omit<Made, keyof Span>;
+type NodeFields<Made extends Node> = Omit<Made, keyof Span>;
 
 /** The keyword of a token in upper case; undefined for other tokens. */
 export function keywordOf(token: Token): string | undefined {
@@ -210,7 +227,7 @@ export function keywordOf(token: Token): string | undefined {
 }
 
 /** A token as it appears in error messages. */
-export function describeToken(token: Token): string {
+function describeToken(token: Token): string {
   switch (token.kind) {
     case 'end':
     case 'invalid':

@@ -11,11 +11,88 @@ import type {
   TableFunction,
   UsingConstraint,
 } from '../ast.ts';
-import type { Cursor } from './cursor.ts';
-import { acceptJoin } from './join_keywords.ts';
+import { type Cursor, keywordOf } from './cursor.ts';
 import { numberLiteral } from './literals.ts';
 import { anyName, optionalAlias, plainName } from './names.ts';
-import { peekParenthesizedQuery } from './parenthesized_query.ts';
+
+const joins = new Set(['UNION', 'EXCEPT', 'INTERSECT', 'ORDER', 'LIMIT', 'OFFSET']);
+
+/**
+ * Whether the next parentheses contain a query rather than an expression or joined tables: `(SELECT 1)`, `((SELECT
+ * 1) UNION ALL (SELECT 2))`, but not `((SELECT 1) + 1)`.
+ */
+export function peekParenthesizedQuery(cursor: Cursor): boolean {
+  let ahead = 0;
+  while (cursor.peekSymbol('(', ahead)) ahead += 1;
+  const word = keywordOf(cursor.peek(ahead));
+  if (ahead === 0 || (word !== 'SELECT' && word !== 'WITH')) return false;
+  // From the innermost parenthesis outward: only set operators and query clauses may follow a closing one.
+  let open = 0;
+  let inner = ahead;
+  for (let at = 0; inner > 1; at += 1) {
+    const { kind } = cursor.peek(at);
+    if (kind === 'end' || kind === 'invalid') return true;
+    if (cursor.peekSymbol('(', at)) open += 1;
+    if (!cursor.peekSymbol(')', at)) continue;
+    open -= 1;
+    if (open >= inner) continue;
+    inner = open;
+    const following = keywordOf(cursor.peek(at + 1));
+    const joined = following !== undefined && joins.has(following);
+    if (!joined && !cursor.peekSymbol(')', at + 1)) return false;
+  }
+  return true;
+}
+
+/** Type and strictness of a join. */
+type JoinKeywords = Pick<Join, 'type' | 'strictness'>;
+
+const typeWords = { INNER: 'inner', LEFT: 'left', RIGHT: 'right', FULL: 'full' } as const;
+const strictnessWords = { ANY: 'any', ALL: 'all', ASOF: 'asof', SEMI: 'semi', ANTI: 'anti' } as const;
+const unsupportedJoins = ['NATURAL', 'PASTE', 'POSITIONAL', 'PIVOT', 'UNPIVOT', 'TABLESAMPLE'];
+
+const isKeyOf = <Table extends object>(
+  word: string | undefined,
+  table: Table,
+): word is keyof Table & string => word !== undefined && Object.hasOwn(table, word);
+
+/** Reads a comma or the keywords up to JOIN, if a join comes next. */
+function acceptJoin(cursor: Cursor): JoinKeywords | undefined {
+  if (cursor.acceptSymbol(',')) return { type: 'cross', strictness: null };
+  const { token } = cursor;
+  const first = keywordOf(token);
+  if (first !== undefined && unsupportedJoins.includes(first))
+    throw cursor.error(`${first} is not supported.`);
+  if (cursor.acceptKeywords('CROSS', 'JOIN')) return { type: 'cross', strictness: null };
+  // LEFT ARRAY JOIN is a separate clause.
+  if (cursor.peekKeywords('LEFT', 'ARRAY') || cursor.peekKeywords('INNER', 'ARRAY')) return undefined;
+  let type: JoinKeywords['type'] | undefined;
+  let strictness: JoinKeywords['strictness'] = null;
+  let read = 0;
+  for (;;) {
+    const word = keywordOf(cursor.token);
+    if (isKeyOf(word, typeWords) && type === undefined) type = typeWords[word];
+    else if (isKeyOf(word, strictnessWords) && strictness === null) strictness = strictnessWords[word];
+    else if (word !== 'OUTER' || type === undefined || type === 'inner') break;
+    cursor.advance();
+    read += 1;
+  }
+  if (cursor.acceptKeywords('JOIN')) return checked(cursor, { type: type ?? 'inner', strictness }, token);
+  if (read > 0) throw cursor.unexpected('JOIN', ['JOIN', 'OUTER']);
+  return undefined;
+}
+
+function checked(cursor: Cursor, join: JoinKeywords, at: { readonly start: number }): JoinKeywords {
+  const { type, strictness } = join;
+  const isSemiOrAnti = strictness === 'semi' || strictness === 'anti';
+  if (isSemiOrAnti && type === 'full')
+    throw cursor.error(
+      `A FULL JOIN cannot be ${strictness.toUpperCase()}.`,
+      { start: at.start, end: cursor.previousEnd },
+      'Use LEFT or RIGHT.',
+    );
+  return join;
+}
 
 const expectedTable = 'a table, a subquery in parentheses or a table function';
 const expectedAlias = 'an alias for this table';

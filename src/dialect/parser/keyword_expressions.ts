@@ -12,11 +12,9 @@ import type {
   Trim,
   Unary,
 } from '../ast.ts';
-import { reservedWords, timeUnitOf, timeUnits, type TimeUnit } from '../keywords.ts';
-import { itemOrStar } from './aliases.ts';
+import { reservedWords, type TimeUnit, timeUnitOf, timeUnits } from '../lexer.ts';
 import type { Cursor } from './cursor.ts';
-import { readName } from './names.ts';
-import { typeName } from './type_names.ts';
+import { itemOrStar, readName, typeName } from './names.ts';
 
 const unitWords = timeUnits.map((unit) => unit.toUpperCase());
 const expectedUnit = `a unit of time: ${timeUnits.join(', ')}`;

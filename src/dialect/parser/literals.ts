@@ -11,8 +11,8 @@ import type {
   Template,
   TimeLiteral,
 } from '../ast.ts';
-import { item } from './aliases.ts';
 import type { Cursor } from './cursor.ts';
+import { item } from './names.ts';
 
 export function numberLiteral(cursor: Cursor): NumberLiteral {
   const token = cursor.advance();

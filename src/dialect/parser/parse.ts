@@ -1,11 +1,9 @@
 import type { Expression, OrderItem, Query } from '../ast.ts';
-import { nonSelectStatements } from '../keywords.ts';
-import { defaultLimits, type ParseLimits } from '../parse_limits.ts';
-import { Cursor, type Grammar } from './cursor.ts';
+import { nonSelectStatements } from '../lexer.ts';
+import { orderItem } from './calls.ts';
+import { Cursor, defaultLimits, type Grammar, type ParseLimits } from './cursor.ts';
 import { expression } from './expressions.ts';
-import { orderItem } from './order_items.ts';
-import { query } from './queries.ts';
-import { selectItem } from './select.ts';
+import { query, selectItem } from './queries.ts';
 
 const grammar: Grammar = { expression, query };
 

@@ -1,10 +1,229 @@
-import type { Comparison, Expression, TypeName } from '../ast.ts';
-import { quoteString } from '../quoting.ts';
-import { printCall } from './calls.ts';
-import { isSum, precedence, precedenceOf } from './precedence.ts';
-import { printNameAfterDot, printName, printPath } from './names.ts';
-import type { Printer } from './printer.ts';
-import { printCase, printDictionary, printInterval, printStar, printTemplate, printTrim } from './values.ts';
+import type {
+  Call,
+  Case,
+  Comparison,
+  Dictionary,
+  Expression,
+  Frame,
+  FrameBound,
+  Interval,
+  Name,
+  OrderItem,
+  Query,
+  Star,
+  Template,
+  Trim,
+  TypeName,
+  Window,
+} from '../ast.ts';
+import {
+  escapeQuoted,
+  keywordsRequiringAs,
+  operatorFunctions,
+  quotedAsFirstName,
+  quoteString,
+  reservedWords,
+} from '../lexer.ts';
+
+/** Operator precedence, loosest first. An expression below the precedence of its context needs parentheses. */
+export const precedence = {
+  item: 0,
+  any: 1,
+  or: 2,
+  and: 3,
+  not: 4,
+  nullish: 5,
+  comparison: 6,
+  sum: 7,
+  product: 8,
+  sign: 9,
+  value: 10,
+} as const;
+
+function precedenceOf(expression: Expression): number {
+  switch (expression.kind) {
+    case 'alias':
+    case 'lambda':
+      return precedence.item;
+    case 'conditional':
+      return precedence.any;
+    case 'logical':
+      return expression.operator === 'or' ? precedence.or : precedence.and;
+    case 'unary':
+      return expression.operator === 'not' ? precedence.not : precedence.sign;
+    case 'nullish':
+      return precedence.nullish;
+    case 'comparison':
+    case 'is_null':
+    case 'between':
+      return precedence.comparison;
+    case 'arithmetic':
+      return isSum(expression.operator) ? precedence.sum : precedence.product;
+    default:
+      return precedence.value;
+  }
+}
+
+const isSum = (operator: string): boolean => operator === '+' || operator === '-' || operator === '||';
+
+/** The mutually recursive printing rules. They are injected, so that files do not import in a circle. */
+export interface Printer {
+  /** Parenthesizes an expression of lower precedence than `precedence`. */
+  readonly expression: (expression: Expression, precedence: number) => string;
+  readonly query: (query: Query) => string;
+  readonly orderItem: (item: OrderItem) => string;
+}
+
+const plain = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
+
+/** Keywords at the start of a window, which cannot be the name of its base window. */
+const windowWords: ReadonlySet<string> = new Set(['PARTITION', 'ORDER', 'ROWS', 'RANGE', 'GROUPS']);
+
+const printed = (name: Name, keywords: ReadonlySet<string>): string =>
+  plain.test(name.text) && !keywords.has(name.text.toUpperCase()) ? name.text : quoteString(name.text, '`');
+
+/** A name, quoted with backticks if necessary. */
+export const printName = (name: Name): string => printed(name, reservedWords);
+
+/** The name or alias of a table, which must not be confused with the next clause. */
+export const printTableName = (name: Name): string => printed(name, keywordsRequiringAs);
+
+/** A name after a dot, where any word is allowed. */
+export const printNameAfterDot = (name: Name): string => printed(name, new Set());
+
+const printWindowName = (name: Name): string => printed(name, windowWords);
+
+/** A path such as `person.properties.email`. */
+function printPath([first, ...rest]: readonly Name[]): string {
+  if (first === undefined) return '';
+  return [printed(first, quotedAsFirstName), ...rest.map(printNameAfterDot)].join('.');
+}
+
+/** Keywords whose parentheses are not those of a call. */
+const specialCalls: ReadonlySet<string> = new Set([
+  ...[...reservedWords].filter((word) => !operatorFunctions.has(word)),
+  ...['COLUMNS', 'INTERVAL', 'ROLLUP', 'CUBE'],
+]);
+
+/** The name of a function in a call. */
+const printFunctionName = (name: Name): string => printed(name, specialCalls);
+
+/** A name that is always quoted. */
+const quoteName = (name: Name): string => quoteString(name.text, '`');
+
+/** A window specification in parentheses. */
+export function printWindow(printer: Printer, { base, partitionBy, orderBy, frame }: Window): string {
+  const parts: string[] = [];
+  if (base !== null) parts.push(printWindowName(base));
+  if (partitionBy.length > 0)
+    parts.push(
+      `PARTITION BY ${partitionBy.map((item) => printer.expression(item, precedence.any)).join(', ')}`,
+    );
+  if (orderBy.length > 0) parts.push(`ORDER BY ${orderBy.map(printer.orderItem).join(', ')}`);
+  if (frame !== null) parts.push(printFrame(printer, frame));
+  return `(${parts.join(' ')})`;
+}
+
+function printFrame(printer: Printer, { unit, first, last }: Frame): string {
+  const from = printBound(printer, first);
+  const bounds = last === null ? from : `BETWEEN ${from} AND ${printBound(printer, last)}`;
+  return `${unit.toUpperCase()} ${bounds}`;
+}
+
+function printBound(printer: Printer, { direction, offset }: FrameBound): string {
+  if (direction === 'current row') return 'CURRENT ROW';
+  if (offset === null) return `UNBOUNDED ${direction.toUpperCase()}`;
+  const text = printer.expression(offset, precedence.item);
+  const isPlain = offset.kind === 'number' || offset.kind === 'interval';
+  return `${isPlain ? text : `(${text})`} ${direction.toUpperCase()}`;
+}
+
+/** A call with its clauses. */
+function printCall(printer: Printer, call: Call): string {
+  const { parameters, distinct, orderBy, nulls, filter, over } = call;
+  const first = parameters === null ? '' : `(${printArguments(printer, parameters)})`;
+  const order = orderBy.length === 0 ? '' : ` ORDER BY ${orderBy.map(printer.orderItem).join(', ')}`;
+  const inside = `${distinct ? 'DISTINCT ' : ''}${printArguments(printer, call.arguments)}${order}`;
+  const behind = [
+    nulls === null ? '' : ` ${nulls.toUpperCase()} NULLS`,
+    filter === null ? '' : ` FILTER (WHERE ${printer.expression(filter, precedence.any)})`,
+    over === null ? '' : ` OVER ${over.kind === 'name' ? printName(over) : printWindow(printer, over)}`,
+  ];
+  return `${functionName(call)}${first}(${inside})${behind.join('')}`;
+}
+
+/** `cast` with plain arguments parses as a call; otherwise its name must be quoted. */
+function functionName(call: Call): string {
+  if (!/^(try_)?cast$/i.test(call.name.text)) return printFunctionName(call.name);
+  const isPlain =
+    call.arguments.length > 1 &&
+    call.arguments.every(({ kind }) => kind !== 'star' && kind !== 'alias') &&
+    !call.distinct &&
+    call.orderBy.length === 0 &&
+    [call.parameters, call.nulls, call.filter, call.over].every((clause) => clause === null);
+  return isPlain ? call.name.text : quoteName(call.name);
+}
+
+/** After other names, `a, x -> x` would parse as one lambda with two parameters. */
+function printArguments(printer: Printer, items: readonly Expression[]): string {
+  return items
+    .map((item, index) => {
+      const text = printer.expression(item, precedence.item);
+      return index > 0 && item.kind === 'lambda' && item.parameters.length === 1
+        ? text.replace(/^(.*?) ->/, '($1) ->')
+        : text;
+    })
+    .join(', ');
+}
+
+function printTemplate(printer: Printer, { parts }: Template): string {
+  const printed = parts.map((part) =>
+    part.kind === 'string'
+      ? escapeQuoted(part.value, "'", '{')
+      : `{${printer.expression(part, precedence.any)}}`,
+  );
+  return `f'${printed.join('')}'`;
+}
+
+function printDictionary(printer: Printer, { entries }: Dictionary): string {
+  const printed = entries.map(
+    ({ key, value }) =>
+      `${printer.expression(key, precedence.or)}: ${printer.expression(value, precedence.any)}`,
+  );
+  return `{${printed.join(', ')}}`;
+}
+
+function printStar(printer: Printer, { table, exclude, replace }: Star): string {
+  const star = table.length === 0 ? '*' : `${printPath(table)}.*`;
+  const without = exclude.length === 0 ? '' : ` EXCLUDE (${exclude.map(printName).join(', ')})`;
+  const changed = replace.map((alias) => printer.expression(alias, precedence.item)).join(', ');
+  return `${star}${without}${changed === '' ? '' : ` REPLACE (${changed})`}`;
+}
+
+function printCase(printer: Printer, { subject, branches, otherwise }: Case): string {
+  const print = (expression: Case['otherwise']): string =>
+    expression === null ? '' : printer.expression(expression, precedence.any);
+  const cases = branches.map(({ when, then }) => ` WHEN ${print(when)} THEN ${print(then)}`).join('');
+  const head = subject === null ? 'CASE' : `CASE ${print(subject)}`;
+  return `${head}${cases}${otherwise === null ? '' : ` ELSE ${print(otherwise)}`} END`;
+}
+
+function printInterval(printer: Printer, { amount, unit }: Interval): string {
+  const isPlain =
+    amount.kind === 'string' ||
+    (amount.kind === 'number' && /^\d/.test(amount.text)) ||
+    (amount.kind === 'unary' &&
+      amount.operator === '-' &&
+      amount.operand.kind === 'number' &&
+      /^\d/.test(amount.operand.text));
+  const text = printer.expression(amount, precedence.item);
+  return `INTERVAL ${isPlain ? text : `(${text})`} ${unit.toUpperCase()}`;
+}
+
+function printTrim(printer: Printer, { side, characters, operand }: Trim): string {
+  const what = characters === null ? '' : ` ${printer.expression(characters, precedence.any)}`;
+  return `TRIM(${side.toUpperCase()}${what} FROM ${printer.expression(operand, precedence.any)})`;
+}
 
 /** Prints an expression, in parentheses if it binds looser than its context requires. */
 export function expressionText(printer: Printer, expression: Expression, minPrecedence: number): string {
@@ -120,7 +339,7 @@ function printComparison(printer: Printer, { operator, left, right }: Comparison
   return `${printer.expression(left, precedence.comparison)} ${word} ${printer.expression(right, precedence.sum)}`;
 }
 
-export function printType(type: TypeName): string {
+function printType(type: TypeName): string {
   const name = printNameAfterDot(type.name);
   if (type.arguments.length === 0) return name;
   const printed = type.arguments.map((argument) => {

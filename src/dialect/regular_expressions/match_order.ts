@@ -5,8 +5,15 @@ import {
   intersects,
   maxCodePoint,
 } from './character_set.ts';
-import { PatternError, tooComplex } from './pattern_error.ts';
-import { concatenation, emptyExpression, hasGroup, partsOf, type RegularExpression } from './syntax_tree.ts';
+import {
+  concatenation,
+  emptyExpression,
+  hasGroup,
+  partsOf,
+  PatternError,
+  type RegularExpression,
+  tooComplex,
+} from './parse.ts';
 
 /** How PostgreSQL finds the match that RE2 finds. `mixed`: the longest one, of which each part keeps its greediness. */
 export type MatchLength = 'longest' | 'shortest' | 'mixed';

@@ -1,13 +1,13 @@
 import type { Expression, Field, Name } from '../ast.ts';
-import { nearestName } from '../nearest_name.ts';
-import { quoteString } from '../quoting.ts';
-import { tableNames } from './tables/tables.ts';
-import type { RelationField, NestedRow, UnsupportedField, Relation } from './relation.ts';
+import { nearestName } from '../dialect_error.ts';
+import { quoteString } from '../lexer.ts';
+import type { NestedRow, Relation, RelationField, UnsupportedField } from './relation.ts';
 import type { Scope } from './scope.ts';
+import { tableNames } from './tables/tables.ts';
 import type { Value } from './value.ts';
 
 /** What the first names of a path refer to. `rest` holds the remaining names. */
-export type ResolvedName =
+type ResolvedName =
   | ResolvedField
   | ({ readonly rest: readonly Name[] } & (
       | { readonly kind: 'value'; readonly value: Value }

@@ -1,9 +1,16 @@
-import type { Expression, From, Placeholder, Query, Select, Span, Table } from '../ast.ts';
-import type { Node } from '../ast_node.ts';
-import { DialectError } from '../dialect_error.ts';
-import { nearestName } from '../nearest_name.ts';
-import type { QueryText } from '../query_text.ts';
-import { transform, walk } from '../walk.ts';
+import {
+  type Expression,
+  type From,
+  type Node,
+  type Placeholder,
+  type Query,
+  type Select,
+  type Span,
+  type Table,
+  transform,
+  walk,
+} from '../ast.ts';
+import { DialectError, nearestName, type QueryText } from '../dialect_error.ts';
 import { didYouMean } from './fields.ts';
 
 export type JsonValue =

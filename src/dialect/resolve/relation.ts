@@ -1,6 +1,6 @@
-import type { Sql } from '../sql.ts';
 import type { PropertyTypes } from '../schema.ts';
-import type { Type } from '../types.ts';
+import { commaList, identifier, type Sql, sql } from '../sql.ts';
+import { type Type, withNull } from '../types.ts';
 
 /** What a name in a relation refers to. */
 export type RelationField = Column | NestedRow | UnsupportedField;
@@ -82,4 +82,155 @@ export const column = (sql: Sql, type: Type, properties?: PropertyTypes): Column
   sql,
   type,
   ...(properties === undefined ? {} : { properties }),
+});
+
+interface ProjectedColumn {
+  readonly name: Sql;
+  readonly column: Column;
+}
+
+/** The columns of an inner query that the rest of the statement reads. */
+export class Projection {
+  readonly alias: Sql;
+  readonly #columns = new Map<string, ProjectedColumn>();
+
+  constructor(alias: Sql) {
+    this.alias = alias;
+  }
+
+  /** Exposes a column of the inner rows. Equal columns share one. */
+  readonly column = (column: Column): Column => this.columnOf(this.alias, column);
+
+  /** The same for an inner query read under another alias. */
+  columnOf(alias: Sql, column: Column): Column {
+    const identity = columnIdentity(column);
+    const known = this.#columns.get(identity) ?? { name: identifier(`p${this.#columns.size + 1}`), column };
+    this.#columns.set(identity, known);
+    return { ...column, sql: sql`${alias}.${known.name}` };
+  }
+
+  /** In the order of first use. */
+  get columns(): readonly Column[] {
+    return [...this.#columns.values()].map(({ column }) => column);
+  }
+
+  /** The select list of the inner query. */
+  get selected(): Sql {
+    return commaList([...this.#columns.values()].map(({ name, column }) => sql`${column.sql} as ${name}`));
+  }
+}
+
+/** A relation over a query, or anything with columns `c1`, `c2`, …, under an alias. */
+export function queryRelation(
+  name: string | null,
+  from: Sql,
+  alias: Sql,
+  columns: readonly { readonly name: string; readonly type: Type }[],
+): Relation {
+  return {
+    name,
+    from: () => from,
+    names: () => columns.map((one) => one.name),
+    star: () => columns.map((one) => one.name),
+    field: (requested) => {
+      const at = columns.findIndex((one) => one.name === requested);
+      const found = columns[at];
+      return found === undefined ? undefined : column(sql`${alias}.${identifier(`c${at + 1}`)}`, found.type);
+    },
+  };
+}
+
+/**
+ * A relation over a sorted query. Rows are numbered only if `ordinal` is used, because PostgreSQL does not keep the
+ * order of a subquery.
+ */
+export function sortedRelation(
+  name: string | null,
+  rows: Sql,
+  alias: Sql,
+  columns: readonly { readonly name: string; readonly type: Type }[],
+): Relation {
+  const ordinal = identifier('ordinal');
+  let isNumbered = false;
+  return {
+    ...queryRelation(name, rows, alias, columns),
+    from: () =>
+      isNumbered
+        ? sql`(select *, row_number() over () as ${ordinal} from ${rows} as ${alias}) as ${alias}`
+        : sql`${rows} as ${alias}`,
+    ordinal: () => {
+      isNumbered = true;
+      return sql`${alias}.${ordinal}`;
+    },
+  };
+}
+
+/** A relation with all columns mapped, including those of nested rows. */
+export function mappedRelation(relation: Relation, map: (column: Column) => Column): Relation {
+  const mapped = (field: RelationField | undefined): RelationField | undefined => {
+    if (field?.kind === 'column') return map(field);
+    if (field?.kind !== 'nested') return field;
+    const { fields } = field;
+    return { kind: 'nested', fields: { ...fields, field: (name) => mapped(fields.field(name)) } };
+  };
+  return {
+    name: relation.name,
+    from: () => relation.from(),
+    names: () => relation.names(),
+    star: () => relation.star(),
+    field: (name) => mapped(relation.field(name)),
+  };
+}
+
+/**
+ * A relation whose columns have an identity: the number of the relation and the path of the column. Each is resolved
+ * once.
+ */
+export function identifiedRelation(relation: Relation, number: number): Relation {
+  const { name, from, ordinal, pushdownTargets, lookupTargets } = relation;
+  return {
+    name,
+    from,
+    ...(ordinal && { ordinal }),
+    ...(pushdownTargets && { pushdownTargets }),
+    ...(lookupTargets && { lookupTargets }),
+    ...identifiedFields(relation, `${number}.`),
+  };
+}
+
+function identifiedFields(fields: RelationFields, prefix: string): RelationFields {
+  const resolved = new Map<string, RelationField>();
+  return {
+    names: () => fields.names(),
+    star: () => fields.star(),
+    field: (name) => {
+      const known = resolved.get(name);
+      if (known !== undefined) return known;
+      const field = fields.field(name);
+      if (field === undefined) return undefined;
+      const identified = identifiedField(field, `${prefix}${name}`);
+      resolved.set(name, identified);
+      return identified;
+    },
+  };
+}
+
+function identifiedField(field: RelationField, identity: string): RelationField {
+  if (field.kind === 'column') return { ...field, identity };
+  return field.kind === 'nested'
+    ? { kind: 'nested', fields: identifiedFields(field.fields, `${identity}.`) }
+    : field;
+}
+
+/** A column on the nullable side of an outer join. */
+export const optionalColumn = (one: Column): Column => ({ ...one, type: withNull(one.type) });
+
+/** A relation that calls `onRead` when one of its fields is used. */
+export const observedRelation = (relation: Relation, onRead: () => void): Relation => ({
+  ...mappedRelation(relation, (one) => one),
+  field: (name) => {
+    const field = relation.field(name);
+    if (field !== undefined) onRead();
+    return field;
+  },
 });

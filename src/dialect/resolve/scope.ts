@@ -1,11 +1,83 @@
 import type { Expression, Query, Window } from '../ast.ts';
-import { DistinctCount, generatedName, identifier, sql, type Sql } from '../sql.ts';
+import { commaList, DistinctCount, generatedName, identifier, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Column, Relation } from './relation.ts';
-import type { WindowSizes } from './window_sizes.ts';
-import type { WindowSubquery } from './window_subquery.ts';
 import type { Statement } from './statement.ts';
 import { identityOf, type Value } from './value.ts';
+
+interface WindowSize {
+  readonly name: Sql;
+  readonly size: Sql;
+  readonly partitionBy: readonly Sql[];
+}
+
+/**
+ * What window functions of a SELECT keep in memory: all values of a partition. Their sizes are tables of the statement,
+ * computed once and before the functions run, because a window function cannot read another.
+ */
+export class WindowSizes {
+  readonly #statement: Statement;
+  readonly #sizes = new Map<string, WindowSize>();
+
+  constructor(statement: Statement) {
+    this.#statement = statement;
+  }
+
+  /**
+   * Notes that a function keeps values of its partition.
+   * @param identity of the call
+   * @param size the bytes that it keeps of a row
+   * @returns the bytes that it keeps of its largest partition
+   */
+  add(identity: string, size: Sql, partitionBy: readonly Sql[]): Sql {
+    let known = this.#sizes.get(identity);
+    if (known === undefined) {
+      known = { name: this.#statement.uniqueName('kept'), size, partitionBy };
+      this.#sizes.set(identity, known);
+    }
+    return sql`(select size from ${known.name})`;
+  }
+
+  /** @param rows FROM and WHERE of the rows that the functions read */
+  addTables(rows: Sql): void {
+    for (const { name, size, partitionBy } of this.#sizes.values()) {
+      const groups = partitionBy.length === 0 ? sql`` : sql` group by ${commaList(partitionBy)}`;
+      const sizes = sql`select sum(${size}) as size${rows}${groups}`;
+      this.#statement.commonTables.push({
+        name,
+        query: sql`select coalesce(max(sizes.size), 0) as size from (${sizes}) as sizes`,
+      });
+    }
+  }
+}
+
+/**
+ * An inner query that computes window functions and everything that does not depend on them. PostgreSQL allows
+ * window functions only at the top of a select list; the dialect allows them inside any function.
+ */
+export class WindowSubquery {
+  readonly alias: Sql;
+  readonly #columns = new Map<string, { readonly name: Sql; readonly sql: Sql }>();
+
+  constructor(alias: Sql) {
+    this.alias = alias;
+  }
+
+  /** The column of a value. Values with the same identity share one. */
+  column(identity: string, fragment: Sql): Sql {
+    let known = this.#columns.get(identity);
+    if (known === undefined) {
+      known = { name: identifier(`s${this.#columns.size + 1}`), sql: fragment };
+      this.#columns.set(identity, known);
+    }
+    return sql`${this.alias}.${known.name}`;
+  }
+
+  /** The select list of the inner query. */
+  get selected(): readonly Sql[] {
+    return [...this.#columns.values()].map((column) => sql`${column.sql} as ${column.name}`);
+  }
+}
 
 interface GroupColumn {
   readonly name: Sql;
@@ -13,7 +85,7 @@ interface GroupColumn {
 }
 
 /** What an aggregate keeps of each row in memory. */
-export interface Gathered {
+interface Gathered {
   /** Bytes. */
   readonly size: Sql;
   /** If it keeps each value once: what makes rows equal, in types that PostgreSQL can compare. */
@@ -192,7 +264,7 @@ export interface NamedQuery {
 }
 
 /** The clause or call that contains an expression. */
-export type ExpressionContext =
+type ExpressionContext =
   | 'select'
   | 'aggregate'
   | 'WHERE'

@@ -1,13 +1,166 @@
-import type { Query } from '../ast.ts';
-import type { Node } from '../ast_node.ts';
-import { DialectError } from '../dialect_error.ts';
+import { type Expression, type Field, findNodes, type Node, type Query, type Window } from '../ast.ts';
+import { DialectError, type QueryText } from '../dialect_error.ts';
 import type { Schema } from '../schema.ts';
-import type { QueryText } from '../query_text.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
 import { TimeZone } from '../time_zone.ts';
 import { type Type, zoneOf } from '../types.ts';
-import { AliasCache } from './alias_cache.ts';
-import type { TypedQuery } from './value.ts';
+import type { TypedQuery, Value } from './value.ts';
+
+/** Aliases that WITH gives to expressions. */
+interface WithExpressions {
+  readonly expressions: ReadonlyMap<string, Expression>;
+  readonly outer: WithExpressions | null;
+}
+
+/** The names that expressions of a SELECT can read besides columns. */
+interface AliasNames {
+  readonly aliases: ReadonlyMap<string, Expression>;
+  readonly windows: ReadonlyMap<string, Window>;
+  readonly ctes: WithExpressions | null;
+}
+
+/** All named windows together. Each call may name one, so every expression counts as reading them. */
+const windowsNode = Symbol('windows');
+type GraphNode = Expression | typeof windowsNode;
+
+/** Which aliases the expressions of a SELECT read. Building it takes time linear in their text. */
+class AliasGraph {
+  readonly names: AliasNames;
+  readonly #reads = new Map<GraphNode, ReadonlySet<GraphNode>>();
+  readonly #readsWith = new Set<GraphNode>();
+  readonly #cyclic: ReadonlySet<GraphNode>;
+
+  constructor(names: AliasNames) {
+    this.names = names;
+    this.#add(windowsNode, [...names.windows.values()]);
+    for (const expression of new Set(names.aliases.values())) this.#add(expression, [expression]);
+    const readers = reversed(this.#reads);
+    const pending = [...this.#readsWith];
+    for (let node = pending.pop(); node !== undefined; node = pending.pop())
+      for (const reader of readers.get(node) ?? [])
+        if (!this.#readsWith.has(reader)) {
+          this.#readsWith.add(reader);
+          pending.push(reader);
+        }
+    this.#cyclic = withoutEnds(withoutEnds(new Set(this.#reads.keys()), readers), this.#reads);
+  }
+
+  /**
+   * Whether an expression means the same regardless of which aliases are being expanded: it reads neither itself nor an
+   * alias of WITH, directly or indirectly.
+   */
+  isContextFree(expression: Expression): boolean {
+    if (!this.#reads.has(expression)) this.#add(expression, [expression]);
+    const reads = [...(this.#reads.get(expression) ?? [])];
+    return (
+      !this.#cyclic.has(expression) &&
+      !this.#readsWith.has(expression) &&
+      !reads.some((read) => this.#readsWith.has(read))
+    );
+  }
+
+  #add(node: GraphNode, trees: readonly Node[]): void {
+    const reads = new Set<GraphNode>(node === windowsNode ? [] : [windowsNode]);
+    for (const { path } of trees.flatMap((tree) => findNodes(tree, isField))) {
+      const name = path[0]?.text ?? '';
+      if (isWithName(name, this.names.ctes)) this.#readsWith.add(node);
+      const alias = this.names.aliases.get(name);
+      if (alias !== undefined) reads.add(alias);
+    }
+    this.#reads.set(node, reads);
+  }
+}
+
+const isField = (node: Node): node is Field => node.kind === 'field';
+
+function isWithName(name: string, ctes: WithExpressions | null): boolean {
+  for (let one = ctes; one !== null; one = one.outer) if (one.expressions.has(name)) return true;
+  return false;
+}
+
+type Edges = ReadonlyMap<GraphNode, ReadonlySet<GraphNode>>;
+
+function reversed(edges: Edges): Edges {
+  const found = new Map<GraphNode, Set<GraphNode>>();
+  for (const [from, targets] of edges)
+    for (const to of targets) {
+      const sources = found.get(to) ?? new Set();
+      sources.add(from);
+      found.set(to, sources);
+    }
+  return found;
+}
+
+/**
+ * Removes nodes that no remaining node leads to, again and again. Applied in both directions, the nodes of cycles remain,
+ * and those between two cycles.
+ * @param successors the edges in the direction of removal
+ */
+function withoutEnds(nodes: ReadonlySet<GraphNode>, successors: Edges): ReadonlySet<GraphNode> {
+  const remaining = new Set(nodes);
+  const incoming = new Map<GraphNode, number>();
+  for (const node of nodes)
+    for (const next of successors.get(node) ?? []) incoming.set(next, (incoming.get(next) ?? 0) + 1);
+  const pending = [...nodes].filter((node) => !incoming.has(node));
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    remaining.delete(node);
+    for (const next of successors.get(node) ?? []) {
+      const count = (incoming.get(next) ?? 0) - 1;
+      incoming.set(next, count);
+      if (count === 0 && remaining.has(next)) pending.push(next);
+    }
+  }
+  return remaining;
+}
+
+/**
+ * The fields of a scope that this cache reads by name; scopes are compared by all of their fields. It is declared apart
+ * from Scope, because a scope refers to the statement, which refers to this cache.
+ */
+interface AliasScope extends AliasNames {
+  readonly expandingAliases: readonly Expression[];
+  readonly windowSubquery?: object | undefined;
+}
+
+interface CachedValue {
+  readonly scope: AliasScope;
+  readonly value: Value;
+}
+
+/**
+ * Caches compiled aliases of SELECT, once for each scope in which they mean the same. Without it, an alias that
+ * reads other aliases would be compiled once for every path that leads to it.
+ */
+class AliasCache {
+  readonly #cached = new Map<Expression, CachedValue[]>();
+  readonly #graphs = new WeakMap<AliasScope['aliases'], AliasGraph>();
+
+  /** The value of an aliased expression in the scope where it is expanded; `compile` computes it on a miss. */
+  getOrCompile(expression: Expression, scope: AliasScope, compile: () => Value): Value {
+    if (!this.#graphOf(scope).isContextFree(expression)) return compile();
+    const cached = this.#cached.get(expression) ?? [];
+    const found = cached.find((one) => isSameScope(one.scope, scope));
+    if (found !== undefined) return found.value;
+    const value = compile();
+    this.#cached.set(expression, [...cached, { scope, value }]);
+    return value;
+  }
+
+  #graphOf(scope: AliasScope): AliasGraph {
+    const known = this.#graphs.get(scope.aliases);
+    if (known?.names.windows === scope.windows && known.names.ctes === scope.ctes) return known;
+    const graph = new AliasGraph(scope);
+    this.#graphs.set(scope.aliases, graph);
+    return graph;
+  }
+}
+
+/** Whether all names mean the same in both scopes, ignoring which aliases are being expanded. */
+const isSameScope = (one: AliasScope, other: AliasScope): boolean =>
+  one.windowSubquery === other.windowSubquery &&
+  (Object.keys(other) as (keyof AliasScope)[]).every(
+    (name) => name === 'expandingAliases' || one[name] === other[name],
+  );
 
 /** The project of a query and what the query may read. */
 export interface Project {

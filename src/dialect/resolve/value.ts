@@ -1,12 +1,79 @@
 import { hash } from 'node:crypto';
-import type { Node } from '../ast_node.ts';
+import type { Node } from '../ast.ts';
 import type { PropertyTypes } from '../schema.ts';
-import type { Sql } from '../sql.ts';
+import { bind, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
-import { foldConstants, type Constant } from './fold_constants.ts';
+
+/** A value that is known when the query is compiled. */
+export type Constant = string | number | bigint | boolean | null;
+
+/** What folding reads of an operand. */
+interface Operand {
+  readonly constant?: Constant;
+}
+
+/** The result of an operation on constants. */
+interface Folded {
+  readonly constant: Constant;
+  readonly sql: Sql;
+}
+
+const [minInteger, maxInteger] = [-(2n ** 63n), 2n ** 63n - 1n];
+
+const integerOperations: Readonly<Record<string, (left: bigint, right: bigint) => bigint>> = {
+  '+': (left, right) => left + right,
+  '-': (left, right) => left - right,
+  '*': (left, right) => left * right,
+};
+
+const floatOperations: Readonly<Record<string, (left: number, right: number) => number>> = {
+  '+': (left, right) => left + right,
+  '-': (left, right) => left - right,
+  '*': (left, right) => left * right,
+  '/': (left, right) => left / right,
+};
+
+/**
+ * Computes an operation whose operands are all constants; undefined if it is not one, or if PostgreSQL must decide: its
+ * integers and floats fail on overflow, and its floats on underflow.
+ */
+function foldConstants(operation: string, operands: readonly Operand[], { kind }: Type): Folded | undefined {
+  const [left, right, another] = operands.map(({ constant }) => constant);
+  if (left === undefined || another !== undefined) return undefined;
+  if (operation === 'negate') {
+    if (typeof left === 'bigint') return integer(-left);
+    return typeof left === 'number' ? float(-left) : undefined;
+  }
+  if (kind === 'integer' && typeof left === 'bigint' && typeof right === 'bigint') {
+    const result = integerOperations[operation]?.(left, right);
+    return result === undefined ? undefined : integer(result);
+  }
+  if (kind === 'float' && isNumber(left) && isNumber(right)) {
+    const result = floatOperations[operation]?.(Number(left), Number(right));
+    return result === undefined || !isNormal(operation, result, Number(left), Number(right))
+      ? undefined
+      : float(result);
+  }
+  return undefined;
+}
+
+const isNumber = (constant: Constant | undefined): constant is number | bigint =>
+  typeof constant === 'number' || typeof constant === 'bigint';
+
+/** Whether PostgreSQL computes the same number without an error. A product or quotient of 0 may have underflowed. */
+const isNormal = (operation: string, result: number, left: number, right: number): boolean =>
+  Number.isFinite(result) &&
+  (result !== 0 || operation === '+' || operation === '-' || left === 0 || right === 0);
+
+const integer = (constant: bigint): Folded | undefined =>
+  constant < minInteger || constant > maxInteger
+    ? undefined
+    : { constant, sql: bind(String(constant), 'int8') };
+
+const float = (constant: number): Folded => ({ constant, sql: bind(String(constant), 'float8') });
 
 /** Traits of an expression besides its value, collected from its parts. */
-export interface ExpressionTraits {
+interface ExpressionTraits {
   /** An aggregate function in it. */
   readonly aggregate: Node | null;
   /** A window function in it. */
@@ -113,28 +180,28 @@ export function readFrom(
   return derive(operation, operands, column.type ?? type, column.sql, details);
 }
 
-const identities = new WeakMap<Value, string>();
+const valueIdentities = new WeakMap<Value, string>();
 
 /**
  * Equal for values that mean the same. It is a digest of the operation and of the operands' identities, so computing all
  * of a tree takes time linear in its nodes.
  */
 export function identityOf(value: Value): string {
-  const known = identities.get(value);
+  const known = valueIdentities.get(value);
   if (known !== undefined) return known;
   // A stack of its own, because aliases that read each other can nest deeply.
   const pending = [value];
   for (let one = pending.at(-1); one !== undefined; one = pending.at(-1)) {
-    const missing = one.operands.filter((operand) => !identities.has(operand));
+    const missing = one.operands.filter((operand) => !valueIdentities.has(operand));
     if (missing.length > 0) {
       for (const operand of missing) pending.push(operand);
       continue;
     }
-    const parts = [one.operation, ...one.operands.map((operand) => identities.get(operand))];
-    identities.set(one, hash('sha256', JSON.stringify(parts), 'base64'));
+    const parts = [one.operation, ...one.operands.map((operand) => valueIdentities.get(operand))];
+    valueIdentities.set(one, hash('sha256', JSON.stringify(parts), 'base64'));
     pending.pop();
   }
-  return identities.get(value) ?? '';
+  return valueIdentities.get(value) ?? '';
 }
 
 /** Whether two values mean the same. */
@@ -160,4 +227,27 @@ export function everyOperand(value: Value, holds: (operand: Value) => boolean): 
     pending.push(...one.operands);
   }
   return true;
+}
+
+const syntaxIdentities = new WeakMap<Node, string>();
+
+/**
+ * Equal for trees that print the same text. It is a digest of the node's words and its children's identities, so
+ * computing it for all queries of a text takes time linear in the text.
+ */
+export function syntaxIdentity(node: Node): string {
+  const known = syntaxIdentities.get(node);
+  if (known !== undefined) return known;
+  const identity = hash('sha256', JSON.stringify(Object.entries(node).map(partOf)), 'base64');
+  syntaxIdentities.set(node, identity);
+  return identity;
+}
+
+/** A property of a node without the positions in the text. */
+const partOf = ([name, value]: [string, unknown]): unknown =>
+  name === 'start' || name === 'end' ? null : [name, summaryOf(value)];
+
+function summaryOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(summaryOf);
+  return typeof value === 'object' && value !== null ? syntaxIdentity(value as Node) : (value ?? null);
 }

@@ -1,6 +1,6 @@
 import { ByteWriter } from 'hyparquet-writer';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
-import type { ExportedColumn } from '../../source/source.ts';
+import type { ExportedColumn } from '../../source/columns.ts';
 import { xxHash64 } from './xxhash64.ts';
 
 /** The columns that identify rows and persons. */

@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../../source/source.ts';
+import type { ExportedColumn } from '../../source/columns.ts';
 
 /** The values of one column of a block, referenced by position. They are indexed in batches. */
 export interface ColumnValues {

@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../source/source.ts';
+import type { ColumnType } from '../../source/columns.ts';
 import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { InvalidText, isValidText } from '../invalid_text.ts';
 import type { Dictionary } from './dictionary.ts';

@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../source/source.ts';
+import type { ColumnType } from '../../source/columns.ts';
 import { appendBytes, createGrowingBuffer, reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { hashOf } from './dictionary.ts';
 import { entriesOf, type DictionarySections } from './dictionary_fragment.ts';

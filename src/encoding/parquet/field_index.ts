@@ -1,4 +1,4 @@
-import type { ColumnType, ExportedColumn } from '../../source/source.ts';
+import type { ColumnType, ExportedColumn } from '../../source/columns.ts';
 import type { UnrepresentableValue } from '../unrepresentable_value.ts';
 import { MalformedBlock } from '../unencodable_row.ts';
 import type { ColumnValues } from './column_values.ts';

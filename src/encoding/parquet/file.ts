@@ -7,7 +7,7 @@ import type {
 } from 'hyparquet';
 import { ByteWriter } from 'hyparquet-writer';
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
-import type { ColumnType, ExportedColumn } from '../../source/source.ts';
+import type { ColumnType, ExportedColumn } from '../../source/columns.ts';
 import { nameWithLevel } from '../compression_levels.ts';
 import type { ParquetCompression } from '../encoder.ts';
 import { codecOf } from './compression.ts';

@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../../source/source.ts';
+import type { ExportedColumn } from '../../source/columns.ts';
 import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
 import { bloomFilterOf, hashValue, isFiltered, type ValueHashes } from './bloom_filter.ts';
 import { codecOf, type Codec } from './compression.ts';

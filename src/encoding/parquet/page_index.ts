@@ -1,6 +1,6 @@
 import type { ByteWriter } from 'hyparquet-writer';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
-import type { ExportedColumn } from '../../source/source.ts';
+import type { ExportedColumn } from '../../source/columns.ts';
 import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 import { compareBounds } from './value_range.ts';
 

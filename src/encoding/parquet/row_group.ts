@@ -1,4 +1,5 @@
-import type { ExportedColumn, FingerprintPlan } from '../../source/source.ts';
+import type { ExportedColumn } from '../../source/columns.ts';
+import type { FingerprintPlan } from '../../source/source.ts';
 import type { UnrepresentableValue } from '../unrepresentable_value.ts';
 import type { EncodingOptions } from '../encoder.ts';
 import type { FingerprintSum } from '../fingerprint_rows.ts';

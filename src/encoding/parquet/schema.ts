@@ -1,5 +1,5 @@
 import type { SchemaElement } from 'hyparquet';
-import type { ColumnType, ExportedColumn } from '../../source/source.ts';
+import type { ColumnType, ExportedColumn } from '../../source/columns.ts';
 
 /** `converted_type` is included for readers that do not know logical types. */
 const elements: Record<ColumnType, Omit<SchemaElement, 'name'>> = {

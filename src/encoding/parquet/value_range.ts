@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../source/source.ts';
+import type { ColumnType } from '../../source/columns.ts';
 import type { ValueRange } from './page_range.ts';
 
 /** The range of all values of several pages; undefined without values, or if a page with values has none. */

@@ -1,6 +1,6 @@
 import { encodeBlock } from '../../encoding/encode_block.ts';
 import { joinBlocks } from '../../encoding/join_blocks.ts';
-import { fileColumns } from '../../source/source.ts';
+import { fileColumns } from '../../source/columns.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
 import type { EstimateResponse } from '../schemas/console/preview.ts';
 import { sourceError } from '../source_error.ts';

@@ -1,5 +1,6 @@
 import { encodeBlock } from '../../encoding/encode_block.ts';
-import { fileColumns, type ExportedColumn, type RowBlock } from '../../source/source.ts';
+import { type ExportedColumn, fileColumns } from '../../source/columns.ts';
+import type { RowBlock } from '../../source/source.ts';
 import type { PreviewResponse } from '../schemas/console/preview.ts';
 import { daysBefore, newestInterval } from './newest_intervals.ts';
 import type { PreviewedExport } from './previewed_export.ts';

@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../domain/run.ts';
+import type { RunStatus } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 import { invalid } from '../api_error.ts';
 import type { RunsQuery } from '../schemas/run.ts';

@@ -1,5 +1,5 @@
 import { describeOpenCircuit, destinationUnavailable, type OpenCircuit } from '../../domain/circuit.ts';
-import { activeRunStatuses } from '../../domain/run.ts';
+import { activeRunStatuses } from '../../domain/run_state.ts';
 
 /** What a run may wait for, as read from the database. */
 export interface WaitColumns {

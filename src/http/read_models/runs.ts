@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../domain/run.ts';
+import type { RunStatus } from '../../domain/run_state.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import type { RunResponse } from '../schemas/run.ts';
 import { describeWait, waitColumns, type WaitColumns } from './run_waits.ts';

@@ -1,6 +1,5 @@
-import { clauseKeywords, reservedWords } from '../../dialect/keywords.ts';
-import { describeFunctions } from '../../dialect/vocabulary/describe_functions.ts';
-import { describeTables } from '../../dialect/vocabulary/describe_tables.ts';
+import { clauseKeywords, reservedWords } from '../../dialect/lexer.ts';
+import { describeFunctions, describeTables } from '../../dialect/vocabulary.ts';
 import { compilerProject, createProjectSchemas } from '../../queries/editor/project_schemas.ts';
 import type { EditorRequest } from '../../queries/editor/read_for_editor.ts';
 import { readNames } from '../../queries/editor/read_names.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
+import { type RunStatus, runStatusLabels } from '../../domain/run_state.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { listTime } from '../list_times.ts';
 import { limitParameter, pathId, readOnly, repeatable, responseTimestampSchema } from './common.ts';

@@ -1,5 +1,5 @@
 import type { BatchExportEvent } from '../../domain/batch_export.ts';
-import type { RunEvent } from '../../domain/run.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { FoldedState } from '../../journal/projector.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';

@@ -1,5 +1,6 @@
 import type { AdoptedManifest } from '../../domain/earlier_generations.ts';
-import type { ExistingRun, RunEvent } from '../../domain/run.ts';
+import type { ExistingRun } from '../../domain/run_state.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 

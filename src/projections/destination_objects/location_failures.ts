@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../domain/run.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 

@@ -1,7 +1,8 @@
 import { fingerprintHashOf } from '../../domain/fingerprint.ts';
 import { totalOf } from '../../domain/fingerprint_total.ts';
 import type { MissingRows } from '../../domain/replacement.ts';
-import { filesOf, type ExistingRun, type RunEvent } from '../../domain/run.ts';
+import { type ExistingRun, filesOf } from '../../domain/run_state.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 

@@ -1,5 +1,5 @@
 import type { SkippedRange } from '../../domain/batch_export.ts';
-import type { RunSpec } from '../../domain/run.ts';
+import type { RunSpec } from '../../domain/run_state.ts';
 import type { Connection } from '../../journal/database.ts';
 
 /**

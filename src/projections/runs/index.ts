@@ -1,5 +1,6 @@
 import type { DataInterval } from '../../domain/intervals.ts';
-import { activeRunStatuses, filesOf, type RunEvent, type InheritedProgress } from '../../domain/run.ts';
+import { activeRunStatuses, filesOf, type InheritedProgress } from '../../domain/run_state.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';

@@ -1,4 +1,5 @@
-import type { CompletedFile, PlannedPart, RunProgress, SortKey } from '../../domain/run.ts';
+import type { CompletedFile, PlannedPart, SortKey } from '../../domain/exported_files.ts';
+import type { RunProgress } from '../../domain/run_state.ts';
 import type { Connection } from '../../journal/database.ts';
 
 /** By range: the rows and bytes planned for its open file, and the last exported sort key. */

@@ -1,7 +1,13 @@
-import type { Expression, From, Name, Select } from '../../dialect/ast.ts';
+import {
+  type Expression,
+  findNodes,
+  type From,
+  type Name,
+  type Node,
+  type Select,
+  transform,
+} from '../../dialect/ast.ts';
 import { buildDerivedTable, buildField, buildSelect } from '../../dialect/ast_builders.ts';
-import type { Node } from '../../dialect/ast_node.ts';
-import { findNodes, transform } from '../../dialect/walk.ts';
 import type { Placeholders } from '../../dialect/resolve/placeholders.ts';
 import type { ActorKind } from './actor_kinds/actor_kind.ts';
 

@@ -1,6 +1,7 @@
 import { QueryError } from '../query_errors.ts';
 import type { QueryFreshness, QueryProject } from '../query_kind.ts';
-import { closedEnd, needsEarliest, resolveRange, type Interval } from './date_range.ts';
+import { closedEnd, needsEarliest, resolveRange } from './date_range.ts';
+import type { Interval } from './intervals.ts';
 import type { DateRange } from './schema.ts';
 
 const minute = 60_000;

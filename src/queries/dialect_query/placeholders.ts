@@ -1,7 +1,6 @@
-import type { Node } from '../../dialect/ast_node.ts';
+import { findNodes, type Node } from '../../dialect/ast.ts';
 import { parseQuery } from '../../dialect/parser/parse.ts';
 import type { PlaceholderValue, Placeholders } from '../../dialect/resolve/placeholders.ts';
-import { findNodes } from '../../dialect/walk.ts';
 import type { JsonValue } from '../../domain/json_value.ts';
 import type { UsedVariable } from '../query_kind.ts';
 import { filterPlaceholders, type FilterContext } from './filter_placeholders.ts';

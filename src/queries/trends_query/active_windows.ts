@@ -1,7 +1,7 @@
 import type { DateTime } from 'luxon';
 import type { Expression, From, Select } from '../../dialect/ast.ts';
 import { buildDerivedTable, buildExpression, buildField, buildTable } from '../../dialect/ast_builders.ts';
-import type { ResolvedRange } from '../dates/date_range.ts';
+import type { ResolvedRange } from '../dates/resolved_range.ts';
 import type { MathKind } from './math.ts';
 import { fieldsNamed, buildNamedSelect, unionOf } from './selects.ts';
 import { actorColumn, bucketColumn, resultColumn, valueColumns } from './value_columns.ts';

@@ -1,9 +1,9 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
 import { buildExpression, buildField, combineConditions } from '../../dialect/ast_builders.ts';
 import { parseAbsoluteDate } from '../../filters/dates.ts';
-import { momentOfDate } from '../dates/local_time.ts';
-import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
-import { firstOfDay, lastOfDay } from '../dates/local_time.ts';
+import { firstOfDay, lastOfDay, momentOfDate } from '../dates/local_time.ts';
+import { rangeCondition } from '../dates/date_range.ts';
+import type { ResolvedRange } from '../dates/resolved_range.ts';
 import { QueryError } from '../query_errors.ts';
 import { windowDays } from './active_windows.ts';
 import { nullValue, otherValue } from './breakdown_placeholders.ts';

@@ -1,7 +1,7 @@
 import type { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression } from '../../dialect/ast_builders.ts';
-import type { Interval } from '../dates/date_range.ts';
+import type { Interval } from '../dates/intervals.ts';
 
 const starts: Readonly<Record<Interval, Expression>> = {
   minute: buildExpression('toStartOfMinute(timestamp)'),

@@ -1,4 +1,4 @@
-import type { ResolvedRange } from '../dates/date_range.ts';
+import type { ResolvedRange } from '../dates/resolved_range.ts';
 import type { DialectRows } from '../dialect_reader.ts';
 import { nullValue, otherValue } from './breakdown_placeholders.ts';
 import { keyOfRow, keyOfBucket } from './buckets.ts';

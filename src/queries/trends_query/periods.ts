@@ -1,4 +1,6 @@
-import { previousRange, resolveRange, type ResolvedRange } from '../dates/date_range.ts';
+import { previousRange } from '../dates/previous_range.ts';
+import { resolveRange } from '../dates/date_range.ts';
+import type { ResolvedRange } from '../dates/resolved_range.ts';
 import { earliestFor } from '../dates/earliest_event.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import type { QueryProject } from '../query_kind.ts';

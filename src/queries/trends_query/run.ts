@@ -1,6 +1,6 @@
 import type { Query } from '../../dialect/ast.ts';
 import type { Relations } from '../../source/relations.ts';
-import type { ResolvedRange } from '../dates/date_range.ts';
+import type { ResolvedRange } from '../dates/resolved_range.ts';
 import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
 import type { QueryOutput, QueryContext } from '../query_kind.ts';
 import { checkExpressions } from './check_expressions.ts';

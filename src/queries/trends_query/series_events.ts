@@ -10,7 +10,8 @@ import {
   buildTable,
 } from '../../dialect/ast_builders.ts';
 import { printExpression } from '../../dialect/print/print.ts';
-import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
+import { rangeCondition } from '../dates/date_range.ts';
+import type { ResolvedRange } from '../dates/resolved_range.ts';
 import { filtersCondition, testAccountsCondition } from '../filters.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { seriesCondition } from '../series/condition.ts';

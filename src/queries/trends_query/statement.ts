@@ -1,6 +1,6 @@
 import type { Expression, From, Query, Select } from '../../dialect/ast.ts';
 import { buildDerivedTable, buildExpression, buildTable } from '../../dialect/ast_builders.ts';
-import type { ResolvedRange } from '../dates/date_range.ts';
+import type { ResolvedRange } from '../dates/resolved_range.ts';
 import { activeChanges, sumOfChanges } from './active_windows.ts';
 import { joinTopValues, withOtherValue, topValueColumns, topValues, sumOfResults } from './top_values.ts';
 import { firstIntervals, measureResults, measureRows, otherRows } from './measure_rows.ts';

@@ -1,4 +1,5 @@
-import { sourceContract, type AccessPath, type RelationRole } from '../contract.ts';
+import { type RelationRole, sourceContract } from '../contract.ts';
+import type { AccessPath } from '../contract_types.ts';
 import { quotedName } from './check_columns.ts';
 import type { RelationFacts } from './relation_facts.ts';
 import type { ReadCatalog, SourceFinding } from './report.ts';

@@ -1,11 +1,6 @@
 import pg from 'pg';
-import {
-  keyColumnNames,
-  unconvertedTypes,
-  sourceContract,
-  type ContractColumn,
-  type RelationRole,
-} from '../contract.ts';
+import { keyColumnNames, type RelationRole, sourceContract, unconvertedTypes } from '../contract.ts';
+import type { ContractColumn } from '../contract_types.ts';
 import { findColumn, type FoundColumn, type RelationFacts } from './relation_facts.ts';
 import { safeMessage } from './safe_message.ts';
 import type { ReadCatalog, SourceFinding } from './report.ts';

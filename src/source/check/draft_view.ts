@@ -1,11 +1,5 @@
-import {
-  relationSettings,
-  sourceContract,
-  unconvertedTypes,
-  type ContractColumn,
-  type ContractType,
-  type RelationRole,
-} from '../contract.ts';
+import { type RelationRole, relationSettings, sourceContract, unconvertedTypes } from '../contract.ts';
+import type { ContractColumn, ContractType } from '../contract_types.ts';
 import { quotedName, type ColumnProblem } from './check_columns.ts';
 import { findColumn, type FoundColumn, type RelationFacts } from './relation_facts.ts';
 import type { DraftView } from './report.ts';

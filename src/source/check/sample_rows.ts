@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { keyColumnNames, sourceContract, type ContractColumn, type RelationRole } from '../contract.ts';
+import { keyColumnNames, type RelationRole, sourceContract } from '../contract.ts';
+import type { ContractColumn } from '../contract_types.ts';
 import { quotedName, type ColumnProblem } from './check_columns.ts';
 import { findColumn, type RelationFacts } from './relation_facts.ts';
 import type { ReadCatalog, SourceFinding } from './report.ts';

@@ -5,9 +5,9 @@ import {
   type RelationFields,
 } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
-import { propertyColumns } from '../../dialect/resolve/tables/property_columns.ts';
+import { propertyColumns } from '../../dialect/resolve/tables/field_definitions.ts';
 import { bind, sql, type Sql } from '../../dialect/sql.ts';
-import { scalar, type ScalarKind } from '../../dialect/types.ts';
+import { scalarType, type ScalarKind } from '../../dialect/types.ts';
 import {
   MergedPerson,
   notExportable,
@@ -38,7 +38,7 @@ const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
 const personPrefix = 'person.';
 
 const personColumn = (name: string, fragment: Sql, kind: ScalarKind): Column => ({
-  ...column(fragment, scalar(kind, true)),
+  ...column(fragment, scalarType(kind, true)),
   identity: `${personPrefix}${name}`,
 });
 
@@ -69,7 +69,10 @@ export function createEventRow(
   const personProperties = (): Column => {
     const carried = events.columns.get('person_properties');
     if (whose === 'merged' && merged === null && carried !== undefined)
-      return { ...column(known('person_properties'), scalar('json', true)), identity: 'person_properties' };
+      return {
+        ...column(known('person_properties'), scalarType('json', true)),
+        identity: 'person_properties',
+      };
     const current = person.column('properties');
     if (carried === undefined) return personColumn('properties', current, 'json');
     const own = known('person_properties');
@@ -93,7 +96,7 @@ export function createEventRow(
   const field = (requested: string): RelationField | undefined => {
     if (propertyColumns.has(requested))
       return {
-        ...column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalar('string', true)),
+        ...column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalarType('string', true)),
         identity: `property ${requested}`,
       };
     if (requested === 'person' || requested === 'poe') return { kind: 'nested', fields: fields };

@@ -1,4 +1,4 @@
-import { postgresType } from '../../dialect/compile/json_values.ts';
+import { postgresType } from '../../dialect/compile/expressions/coerce.ts';
 import type { Value } from '../../dialect/resolve/value.ts';
 import { sql, type Sql } from '../../dialect/sql.ts';
 import type { Kind } from '../../dialect/types.ts';

@@ -1,11 +1,11 @@
-import { postgresType } from '../../dialect/compile/json_values.ts';
+import { postgresType } from '../../dialect/compile/expressions/coerce.ts';
 import { column, type Column, type RelationField, type Relation } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
-import { personMappings } from '../../dialect/resolve/tables/merged_persons.ts';
+import { personMappings } from '../../dialect/resolve/tables/persons.ts';
 import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
 import { TeamRelation } from '../../dialect/resolve/team_relation.ts';
 import { rawSql, sql, type Sql } from '../../dialect/sql.ts';
-import { scalar, type ScalarKind } from '../../dialect/types.ts';
+import { scalarType, type ScalarKind } from '../../dialect/types.ts';
 import { readableJson } from '../../sql/json_property.ts';
 import { jsonColumn } from '../model_query.ts';
 
@@ -50,7 +50,7 @@ export class RowColumns {
   column(name: string): Column | undefined {
     const known = this.#columns.get(name);
     if (known === undefined) return undefined;
-    const type = scalar(known.kind, known.nullable);
+    const type = scalarType(known.kind, known.nullable);
     const read =
       known.kind === 'json'
         ? this.#readable(name)

@@ -1,5 +1,4 @@
-import { DialectError } from '../../dialect/dialect_error.ts';
-import { QueryText } from '../../dialect/query_text.ts';
+import { DialectError, QueryText } from '../../dialect/dialect_error.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import { compileRowQuery } from './compile_row_query.ts';
 import type { ColumnAccess } from './model_row.ts';

@@ -1,8 +1,13 @@
-import type { Call, Expression, From, Query, Select } from '../../dialect/ast.ts';
-import type { Node } from '../../dialect/ast_node.ts';
-import { DialectError } from '../../dialect/dialect_error.ts';
-import type { QueryText } from '../../dialect/query_text.ts';
-import { findNodes } from '../../dialect/walk.ts';
+import {
+  type Call,
+  type Expression,
+  findNodes,
+  type From,
+  type Node,
+  type Query,
+  type Select,
+} from '../../dialect/ast.ts';
+import { DialectError, type QueryText } from '../../dialect/dialect_error.ts';
 import type { Model } from '../../domain/batch_export.ts';
 
 const rowByRowHint =

@@ -1,4 +1,4 @@
-import type { RunSpec } from '../../domain/run.ts';
+import type { RunSpec } from '../../domain/run_state.ts';
 
 /** The labels that name an export. */
 export const exportLabels = ['project_id', 'batch_export_id'] as const;

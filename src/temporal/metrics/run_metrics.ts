@@ -1,13 +1,8 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../../config/settings.ts';
 import { models } from '../../domain/batch_export.ts';
-import {
-  isActiveStatus,
-  runStatusLabels,
-  type RunEvent,
-  type RunState,
-  type RunStatus,
-} from '../../domain/run.ts';
+import { isActiveStatus, type RunState, type RunStatus, runStatusLabels } from '../../domain/run_state.ts';
+import type { RunEvent } from '../../domain/run_events.ts';
 import type { AppendedEvent, CommitObserver } from '../../journal/journal.ts';
 import type { StageObserver } from '../../export/export_context.ts';
 import { exportLabels, exportLabelsOf } from './export_labels.ts';

@@ -1,5 +1,5 @@
 import { isId, type RunInterval } from '../../contract/workflow_ids.ts';
-import { activeRunStatuses } from '../../domain/run.ts';
+import { activeRunStatuses } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 
 /** SQL condition: created so recently that Temporal may not list the execution yet, or nobody has started it. */

@@ -1,7 +1,8 @@
 import type { ClientInterceptors } from '@temporalio/client';
 import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry';
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
-import { sendsTraces, type Tracing, type TracingSettings } from '../../telemetry/tracing.ts';
+import { sendsTraces, type TracingSettings } from '../../telemetry/tracing.ts';
+import type { Tracing } from '../../telemetry/trace_provider.ts';
 
 // The package loads the SDK of OpenTelemetry, so processes that do not trace do not import it.
 

@@ -1,6 +1,6 @@
 import { makeWorkflowExporter, type OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry';
 import type { InjectedSinks } from '@temporalio/worker';
-import type { Tracing } from '../../telemetry/tracing.ts';
+import type { Tracing } from '../../telemetry/trace_provider.ts';
 
 /** The sink that receives the spans of workflows. */
 export function workflowSpanSink({ spanProcessor, resource }: Tracing): InjectedSinks<OpenTelemetrySinks> {

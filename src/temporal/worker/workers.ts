@@ -11,7 +11,7 @@ import type { ScheduleActivities } from '../../../activities/schedule.ts';
 import type { VerificationActivities } from '../../../activities/verification.ts';
 import { maxConcurrentDeliveries, maxConcurrentMaintenanceTasks } from '../../../workflows/limits.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Tracing } from '../../telemetry/tracing.ts';
+import type { Tracing } from '../../telemetry/trace_provider.ts';
 import { loadPayloadCodecs } from '../payload_codecs.ts';
 import { taskQueues } from '../task_queues.ts';
 import { activitySpans, workflowSinks } from '../tracing/interceptors.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { completionsAt, type CompletionSource } from '../../../src/console/editor/completion.ts';
-import { describeFunctions } from '../../../src/dialect/vocabulary/describe_functions.ts';
-import { describeTables } from '../../../src/dialect/vocabulary/describe_tables.ts';
+import { describeFunctions, describeTables } from '../../../src/dialect/vocabulary.ts';
 import { project } from '../../dialect/project.ts';
 
 const source: CompletionSource = {

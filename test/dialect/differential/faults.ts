@@ -1,8 +1,6 @@
-import type { Call, Expression, Query } from '../../../src/dialect/ast.ts';
-import type { Node } from '../../../src/dialect/ast_node.ts';
+import { type Call, type Expression, type Node, type Query, transform } from '../../../src/dialect/ast.ts';
 import { parseQuery } from '../../../src/dialect/parser/parse.ts';
 import { printQuery } from '../../../src/dialect/print/print.ts';
-import { transform } from '../../../src/dialect/walk.ts';
 import { compileAsProduct, type CompileForTrial } from './trial.ts';
 
 /** A mistake that a compiler could make: it reads a node as if another were written. */

@@ -1,8 +1,6 @@
-import type { Query } from '../../../src/dialect/ast.ts';
-import type { Node } from '../../../src/dialect/ast_node.ts';
+import { childrenOf, type Node, type Query } from '../../../src/dialect/ast.ts';
 import { parseQuery } from '../../../src/dialect/parser/parse.ts';
 import { printQuery } from '../../../src/dialect/print/print.ts';
-import { childrenOf } from '../../../src/dialect/walk.ts';
 import type { Data } from './tables.ts';
 
 /** Smaller variants of a query, the smallest first. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { PatternError } from '../../../src/dialect/regular_expressions/pattern_error.ts';
+import { PatternError } from '../../../src/dialect/regular_expressions/parse.ts';
 import { translatePattern } from '../../../src/dialect/regular_expressions/translate.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { randomCases } from '../../setup/effort.ts';

@@ -13,7 +13,7 @@ import {
   type EncodedFragment,
   type PageOptions,
 } from '../../../src/encoding/parquet/row_group.ts';
-import { fileColumns, type ExportedColumn } from '../../../src/source/source.ts';
+import { type ExportedColumn, fileColumns } from '../../../src/source/columns.ts';
 import { copyBlock } from '../copy_block.ts';
 import { startDuckDb, type IndependentReader, type RowTexts } from '../duckdb.ts';
 import { bytesOf, type SampleRow } from './samples.ts';

@@ -1,11 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DateTime } from 'luxon';
-import {
-  closedEnd,
-  previousRange,
-  resolveRange,
-  type Interval,
-} from '../../../src/queries/dates/date_range.ts';
+import { closedEnd, resolveRange } from '../../../src/queries/dates/date_range.ts';
+import { previousRange } from '../../../src/queries/dates/previous_range.ts';
+import type { Interval } from '../../../src/queries/dates/intervals.ts';
 import { dayOf, labelOf } from '../../../src/queries/dates/labels.ts';
 import type { DateRange } from '../../../src/queries/dates/schema.ts';
 import { contextOf } from './context.ts';

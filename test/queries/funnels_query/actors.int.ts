@@ -4,16 +4,8 @@ import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActors, type FunnelPoint } from '../../../src/queries/funnels_query/actors.ts';
 import type { StepResult } from '../../../src/queries/funnels_query/steps_result.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
-import {
-  asQuery,
-  runFunnelsQuery,
-  funnelsQuery,
-  insertEvents,
-  now,
-  projectOf,
-  relations,
-  sampledIds,
-} from './run_funnels_query.ts';
+import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
+import { funnelsQuery, insertEvents, now, projectOf, runFunnelsQuery } from './run_funnels_query.ts';
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';
 

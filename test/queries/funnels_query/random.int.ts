@@ -4,16 +4,8 @@ import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActorRows } from '../../../src/queries/funnels_query/funnel_actors.ts';
 import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
-import {
-  asQuery,
-  runFunnelsQuery,
-  funnelsQuery,
-  insertEvents,
-  now,
-  projectOf,
-  relations,
-  sampledIds,
-} from './run_funnels_query.ts';
+import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
+import { funnelsQuery, insertEvents, now, projectOf, runFunnelsQuery } from './run_funnels_query.ts';
 import { actualResult, expectedResult } from './expected_results.ts';
 import { eventsArb, firstTime, funnelArb, queryOf } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';

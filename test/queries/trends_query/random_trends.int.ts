@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
+import { previousRange } from '../../../src/queries/dates/previous_range.ts';
+import { resolveRange } from '../../../src/queries/dates/date_range.ts';
+import type { Interval } from '../../../src/queries/dates/intervals.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { actorsOf, sampledIds, runTrendsQuery, type Result } from './run_trends_query.ts';

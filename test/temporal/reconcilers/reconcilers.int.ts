@@ -13,13 +13,8 @@ import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import {
-  createControlPlaneHarness,
-  lastHours,
-  type Behaviour,
-  type ControlPlaneHarness,
-} from '../control_plane_harness.ts';
-import { blockedBarrier } from '../fakes.ts';
+import { type ControlPlaneHarness, createControlPlaneHarness, lastHours } from '../control_plane_harness.ts';
+import { type Behaviour, blockedBarrier } from '../fakes.ts';
 
 let harness: ControlPlaneHarness;
 let defaultBehaviour: Behaviour;

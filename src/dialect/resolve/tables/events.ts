@@ -1,5 +1,6 @@
+import type { SourceRelation } from '../../schema.ts';
 import { bind, identifier, sql, type Sql } from '../../sql.ts';
-import { scalar } from '../../types.ts';
+import { scalarType } from '../../types.ts';
 import {
   column,
   type LookupTarget,
@@ -10,15 +11,69 @@ import {
 } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
-import { GroupsRelation } from './groups.ts';
-import { LazyJoins } from './lazy_joins.ts';
-import { MergedPersonEvents } from './merged_persons.ts';
-import { nestedPerson, PersonsRelation } from './persons.ts';
-import { propertyColumns } from './property_columns.ts';
+import {
+  type FieldDefinitions,
+  fieldOf,
+  LazyJoins,
+  propertyColumns,
+  starFieldsOf,
+} from './field_definitions.ts';
+import { MergedPersonEvents, nestedPerson, PersonsRelation } from './persons.ts';
 import { SessionsRelation } from './sessions.ts';
 
-const fields: FieldDefinitions = {
+const groupTypeFields: FieldDefinitions = {
+  index: { column: 'group_type_index', kind: 'integer' },
+  key: { column: 'group_key', kind: 'string' },
+  created_at: { column: 'created_at', kind: 'datetime' },
+  updated_at: { column: 'updated_at', kind: 'datetime' },
+  properties: { column: 'group_properties', kind: 'json' },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+};
+
+/**
+ * The groups of a project, of all five types or of one. The relation's key (team, type, key) guarantees one row
+ * each.
+ */
+export class GroupsRelation implements Relation {
+  readonly name: string | null;
+  readonly #relation: TeamRelation;
+  readonly #optional: boolean;
+
+  /**
+   * @param joinedType the index of the group type that is joined to rows, which may have no such group; null for all
+   * types
+   */
+  constructor(
+    statement: Statement,
+    source: SourceRelation,
+    name: string | null,
+    joinedType: string | null = null,
+  ) {
+    this.name = name;
+    this.#optional = joinedType !== null;
+    this.#relation = new TeamRelation(statement, source, name ?? 'groups', {
+      teamColumn: 'team_id',
+      conditions: [joinedType === null ? null : sql`group_type_index = ${bind(joinedType, 'int4')}`],
+    });
+  }
+
+  readonly field: Relation['field'] = (name) => {
+    const field = fieldOf(this.#relation, groupTypeFields, name);
+    return this.#optional && field?.kind === 'column'
+      ? column(field.sql, { ...field.type, nullable: true })
+      : field;
+  };
+
+  readonly names = (): readonly string[] => Object.keys(groupTypeFields);
+  readonly star = (): readonly string[] => starFieldsOf(groupTypeFields);
+  readonly from = (): Sql => this.#relation.from();
+
+  get key(): Sql {
+    return this.#relation.column('group_key');
+  }
+}
+
+const eventFields: FieldDefinitions = {
   uuid: { column: 'uuid', kind: 'uuid' },
   event: { column: 'event', kind: 'string' },
   properties: { column: 'properties', kind: 'json' },
@@ -56,22 +111,22 @@ export class EventsRelation implements Relation {
   }
 
   readonly field: Relation['field'] = (name) => {
-    if (propertyColumns.has(name)) return column(this.#property(name), scalar('string', true));
+    if (propertyColumns.has(name)) return column(this.#property(name), scalarType('string', true));
     if (name === 'person') return this.#person();
     if (name === 'poe') return this.#personOnEvent();
     if (name === 'session') return { kind: 'nested', fields: this.#session() };
     if (name === 'pdi') return { kind: 'nested', fields: this.#mapping };
     if (groupFields.includes(name)) return this.#group(name);
-    return fieldOf(this.#relation, fields, name, this.#statement.project.schema.eventProperties);
+    return fieldOf(this.#relation, eventFields, name, this.#statement.project.schema.eventProperties);
   };
 
   readonly names = (): readonly string[] => [
-    ...Object.keys(fields),
+    ...Object.keys(eventFields),
     ...propertyColumns,
     ...['person', 'session', 'pdi', 'poe'],
     ...(this.#statement.project.schema.groups === null ? [] : groupFields),
   ];
-  readonly star = (): readonly string[] => starFieldsOf(fields);
+  readonly star = (): readonly string[] => starFieldsOf(eventFields);
   readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   readonly lookupTargets = (): readonly LookupTarget[] => {

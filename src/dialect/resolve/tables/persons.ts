@@ -1,10 +1,10 @@
-import type { Sql } from '../../sql.ts';
-import { column, type RelationFields, type Relation } from '../relation.ts';
+import { commaList, identifier, type Sql, sql } from '../../sql.ts';
+import { column, type Relation, type RelationFields } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, starFieldsOf } from './field_definitions.ts';
+import { type FieldDefinitions, fieldOf, LazyJoins, starFieldsOf } from './field_definitions.ts';
 
-const fields: FieldDefinitions = {
+const personFields: FieldDefinitions = {
   id: { column: 'id', kind: 'uuid' },
   created_at: { column: 'created_at', kind: 'datetime' },
   properties: { column: 'properties', kind: 'json' },
@@ -36,11 +36,11 @@ export class PersonsRelation implements Relation {
         summary: `The field ${name} of persons is not supported.`,
         suggestion: 'Join person_distinct_ids ON person_id = id.',
       };
-    return fieldOf(this.#relation, fields, name, this.#statement.project.schema.personProperties);
+    return fieldOf(this.#relation, personFields, name, this.#statement.project.schema.personProperties);
   };
 
-  readonly names = (): readonly string[] => Object.keys(fields);
-  readonly star = (): readonly string[] => starFieldsOf(fields);
+  readonly names = (): readonly string[] => Object.keys(personFields);
+  readonly star = (): readonly string[] => starFieldsOf(personFields);
   readonly from = (): Sql => this.#relation.from();
 
   get id(): Sql {
@@ -50,7 +50,7 @@ export class PersonsRelation implements Relation {
 
 /** The nested row `person` of a row with a person id. Fields other than the id are read from persons. */
 export function nestedPerson(id: Sql, persons: () => PersonsRelation): RelationFields {
-  const names = () => starFieldsOf(fields);
+  const names = () => starFieldsOf(personFields);
   const person: RelationFields = {
     // A deleted person has only an id.
     field: (name) => {
@@ -62,4 +62,120 @@ export function nestedPerson(id: Sql, persons: () => PersonsRelation): RelationF
     star: names,
   };
   return person;
+}
+
+/**
+ * The current person of each distinct id. Of several mappings the one with the newest version applies. A deleted mapping
+ * maps to no person.
+ */
+export const personMappings = (statement: Statement, name: string, sample: Sql | null = null): TeamRelation =>
+  new TeamRelation(statement, statement.project.schema.personDistinctIds, name, {
+    teamColumn: 'team_id',
+    conditions: [sample],
+    versioned: { key: 'distinct_id' },
+  });
+
+/**
+ * The events of a project with their merged persons: the person that the distinct id is mapped to now, else the person that
+ * the event names. Nothing else decides who did an event.
+ */
+export class MergedPersonEvents {
+  readonly alias: Sql;
+  readonly #statement: Statement;
+  readonly #events: TeamRelation;
+  readonly #columns = new Map<string, Sql>();
+  #mappings: TeamRelation | null = null;
+
+  constructor(statement: Statement, events: TeamRelation) {
+    this.#statement = statement;
+    this.#events = events;
+    this.alias = events.alias;
+  }
+
+  /** Adds a column to the selected ones; `person_id` is the id of the merged person. */
+  column(name: string): Sql {
+    if (name === 'person_id') this.#mappings ??= personMappings(this.#statement, 'mapping');
+    let selected = this.#columns.get(name);
+    if (selected === undefined) {
+      selected = this.#events.column(name);
+      this.#columns.set(name, selected);
+    }
+    return selected;
+  }
+
+  /** The same fragment that `column` returns, without selecting the column. */
+  reference(name: string): Sql {
+    return this.#events.reference(name);
+  }
+
+  /** The column with the merged person, if it is selected. */
+  get selectedPerson(): Sql | null {
+    return this.#columns.get('person_id') ?? null;
+  }
+
+  /** The item in FROM, with its alias. */
+  from(): Sql {
+    const mappings = this.#mappings;
+    if (mappings === null) return this.#events.from();
+    const distinctId = this.#events.column('distinct_id');
+    const isMapped = sql`${mappings.column('distinct_id')} = ${distinctId}`;
+    const current = mappings.column('person_id');
+    const selected = [...this.#columns].map(([name, stored]) =>
+      name === 'person_id' ? sql`coalesce(${current}, ${stored}) as ${identifier(name)}` : stored,
+    );
+    return sql`(select ${commaList(selected)} from ${this.#events.from()} left join ${mappings.from()} on ${isMapped}) as ${this.alias}`;
+  }
+
+  /**
+   * Restricts the events to those that can be of one of these persons. No index has merged persons, but the indexes by
+   * distinct id and by stored person find these events.
+   */
+  restrictToPersons(ids: readonly Sql[]): void {
+    const mappings = personMappings(this.#statement, 'mapping');
+    const distinctId = mappings.column('distinct_id');
+    const isMapped = sql`${mappings.column('person_id')} in (${commaList(ids)})`;
+    const mapped = sql`array(select ${distinctId} from ${mappings.from()} where ${isMapped})`;
+    this.#events.restrict(sql`("distinct_id" = any(${mapped}) or "person_id" in (${commaList(ids)}))`);
+  }
+}
+
+const distinctIdFields: FieldDefinitions = {
+  distinct_id: { column: 'distinct_id', kind: 'string' },
+  person_id: { column: 'person_id', kind: 'uuid' },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+  version: { column: 'version', kind: 'integer', hidden: true },
+};
+
+/** The current person of each distinct id. */
+export class PersonDistinctIdsRelation implements Relation {
+  readonly name: string | null;
+  readonly #statement: Statement;
+  readonly #relation: TeamRelation;
+  readonly #joins = new LazyJoins();
+
+  /** @param sample the condition of SAMPLE */
+  constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
+    this.name = name;
+    this.#statement = statement;
+    this.#relation = personMappings(statement, name ?? 'person_distinct_ids', sample);
+  }
+
+  readonly field: Relation['field'] = (name) => {
+    if (name !== 'person') return fieldOf(this.#relation, distinctIdFields, name);
+    const id = this.#relation.column('person_id');
+    const persons = (): PersonsRelation =>
+      this.#joins.getOrJoin('person', () => {
+        const relation = new PersonsRelation(this.#statement, 'person');
+        return { relation, condition: sql`${relation.id} = ${id}` };
+      });
+    return { kind: 'nested', fields: nestedPerson(id, persons) };
+  };
+
+  readonly names = (): readonly string[] => [...Object.keys(distinctIdFields), 'person'];
+  readonly star = (): readonly string[] => starFieldsOf(distinctIdFields);
+  readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
+
+  get distinctId(): Sql {
+    return this.#relation.column('distinct_id');
+  }
 }

@@ -1,8 +1,11 @@
+import type { SourceRelation } from '../../schema.ts';
 import { bind, identifier, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
-import { arrayOf, scalar, type Type } from '../../types.ts';
+import { arrayOf, scalarType, type Type } from '../../types.ts';
 import { column, type PushdownTarget, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
+import { type FieldDefinitions, fieldOf, LazyJoins, starFieldsOf } from './field_definitions.ts';
+import { PersonDistinctIdsRelation } from './persons.ts';
 
 interface SessionField {
   readonly aggregate: Sql;
@@ -19,7 +22,7 @@ const countOf = (name: string): Sql => sql`count(*) filter (where ${event} = ${b
 /** The first or last non-null value of a session. */
 const firstOrLast = (value: Sql, direction: 'asc' | 'desc'): SessionField => ({
   aggregate: sql`(array_agg(${value} order by ${timestamp} ${rawSql(direction)}) filter (where ${value} is not null))[1]`,
-  type: scalar('string', true),
+  type: scalarType('string', true),
 });
 
 const url = property('$current_url');
@@ -30,20 +33,20 @@ const hostOf = (value: Sql): Sql =>
 
 const parameters = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content', 'gclid', 'fbclid'];
 
-const fields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>([
-  ['session_id', { aggregate: sessionId, type: scalar('string') }],
-  ['id', { aggregate: sessionId, type: scalar('string') }],
-  ['distinct_id', { ...firstOrLast(rawSql('"distinct_id"'), 'asc'), type: scalar('string') }],
-  ['$start_timestamp', { aggregate: sql`min(${timestamp})`, type: scalar('datetime') }],
-  ['$end_timestamp', { aggregate: sql`max(${timestamp})`, type: scalar('datetime') }],
+const sessionFields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>([
+  ['session_id', { aggregate: sessionId, type: scalarType('string') }],
+  ['id', { aggregate: sessionId, type: scalarType('string') }],
+  ['distinct_id', { ...firstOrLast(rawSql('"distinct_id"'), 'asc'), type: scalarType('string') }],
+  ['$start_timestamp', { aggregate: sql`min(${timestamp})`, type: scalarType('datetime') }],
+  ['$end_timestamp', { aggregate: sql`max(${timestamp})`, type: scalarType('datetime') }],
   [
     '$urls',
     {
       aggregate: sql`coalesce(jsonb_agg(distinct ${url}) filter (where ${url} is not null), '[]'::jsonb)`,
-      type: arrayOf(scalar('string')),
+      type: arrayOf(scalarType('string')),
     },
   ],
-  ['$num_uniq_urls', { aggregate: sql`count(distinct ${url})`, type: scalar('integer') }],
+  ['$num_uniq_urls', { aggregate: sql`count(distinct ${url})`, type: scalarType('integer') }],
   ['$entry_current_url', firstOrLast(url, 'asc')],
   ['$entry_pathname', firstOrLast(pathOf(url), 'asc')],
   ['$entry_hostname', firstOrLast(hostOf(url), 'asc')],
@@ -52,15 +55,15 @@ const fields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>(
   ['$end_current_url', firstOrLast(url, 'desc')],
   ['$end_pathname', firstOrLast(pathOf(url), 'desc')],
   ['$end_hostname', firstOrLast(hostOf(url), 'desc')],
-  ['$pageview_count', { aggregate: countOf('$pageview'), type: scalar('integer') }],
-  ['$autocapture_count', { aggregate: countOf('$autocapture'), type: scalar('integer') }],
-  ['$screen_count', { aggregate: countOf('$screen'), type: scalar('integer') }],
-  ['$session_duration', { aggregate: duration, type: scalar('integer') }],
+  ['$pageview_count', { aggregate: countOf('$pageview'), type: scalarType('integer') }],
+  ['$autocapture_count', { aggregate: countOf('$autocapture'), type: scalarType('integer') }],
+  ['$screen_count', { aggregate: countOf('$screen'), type: scalarType('integer') }],
+  ['$session_duration', { aggregate: duration, type: scalarType('integer') }],
   [
     '$is_bounce',
     {
       aggregate: sql`(${countOf('$pageview')} + ${countOf('$screen')} <= 1 and ${countOf('$autocapture')} = 0 and ${duration} < 10)`,
-      type: scalar('boolean'),
+      type: scalarType('boolean'),
     },
   ],
 ]);
@@ -91,7 +94,7 @@ export class SessionsRelation implements Relation {
   }
 
   readonly field: Relation['field'] = (name) => {
-    const field = fields.get(name);
+    const field = sessionFields.get(name);
     if (field === undefined)
       return name === '$channel_type' || name === '$last_external_click_url' || name === 'max_inserted_at'
         ? {
@@ -106,8 +109,8 @@ export class SessionsRelation implements Relation {
     });
   };
 
-  readonly names = (): readonly string[] => [...fields.keys()];
-  readonly star = (): readonly string[] => [...fields.keys()].filter((name) => name !== 'id');
+  readonly names = (): readonly string[] => [...sessionFields.keys()];
+  readonly star = (): readonly string[] => [...sessionFields.keys()].filter((name) => name !== 'id');
 
   readonly from = (): Sql => {
     const selected = [...this.#needed].map(([name, aggregate]) => sql`${aggregate} as ${identifier(name)}`);
@@ -136,11 +139,68 @@ export class SessionsRelation implements Relation {
   }
 
   get id(): Sql {
-    return this.#column('session_id', { aggregate: sessionId, type: scalar('string') });
+    return this.#column('session_id', { aggregate: sessionId, type: scalarType('string') });
   }
 
   #column(name: string, { aggregate }: SessionField): Sql {
     this.#needed.set(name, aggregate);
     return this.#relation.reference(name);
+  }
+}
+
+const count = (name: string): FieldDefinitions => ({ [name]: { column: name, kind: 'integer' } });
+
+const recordingFields: FieldDefinitions = {
+  session_id: { column: 'session_id', kind: 'string' },
+  distinct_id: { column: 'distinct_id', kind: 'string' },
+  start_time: { column: 'min_first_timestamp', kind: 'datetime' },
+  end_time: { column: 'max_last_timestamp', kind: 'datetime' },
+  min_first_timestamp: { column: 'min_first_timestamp', kind: 'datetime', hidden: true },
+  max_last_timestamp: { column: 'max_last_timestamp', kind: 'datetime', hidden: true },
+  first_url: { column: 'first_url', kind: 'string', nullable: true },
+  ...count('click_count'),
+  ...count('keypress_count'),
+  ...count('mouse_activity_count'),
+  ...count('active_milliseconds'),
+  ...count('console_log_count'),
+  ...count('console_warn_count'),
+  ...count('console_error_count'),
+  ...count('size'),
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+};
+
+/** Session recordings, with the person of the distinct id. */
+export class SessionReplayEventsRelation implements Relation {
+  readonly name: string | null;
+  readonly #statement: Statement;
+  readonly #relation: TeamRelation;
+  readonly #joins = new LazyJoins();
+
+  /** @param sample the condition of SAMPLE */
+  constructor(statement: Statement, source: SourceRelation, name: string | null, sample: Sql | null) {
+    this.name = name;
+    this.#statement = statement;
+    this.#relation = new TeamRelation(statement, source, name ?? 'session_replay_events', {
+      teamColumn: 'team_id',
+      conditions: [sample],
+    });
+  }
+
+  readonly field: Relation['field'] = (name) => {
+    if (name !== 'person' && name !== 'person_id') return fieldOf(this.#relation, recordingFields, name);
+    const field = this.#personDistinctId().field(name);
+    return field?.kind === 'column' ? column(field.sql, { ...field.type, nullable: true }) : field;
+  };
+
+  readonly names = (): readonly string[] => [...Object.keys(recordingFields), 'person', 'person_id'];
+  readonly star = (): readonly string[] => starFieldsOf(recordingFields);
+  readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
+
+  #personDistinctId(): PersonDistinctIdsRelation {
+    const distinctId = this.#relation.column('distinct_id');
+    return this.#joins.getOrJoin('pdi', () => {
+      const relation = new PersonDistinctIdsRelation(this.#statement, 'pdi');
+      return { relation, condition: sql`${relation.distinctId} = ${distinctId}` };
+    });
   }
 }

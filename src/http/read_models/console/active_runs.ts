@@ -1,4 +1,4 @@
-import { activeRunStatuses } from '../../../domain/run.ts';
+import { activeRunStatuses } from '../../../domain/run_state.ts';
 import type { Pool } from '../../../journal/database.ts';
 import { runColumns, type RunRow } from '../runs.ts';
 

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../../domain/run.ts';
+import type { RunEvent } from '../../../domain/run_events.ts';
 import type { RunStep } from '../../schemas/console/run_activity.ts';
 
 /** What a step says; what it lacks is `info`, without detail, of the whole run. */

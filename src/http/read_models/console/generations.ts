@@ -5,7 +5,7 @@ import {
   type Fingerprint,
 } from '../../../domain/fingerprint.ts';
 import type { DataInterval } from '../../../domain/intervals.ts';
-import { exportedFingerprint, filesOf, type ExistingRun } from '../../../domain/run.ts';
+import { type ExistingRun, exportedFingerprint, filesOf } from '../../../domain/run_state.ts';
 import type { Pool } from '../../../journal/database.ts';
 import type { Generation } from '../../schemas/console/interval_detail.ts';
 import { runColumns, toRunResponse, type RunLink, type RunRow } from '../runs.ts';

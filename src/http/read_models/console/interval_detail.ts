@@ -1,7 +1,7 @@
 import { manifestOf } from '../../../destination/manifest.ts';
 import { readPublicConfig, selectionOfConfig } from '../../../destination/config_versions.ts';
 import type { DataInterval } from '../../../domain/intervals.ts';
-import { filesOf } from '../../../domain/run.ts';
+import { filesOf } from '../../../domain/run_state.ts';
 import type { Pool } from '../../../journal/database.ts';
 import type { Source } from '../../../source/source.ts';
 import { notFound } from '../../api_error.ts';

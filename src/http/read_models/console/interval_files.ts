@@ -1,5 +1,6 @@
 import type { RangeFile } from '../../../decisions/read_files.ts';
-import type { CompletedFile, ExistingRun, SortKey } from '../../../domain/run.ts';
+import type { CompletedFile, SortKey } from '../../../domain/exported_files.ts';
+import type { ExistingRun } from '../../../domain/run_state.ts';
 import type { Pool } from '../../../journal/database.ts';
 import type { IntervalFile } from '../../schemas/console/interval_detail.ts';
 

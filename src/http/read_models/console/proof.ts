@@ -5,7 +5,7 @@ import {
   fingerprintHashOf,
 } from '../../../domain/fingerprint.ts';
 import { totalOf } from '../../../domain/fingerprint_total.ts';
-import { exportedFingerprint, type ExistingRun } from '../../../domain/run.ts';
+import { type ExistingRun, exportedFingerprint } from '../../../domain/run_state.ts';
 import type { IntervalDetailResponse } from '../../schemas/console/interval_detail.ts';
 
 /**

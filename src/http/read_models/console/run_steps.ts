@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../../domain/run.ts';
+import type { RunEvent } from '../../../domain/run_events.ts';
 import type { Pool } from '../../../journal/database.ts';
 import type { RunStepsResponse } from '../../schemas/console/run_activity.ts';
 import { describeStep } from './describe_step.ts';

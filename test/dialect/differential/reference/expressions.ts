@@ -1,6 +1,11 @@
-import type { Case, Expression, Field, TimeLiteral } from '../../../../src/dialect/ast.ts';
-import type { Node } from '../../../../src/dialect/ast_node.ts';
-import { findNodes } from '../../../../src/dialect/walk.ts';
+import {
+  type Case,
+  type Expression,
+  type Field,
+  findNodes,
+  type Node,
+  type TimeLiteral,
+} from '../../../../src/dialect/ast.ts';
 import { aggregateOf, isAggregate } from './aggregates.ts';
 import { callOf, elementOf } from './calls.ts';
 import { holds, unify } from './conversions.ts';

@@ -1,5 +1,12 @@
-import type { Expression, GroupBy, Limit, LimitBy, Query, Select } from '../../../../src/dialect/ast.ts';
-import { walk } from '../../../../src/dialect/walk.ts';
+import {
+  type Expression,
+  type GroupBy,
+  type Limit,
+  type LimitBy,
+  type Query,
+  type Select,
+  walk,
+} from '../../../../src/dialect/ast.ts';
 import { isAggregate } from './aggregates.ts';
 import { conditionOf, meaningOf } from './expressions.ts';
 import { sourceOf, withArrayJoin } from './from.ts';

@@ -1,0 +1,97 @@
+import {
+  coerce,
+  itemTypeOf,
+  toJsonItem,
+  toStringSql,
+  unify,
+  unnestWithIndex,
+} from '../compile/expressions/coerce.ts';
+import { commaList, sql } from '../sql.ts';
+import { arrayOf, mapOf, scalarType, withNull } from '../types.ts';
+import { arrayEmitters } from './arrays.ts';
+import {
+  argument,
+  argumentNode,
+  argumentSql,
+  type Emitter,
+  type FunctionDefinition,
+  scalar,
+  unsupportedFunction,
+} from './function_definition.ts';
+
+/** Keys are converted to strings. */
+const map: Emitter = (site) => {
+  if (site.values.length % 2 === 1)
+    throw site.statement.error(`Function '${site.name}' expects pairs of a key and a value.`, site.node);
+  if (site.values.length === 0) return { sql: sql`'{}'::jsonb`, type: mapOf(scalarType('null', true)) };
+  const values = site.values.filter((_, index) => index % 2 === 1);
+  const { type } = unify(
+    values,
+    values.map((_, index) => argumentNode(site, index * 2 + 1)),
+    site.statement,
+    'The values of a map',
+  );
+  const parts = site.values.map((value, index) =>
+    index % 2 === 0
+      ? toStringSql(value, site.statement)
+      : toJsonItem(coerce(value, type, site.statement), withNull(type)),
+  );
+  return { sql: sql`jsonb_build_object(${commaList(parts)})`, type: mapOf(type) };
+};
+
+const fromArrays: Emitter = (site) => {
+  const [keys, values] = [argument(site, 0), argument(site, 1)];
+  return {
+    sql: sql`(select coalesce(jsonb_object_agg(each.v #>> '{}', coalesce(${values.sql} -> (each.at - 1)::int4, 'null'::jsonb)) filter (where each.v <> 'null'::jsonb), '{}'::jsonb) from ${unnestWithIndex(keys.sql)})`,
+    type: mapOf(itemTypeOf(values)),
+  };
+};
+
+const mapEmitters = {
+  map,
+  mapFromArrays: fromArrays,
+  mapKeys: (site) => ({
+    sql: sql`(select coalesce(jsonb_agg(entry.key), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as entry)`,
+    type: arrayOf(scalarType('string')),
+  }),
+  mapValues: (site) => {
+    const { type } = argument(site, 0);
+    return {
+      sql: sql`(select coalesce(jsonb_agg(entry.value), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as entry)`,
+      type: arrayOf(type.kind === 'map' ? type.value : scalarType('null', true)),
+    };
+  },
+  mapContains: (site) => ({
+    sql: sql`jsonb_exists(${argumentSql(site, 0)}, ${toStringSql(argument(site, 1), site.statement)})`,
+    type: scalarType('boolean'),
+  }),
+} satisfies Readonly<Record<string, Emitter>>;
+
+/** Functions of tuples and maps. */
+export const tupleAndMapFunctions: readonly FunctionDefinition[] = [
+  scalar('tupleElement', ['tuple', 'any', 'any?'], 'any', 'An element of a tuple.', {
+    sql: arrayEmitters.tupleElement,
+  }),
+  unsupportedFunction('untuple', 'The elements of a tuple as columns.', 'Select the elements: t.1, t.2.'),
+  scalar('map', ['any...'], 'map', 'A map of keys and values.', {
+    sql: mapEmitters.map,
+  }),
+  scalar(
+    'mapFromArrays',
+    ['array(any)', 'array(any)'],
+    'map',
+    'A map from an array of keys and an array of values.',
+    {
+      sql: mapEmitters.mapFromArrays,
+    },
+  ),
+  scalar('mapKeys', ['map'], 'array(any)', 'The keys of a map.', {
+    sql: mapEmitters.mapKeys,
+  }),
+  scalar('mapValues', ['map'], 'array(any)', 'The values of a map.', {
+    sql: mapEmitters.mapValues,
+  }),
+  scalar('mapContains', ['map', 'any'], 'boolean', 'Whether a map contains a key.', {
+    sql: mapEmitters.mapContains,
+  }),
+];
