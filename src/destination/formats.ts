@@ -1,4 +1,4 @@
-import { levelsOf } from '../encoding/compression_levels.ts';
+import { levelsOf } from '../encoding/compression.ts';
 import {
   parquetCompressions,
   textCompressions,

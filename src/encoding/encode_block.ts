@@ -1,19 +1,141 @@
-import { rowsOfFingerprint, subtractFingerprint, type Fingerprint } from '../domain/fingerprint.ts';
-import { fieldOf } from '../source/sort_key.ts';
+import { isUtf8 } from 'node:buffer';
+import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import { type ExportedColumn, fileColumns } from '../source/columns.ts';
+import { fieldOf } from '../source/sort_key.ts';
 import type { FingerprintPlan } from '../source/source.ts';
-import type { UnrepresentableValue } from './unrepresentable_value.ts';
-import { encodeText } from './encode_text.ts';
-import type { RejectedRow } from './encoder.ts';
-import type { EncodingResult, EncodingTask } from './encoding_task.ts';
+import { concatenableCompression, textStateOf } from './compression.ts';
+import type { EncodingResult, EncodingTask, RejectedRow } from './encoder.ts';
 import { fingerprintBlock, startFingerprint } from './fingerprint_rows.ts';
-import { InvalidText, withoutInvalidText } from './invalid_text.ts';
+import { appendText, jsonLines } from './json_lines.ts';
+import { createGrowingBuffer, releaseMemory } from './memory.ts';
 import type { encodeFragment } from './parquet/row_group.ts';
 import type { ParquetOptions } from './parquet_encoder.ts';
-import { rejectedRow } from './rejected_row.ts';
-import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
-import { rowIdOf, type Rows } from './rows.ts';
-import type { TextOptions } from './text_encoder.ts';
+import {
+  InvalidText,
+  MalformedBlock,
+  rowIdOf,
+  type Rows,
+  UnencodableRow,
+  type UnrepresentableValue,
+  withoutInvalidText,
+} from './rows.ts';
+import { textFormats, type TextOptions } from './text_encoder.ts';
+import { appendRows, type AppendValue, type TextFormat } from './text_format.ts';
+
+const microsecondsPerDay = 86_400_000_000n;
+const millisecondsPerDay = 86_400_000;
+/** The Gregorian calendar repeats after 400 years. */
+const daysPerCycle = 146_097n;
+const infinity = 2n ** 63n - 1n;
+const millisecondsTo2000 = Date.UTC(2000, 0, 1);
+
+/**
+ * Formats any binary timestamp (microseconds since 2000-01-01 UTC, int64) as PostgreSQL prints it in UTC: `infinity`,
+ * `10000-01-01 00:00:00+00`, `0001-12-31 00:00:00.5+00 BC`.
+ */
+export function formatPostgresqlTime(block: Buffer, at: number): string {
+  const time = block.readBigInt64BE(at);
+  if (time === infinity) return 'infinity';
+  if (time === -infinity - 1n) return '-infinity';
+  const day = floorDivide(time, microsecondsPerDay);
+  const cycle = floorDivide(day, daysPerCycle);
+  // The same calendar day within the 400 years from 2000, which a Date can represent.
+  const date = new Date(millisecondsTo2000 + Number(day - cycle * daysPerCycle) * millisecondsPerDay);
+  const year = date.getUTCFullYear() + Number(cycle) * 400;
+  const yearText = String(year > 0 ? year : 1 - year).padStart(4, '0');
+  return `${yearText}${date.toISOString().slice(4, 10)} ${timeOfDay(time - day * microsecondsPerDay)}+00${year > 0 ? '' : ' BC'}`;
+}
+
+function timeOfDay(microseconds: bigint): string {
+  const clock = new Date(Number(microseconds / 1_000n)).toISOString().slice(11, 19);
+  const fraction = (microseconds % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '');
+  return fraction === '' ? clock : `${clock}.${fraction}`;
+}
+
+const floorDivide = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
+
+/** Appends a date as in JSON lines; for infinities and years outside 0001 to 9999, a description. */
+const appendAnyDate: AppendValue = (target, block, start, end) => {
+  if (jsonLines.append.date(target, block, start, end)) return true;
+  const days = block.readInt32BE(start);
+  const text = Buffer.from(
+    days === 0x7fff_ffff ? 'infinity' : days === -0x8000_0000 ? '-infinity' : `${days} days from 2000-01-01`,
+  );
+  return appendText(target, text, 0, text.length);
+};
+
+/** Appends a time as in JSON lines, or as PostgreSQL prints it outside the years 0001 to 9999. */
+const appendAnyTime: AppendValue = (target, block, start, end) => {
+  if (jsonLines.append.timestamp(target, block, start, end)) return true;
+  const text = Buffer.from(formatPostgresqlTime(block, start));
+  return appendText(target, text, 0, text.length);
+};
+
+/** JSON lines that can represent every row. */
+const lenientJsonLines: TextFormat = {
+  ...jsonLines,
+  append: { ...jsonLines.append, timestamp: appendAnyTime, date: appendAnyDate },
+};
+
+/** Describes a row that the format cannot represent. Bytes that are not UTF-8 become U+FFFD. */
+function rejectedRow(
+  rows: Pick<Rows, 'block' | 'columns'>,
+  { rowAt, column, reason }: UnrepresentableValue,
+): RejectedRow {
+  const { block, columns } = rows;
+  const { start, end } = fieldOf(block, rowAt, columns.length - 1);
+  const tuple = block.subarray(rowAt, Math.max(start, end));
+  const line = createGrowingBuffer(tuple.length + 1_024);
+  appendRows(line, { block: tuple, rows: 1, columns }, lenientJsonLines, () => undefined);
+  const row = line.bytes.toString('utf8', 0, line.length - 1);
+  return { id: rowIdOf(rows, rowAt), column, reason, row };
+}
+
+const initialSize = 4 * 1024 * 1024;
+/** A larger buffer is released after the block. */
+const maxRetainedSize = 16 * 1024 * 1024;
+
+let text = createGrowingBuffer(initialSize);
+
+/**
+ * Encodes a block as text and compresses it, except for brotli, which compresses whole files.
+ * @returns null when a value is not UTF-8: checking the whole text is fast, but does not find the value
+ * @throws MalformedBlock, and errors of `onUnrepresentable`
+ */
+function encodeText(
+  { file_format, compression, compression_level }: TextOptions,
+  rows: Rows,
+  onUnrepresentable: (bad: UnrepresentableValue) => void,
+): Pick<EncodingResult, 'bytes' | 'rows' | 'state'> | null {
+  text.length = 0;
+  try {
+    const appended = appendRows(text, rows, textFormats[file_format], onUnrepresentable);
+    const written = text.bytes.subarray(0, text.length);
+    if (!isUtf8(written)) return null;
+    const bytes = compressed(compression, compression_level, written);
+    const state = compression === 'brotli' ? null : textStateOf(written);
+    return { bytes, rows: appended, state };
+  } finally {
+    if (text.bytes.length > maxRetainedSize) {
+      releaseMemory(text.bytes);
+      text = createGrowingBuffer(initialSize);
+    }
+  }
+}
+
+/** Returns a buffer that can be transferred to another thread. The text buffer is reused for the next block. */
+function compressed(
+  compression: TextOptions['compression'],
+  level: TextOptions['compression_level'],
+  written: Buffer,
+): Uint8Array<ArrayBuffer> {
+  if (compression === null || compression === 'brotli') return new Uint8Array(written);
+  const bytes = concatenableCompression(compression, level).compress(written);
+  const copy = new Uint8Array(bytes);
+  // zlib returns the start of its output buffer.
+  releaseMemory(new Uint8Array(bytes.buffer));
+  return copy;
+}
 
 /** A rejected row and its tuple. */
 interface Rejection {

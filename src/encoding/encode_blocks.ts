@@ -1,6 +1,6 @@
 import type { HeldBlock, RowBlock } from '../source/source.ts';
-import type { MemoryReservation } from './memory_budget.ts';
-import type { EncodedBlock, FileEncoder } from './encoder.ts';
+import type { BlockGrouping, EncodedBlock, FileEncoder } from './encoder.ts';
+import type { MemoryReservation } from './memory.ts';
 
 /** An encoded block whose memory is reserved. */
 export interface ReservedBlock {
@@ -10,7 +10,7 @@ export interface ReservedBlock {
 }
 
 /** Dependencies for encoding a key range. */
-export interface EncodingContext {
+interface EncodingContext {
   readonly encoder: Pick<FileEncoder, 'encode'>;
   /** The reservation that holds the bytes of the blocks. */
   readonly memory: MemoryReservation;
@@ -94,4 +94,32 @@ export async function* encodeBlocks(
     await blocks.return(undefined);
     await Promise.allSettled([started, ...pending]);
   }
+}
+
+/**
+ * Joins encoded blocks as their grouping says, and earlier when the process exceeds its memory budget. The blocks of a
+ * group stay in memory until it is joined.
+ */
+export async function* joinEncodedBlocks(
+  blocks: AsyncGenerator<ReservedBlock>,
+  grouping: BlockGrouping,
+  memory: Pick<MemoryReservation, 'isOverBudget' | 'reserveEncoded' | 'releaseEncoded'>,
+): AsyncGenerator<ReservedBlock> {
+  let waiting: ReservedBlock[] = [];
+
+  const join = async (): Promise<ReservedBlock> => {
+    const group = waiting;
+    waiting = [];
+    const block = await grouping.join(group.map((each) => each.block));
+    for (const { release } of group) release();
+    const { length } = block.bytes;
+    memory.reserveEncoded(length);
+    return { block, release: () => memory.releaseEncoded(length) };
+  };
+
+  for await (const block of blocks) {
+    waiting.push(block);
+    if (memory.isOverBudget() || grouping.isComplete(waiting.map((each) => each.block))) yield join();
+  }
+  if (waiting.length > 0) yield join();
 }

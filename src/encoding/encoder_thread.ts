@@ -1,12 +1,73 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { createBlockMemory } from '../source/block_memory.ts';
+import { readPage } from '../source/page_reader.ts';
+import type { CopiedBlocks } from '../source/source.ts';
+import {
+  connectToSource,
+  type SourceConnectionOptions,
+  type SourceConnections,
+} from '../source/source_connection.ts';
 import { transferReadError } from '../source/transferred_error.ts';
 import { encodeBlock } from './encode_block.ts';
-import type { EncodingReply, EncodingTask } from './encoding_task.ts';
-import { holdBlocks } from './held_blocks.ts';
-import type { JoiningTask } from './join_blocks.ts';
-import { releaseMemory } from './release_memory.ts';
-import type { FromEncoderThread, ReadTask, ThreadOptions, ToEncoderThread } from './thread_messages.ts';
-import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
+import type { EncodingReply, EncodingTask } from './encoder.ts';
+import type {
+  BlockOfThread,
+  FromEncoderThread,
+  ReadTask,
+  ThreadOptions,
+  ToEncoderThread,
+} from './encoder_threads.ts';
+import { releaseMemory } from './memory.ts';
+import type { JoiningTask } from './parquet/join_row_group.ts';
+import { MalformedBlock, UnencodableRow } from './rows.ts';
+
+/** The blocks that a thread has read and holds. */
+interface HeldBlocks {
+  /** Reads a page and holds its blocks. @throws as `readPage` */
+  read(task: ReadTask, signal: AbortSignal): Promise<CopiedBlocks<BlockOfThread>>;
+  /** A block that is held. */
+  get(held: number): Buffer;
+  /** Releases a block. Its memory is used for another one. */
+  drop(held: number): void;
+}
+
+/** @param unusedBlockBytes how much unused memory is kept for the next blocks */
+function holdBlocks(unusedBlockBytes: number): HeldBlocks {
+  const memory = createBlockMemory(unusedBlockBytes);
+  const blocks = new Map<number, Buffer>();
+  const connections = new Map<string, SourceConnections>();
+  let lastHeld = 0;
+
+  /** Connections are opened with the first page of a source, which in exportd is the only one. */
+  const connectionsTo = (source: SourceConnectionOptions): SourceConnections => {
+    const key = JSON.stringify(source);
+    const open = connections.get(key) ?? connectToSource(source);
+    connections.set(key, open);
+    return open;
+  };
+
+  return {
+    async read({ source, page }, signal) {
+      const copied = await readPage(connectionsTo(source), page, signal, memory);
+      const held = copied.blocks.map(({ block, ...described }) => {
+        lastHeld += 1;
+        blocks.set(lastHeld, block);
+        return { ...described, bytes: block.length, held: lastHeld };
+      });
+      return { ...copied, blocks: held };
+    },
+    get(held) {
+      const block = blocks.get(held);
+      if (!block) throw new RangeError('A block was encoded after its thread released it.');
+      return block;
+    },
+    drop(held) {
+      const block = blocks.get(held);
+      blocks.delete(held);
+      if (block) memory.give(block);
+    },
+  };
+}
 
 const { unusedBlockBytes } = workerData as ThreadOptions;
 const held = holdBlocks(unusedBlockBytes);
@@ -45,7 +106,7 @@ async function encode(task: EncodingTask): Promise<void> {
 
 async function join(task: JoiningTask): Promise<void> {
   // Only Parquet joins blocks.
-  const { joinBlocks } = await import('./join_blocks.ts');
+  const { joinBlocks } = await import('./parquet/join_row_group.ts');
   const joined = joinBlocks(task);
   for (const { bytes } of task.blocks) releaseMemory(bytes);
   reply({ id: task.id, outcome: 'joined', ...joined }, [joined.bytes.buffer]);

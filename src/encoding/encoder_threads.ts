@@ -1,10 +1,43 @@
 import { isMarkedAsUntransferable, Worker } from 'node:worker_threads';
-import type { HeldBlock, PageThreads } from '../source/source.ts';
-import { restoreReadError } from '../source/transferred_error.ts';
-import type { EncodingResult, EncodingTask } from './encoding_task.ts';
-import type { JoinedBlocks, JoiningTask } from './join_blocks.ts';
-import type { FromEncoderThread, ThreadOptions, ToEncoderThread } from './thread_messages.ts';
-import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
+import type { CopiedBlocks, HeldBlock, HeldPageBlock, PageRequest, PageThreads } from '../source/source.ts';
+import type { SourceConnectionOptions } from '../source/source_connection.ts';
+import { restoreReadError, type TransferredReadError } from '../source/transferred_error.ts';
+import type { EncodingReply, EncodingResult, EncodingTask } from './encoder.ts';
+import type { JoinedBlocks, JoiningTask } from './parquet/join_row_group.ts';
+import { MalformedBlock, UnencodableRow } from './rows.ts';
+
+/** What a thread is started with. */
+export interface ThreadOptions {
+  /** The maximum of unused memory that it keeps for the next blocks, in bytes. */
+  readonly unusedBlockBytes: number;
+}
+
+/** A page to read, over the connections that the thread has to this source. */
+export interface ReadTask {
+  readonly id: number;
+  readonly source: SourceConnectionOptions;
+  readonly page: PageRequest;
+}
+
+/** From the process to a thread. */
+export type ToEncoderThread =
+  | ({ readonly type: 'encode' } & EncodingTask)
+  /** Encodes a block that the thread holds, and releases it. */
+  | ({ readonly type: 'encode_held'; readonly held: number } & Omit<EncodingTask, 'block'>)
+  | ({ readonly type: 'read' } & ReadTask)
+  | { readonly type: 'cancel_read'; readonly id: number }
+  | { readonly type: 'drop'; readonly held: number }
+  | ({ readonly type: 'join' } & JoiningTask);
+
+/** A block of a page, without the number of its thread. */
+export type BlockOfThread = Omit<HeldPageBlock, 'thread'>;
+
+/** From a thread to the process. */
+export type FromEncoderThread =
+  | EncodingReply
+  | ({ readonly id: number; readonly outcome: 'read' } & CopiedBlocks<BlockOfThread>)
+  | ({ readonly id: number; readonly outcome: 'joined' } & JoinedBlocks)
+  | { readonly id: number; readonly outcome: 'read_failed'; readonly error: TransferredReadError };
 
 /**
  * The thread that read or encoded a block exited, or the pool was closed. The block is lost, but can be read and encoded
@@ -15,7 +48,7 @@ export class EncoderThreadExited extends Error {
 }
 
 /** A block that a thread holds, and how it is encoded. */
-export type HeldTask = Omit<EncodingTask, 'id' | 'block'> & Pick<HeldBlock, 'thread' | 'held' | 'bytes'>;
+type HeldTask = Omit<EncodingTask, 'id' | 'block'> & Pick<HeldBlock, 'thread' | 'held' | 'bytes'>;
 
 /** Threads that read pages and encode blocks. */
 export interface EncoderThreads extends PageThreads {
@@ -29,7 +62,7 @@ export interface EncoderThreads extends PageThreads {
 }
 
 /** How many threads there are, and what each is started with. */
-export interface EncoderThreadsOptions extends ThreadOptions {
+interface EncoderThreadsOptions extends ThreadOptions {
   readonly count: number;
 }
 

@@ -1,7 +1,7 @@
 import { maxFingerprintBuckets, type Fingerprint } from '../domain/fingerprint.ts';
 import { hashBytes, type Hash64 } from '../source/postgresql_hash.ts';
 import type { FingerprintPlan } from '../source/source.ts';
-import { MalformedBlock } from './unencodable_row.ts';
+import { MalformedBlock } from './rows.ts';
 
 /** Milliseconds from 1970 to 2000, the epoch of PostgreSQL's timestamps. */
 const postgresqlEpochMs = 946_684_800_000;

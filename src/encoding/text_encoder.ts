@@ -1,13 +1,15 @@
 import type { ExportedColumn } from '../source/columns.ts';
-import { assembleBrotli } from './brotli_assembler.ts';
-import { nameWithLevel } from './compression_levels.ts';
+import {
+  assembleBrotli,
+  assembleText,
+  concatenableCompression,
+  libraryVersion,
+  nameWithLevel,
+} from './compression.ts';
 import { csv } from './csv.ts';
 import type { EncodingOptions, FileEncoder, TextCompression } from './encoder.ts';
-import { concatenableCompression } from './concatenable_compression.ts';
 import { jsonLines } from './json_lines.ts';
-import { libraryVersion } from './library_versions.ts';
 import type { TextFormat } from './text_format.ts';
-import { assembleText } from './text_assembler.ts';
 
 export type TextOptions = Exclude<EncodingOptions, { file_format: 'Parquet' }>;
 

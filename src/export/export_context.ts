@@ -6,7 +6,7 @@ import type { MayShrink, ReadSelection } from '../destination/config_versions.ts
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
-import type { MemoryBudget } from '../encoding/memory_budget.ts';
+import type { MemoryBudget } from '../encoding/memory.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { RowRange, Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';

@@ -7,12 +7,10 @@ import type { Destination } from '../destination/open_destination.ts';
 import type { FileUpload } from '../destination/destination.ts';
 import { addFingerprints, type Fingerprint } from '../domain/fingerprint.ts';
 import type { BlockCut, CompletedFile, PlannedPart, SortKey } from '../domain/exported_files.ts';
-import { combineCrc32 } from '../encoding/crc32_combine.ts';
+import { combineCrc32 } from '../encoding/compression.ts';
 import type { ReservedBlock } from '../encoding/encode_blocks.ts';
-import type { EncodedBlock, FileAssembly, FileEncoder } from '../encoding/encoder.ts';
-import { formatCrc32 } from '../encoding/format_crc32.ts';
-import type { MemoryReservation } from '../encoding/memory_budget.ts';
-import { releaseMemory } from '../encoding/release_memory.ts';
+import { type EncodedBlock, type FileAssembly, type FileEncoder, formatCrc32 } from '../encoding/encoder.ts';
+import { type MemoryReservation, releaseMemory } from '../encoding/memory.ts';
 import { listParts, statesOf, type ResumedFile } from './resume.ts';
 
 /** A larger part is sent alone. */

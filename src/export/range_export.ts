@@ -40,10 +40,9 @@ import {
   type RunStatus,
 } from '../domain/run_state.ts';
 import type { CompletedFile, ExportRange, OpenUpload, SortKey } from '../domain/exported_files.ts';
-import { encodeBlocks, type ReservedBlock } from '../encoding/encode_blocks.ts';
+import { encodeBlocks, joinEncodedBlocks, type ReservedBlock } from '../encoding/encode_blocks.ts';
 import type { FileEncoder } from '../encoding/encoder.ts';
-import { joinEncodedBlocks } from '../encoding/join_encoded_blocks.ts';
-import type { MemoryReservation } from '../encoding/memory_budget.ts';
+import type { MemoryReservation } from '../encoding/memory.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import {
   createStageClock,

@@ -4,8 +4,7 @@ import type { RangeFile } from '../decisions/read_files.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { SortKey } from '../domain/exported_files.ts';
-import type { EncodedBlock, RejectedRow } from '../encoding/encoder.ts';
-import { formatCrc32 } from '../encoding/format_crc32.ts';
+import { type EncodedBlock, formatCrc32, type RejectedRow } from '../encoding/encoder.ts';
 import { intervalOf, markOf, rowRangeOf, type OpenedCall } from './export_context.ts';
 
 /** The interval has so many unrepresentable rows that leaving them out would hide an error of the source. */

@@ -2,8 +2,7 @@ import { crc32 } from 'node:zlib';
 import { DestinationError, type FileUpload } from '../destination/destination.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import type { OpenUpload, PlannedPart } from '../domain/exported_files.ts';
-import type { EncodedBlock, EncoderState, FileEncoder } from '../encoding/encoder.ts';
-import { formatCrc32 } from '../encoding/format_crc32.ts';
+import { type EncodedBlock, type EncoderState, type FileEncoder, formatCrc32 } from '../encoding/encoder.ts';
 import type { RowBlock, RowRange, Source } from '../source/source.ts';
 
 /** A file that an earlier attempt started, with its confirmed parts. */

@@ -1,7 +1,7 @@
 import { DestinationError, type OpenObject } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { BucketReader } from '../destination/objects.ts';
-import { formatCrc32 } from '../encoding/format_crc32.ts';
+import { formatCrc32 } from '../encoding/encoder.ts';
 import { measureChunks, readRows, type Measure } from './files/read_rows.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { differingIndexes, sumsOf } from './bucket_sums.ts';

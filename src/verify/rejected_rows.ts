@@ -2,7 +2,7 @@ import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { FileReadContext } from './checked_files.ts';
 import { readFieldTexts } from './files/json_lines.ts';
-import { formatCrc32 } from '../encoding/format_crc32.ts';
+import { formatCrc32 } from '../encoding/encoder.ts';
 import { measureChunks, type Measure } from './files/read_rows.ts';
 import { FileUnreadable } from './row.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { assembleBrotli } from '../../src/encoding/brotli_assembler.ts';
+import { assembleBrotli } from '../../src/encoding/compression.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { combineCrc32 } from '../../src/encoding/crc32_combine.ts';
+import { combineCrc32 } from '../../src/encoding/compression.ts';
 
 describe('combineCrc32', () => {
   it('is the CRC-32 of the concatenated texts', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
+import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { encodeBlocks } from '../../src/encoding/encode_blocks.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
 import type { RowBlock } from '../../src/source/source.ts';

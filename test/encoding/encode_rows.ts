@@ -1,7 +1,6 @@
-import { appendRows } from '../../src/encoding/text_rows.ts';
-import type { UnrepresentableValue } from '../../src/encoding/unrepresentable_value.ts';
-import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
-import type { TextFormat } from '../../src/encoding/text_format.ts';
+import { appendRows, type TextFormat } from '../../src/encoding/text_format.ts';
+import type { UnrepresentableValue } from '../../src/encoding/rows.ts';
+import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import type { ExportedColumn } from '../../src/source/columns.ts';
 import { copyBlock, type FieldBytes } from './copy_block.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import { withoutInvalidText } from '../../src/encoding/invalid_text.ts';
+import { withoutInvalidText } from '../../src/encoding/rows.ts';
 import type { ExportedColumn } from '../../src/source/columns.ts';
 import { columnsOf, copyBlock, int64, keyedBlock, planOf } from './copy_block.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
+import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import { jsonLines } from '../../src/encoding/json_lines.ts';
-import { MalformedBlock } from '../../src/encoding/unencodable_row.ts';
-import { appendRows } from '../../src/encoding/text_rows.ts';
+import { MalformedBlock } from '../../src/encoding/rows.ts';
+import { appendRows } from '../../src/encoding/text_format.ts';
 import type { ExportedColumn } from '../../src/source/columns.ts';
 import { columnsOf, copyBlock, int32, int64, type FieldBytes } from './copy_block.ts';
 import { encodeRows } from './encode_rows.ts';

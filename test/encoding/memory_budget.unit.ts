@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory_budget.ts';
+import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory.ts';
 
 const neverAborted = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { formatPostgresqlTime } from '../../src/encoding/postgresql_time.ts';
+import { formatPostgresqlTime } from '../../src/encoding/encode_block.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { int64 } from './copy_block.ts';
 

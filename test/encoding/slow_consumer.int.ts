@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory_budget.ts';
+import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory.ts';
 import { encodeBlocks, type ReservedBlock } from '../../src/encoding/encode_blocks.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import type { Source } from '../../src/source/source.ts';

@@ -12,7 +12,7 @@ import {
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
-import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
+import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';

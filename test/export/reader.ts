@@ -1,7 +1,7 @@
 import { crc32, gunzipSync } from 'node:zlib';
 import { GetObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { expect } from '@jest/globals';
-import { formatCrc32 } from '../../src/encoding/format_crc32.ts';
+import { formatCrc32 } from '../../src/encoding/encoder.ts';
 import { parseManifest, type Manifest } from '../../src/destination/manifest.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { TestBucket } from '../setup/bucket.ts';

@@ -9,7 +9,7 @@ import {
   storeConfig,
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
-import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
+import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction } from '../../src/journal/database.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
+import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createOutages } from '../../src/failures/outages.ts';

@@ -2,7 +2,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:
 import type { CompressionCodec } from 'hyparquet';
 import { compressSync as lz4CompressSync } from 'lz4-napi';
 import { compressSync as snappyCompressSync } from 'snappy';
-import { levelOf } from '../compression_levels.ts';
+import { levelOf } from '../compression.ts';
 import type { ParquetCompression } from '../encoder.ts';
 
 /** A compression of pages, and its name in Parquet. */

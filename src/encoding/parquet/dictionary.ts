@@ -1,6 +1,5 @@
-import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
-import { appendBytes } from '../growing_buffer.ts';
-import { jsonbVersion, type ColumnValues } from './column_values.ts';
+import { appendBytes, createGrowingBuffer, type GrowingBuffer } from '../memory.ts';
+import { type ColumnValues, jsonbVersion } from './field_index.ts';
 
 /** A column with more distinct values, or more bytes of them, gets no dictionary. */
 const maxEntries = 16_000;

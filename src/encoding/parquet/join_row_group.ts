@@ -1,20 +1,22 @@
 import type { ExportedColumn } from '../../source/columns.ts';
-import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
+import type { EncoderState } from '../encoder.ts';
+import { createGrowingBuffer, type GrowingBuffer } from '../memory.ts';
+import type { ParquetOptions } from '../parquet_encoder.ts';
 import { bloomFilterOf, hashValue, isFiltered, type ValueHashes } from './bloom_filter.ts';
-import { codecOf, type Codec } from './compression.ts';
-import { dictionarySections, entriesOf } from './dictionary_fragment.ts';
+import { type Codec, codecOf } from './compression.ts';
 import {
   createJointDictionary,
+  type DictionaryBlock,
+  dictionarySections,
+  entriesOf,
   writeExpandedPage,
   writeIndexPage,
   writeJointDictionary,
-  type DictionaryBlock,
 } from './dictionary_pages.ts';
+import { joinRanges } from './page_range.ts';
 import { createPageWriter, type DataPage } from './page_writer.ts';
 import type { EncodedFragment, PageOptions } from './row_group.ts';
-import type { ColumnFragment } from './row_group_fragment.ts';
-import type { ColumnChunk, RowGroup } from './row_group_state.ts';
-import { joinRanges } from './value_range.ts';
+import type { ColumnChunk, ColumnFragment, RowGroup, RowGroupFragment } from './row_group_state.ts';
 
 /** An encoded row group, and its metadata for the footer. */
 export interface EncodedRowGroup {
@@ -161,4 +163,32 @@ function* slicesOf(parts: readonly (Buffer | number)[], { bytes }: GrowingBuffer
       start = part;
     }
   }
+}
+
+/** A task of a thread: join encoded blocks to a row group. */
+export interface JoiningTask {
+  readonly id: number;
+  readonly options: ParquetOptions;
+  readonly columns: readonly ExportedColumn[];
+  readonly blocks: readonly { readonly bytes: Uint8Array<ArrayBuffer>; readonly state: EncoderState }[];
+}
+
+/** Blocks that were joined. */
+export interface JoinedBlocks {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly state: EncoderState;
+}
+
+/** Joins the blocks of a task. */
+export function joinBlocks({ options, columns, blocks }: Omit<JoiningTask, 'id'>): JoinedBlocks {
+  const { bytes, rowGroup } = joinRowGroup(
+    blocks.map(({ bytes, state }) => ({
+      bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+      // `encodeBlock` of the same process returned it.
+      fragment: state as RowGroupFragment,
+    })),
+    columns,
+    options,
+  );
+  return { bytes: new Uint8Array(bytes.buffer), state: rowGroup };
 }

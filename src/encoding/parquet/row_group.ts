@@ -1,19 +1,102 @@
 import type { ExportedColumn } from '../../source/columns.ts';
 import type { FingerprintPlan } from '../../source/source.ts';
-import type { UnrepresentableValue } from '../unrepresentable_value.ts';
 import type { EncodingOptions } from '../encoder.ts';
 import type { FingerprintSum } from '../fingerprint_rows.ts';
-import { MalformedBlock } from '../unencodable_row.ts';
-import {
-  createColumnEncoder,
-  createColumnMemory,
-  type ColumnMemory,
-  type EncodedColumn,
-} from './column_chunk.ts';
-import { isFiltered } from './bloom_filter.ts';
-import { codecOf } from './compression.ts';
-import { createFieldIndex, type FieldIndex, type IndexMemory } from './field_index.ts';
-import type { RowGroupFragment } from './row_group_fragment.ts';
+import { appendBytes, createGrowingBuffer, type GrowingBuffer } from '../memory.ts';
+import { MalformedBlock, type UnrepresentableValue } from '../rows.ts';
+import { hashValue, isFiltered } from './bloom_filter.ts';
+import { type Codec, codecOf } from './compression.ts';
+import { createDictionary, createDictionaryMemory, type DictionaryMemory } from './dictionary.ts';
+import { writeDictionaryFragment } from './dictionary_pages.ts';
+import { type ColumnValues, createFieldIndex, type FieldIndex, type IndexMemory } from './field_index.ts';
+import { createPageWriter } from './page_writer.ts';
+import { createPlainPages } from './plain_pages.ts';
+import type { ColumnFragment, RowGroupFragment } from './row_group_state.ts';
+
+const initialBytes = 64 * 1024;
+
+/** Buffers of a column, reused from block to block. */
+interface ColumnMemory {
+  /** The current page. */
+  readonly page: GrowingBuffer;
+  /** The finished pages. */
+  readonly output: GrowingBuffer;
+  dictionary?: DictionaryMemory;
+}
+
+/** Creates the buffers of one column, reused for one block after the other. */
+const createColumnMemory = (): ColumnMemory => ({
+  page: createGrowingBuffer(initialBytes),
+  output: createGrowingBuffer(initialBytes),
+});
+
+/** A column of a block. */
+interface EncodedColumn {
+  /** A view of the column's buffer. */
+  readonly bytes: Buffer;
+  readonly fragment: ColumnFragment;
+}
+
+/** Encodes one column of a block, with a dictionary where that saves space. */
+interface ColumnEncoder {
+  /** Encodes the values that were indexed since the last call. */
+  encodePending(): void;
+  /** Ends a column of `rows` rows. */
+  finish(rows: number): EncodedColumn;
+}
+
+/** Starts a column, which uses the buffers of `memory`. @param hashed whether values are hashed for a bloom filter */
+function createColumnEncoder(
+  values: ColumnValues,
+  codec: Codec,
+  memory: ColumnMemory,
+  hashed: boolean,
+): ColumnEncoder {
+  const { type } = values.column;
+  const { output } = memory;
+  const writer = createPageWriter(codec, output);
+  const plain = createPlainPages(values, writer, memory.page);
+  let dictionary =
+    type === 'text' || type === 'json' || type === 'uuid'
+      ? createDictionary(values, (memory.dictionary ??= createDictionaryMemory()))
+      : undefined;
+
+  const encoded = (fragment: Omit<ColumnFragment, 'bytes'>): EncodedColumn => ({
+    bytes: output.bytes.subarray(0, output.length),
+    fragment: { ...fragment, bytes: output.length },
+  });
+
+  return {
+    encodePending() {
+      // Without a dictionary the column starts again: its first values are still in the block.
+      if (dictionary && !dictionary.addUntil(values.count)) dictionary = undefined;
+      if (!dictionary) plain.writeUntil(values.count - (values.count % 8));
+    },
+    finish(rows) {
+      const nulls = rows - values.count;
+      if (dictionary && dictionary.entries > 0 && dictionary.entries * 2 <= values.count) {
+        const present = values.present.subarray(0, rows);
+        const described = writeDictionaryFragment(output, type, dictionary, present, nulls);
+        return encoded({ nulls, uncompressed: output.length, pages: [], dictionary: described });
+      }
+      plain.finish(rows);
+      const hashes = hashed ? appendHashes(output, values) : 0;
+      const { uncompressed, pages } = writer;
+      return encoded({ nulls, uncompressed, pages, ...(hashed && { hashes }) });
+    },
+  };
+}
+
+/** Appends the hashes of all values. @returns their size */
+function appendHashes(output: GrowingBuffer, { view, positions, count }: ColumnValues): number {
+  const hashes = new Uint32Array(count * 2);
+  for (let value = 0; value < count; value += 1) {
+    const start = (positions[value] ?? 0) + 4;
+    hashValue(hashes, value, view, start, start + view.getInt32(start - 4));
+  }
+  appendBytes(output, Buffer.from(hashes.buffer), 0, hashes.byteLength);
+  return hashes.byteLength;
+}
 
 /** Batch size in bytes of rows: small enough to stay in the CPU cache while all columns are encoded. */
 const batchBytes = 512 * 1024;

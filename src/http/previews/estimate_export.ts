@@ -1,5 +1,5 @@
 import { encodeBlock } from '../../encoding/encode_block.ts';
-import { joinBlocks } from '../../encoding/join_blocks.ts';
+import { joinBlocks } from '../../encoding/parquet/join_row_group.ts';
 import { fileColumns } from '../../source/columns.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
 import type { EstimateResponse } from '../schemas/console/preview.ts';

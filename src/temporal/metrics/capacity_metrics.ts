@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Settings } from '../../config/settings.ts';
-import type { MemoryBudget } from '../../encoding/memory_budget.ts';
+import type { MemoryBudget } from '../../encoding/memory.ts';
 import type { ActivitySlots } from '../worker/activity_slots.ts';
 
 /** Registers the slots of a worker process, by their task queue, and the memory of its rows. */

@@ -9,7 +9,7 @@ import { readBloomFilter, sbbfContains } from 'hyparquet/src/bloom.js';
 import { xxhash64 } from 'hyparquet/src/xxhash.js';
 import { joinRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
 import { encodeFragment } from '../../../src/encoding/parquet/row_group.ts';
-import { xxHash64 } from '../../../src/encoding/parquet/xxhash64.ts';
+import { xxHash64 } from '../../../src/encoding/parquet/bloom_filter.ts';
 import type { ExportedColumn } from '../../../src/source/columns.ts';
 import { randomCases } from '../../setup/effort.ts';
 import { copyBlock } from '../copy_block.ts';

@@ -1,4 +1,4 @@
-import { epochDays, epochShift } from '../../../src/encoding/parquet/timestamp.ts';
+import { epochDays, epochShift } from '../../../src/encoding/parquet/field_index.ts';
 import type { ColumnType } from '../../../src/source/columns.ts';
 import { int32, int64, type FieldBytes } from '../copy_block.ts';
 

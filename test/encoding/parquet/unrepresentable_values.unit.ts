@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { UnrepresentableValue } from '../../../src/encoding/unrepresentable_value.ts';
-import { MalformedBlock, UnencodableRow } from '../../../src/encoding/unencodable_row.ts';
+import { MalformedBlock, UnencodableRow, type UnrepresentableValue } from '../../../src/encoding/rows.ts';
 import type { ExportedColumn } from '../../../src/source/columns.ts';
 import { columnsOf, copyBlock, int64, type FieldBytes } from '../copy_block.ts';
 import { bytesOf, infinity, minusInfinity, sampleOf, textsOf, times, type SampleRow } from './samples.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
 import { parquetMetadata, parquetReadObjects, type FileMetaData } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
-import type { UnrepresentableValue } from '../../../src/encoding/unrepresentable_value.ts';
+import type { UnrepresentableValue } from '../../../src/encoding/rows.ts';
 import type { ParquetCompression } from '../../../src/encoding/encoder.ts';
 import { parquetFooter, parquetHeader } from '../../../src/encoding/parquet/file.ts';
 import { joinRowGroup, type EncodedRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
