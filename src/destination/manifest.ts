@@ -3,7 +3,7 @@ import { models } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
-import type { ExportedColumn } from '../source/columns.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 
 const count = z.int().min(0);
 const time = z.string().describe('ISO 8601, UTC');

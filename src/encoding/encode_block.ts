@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
-import { type ExportedColumn, fileColumns } from '../source/columns.ts';
+import { type ExportedColumn, fileColumns } from '../source/row_selection.ts';
 import { fieldOf } from '../source/sort_key.ts';
 import type { FingerprintPlan } from '../source/source.ts';
 import { concatenableCompression, textStateOf } from './compression.ts';

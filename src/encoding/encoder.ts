@@ -1,7 +1,7 @@
 import type { SortKey } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JsonValue } from '../domain/json_value.ts';
-import type { ExportedColumn } from '../source/columns.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import type { FingerprintPlan, HeldBlock, PageThreads, RowBlock } from '../source/source.ts';
 
 /** Compressions of JSON lines and CSV. */

@@ -1,5 +1,5 @@
 import { addFingerprints } from '../domain/fingerprint.ts';
-import type { ExportedColumn } from '../source/columns.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import type { HeldBlock } from '../source/source.ts';
 import type { BlockGrouping, EncodedBlock, EncoderPool, FileEncoder } from './encoder.ts';
 import { type EncoderThreads, startEncoderThreads } from './encoder_threads.ts';

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { createBlockMemory } from '../source/block_memory.ts';
-import { readPage } from '../source/page_reader.ts';
+import { createBlockMemory } from '../source/copy_out.ts';
+import { readPage } from '../source/pages.ts';
 import type { CopiedBlocks } from '../source/source.ts';
 import {
   connectToSource,

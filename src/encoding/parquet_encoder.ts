@@ -1,5 +1,5 @@
 import type { JsonValue } from '../domain/json_value.ts';
-import type { ExportedColumn } from '../source/columns.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import { libraryVersion } from './compression.ts';
 import type {
   EncodedBlock,

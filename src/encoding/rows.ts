@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { ExportedColumn } from '../source/columns.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import { fieldOf, formatUuid } from '../source/sort_key.ts';
 
 /** A value that the file format cannot represent. */

@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../source/columns.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import {
   assembleBrotli,
   assembleText,

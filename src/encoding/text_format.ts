@@ -1,4 +1,4 @@
-import { type ColumnType, type ExportedColumn, fileColumns } from '../source/columns.ts';
+import { type ColumnType, type ExportedColumn, fileColumns } from '../source/row_selection.ts';
 import { appendBytes, appendFixed, type GrowingBuffer, prepareFixedBytes, reserve } from './memory.ts';
 import { MalformedBlock, type Rows, type UnrepresentableValue } from './rows.ts';
 

@@ -6,7 +6,7 @@ import { type ExistingRun, filesOf } from '../domain/run_state.ts';
 import { requireActive } from '../domain/run.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import type { ExportedColumn } from '../source/columns.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import {
   createStageClock,
   formatInterval,

@@ -20,7 +20,7 @@ import {
 import { type ExistingRun, exportedFingerprint, type RunSpec } from '../domain/run_state.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
-import { filesHaveKeys } from '../source/keys.ts';
+import { filesHaveKeys } from '../source/pages.ts';
 import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 import {

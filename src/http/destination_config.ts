@@ -1,7 +1,7 @@
 import { changedConfigFields, mergeConfig } from '../destination/config_versions.ts';
 import type { ConfigStore } from '../destination/sealed_config.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import type { RowQuery } from '../source/row_query/row_query.ts';
+import type { RowQuery } from '../source/row_selection.ts';
 import { invalid, notFound } from './api_error.ts';
 import type { BatchExportRow } from './read_models/batch_exports.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';

@@ -1,6 +1,6 @@
 import type { Connection, Pool } from '../journal/database.ts';
 import { readRowQuery } from '../source/row_query/read_row_query.ts';
-import type { RowQuery } from '../source/row_query/row_query.ts';
+import type { RowQuery } from '../source/row_selection.ts';
 import { ApiError } from './api_error.ts';
 import type { WritableDefinition } from './batch_export_definition.ts';
 

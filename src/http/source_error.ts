@@ -1,12 +1,11 @@
 import pg from 'pg';
 import { isDatabaseUnavailable } from '../journal/database_errors.ts';
-import { InvalidRelation } from '../source/invalid_relation.ts';
-import { safeMessage } from '../source/check/safe_message.ts';
+import { InvalidRelation } from '../source/postgres_source.ts';
+import { safeMessage } from '../source/check/report.ts';
 import { RelationNotFound } from '../source/relations.ts';
 import { UnsupportedSelection } from '../source/selection_conditions.ts';
 import { SelectionRejected } from '../source/selection_rejected.ts';
-import { SourceIsStandby } from '../source/source_connection.ts';
-import { SourceBusy } from '../source/source_pool.ts';
+import { SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
 import { ApiError, invalid } from './api_error.ts';
 
 const lockNotAvailable = '55P03';

@@ -5,7 +5,7 @@ import { bucketInterval, differingBuckets, type Fingerprint } from '../domain/fi
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import { intervalOf } from '../export/export_context.ts';
-import { filesHaveKeys } from '../source/keys.ts';
+import { filesHaveKeys } from '../source/pages.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** How many rows are only in the source, and only in the bucket. */

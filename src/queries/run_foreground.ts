@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { SourceBusy } from '../source/source_pool.ts';
+import { SourceBusy } from '../source/source_connection.ts';
 import { toQueryResponse, type QueryResponse } from './query_response.ts';
 import { jobOf, type PreparedQuery, type QueryRequest } from './prepared_query.ts';
 import type { QueryService } from './query_service.ts';
@@ -17,15 +17,15 @@ import { loadOutput, storeResult, type QueryResultOutput } from './results.ts';
 import { runQuery } from './run_query.ts';
 import type { RunningQuery } from './running_queries.ts';
 import {
-  claimQuery,
-  registerQuery,
   cancelledCode,
   cancelledMessage,
+  claimQuery,
   finishQuery,
   hasEnded,
+  type QueryStatus,
   readStatus,
+  registerQuery,
 } from './statuses.ts';
-import type { QueryStatus } from './statuses.ts';
 
 /**
  * Runs a query while the client waits, in the server process: it needs neither Temporal nor a worker, and ends with

@@ -1,12 +1,13 @@
 import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '../dialect/schema.ts';
 import {
+  type CatalogConnection,
   columnTypesOfExisting,
   RelationNotFound,
-  type CatalogConnection,
   type Relations,
+  type UniqueKeys,
+  uniqueKeysOf,
 } from '../source/relations.ts';
 import { sourceContract, type RelationRole } from '../source/contract.ts';
-import { uniqueKeysOf, type UniqueKeys } from '../source/unique_keys.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 import { querySchema } from './query_role/authorization_sql.ts';

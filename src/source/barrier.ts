@@ -1,23 +1,91 @@
 import type pg from 'pg';
 import type { BarrierState, BlockingTransaction, UnsettledBarrier } from '../domain/barrier.ts';
-import {
-  readOpenTransactions,
-  readPreparedTransactions,
-  type Described,
-  type PreparedTransaction,
-  type SettledCutoff,
-} from './open_transactions.ts';
-import { SourceIsStandby } from './source_connection.ts';
 import type { BarrierCheck } from './source.ts';
+import { type SourceConnections, SourceIsStandby } from './source_connection.ts';
+
+type Connection = Pick<pg.ClientBase, 'query'>;
+
+/** Something that blocks a barrier, as a log line names it. */
+interface Described {
+  readonly description: string;
+}
+
+/** A prepared transaction. It has no session, and survives a restart of the server. */
+interface PreparedTransaction extends Described {
+  readonly id: string;
+}
+
+/** A cutoff and the time after it, in milliseconds, in which a transaction that starts may still use an earlier clock. */
+interface SettledCutoff {
+  readonly cutoff: string;
+  readonly settleMs: number;
+}
+
+/**
+ * Open transactions of this database that may write rows below a cutoff, or all that may write rows.
+ *
+ * A transaction that starts later than the cutoff and the settle time can write rows below the cutoff only with an
+ * `inserted_at` of the client. It blocks if it has written already, which its `transactionid` lock shows. Otherwise every
+ * idle transaction would block backfills of old intervals. A transaction without a visible start blocks: the role may
+ * not see it, its session does not track its activity, or it has just started.
+ *
+ * Sessions that cannot write rows are excluded, because a vacuum holds its id for hours: processes without a database or
+ * a user (autovacuum; an unprivileged role does not see the type of another user's process), a running VACUUM (it cannot
+ * be part of a transaction), and backend types that only read. A process without any information is assumed to write.
+ *
+ * `pg_locks` is read once, so that both locks of a transaction are seen as of one moment.
+ */
+const openTransactionsQuery = `
+  with open as materialized (
+    select pid, virtualtransaction, bool_or(locktype = 'transactionid') as has_written from pg_catalog.pg_locks
+    where locktype in ('virtualxid', 'transactionid') and mode = 'ExclusiveLock' and granted and pid is not null
+    group by pid, virtualtransaction having bool_or(locktype = 'virtualxid'))
+  select open.virtualtransaction as virtual_transaction, open.pid,
+    to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as backend_start,
+    format('pid %s (application %s, role %s), transaction %s', open.pid,
+      coalesce(nullif(a.application_name, ''), 'unknown'), coalesce(a.usename, 'unknown'),
+      coalesce('open for ' || date_trunc('second', clock_timestamp() - a.xact_start),
+        'whose start is hidden: grant pg_read_all_stats to wait for fewer transactions')) as description
+  from open left join pg_catalog.pg_stat_activity a on a.pid = open.pid
+  where ($2::timestamptz is null or open.has_written or a.xact_start is null
+      or a.xact_start <= $2::timestamptz + make_interval(secs => $3::float8 / 1000))
+    and (a.pid is null or (
+      a.datname = current_database() and a.usesysid is not null and a.application_name is distinct from $1
+      and coalesce(a.backend_type, '') <> all (array['autovacuum worker', 'walsender', 'parallel worker'])
+      and not exists (select from pg_catalog.pg_stat_progress_vacuum v where v.pid = open.pid)))
+  order by a.xact_start nulls last, open.pid`;
+
+/** Lists the open transactions that may write rows below the cutoff; without a cutoff, all that may write rows. */
+const readOpenTransactions = async (
+  connection: Connection,
+  ownApplicationName: string,
+  { cutoff, settleMs }: SettledCutoff | { readonly cutoff: null; readonly settleMs: null },
+): Promise<readonly (BlockingTransaction & Described)[]> =>
+  (
+    await connection.query<BlockingTransaction & Described>(openTransactionsQuery, [
+      ownApplicationName,
+      cutoff,
+      settleMs,
+    ])
+  ).rows;
+
+/** Lists the prepared transactions. Their `virtualxid` locks are gone. */
+const readPreparedTransactions = async (connection: Connection): Promise<readonly PreparedTransaction[]> =>
+  (
+    await connection.query<PreparedTransaction>(
+      `select transaction::text || '/' || gid as id,
+         format('prepared transaction %L (role %s), prepared %s ago', gid, owner,
+           date_trunc('second', clock_timestamp() - prepared)) as description
+       from pg_catalog.pg_prepared_xacts where database = current_database() order by prepared`,
+    )
+  ).rows;
 
 /** Waits in milliseconds, and the application name that identifies exportd's own sessions. */
-export interface BarrierOptions {
+interface BarrierOptions {
   readonly settleMs: number;
   readonly pollMs: number;
   readonly ownApplicationName: string;
 }
-
-type Connection = Pick<pg.ClientBase, 'query'>;
 
 /** The result of a check whose barrier is open. */
 export const openBarrier: BarrierCheck = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
@@ -187,4 +255,112 @@ async function readServer(
   );
   if (rows[0]?.standby) throw new SourceIsStandby();
   return { server_start: rows[0]?.server_start ?? '', wait_ms: rows[0]?.wait_ms ?? 0 };
+}
+
+/** The connections of a source that is a standby. */
+interface StandbyServers {
+  readonly primary: SourceConnections;
+  readonly standby: SourceConnections;
+}
+
+/**
+ * Checks the barrier of a source that is a standby. First the barrier has to open on the primary, where rows are
+ * written. Then the standby has to replay everything that the primary had written by then.
+ */
+export async function checkStandbyBarrier(
+  servers: StandbyServers,
+  cutoff: string,
+  state: BarrierState,
+  options: BarrierOptions,
+): Promise<BarrierCheck> {
+  const check =
+    state.phase === 'replaying'
+      ? waitForReplay(state.position, options)
+      : await servers.primary.read({}, undefined, ({ connection }) =>
+          checkBarrier(connection, cutoff, state, options),
+        );
+  const [result = check] = await checkReplay(servers, [check], options);
+  return result;
+}
+
+/** Checks blocked barriers of a source that is a standby, with the same few statements as one. */
+export async function checkStandbyBarriers(
+  servers: StandbyServers,
+  states: readonly UnsettledBarrier[],
+  options: BarrierOptions,
+): Promise<readonly BarrierCheck[]> {
+  const onPrimary = await servers.primary.read({}, undefined, ({ connection }) =>
+    checkBarriers(connection, states, options),
+  );
+  const checks = onPrimary.map((check, index) => {
+    const state = states[index];
+    return state?.phase === 'replaying' ? waitForReplay(state.position, options) : check;
+  });
+  return checkReplay(servers, checks, options);
+}
+
+const waitForReplay = (position: string, { pollMs }: BarrierOptions): BarrierCheck => ({
+  state: { phase: 'replaying', position },
+  wait_ms: pollMs,
+  blocked_by: [],
+});
+
+/** Opens the barriers whose position the standby has replayed. Those that are open on the primary get a position first. */
+async function checkReplay(
+  { primary, standby }: StandbyServers,
+  checks: readonly BarrierCheck[],
+  options: BarrierOptions,
+): Promise<readonly BarrierCheck[]> {
+  let current = checks;
+  if (current.some(({ state }) => state.phase === 'open')) {
+    // Read in a transaction that starts after the last check, so that the position includes everything committed by
+    // then.
+    const position = await primary.read({}, undefined, ({ connection }) => writtenPosition(connection));
+    current = current.map((check) =>
+      check.state.phase === 'open' ? waitForReplay(position, options) : check,
+    );
+  }
+  const positions = current.flatMap(({ state }) => (state.phase === 'replaying' ? [state.position] : []));
+  if (positions.length === 0) return current;
+  const { at, reached } = await standby.read({}, undefined, ({ connection }) =>
+    replayedPositions(connection, [...new Set(positions)]),
+  );
+  return current.map((check) => {
+    if (check.state.phase !== 'replaying') return check;
+    const { position } = check.state;
+    if (reached.has(position)) return openBarrier;
+    return {
+      ...check,
+      blocked_by: [`the standby, which has replayed the primary's log up to ${at}, not yet to ${position}`],
+    };
+  });
+}
+
+/**
+ * The end of the last WAL record of the primary, including one that is not flushed yet. At a page boundary the server
+ * reports the position after the page header, which a standby reaches only when a record follows.
+ */
+async function writtenPosition(connection: Connection): Promise<string> {
+  const { rows } = await connection.query<{ position: string }>(
+    `select (lsn - case
+         when file_offset = 40 then 40
+         when file_offset % current_setting('wal_block_size')::int = 24 then 24
+         else 0 end)::text as position
+     from pg_current_wal_insert_lsn() as lsn, pg_walfile_name_offset(lsn)`,
+  );
+  return rows[0]?.position ?? '';
+}
+
+/** The replay position of the standby, and which positions it has reached. After a failover it may be a primary. */
+async function replayedPositions(
+  connection: Connection,
+  positions: readonly string[],
+): Promise<{ readonly at: string; readonly reached: ReadonlySet<string> }> {
+  const { rows } = await connection.query<{ at: string | null; reached: string[] }>(
+    `select at::text, array(select position from unnest($1::text[]) as position where at >= position::pg_lsn) as reached
+     from (select case when pg_is_in_recovery()
+       then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end as at) as replayed`,
+    [positions],
+  );
+  return { at: rows[0]?.at ?? 'nowhere', reached: new Set(rows[0]?.reached) };
 }

@@ -17,12 +17,8 @@ import {
 } from './relations.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
-import {
-  sortKeyColumns,
-  rowQueryStatement,
-  type RowQueryStatement,
-} from './row_query/row_query_statement.ts';
-import type { ExportedColumn } from './columns.ts';
+import { rowQueryStatement, type RowQueryStatement, sortKeyColumns } from './row_query/read_row_query.ts';
+import type { ExportedColumn } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 
 /** The columns of an export of events. */

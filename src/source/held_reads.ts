@@ -1,4 +1,4 @@
-import type { PoolCounts } from './source_monitor.ts';
+import type { PoolCounts } from './source_connection.ts';
 
 /** Reads over connections of threads, counted with those of a pool. */
 export interface HeldReads {

@@ -1,5 +1,5 @@
 import type { FingerprintHash } from '../domain/fingerprint.ts';
-import type { ExportedColumn } from './columns.ts';
+import type { ExportedColumn } from './row_selection.ts';
 
 /** Which ends of a key range bound a page. */
 export interface PageKeys {

@@ -1,11 +1,70 @@
-import { bucketWidthMs } from '../domain/fingerprint.ts';
 import type { SortKey } from '../domain/exported_files.ts';
-import type { CopiedBlocks, FingerprintPlan, KeyBounds, ReadOptions, RowMemory, RowRange } from './source.ts';
-import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
-import type { PageReader } from './page_reader.ts';
+import { bucketWidthMs } from '../domain/fingerprint.ts';
+import { inStatementSpan } from '../tracing/statements.ts';
+import { type BlockMemory, copyOut, copyStatement, newMemory } from './copy_out.ts';
+import { type ModelQuery, parameterSetting, type QueryParameters } from './model_query.ts';
+import type { RowSelection } from './row_selection.ts';
+import type {
+  CopiedBlock,
+  CopiedBlocks,
+  FingerprintPlan,
+  HeldPageBlock,
+  KeyBounds,
+  PageRequest,
+  PageThreads,
+  ReadOptions,
+  RowMemory,
+  RowRange,
+} from './source.ts';
+import type { SourceConnectionOptions, SourceConnections } from './source_connection.ts';
+
+/** Reads pages: in this thread, or in another one that holds the blocks. */
+interface PageReader<Block> {
+  /** Reads a page completely, in a short transaction. @throws as `SourceConnections.read` */
+  read(page: PageRequest, signal: AbortSignal): Promise<CopiedBlocks<Block>>;
+  /** The bytes of a block's rows. */
+  bytesOf(block: Block): number;
+  /** Releases a block that nobody encodes. */
+  drop(block: Block): void;
+}
+
+/** Reads a page over a connection. */
+export const readPage = (
+  connections: Pick<SourceConnections, 'read'>,
+  { select, settings, columns, key, blockBytes, maxBytes }: PageRequest,
+  signal: AbortSignal,
+  memory: BlockMemory = newMemory,
+): Promise<CopiedBlocks> =>
+  connections.read(settings, signal, ({ connection, cancel }) =>
+    copyOut(connection, select, { columns, key }, { blockBytes, maxBytes, onFull: cancel }, memory),
+  );
+
+/** Reads pages in this thread. */
+export const localPageReader = (connections: Pick<SourceConnections, 'read'>): PageReader<CopiedBlock> => ({
+  read: (page, signal) => readPage(connections, page, signal),
+  bytesOf: ({ block }) => block.length,
+  drop: () => undefined,
+});
+
+/**
+ * Reads pages in threads, each over one connection of the share of its project.
+ * @param inShare does work that uses a connection of the project's share
+ */
+export const threadPageReader = (
+  threads: PageThreads,
+  source: SourceConnectionOptions,
+  inShare: <Result>(signal: AbortSignal, work: () => Promise<Result>) => Promise<Result>,
+): PageReader<HeldPageBlock> => ({
+  read: (page, signal) =>
+    inShare(signal, () =>
+      inStatementSpan(copyStatement(page.select), 'source', () => threads.readPage(source, page, signal)),
+    ),
+  bytesOf: ({ bytes }) => bytes,
+  drop: (block) => threads.drop(block),
+});
 
 /** Limits of one page. */
-export interface PageLimits {
+interface PageLimits {
   readonly rows: number;
   readonly bytes: number;
 }
@@ -131,3 +190,62 @@ const pageOf = <Block extends { readonly last: SortKey }>(
   next: cut || rows >= requested ? (blocks.at(-1)?.last ?? null) : null,
   rowBytes: Math.max(1, bytes / Math.max(1, rows)),
 });
+
+/** Keys of one page: about 10 MB of memory. */
+const defaultPageRows = 50_000;
+
+/**
+ * Reads the sort keys of a range in order. Each page is read completely, in a separate short transaction. Rows with equal
+ * keys are all yielded.
+ */
+export async function* readKeys(
+  connections: SourceConnections,
+  query: Pick<ModelQuery, 'keys' | 'settings'>,
+  range: RowRange,
+  signal: AbortSignal,
+  pageRows = defaultPageRows,
+): AsyncGenerator<SortKey> {
+  if (!query.keys) throw new RangeError('Only the keys of events can be read.');
+  for (let after: SortKey | null = null; ;) {
+    const text = query.keys(pageRows, { after: after !== null, until: false });
+    const page: SortKey[] = await connections.read(
+      statementSettings(query, range, { after }),
+      signal,
+      async ({ connection }) => (await connection.query<SortKey>(text)).rows,
+    );
+    for (const { inserted_at, id } of page) yield { inserted_at, id };
+    const last = page.at(-1);
+    if (page.length < pageRows || !last) return;
+    after = last;
+  }
+}
+
+/** More rows than a range has: the row with an id may be the last one. */
+const everyRow = 2_147_483_647;
+
+/** Finds the key of the row with this id in a range; null if there is none. */
+export async function findKey(
+  connections: SourceConnections,
+  query: Pick<ModelQuery, 'keys' | 'settings'>,
+  range: RowRange,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<SortKey | null> {
+  if (!query.keys) throw new RangeError('Only events can be found by their id.');
+  const keys = query.keys(everyRow, { after: false, until: false });
+  return connections.read(statementSettings(query, range), signal, async ({ connection }) => {
+    const { rows } = await connection.query<SortKey>(
+      `select inserted_at, id from (${keys}) as key where id = $1 limit 1`,
+      [id],
+    );
+    const [found] = rows;
+    return found ? { inserted_at: found.inserted_at, id: found.id } : null;
+  });
+}
+
+/** Whether the files of a selection of events contain the sort keys of their rows, under the names of the model. */
+export const filesHaveKeys = ({ query }: Pick<RowSelection, 'query'>): boolean =>
+  !query ||
+  ['_inserted_at', 'uuid'].every((column) =>
+    query.fields.some(({ name, expression }) => name === column && expression === column),
+  );

@@ -2,9 +2,9 @@ import { fingerprintByGroups } from './fingerprint_query.ts';
 import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
-import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
+import { rowQueryStatement, sortKeyColumns } from './row_query/read_row_query.ts';
 import { selectionConditions } from './selection_conditions.ts';
-import type { ExportedColumn } from './columns.ts';
+import type { ExportedColumn } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 
 /** The columns of an export of persons. */

@@ -1,28 +1,80 @@
+import pg from 'pg';
 import type { Settings } from '../config/settings.ts';
+import type { Model } from '../domain/batch_export.ts';
 import type { SortKey } from '../domain/exported_files.ts';
-import { checkBarrier, checkBarriers } from './barrier.ts';
-import { catalogReader } from './check/catalog_reader.ts';
+import { checkBarrier, checkBarriers, checkStandbyBarrier, checkStandbyBarriers } from './barrier.ts';
+import { findColumnProblems } from './check/check_columns.ts';
 import { checkSource } from './check/check_source.ts';
+import { catalogReader, type ReadCatalog, readRelationFacts } from './check/report.ts';
+import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
-import { nameInvalidColumns } from './invalid_relation.ts';
-import type { ModelQuery } from './model_query.ts';
-import { readFingerprint } from './read_fingerprint.ts';
-import { readFingerprints } from './read_fingerprints.ts';
 import { countHeldReads } from './held_reads.ts';
-import { findKey, readKeys } from './keys.ts';
-import { localPageReader } from './page_reader.ts';
-import { readPages, statementSettings } from './pages.ts';
+import type { ModelQuery } from './model_query.ts';
+import {
+  findKey,
+  localPageReader,
+  readKeys,
+  readPages,
+  statementSettings,
+  threadPageReader,
+} from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
-import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
-import { allRows } from './row_selection.ts';
-import { readSample } from './sample.ts';
-import { attributeRejection } from './selection_rejected.ts';
 import { createProjectShares, shareByProject } from './project_shares.ts';
-import { connectToSource, type ReadTransaction, type SourceConnectionOptions } from './source_connection.ts';
-import { threadPageReader } from './thread_page_reader.ts';
-import type { SourceMonitor } from './source_monitor.ts';
-import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
+import { readFingerprint, readFingerprints, readSample } from './read_fingerprint.ts';
+import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
+import { allRows } from './row_selection.ts';
+import { attributeRejection } from './selection_rejected.ts';
 import type { RowFinder, RowRange, Source } from './source.ts';
+import {
+  connectToSource,
+  type ReadTransaction,
+  type SourceConnectionOptions,
+  type SourceMonitor,
+} from './source_connection.ts';
+
+/** A relation of the source lacks columns, or has them with types that exports cannot read. */
+export class InvalidRelation extends Error {
+  override readonly name = 'InvalidRelation';
+}
+
+/** Missing relations and permissions, which PostgreSQL's own message names. */
+const clearStates: ReadonlySet<string | undefined> = new Set(['42P01', '42501']);
+
+const rolesOf: Readonly<Record<Model, readonly RelationRole[]>> = {
+  events: ['events', 'persons', 'person_distinct_ids'],
+  persons: ['persons', 'person_distinct_ids'],
+};
+
+/**
+ * Finds the columns because of which PostgreSQL rejected a statement. Its message names the types, such as `cannot cast type
+ * bigint to uuid`, but neither relation nor column.
+ * @returns InvalidRelation, or else the error itself
+ */
+async function nameInvalidColumns(
+  error: unknown,
+  model: Model,
+  relations: Relations,
+  read: ReadCatalog,
+): Promise<unknown> {
+  if (!(error instanceof pg.DatabaseError) || !error.code?.startsWith('42') || clearStates.has(error.code))
+    return error;
+  try {
+    for (const role of rolesOf[model]) {
+      const facts = await readRelationFacts(read, relations[role]);
+      const problems = typeof facts === 'string' ? [] : await findColumnProblems(read, role, facts);
+      if (problems.length > 0)
+        return new InvalidRelation(
+          `The relation ${relations[role]} of the source does not have the columns that exports need. ${problems
+            .map(({ message }) => message)
+            .join(' ')} Run "exportd source check" for the SQL that fixes it.`,
+        );
+    }
+    return error;
+  } catch {
+    // The first error is what the caller has to know.
+    return error;
+  }
+}
 
 /** Identifies exportd's own sessions, which the barrier ignores. */
 export const applicationName = 'exportd';
@@ -34,7 +86,7 @@ const connectionsPerSlot = 3;
 /** The part of the connections that this thread has besides, for rows that are read again: a resumed block, rejected rows. */
 const rereadShare = 1 / 3;
 
-export type SourceSettings = RelationSettings &
+type SourceSettings = RelationSettings &
   Pick<
     Settings,
     | 'EXPORTD_SOURCE_PAGE_ROWS'

@@ -1,7 +1,5 @@
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
-import type { SourceConnections } from './source_connection.ts';
-import type { PoolCounts } from './source_monitor.ts';
-import { SourceBusy } from './source_pool.ts';
+import { type PoolCounts, SourceBusy, type SourceConnections } from './source_connection.ts';
 
 /** Does work that uses one connection of a project's share, wherever that is. @throws SourceBusy */
 type ProjectShares = <Result>(

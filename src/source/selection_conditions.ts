@@ -6,12 +6,9 @@ import type { Model } from '../domain/batch_export.ts';
 import { filterCondition } from '../filters/condition.ts';
 import { FilterError } from '../filters/operand.ts';
 import { propertyFilterListSchema, type PropertyFilter } from '../filters/schema.ts';
-import { compileConditions, rowScope, rowStatement } from './row_query/compile_row_query.ts';
-import { createEventRow } from './row_query/event_row.ts';
-import type { ColumnAccess } from './row_query/model_row.ts';
-import { createPersonRow } from './row_query/person_row.ts';
-import { createSettingsSql } from './row_query/settings_sql.ts';
-import { rowByRowProblem } from './row_query/supported_select.ts';
+import { compileConditions, rowByRowProblem, rowScope, rowStatement } from './row_query/compile_row_query.ts';
+import { type ColumnAccess, createEventRow, createPersonRow } from './row_query/model_row.ts';
+import { createSettingsSql } from './row_query/read_row_query.ts';
 import type { RowSelection } from './row_selection.ts';
 
 // The filters of an export mean what they mean in a query: both sides compile the same conditions of the dialect

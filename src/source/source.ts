@@ -4,12 +4,11 @@ import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import type { SourceReport } from './check/report.ts';
-import type { ExportedColumn } from './columns.ts';
-import type { RowSelection } from './row_selection.ts';
+import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
 
 export type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
-export { fileColumns, type ColumnType, type ExportedColumn } from './columns.ts';
+export { fileColumns, type ColumnType, type ExportedColumn } from './row_selection.ts';
 
 /** The selected rows of one model of one project in an interval of insertion time, `[start, end)`. */
 export interface RowRange {

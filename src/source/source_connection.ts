@@ -1,7 +1,94 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { PoolCounts } from './source_monitor.ts';
-import { acquire, openPool, type PoolOptions } from './source_pool.ts';
+import { traceStatements } from '../tracing/statements.ts';
+import { openReusingSocket } from './copy.ts';
+
+/** What monitoring reads of a pool. */
+export type PoolCounts = Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount' | 'options'>;
+
+/** What monitoring needs of a source. */
+export interface SourceMonitor {
+  /** Opens a transaction and commits it. Rejects when the source does not respond or rejects the login. */
+  ping(signal?: AbortSignal): Promise<void>;
+  /** The pools by what their connections do: read `pages`, `counts` or `checks` of the barrier. */
+  readonly pools: Readonly<Record<'pages' | 'counts' | 'checks', PoolCounts>>;
+}
+
+/**
+ * How many milliseconds longer than the server a client waits for a statement to end before it closes the connection.
+ */
+const responseGraceMs = 15_000;
+/**
+ * A connection is replaced after this time, even if it is never idle. After a failover it may lead to a standby that no
+ * longer follows its primary, which no statement shows.
+ */
+const maxConnectionSeconds = 300;
+
+/** No connection to the source was free for too long, because others have slow statements. A retry may find one. */
+export class SourceBusy extends Error {
+  override readonly name = 'SourceBusy';
+}
+
+/** What every connection of a pool has in common. */
+interface PoolOptions {
+  readonly sourceUrl: string;
+  readonly applicationName: string;
+  /** In milliseconds. */
+  readonly statementTimeoutMs: number;
+}
+
+/** Opens a pool of connections, which connects on first use. */
+function openPool(options: PoolOptions, size: { max: number; connectionTimeoutMillis: number }): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: options.sourceUrl,
+    application_name: options.applicationName,
+    stream: openReusingSocket,
+    ...size,
+    idleTimeoutMillis: 30_000,
+    maxLifetimeSeconds: maxConnectionSeconds,
+    // A peer that disappears is detected by TCP keepalive while idle, and by the query timeout during a statement.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    query_timeout: options.statementTimeoutMs + responseGraceMs,
+  });
+  // A broken connection fails the running statement, or is replaced while idle. Without a listener it would also end
+  // the process.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  traceStatements(pool, 'source');
+  return pool;
+}
+
+/** The pool's error when all of its connections stay in use. */
+const isPoolExhausted = (error: unknown): boolean =>
+  Error.isError(error) && error.message === 'timeout exceeded when trying to connect';
+
+/** Acquires a connection of the pool. An abort ends the wait. @throws SourceBusy */
+async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
+  signal?.throwIfAborted();
+  const connecting = pool.connect().catch((error: unknown) => {
+    throw isPoolExhausted(error)
+      ? new SourceBusy(
+          `All ${pool.options.max} connections to the source are busy (EXPORTD_SOURCE_CONNECTIONS). Waiting until one is free.`,
+        )
+      : error;
+  });
+  if (!signal) return connecting;
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([connecting, aborted.promise]);
+  } catch (error) {
+    connecting.then(
+      (connection) => connection.release(),
+      () => undefined,
+    );
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
 
 /** Interval in milliseconds at which a cancellation is repeated while its statement runs. */
 const cancelIntervalMs = 200;

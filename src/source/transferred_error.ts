@@ -1,8 +1,7 @@
 import pg from 'pg';
-import { ProtocolError } from './copy_data_tap.ts';
+import { ProtocolError } from './copy.ts';
 import { MissingSortKey } from './sort_key.ts';
-import { SourceIsStandby } from './source_connection.ts';
-import { SourceBusy } from './source_pool.ts';
+import { SourceBusy, SourceIsStandby } from './source_connection.ts';
 
 /** An error of a read as plain data, for another thread: a clone of an error loses its class, name and fields. */
 export interface TransferredReadError {

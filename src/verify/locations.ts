@@ -9,7 +9,7 @@ import { openBucketReader, type BucketReader } from '../destination/objects.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { Pool } from '../journal/database.ts';
-import type { RowQuery } from '../source/row_query/row_query.ts';
+import type { RowQuery } from '../source/row_selection.ts';
 import { CannotVerify, type Note } from './report.ts';
 
 /** The definition of an export, as far as verifying needs it. */

@@ -1,7 +1,7 @@
 import type { Relations } from '../source/relations.ts';
 import { compileRowQuery, type CompiledField } from '../source/row_query/compile_row_query.ts';
 import type { ColumnAccess } from '../source/row_query/model_row.ts';
-import { createSettingsSql } from '../source/row_query/settings_sql.ts';
+import { createSettingsSql } from '../source/row_query/read_row_query.ts';
 import type { RowRange } from '../source/source.ts';
 import { readableJson } from '../sql/json_property.ts';
 import { date, json, plain, text, time } from './comparable_values.ts';

@@ -4,7 +4,7 @@ import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { readDivided } from '../source/read_divided.ts';
+import { readDivided } from '../source/read_fingerprint.ts';
 import { addSums, sumsOfRows, type BucketSums } from './bucket_sums.ts';
 import type { HashIds } from './row_fingerprint.ts';
 import type { ValueDigest } from './value_digest.ts';

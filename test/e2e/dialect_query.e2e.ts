@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Manifest } from '../../src/destination/manifest.ts';
-import type { ExportedColumn } from '../../src/source/columns.ts';
+import type { ExportedColumn } from '../../src/source/row_selection.ts';
 import { startDuckDb, type IndependentReader } from '../encoding/duckdb.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { exportedRows, insertEvents, readObject } from './rows.ts';

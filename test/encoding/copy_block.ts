@@ -1,4 +1,4 @@
-import type { ColumnType, ExportedColumn } from '../../src/source/columns.ts';
+import type { ColumnType, ExportedColumn } from '../../src/source/row_selection.ts';
 import type { FingerprintPlan, RowBlock } from '../../src/source/source.ts';
 
 /** A field of a binary COPY tuple. */

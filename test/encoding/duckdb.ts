@@ -1,5 +1,5 @@
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
-import type { ExportedColumn } from '../../src/source/columns.ts';
+import type { ExportedColumn } from '../../src/source/row_selection.ts';
 
 /** A row as strings in column order. */
 export type RowTexts = readonly (string | null)[];

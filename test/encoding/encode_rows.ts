@@ -1,7 +1,7 @@
 import { appendRows, type TextFormat } from '../../src/encoding/text_format.ts';
 import type { UnrepresentableValue } from '../../src/encoding/rows.ts';
 import { createGrowingBuffer } from '../../src/encoding/memory.ts';
-import type { ExportedColumn } from '../../src/source/columns.ts';
+import type { ExportedColumn } from '../../src/source/row_selection.ts';
 import { copyBlock, type FieldBytes } from './copy_block.ts';
 
 /** Encodes rows as text; returns it with the unrepresentable values. */

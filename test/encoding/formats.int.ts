@@ -11,8 +11,7 @@ import {
   type EncodingOptions,
   type FileEncoder,
 } from '../../src/encoding/encoder.ts';
-import { allRows } from '../../src/source/row_selection.ts';
-import type { ExportedColumn } from '../../src/source/columns.ts';
+import { allRows, type ExportedColumn } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';

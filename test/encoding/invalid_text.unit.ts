@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { withoutInvalidText } from '../../src/encoding/rows.ts';
-import type { ExportedColumn } from '../../src/source/columns.ts';
+import type { ExportedColumn } from '../../src/source/row_selection.ts';
 import { columnsOf, copyBlock, int64, keyedBlock, planOf } from './copy_block.ts';
 
 describe('rows with text that is not UTF-8', () => {

@@ -4,7 +4,7 @@ import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import { jsonLines } from '../../src/encoding/json_lines.ts';
 import { MalformedBlock } from '../../src/encoding/rows.ts';
 import { appendRows } from '../../src/encoding/text_format.ts';
-import type { ExportedColumn } from '../../src/source/columns.ts';
+import type { ExportedColumn } from '../../src/source/row_selection.ts';
 import { columnsOf, copyBlock, int32, int64, type FieldBytes } from './copy_block.ts';
 import { encodeRows } from './encode_rows.ts';
 

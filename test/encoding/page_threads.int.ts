@@ -5,7 +5,7 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
 import { EncoderThreadExited } from '../../src/encoding/encoder_threads.ts';
 import type { HeldBlock, ReadOptions, RowBlock, Source } from '../../src/source/source.ts';
-import type { SourceMonitor } from '../../src/source/source_monitor.ts';
+import type { SourceMonitor } from '../../src/source/source_connection.ts';
 import { openBlackholeProxy } from '../journal/blackhole_proxy.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';

@@ -1,8 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { tapCopyData, type CopyDataSink } from '../../src/source/copy_data_tap.ts';
-import { transientBytes } from '../../src/source/reusing_socket.ts';
+import { type CopyDataSink, tapCopyData, transientBytes } from '../../src/source/copy.ts';
 
 /** A protocol message: type, length and payload. */
 function message(type: string, payload: Uint8Array): Buffer {

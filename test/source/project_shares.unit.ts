@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { describe, expect, it } from '@jest/globals';
 import { shareByProject, type SharedConnections } from '../../src/source/project_shares.ts';
-import type { SourceConnections } from '../../src/source/source_connection.ts';
-import { SourceBusy } from '../../src/source/source_pool.ts';
+import { SourceBusy, type SourceConnections } from '../../src/source/source_connection.ts';
 
 /** A read that its test ends. */
 interface OpenRead {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, it } from '@jest/globals';
-import { openReusingSocket } from '../../src/source/reusing_socket.ts';
+import { openReusingSocket } from '../../src/source/copy.ts';
 
 it('reads results in turns, and completely', async () => {
   const sent = Buffer.alloc(8 * 2 ** 20, 'x');

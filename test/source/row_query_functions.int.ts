@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
-import type { RowQuery } from '../../src/source/row_query/row_query.ts';
-import { allRows } from '../../src/source/row_selection.ts';
+import { allRows, type RowQuery } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { comparable } from '../dialect/chdb/batches.ts';
 import { functionCases, type FunctionCase } from '../dialect/chdb/function_cases.ts';

@@ -4,7 +4,7 @@ import type { Settings } from '../../src/config/settings.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
-import { SourceBusy } from '../../src/source/source_pool.ts';
+import { SourceBusy } from '../../src/source/source_connection.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';

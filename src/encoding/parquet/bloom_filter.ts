@@ -1,6 +1,6 @@
 import { ByteWriter } from 'hyparquet-writer';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
-import type { ExportedColumn } from '../../source/columns.ts';
+import type { ExportedColumn } from '../../source/row_selection.ts';
 import type { Hash64 } from '../../source/postgresql_hash.ts';
 
 /** The primes of xxHash64 as two halves. */

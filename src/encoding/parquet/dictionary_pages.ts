@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../source/columns.ts';
+import type { ColumnType } from '../../source/row_selection.ts';
 import { appendBytes, createGrowingBuffer, type GrowingBuffer, reserve } from '../memory.ts';
 import { InvalidText, isValidText } from '../rows.ts';
 import { type Dictionary, hashOf } from './dictionary.ts';

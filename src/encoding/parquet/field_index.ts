@@ -1,4 +1,4 @@
-import type { ColumnType, ExportedColumn } from '../../source/columns.ts';
+import type { ColumnType, ExportedColumn } from '../../source/row_selection.ts';
 import { MalformedBlock, type UnrepresentableValue } from '../rows.ts';
 
 /** The values of one column of a block, referenced by position. They are indexed in batches. */

@@ -9,7 +9,7 @@ import type {
 import { ByteWriter } from 'hyparquet-writer';
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
-import type { ColumnType, ExportedColumn } from '../../source/columns.ts';
+import type { ColumnType, ExportedColumn } from '../../source/row_selection.ts';
 import { nameWithLevel } from '../compression.ts';
 import type { ParquetCompression } from '../encoder.ts';
 import { codecOf } from './compression.ts';

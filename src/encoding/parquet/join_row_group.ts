@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../../source/columns.ts';
+import type { ExportedColumn } from '../../source/row_selection.ts';
 import type { EncoderState } from '../encoder.ts';
 import { createGrowingBuffer, type GrowingBuffer } from '../memory.ts';
 import type { ParquetOptions } from '../parquet_encoder.ts';

@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../source/columns.ts';
+import type { ColumnType } from '../../source/row_selection.ts';
 
 /**
  * How many bytes of a text are compared and stored: those of a uuid, and no more than the writer of the footer keeps. A

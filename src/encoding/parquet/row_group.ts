@@ -1,4 +1,4 @@
-import type { ExportedColumn } from '../../source/columns.ts';
+import type { ExportedColumn } from '../../source/row_selection.ts';
 import type { FingerprintPlan } from '../../source/source.ts';
 import type { EncodingOptions } from '../encoder.ts';
 import type { FingerprintSum } from '../fingerprint_rows.ts';

@@ -1,6 +1,6 @@
 import { encodeBlock } from '../../encoding/encode_block.ts';
 import { joinBlocks } from '../../encoding/parquet/join_row_group.ts';
-import { fileColumns } from '../../source/columns.ts';
+import { fileColumns } from '../../source/row_selection.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
 import type { EstimateResponse } from '../schemas/console/preview.ts';
 import { sourceError } from '../source_error.ts';

@@ -1,5 +1,5 @@
 import { encodeBlock } from '../../encoding/encode_block.ts';
-import { type ExportedColumn, fileColumns } from '../../source/columns.ts';
+import { type ExportedColumn, fileColumns } from '../../source/row_selection.ts';
 import type { RowBlock } from '../../source/source.ts';
 import type { PreviewResponse } from '../schemas/console/preview.ts';
 import { daysBefore, newestInterval } from './newest_intervals.ts';

@@ -2,7 +2,7 @@ import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts'
 import type { Connection, Pool } from '../../journal/database.ts';
 import { supportsDayOffset, supportsOffsets } from '../../domain/definition_rules.ts';
 import { defaultFields } from '../../destination/config.ts';
-import type { RowQuery } from '../../source/row_query/row_query.ts';
+import type { RowQuery } from '../../source/row_selection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { notFound } from '../api_error.ts';
 import { toReadableResponses } from '../readable_items.ts';

@@ -1,7 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
-import type { SourceConnections } from '../../source/source_connection.ts';
-import { SourceBusy } from '../../source/source_pool.ts';
+import { SourceBusy, type SourceConnections } from '../../source/source_connection.ts';
 import { postgresConnection, type QueryConnection } from '../query_connection.ts';
 import { QueryNotStarted } from '../query_errors.ts';
 import type { QueryExecutor } from '../query_executor.ts';

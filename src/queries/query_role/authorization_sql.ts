@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { uniqueKeysSql } from '../../source/unique_keys.ts';
+import { uniqueKeysSql } from '../../source/relations.ts';
 import { paddedKeys } from './signatures.ts';
 
 /** The schema in the source with what the role of queries needs. */

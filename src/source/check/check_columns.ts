@@ -1,9 +1,20 @@
 import pg from 'pg';
-import { keyColumnNames, type RelationRole, sourceContract, unconvertedTypes } from '../contract.ts';
-import type { ContractColumn } from '../contract_types.ts';
-import { findColumn, type FoundColumn, type RelationFacts } from './relation_facts.ts';
-import { safeMessage } from './safe_message.ts';
-import type { ReadCatalog, SourceFinding } from './report.ts';
+import {
+  type AccessPath,
+  type ContractColumn,
+  keyColumnNames,
+  type RelationRole,
+  sourceContract,
+  unconvertedTypes,
+} from '../contract.ts';
+import {
+  findColumn,
+  type FoundColumn,
+  type ReadCatalog,
+  type RelationFacts,
+  safeMessage,
+  type SourceFinding,
+} from './report.ts';
 
 /** Columns that exist with another type than the contract's, or not at all. */
 export interface ColumnProblem {
@@ -98,4 +109,204 @@ export function warnOfColumns(
       });
     return findings;
   });
+}
+
+/** A node of a plan, as far as it is read. */
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly Schema?: string;
+  readonly Alias?: string;
+  readonly Output?: readonly string[];
+  readonly Plans?: readonly PlanNode[];
+}
+
+/** Nodes that read or sort more rows than a page has. Incremental sorts read few. */
+const expensiveNodes: ReadonlySet<string> = new Set([
+  ...['Seq Scan', 'Sample Scan', 'Sort', 'Aggregate', 'WindowAgg', 'Unique', 'SetOp', 'Hash Join'],
+]);
+
+/** With these, PostgreSQL plans an expensive node only if no index avoids it, however few rows there are now. */
+const preferIndexes = { enable_seqscan: 'off', enable_bitmapscan: 'off', enable_sort: 'off' };
+
+/** Finds the ways in which exports look for rows that no index supports, and the indexes that they need. */
+export async function checkAccessPaths(
+  read: ReadCatalog,
+  role: RelationRole,
+  facts: RelationFacts,
+  teamId: number,
+): Promise<SourceFinding[]> {
+  // Its rows are found by the other server.
+  if (facts.kind === 'foreign table') return [];
+  const findings: SourceFinding[] = [];
+  for (const path of sourceContract[role].accessPaths) {
+    const plan = await planOf(read, statementOf(path, facts, teamId), preferIndexes);
+    const expensive = nodesOf(plan).find((node) => expensiveNodes.has(node['Node Type']));
+    if (expensive)
+      findings.push({
+        level: 'warning',
+        subject: facts.name,
+        column: null,
+        message: `No index finds rows by (${path.columns.join(', ')}), so that ${path.without} (${describeNode(expensive)}).`,
+        sql: await indexStatement(read, facts, path),
+      });
+  }
+  return findings;
+}
+
+const statementOf = ({ where, orderBy }: AccessPath, { name }: RelationFacts, teamId: number): string => {
+  const order = orderBy === null ? '' : ` order by ${orderBy} fetch first 1000 rows with ties`;
+  return `select 1 from ${name} r where ${where.replace('$team', String(teamId))}${order}`;
+};
+
+async function planOf(
+  read: ReadCatalog,
+  statement: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<PlanNode | undefined> {
+  const [row] = await read<{ 'QUERY PLAN': readonly { readonly Plan: PlanNode }[] }>(
+    `explain (format json, verbose, costs off) ${statement}`,
+    [],
+    settings,
+  );
+  return row?.['QUERY PLAN'][0]?.Plan;
+}
+
+const nodesOf = (node: PlanNode | undefined): PlanNode[] =>
+  node ? [node, ...(node.Plans ?? []).flatMap(nodesOf)] : [];
+
+const describeNode = (node: PlanNode): string =>
+  node['Relation Name'] === undefined
+    ? node['Node Type']
+    : `${node['Node Type']} on ${node['Relation Name']}`;
+
+/** The statement that creates the index of an access path; null if a view has more than one table. */
+async function indexStatement(
+  read: ReadCatalog,
+  facts: RelationFacts,
+  { columns }: AccessPath,
+): Promise<string | null> {
+  const parts = columns.map((column) => {
+    const [name = '', ...collation] = column.split(' ');
+    return { name, suffix: collation.length === 0 ? '' : ` ${collation.join(' ')}` };
+  });
+  if (facts.kind !== 'view') {
+    // PostgreSQL does not create the index of a partitioned table concurrently.
+    const concurrently = facts.kind === 'partitioned table' ? '' : ' concurrently';
+    const list = parts.map(({ name, suffix }) => `${quotedName(name)}${suffix}`);
+    return `create index${concurrently} on ${facts.name} (${list.join(', ')});`;
+  }
+  const plan = await planOf(
+    read,
+    `select ${parts.map(({ name }) => `r.${quotedName(name)}`).join(', ')} from ${facts.name} r`,
+  );
+  const { Output: outputs, Alias: alias, 'Relation Name': table, Schema: schema, Plans: plans } = plan ?? {};
+  if (!outputs || alias === undefined || table === undefined || schema === undefined || plans) return null;
+  const list = outputs.flatMap((output, index) => {
+    const expression = withoutAlias(output, alias);
+    // A constant needs no index.
+    if (expression === output) return [];
+    const isColumn = /^(\w+|"([^"]|"")+")$/.test(expression);
+    return [`${isColumn ? expression : `(${expression})`}${parts[index]?.suffix ?? ''}`];
+  });
+  return list.length === 0
+    ? null
+    : `create index concurrently on ${quotedName(schema)}.${quotedName(table)} (${list.join(', ')});`;
+}
+
+/** An expression of a plan without the name of the only table that it reads. */
+const withoutAlias = (expression: string, alias: string): string =>
+  expression.replaceAll(`${alias}.`, '').replaceAll(`${quotedName(alias)}.`, '');
+
+/** The role that reads the source. */
+export interface SourceRole {
+  /** Its quoted name. */
+  readonly role: string;
+  /** Whether it sees when the transactions of other roles started. */
+  readonly sees_sessions: boolean;
+}
+
+/** Reads which role exportd has in the source. */
+export async function readSourceRole(read: ReadCatalog): Promise<SourceRole> {
+  const [role] = await read<SourceRole>(
+    `select quote_ident(current_user) as role, pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_sessions`,
+  );
+  return role ?? { role: 'current_user', sees_sessions: true };
+}
+
+/** Checks what the role needs besides the relations. */
+export const checkRole = ({ role, sees_sessions }: SourceRole): SourceFinding[] =>
+  sees_sessions
+    ? []
+    : [
+        {
+          level: 'warning',
+          subject: `role ${role}`,
+          column: null,
+          message:
+            'The role does not see when transactions of other roles started, so that runs wait for all of them.',
+          sql: `grant pg_read_all_stats to ${role};`,
+        },
+      ];
+
+/** Checks that the role may read a relation, and that it sees all rows in time. */
+export function checkRelationRights(
+  role: RelationRole,
+  facts: RelationFacts,
+  reader: SourceRole,
+): SourceFinding[] {
+  const { name, kind, row_security } = facts;
+  const finding = (level: SourceFinding['level'], message: string, sql: string | null = null) => ({
+    level,
+    subject: name,
+    column: null,
+    message,
+    sql,
+  });
+  const unreadable = sourceContract[role].columns
+    .map((column) => findColumn(facts, column.name))
+    .filter((column) => column?.readable === false);
+  return [
+    ...(unreadable.length === 0
+      ? []
+      : [
+          finding(
+            'error',
+            `The role ${reader.role} may not read it.`,
+            `grant select on ${name} to ${reader.role};`,
+          ),
+        ]),
+    ...(row_security
+      ? [finding('warning', `Policies of row security decide which rows ${reader.role} sees and exports.`)]
+      : []),
+    ...(kind === 'foreign table'
+      ? [
+          finding(
+            'warning',
+            'It is a foreign table: runs do not wait for the transactions of its server, so that late rows are found by comparisons only.',
+          ),
+        ]
+      : []),
+    ...(kind === 'materialized view'
+      ? [
+          finding(
+            'warning',
+            'It is a materialized view: rows that a refresh adds to ended intervals are found by comparisons only.',
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** The finding for a relation in a schema that the role may not use. */
+export function forbiddenSchema(relation: string, { role }: SourceRole): SourceFinding {
+  const [name = ''] = /"(?:[^"]|"")+"$/.exec(relation) ?? [];
+  const schema = relation.slice(0, -name.length - 1);
+  return {
+    level: 'error',
+    subject: relation,
+    column: null,
+    message: `The role ${role} may not use the schema ${schema}.`,
+    sql: `grant usage on schema ${schema} to ${role};\ngrant select on ${relation} to ${role};`,
+  };
 }

@@ -1,16 +1,23 @@
 import { postgresType } from '../../dialect/compile/expressions/coerce.ts';
-import { column, type Column, type RelationField, type Relation } from '../../dialect/resolve/relation.ts';
+import {
+  column,
+  type Column,
+  type Relation,
+  type RelationField,
+  type RelationFields,
+} from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
+import { propertyColumns } from '../../dialect/resolve/tables/field_definitions.ts';
 import { personMappings } from '../../dialect/resolve/tables/persons.ts';
-import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
 import { TeamRelation } from '../../dialect/resolve/team_relation.ts';
-import { rawSql, sql, type Sql } from '../../dialect/sql.ts';
-import { scalarType, type ScalarKind } from '../../dialect/types.ts';
+import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
+import { bind, rawSql, sql, type Sql } from '../../dialect/sql.ts';
+import { type ScalarKind, scalarType } from '../../dialect/types.ts';
 import { readableJson } from '../../sql/json_property.ts';
 import { jsonColumn } from '../model_query.ts';
 
 /** A column of a model that queries can use. */
-export interface RowColumn {
+interface RowColumn {
   readonly kind: ScalarKind;
   readonly nullable?: boolean;
   /** Not included in `*`. */
@@ -38,7 +45,7 @@ export interface ModelRow extends Relation {
 }
 
 /** The columns of a row. Reading a JSON column never fails, whatever its content. */
-export class RowColumns {
+class RowColumns {
   readonly #columns: ReadonlyMap<string, RowColumn>;
   readonly #access: ColumnAccess;
 
@@ -82,7 +89,7 @@ export class RowColumns {
 }
 
 /** The current person of a row. A lateral join finds at most one person, so rows are neither dropped nor duplicated. */
-export class RowPerson {
+class RowPerson {
   readonly #person: TeamRelation;
   readonly #alias: Sql;
   readonly #id: Sql;
@@ -118,7 +125,7 @@ export class RowPerson {
  * The person of an event as queries have it: the one that its distinct id is mapped to now, else the one that the event
  * names. Subqueries instead of joins: they neither drop nor duplicate events, and are computed only where they are needed.
  */
-export class MergedPerson {
+class MergedPerson {
   readonly #statement: Statement;
   readonly id: Sql;
 
@@ -144,15 +151,164 @@ const personsOf = (statement: Statement): TeamRelation =>
   });
 
 /** Whether a value reads a column for whose identity a condition holds. */
-export const readsColumn = (value: Value, holds: (identity: string) => boolean): boolean =>
+const readsColumn = (value: Value, holds: (identity: string) => boolean): boolean =>
   !everyOperand(value, (operand) => {
     const identity = columnIdentityOf(operand);
     return identity === undefined || !holds(identity);
   });
 
 /** A field that exists in queries and cannot be exported. */
-export const notExportable = (sentence: string): RelationField => ({
+const notExportable = (sentence: string): RelationField => ({
   kind: 'unsupported',
   summary: sentence,
   suggestion: null,
 });
+
+const eventColumns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
+  ['uuid', { kind: 'uuid' }],
+  ['timestamp', { kind: 'datetime' }],
+  ['_inserted_at', { kind: 'datetime' }],
+  ['created_at', { kind: 'datetime', nullable: true }],
+  ['event', { kind: 'string' }],
+  ['properties', { kind: 'json' }],
+  ['distinct_id', { kind: 'string' }],
+  ['elements_chain', { kind: 'string' }],
+  ['person_properties', { kind: 'json', nullable: true }],
+  ['person_id', { kind: 'uuid', nullable: true }],
+  ['team_id', { kind: 'integer', hidden: true }],
+  ['inserted_at', { kind: 'datetime', hidden: true }],
+]);
+
+/** Identities of columns that read the current person. */
+const personPrefix = 'person.';
+
+const personColumn = (name: string, fragment: Sql, kind: ScalarKind): Column => ({
+  ...column(fragment, scalarType(kind, true)),
+  identity: `${personPrefix}${name}`,
+});
+
+/**
+ * One row of an export of events: an event with its person. In the query of an export that is the person whom the event
+ * names, so that columns and conditions agree with the column person_id of the files. In its filters it is the merged
+ * person, as in queries.
+ */
+export function createEventRow(
+  statement: Statement,
+  name: string,
+  access: ColumnAccess,
+  whose: 'own' | 'merged' = 'own',
+): ModelRow {
+  const row = new RowColumns(eventColumns, access);
+  const known = (column: string): Sql => row.column(column)?.sql ?? sql`null`;
+  const { events, persons } = statement.project.schema;
+  const joined = new RowPerson(statement, known('person_id'));
+  const merged =
+    whose === 'merged' && persons.columns.size > 0
+      ? new MergedPerson(statement, { distinctId: known('distinct_id'), personId: known('person_id') })
+      : null;
+  const person = merged ?? joined;
+  const personId = (): Column | undefined =>
+    merged ? personColumn('id', merged.id, 'uuid') : row.column('person_id');
+
+  /** The properties stored with the event, else the current ones of its person, as in queries. */
+  const personProperties = (): Column => {
+    const carried = events.columns.get('person_properties');
+    if (whose === 'merged' && merged === null && carried !== undefined)
+      return {
+        ...column(known('person_properties'), scalarType('json', true)),
+        identity: 'person_properties',
+      };
+    const current = person.column('properties');
+    if (carried === undefined) return personColumn('properties', current, 'json');
+    const own = known('person_properties');
+    const either =
+      carried === persons.columns.get('properties')
+        ? sql`coalesce(${own}, ${current})`
+        : sql`coalesce(${own}::jsonb, ${current}::jsonb)`;
+    return personColumn('properties', either, 'json');
+  };
+  const personNames = () => ['id', 'properties', 'created_at'];
+  const fields: RelationFields = {
+    names: personNames,
+    star: personNames,
+    field: (requested) => {
+      if (requested === 'id') return personId();
+      if (requested === 'properties') return personProperties();
+      if (requested === 'created_at') return personColumn(requested, person.column('created_at'), 'datetime');
+      return undefined;
+    },
+  };
+  const field = (requested: string): RelationField | undefined => {
+    if (propertyColumns.has(requested))
+      return {
+        ...column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalarType('string', true)),
+        identity: `property ${requested}`,
+      };
+    if (requested === 'person' || requested === 'poe') return { kind: 'nested', fields: fields };
+    if (requested === 'session')
+      return notExportable(
+        'The field session cannot be exported, because a session changes while its events arrive.',
+      );
+    if (requested === 'pdi') return notExportable('The field pdi cannot be exported. Use person instead.');
+    if (/^group_[0-4]$/.test(requested))
+      return notExportable(
+        `The field ${requested} cannot be exported, because a group changes after its events. Its key is $${requested}.`,
+      );
+    return requested === 'person_id' ? personId() : row.column(requested);
+  };
+  return {
+    name,
+    field: field,
+    names: () => [...row.names, ...propertyColumns, 'person'],
+    star: () => row.selectable,
+    from: () => sql``,
+    wholeColumn: row.wholeColumn,
+    // If events do not store person properties, they are read from the person.
+    readsPerson: (value) =>
+      readsColumn(
+        value,
+        (identity) =>
+          identity.startsWith(personPrefix) ||
+          (identity === 'person_properties' && !events.columns.has('person_properties')),
+      ),
+    joins: () => joined.joins(),
+    personAlias: () => joined.alias(),
+  };
+}
+
+const personColumns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
+  ['team_id', { kind: 'integer' }],
+  ['distinct_id', { kind: 'string' }],
+  ['person_id', { kind: 'uuid' }],
+  ['properties', { kind: 'json', nullable: true }],
+  ['person_distinct_id_version', { kind: 'integer' }],
+  ['person_version', { kind: 'integer', nullable: true }],
+  ['created_at', { kind: 'datetime', nullable: true }],
+  ['_inserted_at', { kind: 'datetime' }],
+  ['is_deleted', { kind: 'boolean' }],
+]);
+
+/** Aliases of columns, as in queries. */
+const columnAliases: Readonly<Record<string, string>> = { id: 'person_id', version: 'person_version' };
+
+/** One row of an export of persons: a distinct id with its person. */
+export function createPersonRow(name: string, access: ColumnAccess): ModelRow {
+  const row = new RowColumns(personColumns, access);
+  return {
+    name,
+    field: (requested) => {
+      if (requested === 'pdi' || requested === 'is_identified')
+        return notExportable(
+          `The field ${requested} cannot be exported. Each row has the column distinct_id.`,
+        );
+      return row.column(columnAliases[requested] ?? requested);
+    },
+    names: () => [...row.names, ...Object.keys(columnAliases)],
+    star: () => row.selectable,
+    from: () => sql``,
+    wholeColumn: row.wholeColumn,
+    readsPerson: () => false,
+    joins: () => [],
+    personAlias: () => null,
+  };
+}

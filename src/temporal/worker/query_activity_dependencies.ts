@@ -2,7 +2,7 @@ import type { QueryActivityDependencies } from '../../../activities/query.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
-import type { PoolCounts } from '../../source/source_monitor.ts';
+import type { PoolCounts } from '../../source/source_connection.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { runBackgroundQuery } from '../../queries/run_background.ts';
 import { createQuerySlots, backgroundLimits } from '../../queries/query_slots.ts';

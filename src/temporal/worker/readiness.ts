@@ -3,7 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
 import { readOpenFaults, type OpenFault } from '../../failures/operator_faults.ts';
 import type { Pool } from '../../journal/database.ts';
-import type { SourceMonitor } from '../../source/source_monitor.ts';
+import type { SourceMonitor } from '../../source/source_connection.ts';
 import { isPolling } from '../clients/pollers.ts';
 import { untilAborted } from '../until_aborted.ts';
 

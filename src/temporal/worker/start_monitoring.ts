@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { Settings } from '../../config/settings.ts';
 import type { MemoryBudget } from '../../encoding/memory.ts';
-import type { PoolCounts, SourceMonitor } from '../../source/source_monitor.ts';
+import type { PoolCounts, SourceMonitor } from '../../source/source_connection.ts';
 import { registerPoolMetrics } from '../../telemetry/metrics/pool_metrics.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { registerCapacityMetrics } from '../metrics/capacity_metrics.ts';

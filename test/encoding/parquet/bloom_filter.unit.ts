@@ -10,7 +10,7 @@ import { xxhash64 } from 'hyparquet/src/xxhash.js';
 import { joinRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
 import { encodeFragment } from '../../../src/encoding/parquet/row_group.ts';
 import { xxHash64 } from '../../../src/encoding/parquet/bloom_filter.ts';
-import type { ExportedColumn } from '../../../src/source/columns.ts';
+import type { ExportedColumn } from '../../../src/source/row_selection.ts';
 import { randomCases } from '../../setup/effort.ts';
 import { copyBlock } from '../copy_block.ts';
 import { bytesOf, sampleOf, textsOf, type SampleRow } from './samples.ts';

@@ -3,7 +3,7 @@ import type { JsonValue } from '../../../src/domain/json_value.ts';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
 import { parquetFooter, parquetHeader, parquetIdentity } from '../../../src/encoding/parquet/file.ts';
 import { parseRowGroup as stateOf } from '../../../src/encoding/parquet/row_group_state.ts';
-import type { ExportedColumn } from '../../../src/source/columns.ts';
+import type { ExportedColumn } from '../../../src/source/row_selection.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, type SampleRow } from './samples.ts';
 import { fileOf, metadataOf, readWithHyparquet, rowGroupOf } from './written_file.ts';

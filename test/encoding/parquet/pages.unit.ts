@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ColumnType } from '../../../src/source/columns.ts';
+import type { ColumnType } from '../../../src/source/row_selection.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, textsOf, type Sample, type SampleRow } from './samples.ts';
 import { fileOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';

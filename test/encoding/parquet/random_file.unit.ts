@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
-import type { ColumnType } from '../../../src/source/columns.ts';
+import type { ColumnType } from '../../../src/source/row_selection.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, textsOf, times, type Sample, type SampleRow } from './samples.ts';
 import { fileOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';

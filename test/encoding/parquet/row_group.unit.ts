@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
-import { type ColumnType, fileColumns } from '../../../src/source/columns.ts';
+import { type ColumnType, fileColumns } from '../../../src/source/row_selection.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, samples, textsOf, type SampleRow } from './samples.ts';
 import { fileOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';

@@ -1,5 +1,5 @@
 import { epochDays, epochShift } from '../../../src/encoding/parquet/field_index.ts';
-import type { ColumnType } from '../../../src/source/columns.ts';
+import type { ColumnType } from '../../../src/source/row_selection.ts';
 import { int32, int64, type FieldBytes } from '../copy_block.ts';
 
 /** A value in binary COPY, and its text in a reader. */

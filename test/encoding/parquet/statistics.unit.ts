@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { joinRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
 import { parquetFooter, parquetHeader } from '../../../src/encoding/parquet/file.ts';
 import { encodeFragment } from '../../../src/encoding/parquet/row_group.ts';
-import type { ColumnType } from '../../../src/source/columns.ts';
+import type { ColumnType } from '../../../src/source/row_selection.ts';
 import { randomCases } from '../../setup/effort.ts';
 import { columnsOf, copyBlock } from '../copy_block.ts';
 import { bytesOf, sampleOf, samples, type Sample, type SampleRow } from './samples.ts';

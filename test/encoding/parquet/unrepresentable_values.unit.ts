@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MalformedBlock, UnencodableRow, type UnrepresentableValue } from '../../../src/encoding/rows.ts';
-import type { ExportedColumn } from '../../../src/source/columns.ts';
+import type { ExportedColumn } from '../../../src/source/row_selection.ts';
 import { columnsOf, copyBlock, int64, type FieldBytes } from '../copy_block.ts';
 import { bytesOf, infinity, minusInfinity, sampleOf, textsOf, times, type SampleRow } from './samples.ts';
 import { encodeRowGroup, fileOf, readWithHyparquet } from './written_file.ts';
