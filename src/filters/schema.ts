@@ -1,5 +1,20 @@
 import { z } from 'zod';
-import { chooseSchema } from './choose_schema.ts';
+
+/**
+ * Parses with one of two schemas, chosen by a predicate. Unlike those of a union, the issues then name the field at
+ * fault.
+ */
+export const chooseSchema = <First, Second>(
+  isFirst: (value: unknown) => boolean,
+  first: z.ZodType<First>,
+  second: z.ZodType<Second>,
+): z.ZodType<First | Second> =>
+  z.unknown().transform((value, context) => {
+    const parsed = isFirst(value) ? first.safeParse(value) : second.safeParse(value);
+    if (parsed.success) return parsed.data;
+    for (const issue of parsed.error.issues) context.addIssue({ ...issue });
+    return z.NEVER;
+  });
 
 /** Filter types. Types that read data that is not stored are parsed so that the error can name them. */
 const filterTypes = [

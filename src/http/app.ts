@@ -6,7 +6,7 @@ import type { Registry } from 'prom-client';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
-import type { QueryService } from '../queries/query_service.ts';
+import type { QueryService } from '../queries/handle_query.ts';
 import { createQueryRateLimiter } from '../queries/rate_limiter.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';

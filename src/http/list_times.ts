@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Pool } from '../journal/database.ts';
 import { timestampSchema } from '../journal/commands.ts';
 import { parseRelativeDate } from '../filters/dates.ts';
-import { momentBefore } from '../queries/dates/relative_date.ts';
-import { readQueryProject } from '../queries/project.ts';
+import { momentBefore } from '../queries/dates/local_time.ts';
+import { readQueryProject } from '../queries/query_kind.ts';
 import { invalid } from './api_error.ts';
 
 /** The parameters of lists that are bounds. */

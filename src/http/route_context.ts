@@ -10,7 +10,7 @@ import type { CommandService, CommandSubmission, SubmissionResult } from './comm
 import type { DestinationTestService } from './test_destination.ts';
 import type { LiveChanges } from './console/live_changes.ts';
 import type { DryRunService } from './dry_run.ts';
-import type { QueryService } from '../queries/query_service.ts';
+import type { QueryService } from '../queries/handle_query.ts';
 import type { QueryRateLimiter } from '../queries/rate_limiter.ts';
 import type { RunLink } from './read_models/runs.ts';
 import type { ResendService } from './resend_delivery.ts';

@@ -5,7 +5,7 @@ import { createPool } from '../journal/database.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
 import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
-import { createRunningQueries } from '../queries/running_queries.ts';
+import { createRunningQueries } from '../queries/run_query.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { startTracing } from '../telemetry/tracing.ts';

@@ -1,14 +1,45 @@
-import type { Query } from '../dialect/ast.ts';
-import { compileQuery, type CompiledStatement, type RowLimits } from '../dialect/compile/compile_query.ts';
+import type { Expression, GroupBy, Query, Select } from '../dialect/ast.ts';
+import { buildSelect } from '../dialect/ast_builders.ts';
+import { type CompiledStatement, compileQuery, type RowLimits } from '../dialect/compile/compile_query.ts';
 import type { Placeholders } from '../dialect/resolve/placeholders.ts';
 import type { Schema } from '../dialect/schema.ts';
 import type { Relations } from '../source/relations.ts';
 import { withFieldPath } from './parse_fragments.ts';
-import type { TextRow } from './query_connection.ts';
+import type { QueryStatement, ReadColumns, TextRow } from './query_connection.ts';
+import { QueryError } from './query_errors.ts';
 import type { QueryContext } from './query_kind.ts';
-import { readRows } from './read_rows.ts';
-import { valueFormatter } from './value_formatter.ts';
 import { readSourceSchema } from './source_schema.ts';
+import { valueFormatter } from './value_formatter.ts';
+
+/** Rows as arrays in column order, as PostgreSQL writes their values. */
+interface ReadRows {
+  readonly rows: readonly (readonly (string | null)[])[];
+  readonly columns: ReadColumns;
+}
+
+/**
+ * Reads at most `maxRows` rows of a SELECT and reports progress. A result that is too large is rejected before it is in
+ * memory.
+ * @throws QueryError `result_too_large`
+ */
+export async function readRows(
+  { connection, byte_limit, progress }: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
+  statement: QueryStatement,
+  maxRows: number,
+): Promise<ReadRows> {
+  const rows: (readonly (string | null)[])[] = [];
+  let bytes = 0;
+  const columns = await connection.readRows(statement, {
+    maxRows,
+    maxBytes: byte_limit,
+    receive: (batch, size) => {
+      for (const row of batch) rows.push(row);
+      bytes += size;
+      progress({ rows_read: rows.length, bytes_read: bytes });
+    },
+  });
+  return { rows, columns };
+}
 
 /** The result of one dialect statement. */
 export interface DialectRows {
@@ -21,7 +52,7 @@ export interface DialectRows {
   readonly hasMore: boolean;
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly placeholders?: Placeholders;
   /** The default and the maximum LIMIT; both are the context's `row_limit` by default. */
   readonly rows?: RowLimits;
@@ -79,3 +110,83 @@ export async function openDialectReader(context: QueryContext, relations: Relati
   };
   return { schema, compile, read };
 }
+
+/** A condition and the path of its field in the request. */
+export interface RequestedCondition {
+  readonly condition: Expression;
+  readonly attr: string;
+}
+
+/** A SELECT built from the items of a request's lists, together with those items. */
+export interface SelectWithItems {
+  readonly select: Select;
+  /** The columns of each entry of `select`, and its GROUP BY keys in a grouped query. */
+  readonly entries: readonly {
+    readonly columns: readonly Expression[];
+    readonly keys: readonly Expression[];
+  }[];
+  /** Conditions for WHERE. */
+  readonly conditions: readonly RequestedCondition[];
+  /** Conditions for HAVING. */
+  readonly groupConditions: readonly RequestedCondition[];
+  /** How many ORDER BY items come from the request; they come first. */
+  readonly ordered: number;
+}
+
+/**
+ * Runs a SELECT. If the dialect rejects it, compiles its items one after another so that the error names the first item
+ * that fails.
+ * @throws QueryError
+ */
+export async function readWithItemErrors(
+  reader: DialectReader,
+  items: SelectWithItems,
+  options: ReadOptions,
+): ReturnType<DialectReader['read']> {
+  try {
+    return await reader.read(items.select, options);
+  } catch (error) {
+    if (error instanceof QueryError && error.code === 'dialect_error')
+      for (const { attr, select } of itemStatements(items)) reader.compile(select, { ...options, attr });
+    throw error;
+  }
+}
+
+function itemStatements({
+  select,
+  entries,
+  conditions,
+  groupConditions,
+  ordered,
+}: SelectWithItems): readonly { readonly attr: string; readonly select: Select }[] {
+  const columns: Select = { ...select, where: null, having: null, orderBy: [] };
+  const counted = buildSelect('select count() from events');
+  return [
+    ...entries.map((_entry, index) => {
+      const selected = entries.slice(0, index + 1);
+      return {
+        attr: `query__select__${index}`,
+        select: {
+          ...columns,
+          columns: selected.flatMap((entry) => entry.columns),
+          groupBy: groupedBy(
+            select.groupBy,
+            selected.flatMap((entry) => entry.keys),
+          ),
+        },
+      };
+    }),
+    { attr: 'query__select', select: columns },
+    ...conditions.map(({ attr, condition }) => ({ attr, select: { ...columns, where: condition } })),
+    ...groupConditions.map(({ attr, condition }) => ({ attr, select: { ...counted, having: condition } })),
+    { attr: 'query__where', select: { ...select, orderBy: [] } },
+    ...select.orderBy.slice(0, ordered).map((item, index) => ({
+      attr: `query__orderBy__${index}`,
+      select: { ...columns, orderBy: [item] },
+    })),
+    { attr: 'query__orderBy', select },
+  ];
+}
+
+const groupedBy = (groupBy: GroupBy | null, items: readonly Expression[]): GroupBy | null =>
+  groupBy === null || items.length === 0 ? null : { ...groupBy, items };

@@ -1,9 +1,88 @@
-import { checkQuery } from './check_query.ts';
-import { computeOutput } from './compute_output.ts';
+import { compileQuery } from '../dialect/compile/compile_query.ts';
+import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { draftByRules } from './draft_sql/draft_by_rules.ts';
-import { parseForm } from './parse_form.ts';
-import type { QueryExecutor } from './query_executor.ts';
+import { defaultNextRefreshMs } from './freshness.ts';
+import { withFieldPath } from './parse_fragments.ts';
+import { resultTooLarge } from './query_errors.ts';
+import {
+  type CheckTask,
+  type ComputedOutput,
+  parseForm,
+  type QueryExecutor,
+  type RunEnvironment,
+  type RunTask,
+} from './query_executor.ts';
+import type { OutputResults, QueryOutput } from './query_kind.ts';
 import type { QueryKinds } from './registry.ts';
+
+/**
+ * Compiles a text of the dialect, with `{filters}` that select everything and variables without a value.
+ * @throws QueryError `dialect_error`
+ */
+export function checkQuery({ query, project, now, schema }: CheckTask): void {
+  const { team_id, timezone, week_start_day } = project;
+  const ofProject = {
+    teamId: team_id,
+    timezone,
+    weekStartDay: week_start_day,
+    now: now.toISOString(),
+    schema,
+  };
+  const asked = { kind: 'DialectQuery', query } as const;
+  const variables = Object.fromEntries(usedVariables(asked).map(({ code_name }) => [code_name, null]));
+  const placeholders = placeholdersOf(asked, { project, now, variables });
+  withFieldPath(null, () => compileQuery(query, ofProject, { placeholders }));
+}
+
+/** Runs a query and writes its output as JSON. @throws QueryError, the errors of the connection */
+export async function computeOutput(
+  kinds: QueryKinds,
+  task: RunTask,
+  { connection, progress }: Pick<RunEnvironment, 'connection' | 'progress'>,
+): Promise<ComputedOutput> {
+  const { kind, query, variables, project, now, row_limit, byte_limit } = task;
+  const parsed = kinds.parse({ ...query, kind });
+  const context = { connection, project, now, row_limit, byte_limit, variables, progress };
+  const output = fieldsOf(await parsed.run(context), row_limit, project.timezone);
+  const { next_refresh_ms = defaultNextRefreshMs } = parsed.freshness(project, now);
+  const json = new TextEncoder().encode(stringify(output, byte_limit));
+  if (json.byteLength > byte_limit) throw resultTooLarge(byte_limit);
+  return { json, next_refresh_ms };
+}
+
+/** @throws QueryError if the JSON is longer than a string can be */
+function stringify(output: object, byteLimit: number): string {
+  try {
+    return JSON.stringify(output);
+  } catch (error) {
+    throw error instanceof RangeError ? resultTooLarge(byteLimit) : error;
+  }
+}
+
+const isRows = (results: OutputResults): results is readonly unknown[] => Array.isArray(results);
+
+/** The fields of a response that depend on the query alone. */
+function fieldsOf(output: QueryOutput, rowLimit: number, timezone: string): Record<string, unknown> {
+  const { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} } = output;
+  const rows = isRows(results) ? results : [];
+  const isCut = rows.length > rowLimit;
+  const isFull = isCut || (hasMore && rows.length === rowLimit);
+  return {
+    ...more,
+    results: isCut ? rows.slice(0, rowLimit) : results,
+    columns: columns ?? null,
+    types: types ?? null,
+    hasMore: hasMore || isCut,
+    limit: limit ?? null,
+    offset: offset ?? null,
+    dialect_query: dialect_query ?? null,
+    // How to get the remaining rows.
+    notice: isFull
+      ? `The result is limited to ${rowLimit} rows, and there are more. Use a batch export to get them all.`
+      : null,
+    timezone,
+  };
+}
 
 /** Computes queries in the calling thread, where nothing else waits: in threads of queries, benchmarks and tests. */
 export const createInlineExecutor = (kinds: QueryKinds): QueryExecutor => ({

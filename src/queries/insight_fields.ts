@@ -1,10 +1,35 @@
 import { z } from 'zod';
-import { withOverriddenDates } from './dates/override.ts';
-import { dateRangeSchema, type DateRange } from './dates/schema.ts';
+import { type PropertyFilters, propertyFiltersSchema } from '../filters/schema.ts';
+import { type DateRange, dateRangeSchema } from './dates/date_range.ts';
+import { withOverriddenDates } from './dates/moment.ts';
 import { withOverride } from './filters.ts';
-import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
 import type { FiltersOverride } from './query_kind.ts';
-import { samplingFactorSchema } from './sampling.ts';
+
+/** Fields that every query kind accepts because clients send them; no result depends on them. */
+export const ignoredFields = {
+  response: z.unknown().optional(),
+  name: z.string().nullish(),
+  modifiers: z.looseObject({}).nullish(),
+  tags: z.looseObject({}).nullish(),
+  version: z.number().nullish(),
+};
+
+/** Their names, which the cache key leaves out. */
+export const ignoredFieldNames: ReadonlySet<string> = new Set(Object.keys(ignoredFields));
+
+const invalidFactor = 'The sampling factor must be greater than 0 and at most 1, such as 0.1.';
+
+/** The share of distinct ids whose events an insight reads; null for all. */
+const samplingFactorSchema = z
+  .number()
+  .gt(0, invalidFactor)
+  .max(1, invalidFactor)
+  .nullish()
+  .transform((factor) => (factor === 1 ? null : (factor ?? null)));
+
+/** Extrapolates a count over a sample to all events. */
+export const countOfAll = (count: number, factor: number | null): number =>
+  factor === null ? count : Math.round(count / factor);
 
 /** The fields of an insight that select its events and intervals. */
 export const insightFields = {

@@ -1,5 +1,6 @@
-import type { Expression, OrderItem } from '../dialect/ast.ts';
+import { type Call, type Expression, type OrderItem, walk } from '../dialect/ast.ts';
 import { DialectError } from '../dialect/dialect_error.ts';
+import { findFunction } from '../dialect/functions/registry.ts';
 import { parseExpression, parseOrderItem, parseSelectItem } from '../dialect/parser/parse.ts';
 import { positionOf, QueryError } from './query_errors.ts';
 
@@ -27,3 +28,28 @@ export const parseSelectItemAt = (text: string, attr: string): Expression =>
 /** Parses an item of ORDER BY. @throws QueryError `dialect_error` */
 export const parseOrderItemAt = (text: string, attr: string): OrderItem =>
   withFieldPath(attr, () => parseOrderItem(text));
+
+const isAggregate = ({ name, over }: Call): boolean =>
+  over === null && findFunction(name.text)?.definition.kind === 'aggregate';
+
+/** Whether an expression contains an aggregate of its own SELECT. Aggregates inside subqueries belong to those. */
+export function hasAggregate(expression: Expression): boolean {
+  let found = false;
+  walk(expression, {
+    enter: (node) => {
+      if (node.kind === 'call' && isAggregate(node)) found = true;
+      return node.kind !== 'subquery';
+    },
+  });
+  return found;
+}
+
+/**
+ * Whether an expression is the same for all rows. A constant such as `1` in GROUP BY would mean a column's position.
+ */
+export const isConstant = ({ kind }: Expression): boolean =>
+  kind === 'number' || kind === 'string' || kind === 'boolean' || kind === 'null' || kind === 'time';
+
+/** An expression without its alias. */
+export const withoutName = (expression: Expression): Expression =>
+  expression.kind === 'alias' ? expression.expression : expression;

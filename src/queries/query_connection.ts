@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { resultTooLarge } from './result_too_large.ts';
+import { resultTooLarge } from './query_errors.ts';
 
 /** A statement with its parameters, which are never spliced into the text. */
 export interface QueryStatement {

@@ -1,5 +1,6 @@
-import type { JsonValue } from '../domain/json_value.ts';
+import { createHash } from 'node:crypto';
 import type { Schema } from '../dialect/schema.ts';
+import type { JsonValue } from '../domain/json_value.ts';
 import type { DraftInput } from './draft_sql/draft_by_rules.ts';
 import type { QueryConnection } from './query_connection.ts';
 import type {
@@ -9,6 +10,53 @@ import type {
   QueryProject,
   UsedVariable,
 } from './query_kind.ts';
+import type { QueryKinds } from './registry.ts';
+
+/** Increase when the output of a query changes its shape or meaning. */
+const version = 1;
+
+/**
+ * The cache key of a query. Two queries of a project share a key only if they must have the same output; the caller and
+ * the formatting of the JSON do not matter.
+ */
+export function cacheKeyOf(query: {
+  readonly kind: string;
+  /** `digestOf` the parts of the query that its output depends on. */
+  readonly digest: string;
+  readonly variables: Readonly<Record<string, JsonValue>>;
+  readonly project: QueryProject;
+  readonly row_limit: number;
+}): string {
+  const { kind, digest, variables, project, row_limit } = query;
+  const form = canonicalJson({ version, kind, query: digest, variables, project, row_limit });
+  return `cache_${createHash('md5').update(`query_${form}`).digest('hex')}`;
+}
+
+/** A digest of a query, apart from fields that are null and from its tags. A query can be long: computed once. */
+export const digestOf = (normalizedForCache: unknown): string =>
+  createHash('sha256')
+    .update(canonicalJson(withoutNulls(normalizedForCache)))
+    .digest('base64url');
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Drops fields that are null, and `tags`, which only labels a query. */
+function withoutNulls(query: unknown): unknown {
+  if (!isObject(query)) return query;
+  const fields = Object.entries(query).filter(
+    ([name, value]) => value !== null && value !== undefined && name !== 'tags',
+  );
+  return Object.fromEntries(fields);
+}
+
+/** JSON with sorted object keys. */
+const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_name, inner: unknown) =>
+    isObject(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : inner,
+  );
 
 /** The query of a request, before it is parsed. */
 export interface ParseTask {
@@ -79,4 +127,20 @@ export interface QueryExecutor {
   /** @throws QueryError, the errors of the connection, the reason of the signal */
   run(task: RunTask, environment: RunEnvironment): Promise<ComputedOutput>;
   close(): Promise<void>;
+}
+
+/** Parses the query of a request and applies the filters of its dashboard. @throws QueryError, QuerySchemaError */
+export function parseForm(
+  kinds: QueryKinds,
+  { query, filters_override, project, now }: ParseTask,
+): QueryForm {
+  const original = kinds.parse(query);
+  const parsed = filters_override ? original.override(filters_override) : original;
+  return {
+    kind: parsed.kind,
+    query: parsed.query as QueryForm['query'],
+    digest: digestOf(parsed.normalizedForCache),
+    freshness: parsed.freshness(project, now),
+    variables: parsed.variables(),
+  };
 }

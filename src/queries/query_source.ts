@@ -1,10 +1,57 @@
 import type { Settings } from '../config/settings.ts';
+import { type ExplainedQuery, explainQuery } from '../dialect/compile/compile_query.ts';
+import type { Pool } from '../journal/database.ts';
 import { applicationName } from '../source/postgres_source.ts';
-import { connectToSource, type RestrictedRole, type SourceConnections } from '../source/source_connection.ts';
-import { querySchema, teamSetting, teamSignatureSetting } from './query_role/authorization_sql.ts';
-import { queryRoleOf, type QueryRole, type QueryRoleSettings } from './query_role/query_role.ts';
-import { statementResources, type StatementResourceSettings } from './statement_resources.ts';
-import { signCancellation, signTeam } from './query_role/signatures.ts';
+import { relationsOf } from '../source/relations.ts';
+import {
+  connectToSource,
+  type RestrictedRole,
+  type SourceConnections,
+  type StatementResources,
+} from '../source/source_connection.ts';
+import { postgresConnection } from './query_connection.ts';
+import { readQueryProject } from './query_kind.ts';
+import {
+  type QueryRole,
+  queryRoleOf,
+  type QueryRoleSettings,
+  querySchema,
+  signCancellation,
+  signTeam,
+  teamSetting,
+  teamSignatureSetting,
+} from './query_role/query_role.ts';
+import { readSourceSchema } from './source_schema.ts';
+
+/** The settings of what a query's statements may use in PostgreSQL. */
+export type StatementResourceSettings = Pick<
+  Settings,
+  'EXPORTD_QUERY_WORK_MEM' | 'EXPORTD_QUERY_TEMP_FILE_LIMIT'
+>;
+
+/** PostgreSQL's largest value of a setting in kB. */
+const maxKilobytes = 2_147_483_647;
+
+const kilobytes = (bytes: number): string => `${Math.min(Math.ceil(bytes / 1_024), maxKilobytes)}kB`;
+
+/** PostgreSQL's smallest `work_mem`. */
+const minWorkMem = 64 * 1_024;
+
+/** So many sorts and hash tables of a statement may each use all of `work_mem`; more of them share that memory. */
+const fullOperations = 8;
+
+/** The `work_mem` of a statement that may keep so many sorts and hash tables in memory at the same time. */
+export const workMemOf = (
+  { EXPORTD_QUERY_WORK_MEM: bytes }: Pick<Settings, 'EXPORTD_QUERY_WORK_MEM'>,
+  memoryOperations: number,
+): string =>
+  kilobytes(Math.max(minWorkMem, (bytes * fullOperations) / Math.max(memoryOperations, fullOperations)));
+
+/** What a query's statements may use, as PostgreSQL writes it. */
+export const statementResources = (settings: StatementResourceSettings): StatementResources => ({
+  work_mem: workMemOf(settings, 0),
+  temp_file_limit: kilobytes(settings.EXPORTD_QUERY_TEMP_FILE_LIMIT),
+});
 
 /**
  * Queries time out before PostgreSQL's statement timeout so that they can report it. PostgreSQL ends the rest this much
@@ -49,3 +96,37 @@ export const queryTransaction = (timeoutMs: number, teamId: number): Readonly<Re
   // PostgreSQL notices within this time that the process waiting for the rows was killed.
   client_connection_check_interval: '1s',
 });
+
+/**
+ * Explains a query as the query endpoint would run it for a project, with the relations that the source has now.
+ * @throws DialectError, RelationNotFound, and Error if the project does not exist
+ */
+export async function explainForProject(
+  pool: Pool,
+  settings: Settings,
+  teamId: number,
+  query: string,
+): Promise<ExplainedQuery> {
+  const { project, now } = await readQueryProject(pool, teamId);
+  const source = connectQueriesToSource(settings);
+  try {
+    const timeoutMs = settings.EXPORTD_QUERY_TIMEOUT;
+    const schema = await source.read(queryTransaction(timeoutMs, teamId), undefined, ({ connection }) =>
+      readSourceSchema(postgresConnection(connection), relationsOf(settings), project),
+    );
+    const maxRows = settings.EXPORTD_QUERY_MAX_ROWS;
+    return explainQuery(
+      query,
+      {
+        teamId,
+        timezone: project.timezone,
+        weekStartDay: project.week_start_day,
+        now: now.toISOString(),
+        schema,
+      },
+      { rows: { defaultLimit: maxRows, maxRows } },
+    );
+  } finally {
+    await source.close();
+  }
+}

@@ -2,8 +2,7 @@ import type pg from 'pg';
 import { isDialectTable } from '../dialect/resolve/tables/field_definitions.ts';
 import { quoteRelation, type Relations } from '../source/relations.ts';
 import { optionalRelations } from './source_schema.ts';
-import { InvalidWarehouseTable } from './invalid_warehouse_table.ts';
-import type { RegistrableRelation } from './warehouse_tables.ts';
+import { InvalidWarehouseTable, type RegistrableRelation } from './warehouse_tables.ts';
 
 /** A request to register a warehouse table. */
 export interface WarehouseRequest {

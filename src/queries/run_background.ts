@@ -2,12 +2,16 @@ import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import { isTransient } from '../journal/database_errors.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { readQueryProject } from './project.ts';
-import { outcomeOfError } from './query_outcome.ts';
+import { readQueryProject } from './query_kind.ts';
+import { outcomeOfError } from './query_response.ts';
 import { QueryInterrupted } from './query_errors.ts';
 import { storeResult } from './results.ts';
-import { runQuery, type QueryRunnerDependencies } from './run_query.ts';
-import type { QueryExecution, RunningQueries } from './running_queries.ts';
+import {
+  type QueryExecution,
+  type QueryRunnerDependencies,
+  type RunningQueries,
+  runQuery,
+} from './run_query.ts';
 import {
   claimQuery,
   finishQuery,

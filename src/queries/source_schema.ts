@@ -10,7 +10,7 @@ import {
 import { sourceContract, type RelationRole } from '../source/contract.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
-import { querySchema } from './query_role/authorization_sql.ts';
+import { querySchema } from './query_role/query_role.ts';
 
 /** Relations that a source may lack. */
 export const optionalRelations = {

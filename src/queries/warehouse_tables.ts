@@ -1,5 +1,9 @@
 import { inTransaction, type Pool } from '../journal/database.ts';
-import { InvalidWarehouseTable } from './invalid_warehouse_table.ts';
+
+/** A table that cannot be registered or removed. The message explains why. */
+export class InvalidWarehouseTable extends Error {
+  override readonly name = 'InvalidWarehouseTable';
+}
 
 /** A relation of the source that a project's queries may read under its own name. */
 export interface WarehouseTable {

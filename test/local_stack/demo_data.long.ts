@@ -5,7 +5,7 @@ import { seedDemo } from '../../src/local_stack/demo/seed.ts';
 import { ensureDemoTables } from '../../src/local_stack/demo/tables.ts';
 import { startEventGenerator } from '../../src/local_stack/demo/event_generator.ts';
 import { createProject } from '../../src/http/accounts.ts';
-import { readQueryProject } from '../../src/queries/project.ts';
+import { readQueryProject } from '../../src/queries/query_kind.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { rowsOf } from '../dialect/rows_of.ts';

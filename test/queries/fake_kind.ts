@@ -2,7 +2,7 @@ import pg from 'pg';
 import { z } from 'zod';
 import { QueryError } from '../../src/queries/query_errors.ts';
 import type { QueryKind } from '../../src/queries/query_kind.ts';
-import { readRows } from '../../src/queries/read_rows.ts';
+import { readRows } from '../../src/queries/dialect_reader.ts';
 import { bindQueryKind, createQueryKinds } from '../../src/queries/registry.ts';
 
 const schema = z.strictObject({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cacheKeyOf, digestOf } from '../../src/queries/cache_key.ts';
+import { cacheKeyOf, digestOf } from '../../src/queries/query_executor.ts';
 import { isFresh } from '../../src/queries/freshness.ts';
 import type { QueryInterval } from '../../src/queries/query_kind.ts';
 

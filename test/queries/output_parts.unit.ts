@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { outputParts } from '../../src/queries/output_parts.ts';
+import { outputParts } from '../../src/queries/results.ts';
 
 it.each(['', '{}', 'x'.repeat(2 ** 20), 'ä€😀'.repeat(400_000), `x${'😀'.repeat(600_000)}`])(
   'parts are text each, and together the output',

@@ -8,7 +8,7 @@ import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slots.ts';
-import { createRunningQueries } from '../../src/queries/running_queries.ts';
+import { createRunningQueries } from '../../src/queries/run_query.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compileQuery, type CompiledStatement } from '../../src/dialect/compile/compile_query.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { toQueryError } from '../../src/queries/sql_errors.ts';
+import { toQueryError } from '../../src/queries/query_errors.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { RandomCalls } from '../dialect/random_calls.ts';
 import { insertEdgeValues, edgeValueProject } from '../dialect/edge_values.ts';

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { admitQueryRequest } from '../../src/queries/rate_limiter.ts';
-import { storeResult } from '../../src/queries/results.ts';
-import { deleteExpiredQueries } from '../../src/queries/retention.ts';
+import { deleteExpiredQueries, storeResult } from '../../src/queries/results.ts';
 import { recordCacheHit } from '../../src/queries/statuses.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 

@@ -64,7 +64,7 @@ export function addQueryCommands(program: Command): void {
     .option('--project <id>', 'id of the project', parseId, 1)
     .option('--json', 'print JSON')
     .action(async (text: string, options: ExplainOptions) => {
-      const { explainForProject } = await import('../../queries/explain_for_project.ts');
+      const { explainForProject } = await import('../../queries/query_source.ts');
       const { explainedLines } = await import('../../dialect/compile/compile_query.ts');
       const settings = commandSettings(process.env);
       const { tree, statement } = await withPool((pool) =>

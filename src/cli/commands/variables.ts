@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { JsonValue } from '../../domain/json_value.ts';
-import { listVariables, setVariable, type Variable } from '../../queries/variables.ts';
+import { listVariables, setVariable, type Variable } from '../../queries/prepared_query.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';

@@ -1,8 +1,11 @@
 import { clauseKeywords, reservedWords } from '../../dialect/lexer.ts';
 import { describeFunctions, describeTables } from '../../dialect/vocabulary.ts';
-import { compilerProject, createProjectSchemas } from '../../queries/editor/project_schemas.ts';
-import type { EditorRequest } from '../../queries/editor/read_for_editor.ts';
-import { readNames } from '../../queries/editor/read_names.ts';
+import {
+  compilerProject,
+  createProjectSchemas,
+  type EditorRequest,
+  readNames,
+} from '../../queries/editor.ts';
 import { QueryError } from '../../queries/query_errors.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../authentication.ts';

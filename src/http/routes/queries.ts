@@ -1,10 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { handleQuery } from '../../queries/handle_query.ts';
-import { cancelQuery } from '../../queries/cancel_query.ts';
-import type { RefreshMode } from '../../queries/refresh_modes.ts';
-import { serializeQueryResponse } from '../../queries/query_response.ts';
-import { serializeStatus } from '../../queries/status_response.ts';
+import { cancelQuery, handleQuery } from '../../queries/handle_query.ts';
+import type { RefreshMode } from '../../queries/freshness.ts';
+import { serializeQueryResponse, serializeStatus } from '../../queries/query_response.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { notFound } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonValue } from '../../domain/json_value.ts';
-import { refreshNames } from '../../queries/refresh_modes.ts';
+import { refreshNames } from '../../queries/freshness.ts';
 import { responseTimestampSchema } from './common.ts';
 
 /** Paths below `/query/` that cannot be ids. */

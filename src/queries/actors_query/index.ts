@@ -6,8 +6,7 @@ import { funnelsQueryKind } from '../funnels_query/index.ts';
 import type { FiltersOverride, QueryFreshness, QueryKind } from '../query_kind.ts';
 import { trendsQueryKind } from '../trends_query/index.ts';
 import { runActors } from './run.ts';
-import { actorsQuerySchema, type ActorsQuery } from './schema.ts';
-import type { ActorsSource } from './sources/schema.ts';
+import { type ActorsQuery, actorsQuerySchema, type ActorsSource } from './schema.ts';
 
 /** All persons, or the persons or groups behind a result. */
 export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> => {

@@ -1,6 +1,8 @@
 import { DateTime, type Zone } from 'luxon';
+import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import {
+  daysIntoWeek,
   daysLater,
   firstOfDay,
   lastOfDay,
@@ -9,13 +11,12 @@ import {
   momentOfLocal,
   startOfClockUnit,
 } from './local_time.ts';
-import { daysIntoWeek } from './relative_date.ts';
 
 export type Interval = 'minute' | 'hour' | 'day' | 'week' | 'month';
 type WeekStart = QueryProject['week_start_day'];
 
 /** Maximum intervals of a range: more than any chart shows, and few enough to compute quickly. */
-export const maxBuckets = 20_000;
+const maxBuckets = 20_000;
 
 const shortest: Readonly<Record<Interval, number>> = {
   minute: 60_000,
@@ -26,7 +27,7 @@ const shortest: Readonly<Record<Interval, number>> = {
 };
 
 /** An upper bound of the number of intervals between two times. */
-export const bucketUpperBound = (from: DateTime, to: DateTime, interval: Interval): number =>
+const bucketUpperBound = (from: DateTime, to: DateTime, interval: Interval): number =>
   (to.toMillis() - from.toMillis()) / shortest[interval] + 2;
 
 /**
@@ -109,4 +110,72 @@ function nextLocal(local: number, interval: 'day' | 'week' | 'month'): number {
   if (interval !== 'month') return daysLater(local, interval === 'day' ? 1 : 7);
   const first = new Date(local);
   return Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1);
+}
+
+/** A time range in the project's zone. */
+export interface ResolvedRange {
+  readonly interval: Interval;
+  readonly from: DateTime;
+  /** Inclusive. The last millisecond includes all of its microseconds. */
+  readonly to: DateTime;
+  /** The starts of all intervals of the range, in order. */
+  readonly buckets: readonly DateTime[];
+}
+
+/** What relative dates are resolved against. */
+export interface DateContext {
+  readonly project: QueryProject;
+  readonly now: Date;
+  /** The time of the project's first event; null without events, or if `needsEarliest` is false. */
+  readonly earliest: Date | null;
+}
+
+/** Creates a range from its bounds. @throws QueryError for too many intervals */
+export function rangeBetween(
+  from: DateTime,
+  to: DateTime,
+  interval: Interval,
+  { week_start_day }: QueryProject,
+  attr: string,
+): ResolvedRange {
+  if (bucketUpperBound(from, to, interval) > maxBuckets)
+    throw new QueryError(
+      'invalid_input',
+      `This range has more than ${maxBuckets} ${interval} intervals. Choose a longer interval or a shorter range.`,
+      { attr },
+    );
+  return { interval, from, to, buckets: bucketsOf(from, to, interval, week_start_day) };
+}
+
+/** Formats an interval for `days` of a result: `2024-03-04`, or `2024-03-04 09:00:00` for hours and minutes. */
+export function dayOf(bucket: DateTime, interval: Interval): string {
+  const hasClock = interval === 'hour' || interval === 'minute';
+  return bucket.toFormat(hasClock ? 'yyyy-MM-dd HH:mm:ss' : 'yyyy-MM-dd');
+}
+
+/**
+ * Formats an interval for `labels` of a result: `4-Mar-2024`, `4-Mar 09:00`, `Mar 2024`. A week is labelled by its days
+ * within the range: `3–9 Mar`.
+ */
+export function labelOf(bucket: DateTime, interval: Interval, range: ResolvedRange): string {
+  const english = bucket.setLocale('en-US');
+  switch (interval) {
+    case 'minute':
+    case 'hour':
+      return english.toFormat('d-MMM HH:mm');
+    case 'day':
+      return english.toFormat('d-MMM-yyyy');
+    case 'week':
+      return weekLabel(english, range);
+    case 'month':
+      return english.toFormat('MMM yyyy');
+  }
+}
+
+function weekLabel(bucket: DateTime, { from, to }: ResolvedRange): string {
+  const last = bucket.plus({ days: 6 });
+  const [start, end] = [from > bucket ? from : bucket, to < last ? to : last];
+  const [first, final] = [start.setLocale('en-US'), end.setLocale('en-US').toFormat('d MMM')];
+  if (first.hasSame(end, 'day')) return final;
+  return `${first.toFormat(first.hasSame(end, 'month') ? 'd' : 'd MMM')}–${final}`;
 }

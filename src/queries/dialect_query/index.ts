@@ -1,10 +1,9 @@
 import type { Relations } from '../../source/relations.ts';
-import { withOverriddenDates } from '../dates/override.ts';
+import { withOverriddenDates } from '../dates/moment.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverride } from '../filters.ts';
 import type { QueryKind } from '../query_kind.ts';
-import { withFilterPath } from './filter_errors.ts';
-import { placeholdersOf, usedVariables } from './placeholders.ts';
+import { placeholdersOf, usedVariables, withFilterPath } from './placeholders.ts';
 import { dialectQuerySchema, type DialectQuery } from './schema.ts';
 
 /** The limit of a query without LIMIT. */

@@ -1,10 +1,78 @@
-import { findNodes, type Node } from '../../dialect/ast.ts';
+import { type Expression, findNodes, type Node } from '../../dialect/ast.ts';
+import { buildExpression, buildField, buildLiteral, combineConditions } from '../../dialect/ast_builders.ts';
 import { parseQuery } from '../../dialect/parser/parse.ts';
-import type { PlaceholderValue, Placeholders } from '../../dialect/resolve/placeholders.ts';
+import type { Placeholders, PlaceholderTable, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
 import type { JsonValue } from '../../domain/json_value.ts';
-import type { UsedVariable } from '../query_kind.ts';
-import { filterPlaceholders, type FilterContext } from './filter_placeholders.ts';
+import { momentLiteralIn } from '../dates/moment.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { fallibleFilters, filtersCondition, testAccountsCondition } from '../filters.ts';
+import { QueryError } from '../query_errors.ts';
+import type { QueryContext, UsedVariable } from '../query_kind.ts';
 import type { DialectQuery } from './schema.ts';
+
+/** What the dates of filters are resolved against. */
+type FilterContext = Pick<QueryContext, 'project' | 'now'>;
+
+/** The placeholder `{filters}`, and the two bounds of its dates, whose comparisons are true if the bound is missing. */
+function filterPlaceholders(
+  filters: DialectQuery['filters'],
+  context: FilterContext,
+  attr: string,
+): readonly (readonly [string, PlaceholderValue])[] {
+  const { date_from, date_to } = filters?.dateRange ?? {};
+  const bound = (text: string | null | undefined, field: string): Expression | null =>
+    text ? momentLiteralIn(text, context, `${attr}__dateRange__${field}`) : null;
+  const bounds = {
+    from: date_from === 'all' ? null : bound(date_from, 'date_from'),
+    to: bound(date_to, 'date_to'),
+  };
+  return [
+    ['filters.dateRange.from', orUnset(bounds.from)],
+    ['filters.dateRange.to', orUnset(bounds.to)],
+    [
+      'filters',
+      { kind: 'condition', conditionOf: (rows) => condition(filters, bounds, rows, context, attr) },
+    ],
+  ];
+}
+
+const orUnset = (expression: Expression | null): PlaceholderValue =>
+  expression === null ? { kind: 'unset' } : { kind: 'expression', expression };
+
+const times = { events: 'timestamp', sessions: '$start_timestamp', groups: 'created_at' } as const;
+
+/** The upper bound is exclusive, as in PostHog for this placeholder. */
+function condition(
+  filters: DialectQuery['filters'],
+  bounds: { readonly from: Expression | null; readonly to: Expression | null },
+  { table, name }: PlaceholderTable,
+  { project }: FilterContext,
+  attr: string,
+): Expression {
+  const time = buildField(name, times[table]);
+  const excludesTestAccounts = filters?.filterTestAccounts === true;
+  if (excludesTestAccounts && table !== 'events')
+    throw new QueryError(
+      'not_supported',
+      `Test accounts can only be excluded from events, not from ${table}.`,
+      {
+        attr: `${attr}__filterTestAccounts`,
+      },
+    );
+  return (
+    combineConditions('and', [
+      bounds.from && buildExpression('{time} >= {bound}', { time, bound: bounds.from }),
+      bounds.to && buildExpression('{time} < {bound}', { time, bound: bounds.to }),
+      filtersCondition(filters?.properties, {
+        scope: table,
+        relation: name,
+        attr: `${attr}__properties`,
+        ...(table === 'groups' && { groups: { index: null, key: buildField(name, 'key') } }),
+      }),
+      excludesTestAccounts ? testAccountsCondition(project, 'events', name) : null,
+    ]) ?? buildLiteral(true)
+  );
+}
 
 type Placeholder = Extract<Node, { kind: 'placeholder' }>;
 const isPlaceholder = (node: Node): node is Placeholder => node.kind === 'placeholder';
@@ -57,3 +125,36 @@ export const placeholdersOf = (
       ([name, value]) => [`variables.${name}`, { kind: 'value', value }] as const,
     ),
   ]);
+
+/**
+ * Runs a dialect query. If its text is rejected only because of `{filters}`, the error names the first invalid filter.
+ * @param attr path of the query
+ * @throws QueryError
+ */
+export async function withFilterPath<Result>(
+  run: () => Result | Promise<Result>,
+  query: DialectQuery,
+  {
+    reader,
+    attr,
+    ...context
+  }: PlaceholderContext & { readonly reader: DialectReader; readonly attr: string },
+): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    const { filters } = query;
+    const isOfText =
+      error instanceof QueryError && error.code === 'dialect_error' && error.attr === `${attr}__query`;
+    if (!isOfText || !filters) throw error;
+    const compileWith = (changed: DialectQuery['filters'], path: string): void => {
+      const placeholders = placeholdersOf({ ...query, filters: { ...filters, ...changed } }, context, attr);
+      reader.compile(query.query, { placeholders, attr: path });
+    };
+    compileWith({ properties: [], filterTestAccounts: false }, error.attr);
+    for (const item of fallibleFilters(filters.properties, `${attr}__filters__properties`))
+      compileWith({ properties: [item.filter], filterTestAccounts: false }, item.attr);
+    compileWith({ properties: [] }, `${attr}__filters__filterTestAccounts`);
+    throw error;
+  }
+}

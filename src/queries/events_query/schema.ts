@@ -1,7 +1,15 @@
+import { DateTime } from 'luxon';
 import { z } from 'zod';
-import { insightActorsSchema } from '../actors_query/sources/schema.ts';
+import type { Expression } from '../../dialect/ast.ts';
+import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
+import { parseAbsoluteDate } from '../../filters/dates.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
-import { ignoredFields } from '../ignored_fields.ts';
+import { insightActorsSchema } from '../actors_query/schema.ts';
+import { momentOfDate } from '../dates/local_time.ts';
+import { checkedDate, momentLiteral, momentLiteralIn } from '../dates/moment.ts';
+import { withOverride } from '../filters.ts';
+import { ignoredFields } from '../insight_fields.ts';
+import type { FiltersOverride, QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
 
 const filters = propertyFiltersSchema.nullish();
 const date = z
@@ -38,3 +46,60 @@ export const eventsQuerySchema = z.strictObject({
   ...ignoredFields,
 });
 export type EventsQuery = z.infer<typeof eventsQuerySchema>;
+
+/** The default lower bound. */
+const defaultAfter = '-24h';
+/** Allows for client clocks that are ahead. */
+const maxClockSkewMs = 5000;
+
+/** The condition that an event is between `after` and `before`, both exclusive. @throws QueryError */
+export function timeCondition(
+  { after, before, source }: Pick<EventsQuery, 'after' | 'before' | 'source'>,
+  context: Pick<QueryContext, 'project' | 'now'>,
+): Expression | null {
+  const lower = after ?? (source ? 'all' : defaultAfter);
+  const upper = before
+    ? momentLiteralIn(before, context, 'query__before')
+    : momentLiteral(DateTime.fromJSDate(context.now, { zone: 'utc' }).plus(maxClockSkewMs));
+  return combineConditions('and', [
+    lower === 'all'
+      ? null
+      : buildExpression('events.timestamp > {moment}', {
+          moment: momentLiteralIn(lower, context, 'query__after'),
+        }),
+    buildExpression('events.timestamp < {moment}', { moment: upper }),
+  ]);
+}
+
+/** A range between two absolute times is closed; one that moves with the clock changes. */
+export function freshnessOf(
+  { after, before }: Pick<EventsQuery, 'after' | 'before'>,
+  project: QueryProject,
+): QueryFreshness {
+  const from = after === 'all' ? after : parseAbsoluteDate(after ?? '');
+  const to = parseAbsoluteDate(before ?? '');
+  if (from === null || to === null) return { interval: 'minute', date_to: null };
+  const { zone } = DateTime.fromMillis(0, { zone: project.timezone });
+  return { interval: 'minute', date_to: momentOfDate(to, zone, 'last').toJSDate() };
+}
+
+/**
+ * A query with a dashboard's filters: its dates replace those of the query, its property filters are added.
+ * @throws QueryError
+ */
+export const overrideEvents = (
+  query: EventsQuery,
+  { date_from, date_to, properties }: FiltersOverride,
+): EventsQuery => ({
+  ...query,
+  ...(date_from ? { after: checkedDate(date_from, 'date_from') } : {}),
+  ...(date_to ? { before: dayAfter(checkedDate(date_to, 'date_to')) } : {}),
+  properties: withOverride(query.properties, properties),
+});
+
+/** `before` is exclusive, but the last day of a dashboard's range is included. */
+function dayAfter(text: string): string {
+  const day = parseAbsoluteDate(text);
+  if (day?.isDay !== true) return text;
+  return DateTime.fromMillis(day.local, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
+}

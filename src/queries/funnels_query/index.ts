@@ -1,20 +1,20 @@
 import type { Relations } from '../../source/relations.ts';
-import { resolveRange } from '../dates/date_range.ts';
-import { earliestFor } from '../dates/earliest_event.ts';
+import { earliestFor, rangeFreshness, resolveRange } from '../dates/date_range.ts';
 import { openDialectReader } from '../dialect_reader.ts';
-import { rangeFreshness } from '../dates/range_freshness.ts';
 import { overriddenInsight } from '../insight_fields.ts';
 import type { OutputResults, QueryKind } from '../query_kind.ts';
-import type { FunnelContext } from './funnel_context.ts';
-import { checkExpressions } from './check_expressions.ts';
-import { normalizeForCache } from './cache_normalization.ts';
-import { checkFunnel } from './check_funnel.ts';
-import { funnelActorRows } from './funnel_actors.ts';
-import { planFunnel, type FunnelPlan } from './plan.ts';
-import { funnelsQuerySchema, type FunnelsQuery } from './schema.ts';
-import { stepsResult, stepsSelect } from './steps_result.ts';
-import { timeToConvertResult, timeToConvertSelect } from './time_to_convert.ts';
-import { trendsResult, trendsSelect } from './trends_result.ts';
+import { checkFunnel, type FunnelContext, type FunnelPlan, planFunnel } from './plan.ts';
+import { checkExpressions } from './read_events.ts';
+import { type FunnelsQuery, funnelsQuerySchema, normalizeForCache } from './schema.ts';
+import { funnelActorRows } from './actors.ts';
+import {
+  stepsResult,
+  stepsSelect,
+  timeToConvertResult,
+  timeToConvertSelect,
+  trendsResult,
+  trendsSelect,
+} from './results.ts';
 
 /** Higher than any possible result: intervals times breakdown values. */
 const maxRows = 1_000_000;

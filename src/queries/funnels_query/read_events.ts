@@ -2,19 +2,22 @@ import type { Expression, Select } from '../../dialect/ast.ts';
 import {
   buildExpression,
   buildField,
-  combineConditions,
-  withFrom,
   buildSelect,
   buildTable,
+  combineConditions,
   type TemplateValues,
+  withFrom,
 } from '../../dialect/ast_builders.ts';
+import { breakdownExpression, normalizedUrl } from '../breakdowns.ts';
 import { rangeCondition, resolveRange } from '../dates/date_range.ts';
-import { filtersCondition, testAccountsCondition } from '../filters.ts';
-import { seriesCondition } from '../series/condition.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { checkFilters, checkTestAccounts, filtersCondition, testAccountsCondition } from '../filters.ts';
 import { parseExpressionAt } from '../parse_fragments.ts';
-import { breakdownExpression, normalizedUrl } from '../breakdowns/breakdown_expression.ts';
-import type { FunnelContext } from './funnel_context.ts';
-import type { FunnelPlan } from './plan.ts';
+import { QueryError } from '../query_errors.ts';
+import type { QueryProject } from '../query_kind.ts';
+import { seriesCondition } from '../series.ts';
+import type { FunnelContext, FunnelPlan } from './plan.ts';
+import { type FunnelRows, passThrough, selectFrom, withAttribution, withEntryIntervals } from './rows.ts';
 
 /**
  * The events of a funnel, one row each, with the columns `_actor`, `_at` and `_steps` (one bit for each definition that
@@ -22,7 +25,7 @@ import type { FunnelPlan } from './plan.ts';
  * event must not precede), `_id`, `_own` (the event's breakdown value, '' for none) and `_bucket` (its interval).
  * @throws QueryError
  */
-export function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
+function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
   const { query, definitions, exclusions } = plan;
   const range = resolveRange(query.dateRange, query.interval, about);
   const stepConditions = definitions.map(
@@ -87,7 +90,7 @@ const hasStringActor = ({ query }: FunnelPlan): boolean =>
   query.aggregation_group_type_index !== null || query.funnelsFilter.funnelAggregateByHogQL !== null;
 
 /** The expression of the funnel's actor. */
-export function actorOf({ query }: FunnelPlan): Expression {
+function actorOf({ query }: FunnelPlan): Expression {
   const { aggregation_group_type_index: group } = query;
   if (group !== null) return buildField(`$group_${group}`);
   const text = query.funnelsFilter.funnelAggregateByHogQL;
@@ -126,4 +129,61 @@ function ownValue({ breakdowns }: FunnelPlan): Expression {
   const names = values.map((_, index) => `{v${index}}`).join(', ');
   const parts = Object.fromEntries(values.map((value, index) => [`v${index}`, value]));
   return buildExpression(`concat(${names}) = '' ? '' : toJSONString([${names}])`, parts);
+}
+
+/** The events of a funnel, partitioned into walks. @throws QueryError */
+export function funnelRows(plan: FunnelPlan, about: FunnelContext): FunnelRows {
+  const read = readEvents(plan, about);
+  const extraColumns = [
+    ...(plan.exclusions.length === 0 ? [] : ['_barred']),
+    ...(plan.attribution === null ? [] : ['_own']),
+    ...(plan.splitsByEntry ? ['_bucket'] : []),
+  ];
+  const ids = plan.hasIds ? ['_id'] : [];
+  const rows: FunnelRows = plan.isExclusive
+    ? { select: read, keys: ['_actor'], order: ['_at', '_steps', ...ids], extraColumns }
+    : {
+        select: selectFrom(read, [
+          ...passThrough(['_actor', '_at', '_steps', ...ids, ...extraColumns]),
+          `r._steps = 0 ? ${2 ** plan.definitions.length} : bitAnd(r._steps, -r._steps) as _low`,
+        ]),
+        keys: ['_actor'],
+        order: ['_at', '_low', ...ids],
+        extraColumns: ['_steps', ...extraColumns],
+      };
+  const attributed = withAttribution(plan, rows);
+  return plan.walksByEntry ? withEntryIntervals(plan, attributed) : attributed;
+}
+
+/**
+ * Compiles each expression of a query separately, so that an error names its field rather than a generated statement.
+ * @throws QueryError
+ */
+export function checkExpressions(plan: FunnelPlan, project: QueryProject, reader: DialectReader): void {
+  const { query } = plan;
+  checkFilters(query.properties, 'query__properties', reader);
+  if (query.filterTestAccounts) checkTestAccounts(project, reader);
+  const nodes = [
+    ...query.series.map((node, index) => ({ node, attr: `query__series__${index}` })),
+    ...plan.exclusions,
+  ];
+  for (const { node, attr } of nodes) {
+    checkFilters(node.properties, `${attr}__properties`, reader);
+    checkFilters(node.fixedProperties, `${attr}__fixedProperties`, reader);
+  }
+  const check = (value: Expression, attr: string): void => {
+    // In WHERE, so that aggregates are rejected: the value is that of one event.
+    reader.compile(buildSelect('select 1 from events where {value} is not null', { value }), { attr });
+  };
+  if (query.funnelsFilter.funnelAggregateByHogQL !== null)
+    check(actorOf(plan), 'query__funnelsFilter__funnelAggregateByHogQL');
+  for (const breakdown of plan.breakdowns) {
+    if (breakdown.bins !== null)
+      throw new QueryError(
+        'not_supported',
+        'Funnels do not support histogram bins. Omit the number of bins, or break down by an expression that rounds.',
+        { attr: breakdown.attr },
+      );
+    check(breakdownExpression(breakdown), breakdown.attr);
+  }
 }

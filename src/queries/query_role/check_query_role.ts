@@ -1,13 +1,10 @@
 import type pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { relationsOf, type RelationSettings } from '../../source/relations.ts';
-import { connectQueriesToSource, queryTransaction } from '../query_source.ts';
-import type { StatementResourceSettings } from '../statement_resources.ts';
+import { connectQueriesToSource, queryTransaction, type StatementResourceSettings } from '../query_source.ts';
 import type { WarehouseTable } from '../warehouse_tables.ts';
-import { querySchema, teamSetting } from './authorization_sql.ts';
-import { policyNames } from './policy_names.ts';
-import { queryRoleOf, type QueryRoleSettings } from './query_role.ts';
-import { findReadableRelations } from './readable_relations.ts';
+import { policyNames, queryRoleOf, type QueryRoleSettings, querySchema, teamSetting } from './query_role.ts';
+import { findReadableRelations } from './set_up_query_role.ts';
 
 type CheckedSettings = RelationSettings &
   QueryRoleSettings &

@@ -1,15 +1,198 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import type { Settings } from '../../config/settings.ts';
 import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { QueryError } from '../query_errors.ts';
-import type { ComputedOutput, QueryExecutor, QueryForm, RunEnvironment } from '../query_executor.ts';
-import { parseForm } from '../parse_form.ts';
+import {
+  type ComputedOutput,
+  parseForm,
+  type QueryExecutor,
+  type QueryForm,
+  type RunEnvironment,
+} from '../query_executor.ts';
 import { createQuerySlots, type SlotLimits } from '../query_slots.ts';
-import { createStatementServer } from './serve_statements.ts';
-import type { FromThread, ThreadTask } from './thread_messages.ts';
-import { createThreadPool, ThreadPoolClosed, type QueryThread } from './thread_pool.ts';
-import { restoreError } from './transferred_error.ts';
+import {
+  type FromThread,
+  restoreError,
+  type StatementRequest,
+  type ThreadTask,
+  type ToThread,
+} from './thread_messages.ts';
+
+/** Runs the statements of a thread, and keeps their errors. */
+interface StatementServer {
+  serve(request: StatementRequest): void;
+  /** The error of a statement. */
+  errorOf(id: number): unknown;
+  /** Waits until no statement runs. */
+  settled(): Promise<void>;
+}
+
+/** @param send sends to the thread; does nothing once it has ended */
+function createStatementServer(
+  { connection, progress }: Pick<RunEnvironment, 'connection' | 'progress'>,
+  send: (message: ToThread) => void,
+): StatementServer {
+  const errors = new Map<number, unknown>();
+  let running: Promise<unknown> = Promise.resolve();
+
+  async function run({ id, limits, ...statement }: StatementRequest): Promise<void> {
+    if (limits === null) {
+      const { rows } = await connection.query(statement.text, statement.values);
+      send({ type: 'objects', id, rows });
+      return;
+    }
+    let rowsRead = 0;
+    let bytesRead = 0;
+    const columns = await connection.readRows(statement, {
+      ...limits,
+      receive: (rows, bytes) => {
+        rowsRead += rows.length;
+        bytesRead += bytes;
+        progress({ rows_read: rowsRead, bytes_read: bytesRead });
+        send({ type: 'rows', id, rows, bytes });
+      },
+    });
+    send({ type: 'columns', id, columns });
+  }
+
+  return {
+    serve: (request) => {
+      running = run(request).catch((error: unknown) => {
+        errors.set(request.id, error);
+        send({ type: 'statement_failed', id: request.id });
+      });
+    },
+    errorOf: (id) => errors.get(id),
+    settled: async () => {
+      await running;
+    },
+  };
+}
+
+/** A thread that computes queries. */
+interface QueryThread {
+  send(message: ToThread): void;
+  /** Set while a task runs. */
+  receive: (message: FromThread) => void;
+  /** Called if the thread ends while a task runs; `cause` is its error. */
+  fail: (cause: unknown) => void;
+  terminate(): Promise<unknown>;
+}
+
+/** Threads that each run one task at a time. */
+interface ThreadPool {
+  /** Runs a task on an idle thread, or on a new one; waits while all are busy. @throws the reason of the signal */
+  use<Result>(signal: AbortSignal, task: (thread: QueryThread) => Promise<Result>): Promise<Result>;
+  /** Ends all threads. Their tasks fail. */
+  close(): Promise<void>;
+}
+
+interface ThreadPoolOptions {
+  readonly maxThreads: number;
+  /** Maximum heap of a thread, which ends when it needs more. */
+  readonly heapBytes: number;
+  readonly program: URL;
+  /** `workerData` of the program. */
+  readonly data: unknown;
+}
+
+/** The pool was closed. */
+class ThreadPoolClosed extends Error {
+  override readonly name = 'ThreadPoolClosed';
+}
+
+const outsideTask = (): void => undefined;
+
+/** Starts a thread when it is first needed, and keeps it: its start takes longer than most queries. */
+function createThreadPool({ maxThreads, heapBytes, program, data }: ThreadPoolOptions): ThreadPool {
+  const threads = new Set<QueryThread>();
+  const idle: { readonly thread: QueryThread; readonly worker: Worker }[] = [];
+  const waiting = new Set<() => void>();
+  let closed = false;
+
+  function start(): { thread: QueryThread; worker: Worker } {
+    const worker = new Worker(program, {
+      name: 'query',
+      workerData: data,
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(heapBytes / 2 ** 20) },
+    });
+    const thread: QueryThread = {
+      send: (message) => worker.postMessage(message),
+      receive: outsideTask,
+      fail: outsideTask,
+      terminate: () => worker.terminate(),
+    };
+    let cause: unknown = new Error('A thread of queries has ended.');
+    worker.on('message', (message: FromThread) => {
+      thread.receive(message);
+    });
+    worker.on('error', (error: unknown) => {
+      cause = error;
+    });
+    worker.on('exit', () => {
+      threads.delete(thread);
+      const index = idle.findIndex((one) => one.thread === thread);
+      if (index >= 0) idle.splice(index, 1);
+      thread.fail(cause);
+      wakeNext();
+    });
+    threads.add(thread);
+    return { thread, worker };
+  }
+
+  const wakeNext = (): void => {
+    const [next] = waiting;
+    if (next) waiting.delete(next);
+    next?.();
+  };
+
+  /** Waits until a thread is idle or may be started. */
+  async function acquire(signal: AbortSignal): Promise<{ thread: QueryThread; worker: Worker }> {
+    for (;;) {
+      if (closed || signal.aborted) {
+        // It may have been woken for a thread that it no longer needs.
+        wakeNext();
+        signal.throwIfAborted();
+        throw new ThreadPoolClosed('The threads of queries have been closed.');
+      }
+      const free = idle.pop() ?? (threads.size < maxThreads ? start() : undefined);
+      if (free) return free;
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      const wake = () => resolve(undefined);
+      waiting.add(wake);
+      signal.addEventListener('abort', wake);
+      await promise;
+      waiting.delete(wake);
+      signal.removeEventListener('abort', wake);
+    }
+  }
+
+  return {
+    async use(signal, task) {
+      const { thread, worker } = await acquire(signal);
+      worker.ref();
+      try {
+        return await task(thread);
+      } finally {
+        thread.receive = outsideTask;
+        thread.fail = outsideTask;
+        if (threads.has(thread)) {
+          // An idle thread does not keep its process alive.
+          worker.unref();
+          idle.push({ thread, worker });
+        }
+        wakeNext();
+      }
+    },
+    async close() {
+      closed = true;
+      for (const wake of waiting) wake();
+      await Promise.all([...threads].map((thread) => thread.terminate()));
+    },
+  };
+}
 
 /** A shorter query is parsed in the calling thread, in less time than a message takes. Characters of JSON. */
 const maxInlineLength = 4_096;
@@ -28,7 +211,7 @@ const parseLimits: SlotLimits = {
   timeoutMs: 30_000,
 };
 
-export type ThreadExecutorSettings = RelationSettings &
+type ThreadExecutorSettings = RelationSettings &
   Pick<Settings, 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_THREAD_MEMORY'>;
 
 const queryProgram = new URL('./query_thread.ts', import.meta.url);

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import type { QueryStatement, ReadColumns, TextRow } from '../query_connection.ts';
+import { QueryError, type QueryPosition } from '../query_errors.ts';
 import type {
   CheckTask,
   ComputedOutput,
@@ -7,7 +9,51 @@ import type {
   QueryForm,
   RunTask,
 } from '../query_executor.ts';
-import type { TransferredError } from './transferred_error.ts';
+import { QuerySchemaError } from '../registry.ts';
+
+/** An error as plain data, for another thread. */
+type TransferredError =
+  | {
+      readonly type: 'query';
+      readonly code: string;
+      readonly message: string;
+      readonly attr: string | null;
+      readonly position: QueryPosition | null;
+    }
+  | { readonly type: 'schema'; readonly issues: string; readonly path: readonly string[] }
+  | { readonly type: 'other'; readonly name: string; readonly message: string; readonly stack: string };
+
+/** Errors of a request keep their class, on which its response depends; any other error keeps its name. */
+export function transferError(error: unknown): TransferredError {
+  if (error instanceof QueryError) {
+    const { code, message, attr, position } = error;
+    return { type: 'query', code, message, attr, position };
+  }
+  // As JSON, because an issue can hold values that cannot be cloned.
+  if (error instanceof QuerySchemaError)
+    return { type: 'schema', issues: JSON.stringify(error.error.issues), path: error.path };
+  const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
+  return { type: 'other', name, message, stack };
+}
+
+/** The error that `transferError` received in the other thread. */
+export function restoreError(transferred: TransferredError): Error {
+  switch (transferred.type) {
+    case 'query':
+      return new QueryError(transferred.code, transferred.message, transferred);
+    case 'schema':
+      return new QuerySchemaError(
+        new z.ZodError(JSON.parse(transferred.issues) as z.core.$ZodIssue[]),
+        transferred.path,
+      );
+    case 'other': {
+      const error = new Error(transferred.message);
+      error.name = transferred.name;
+      error.stack = transferred.stack;
+      return error;
+    }
+  }
+}
 
 /** A task for a thread, which computes one at a time. */
 export type ThreadTask =

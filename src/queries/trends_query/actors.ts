@@ -3,19 +3,15 @@ import { buildExpression, buildField, combineConditions } from '../../dialect/as
 import { parseAbsoluteDate } from '../../filters/dates.ts';
 import { firstOfDay, lastOfDay, momentOfDate } from '../dates/local_time.ts';
 import { rangeCondition } from '../dates/date_range.ts';
-import type { ResolvedRange } from '../dates/resolved_range.ts';
+import type { ResolvedRange } from '../dates/intervals.ts';
 import { QueryError } from '../query_errors.ts';
-import { windowDays } from './active_windows.ts';
-import { nullValue, otherValue } from './breakdown_placeholders.ts';
-import { checkExpressions } from './check_expressions.ts';
-import { isOneOfValues } from './top_values.ts';
-import { measureOf } from './measures.ts';
-import { periodsOf, type PeriodContext } from './periods.ts';
+import { type SeriesStatement, topValuesOfSeries, windowDays } from './statement.ts';
+import { buildNamedSelect, isOneOfValues, nullValue, otherValue } from './selects.ts';
+import { checkExpressions, measureOf } from './measures.ts';
+import { type PeriodContext, periodsOf } from './results.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 import { attrOf, seriesEventsSince, type SeriesEvents, type SeriesPosition } from './series_events.ts';
 import { eventsOf, mathIn, planSeries } from './series_plan.ts';
-import { buildNamedSelect } from './selects.ts';
-import { topValuesOfSeries, type SeriesStatement } from './statement.ts';
 
 /** One point of a trend. */
 export interface TrendsPoint {

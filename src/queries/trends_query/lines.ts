@@ -1,8 +1,27 @@
-import type { ResolvedRange } from '../dates/resolved_range.ts';
+import type { ResolvedRange } from '../dates/intervals.ts';
 import type { DialectRows } from '../dialect_reader.ts';
-import { nullValue, otherValue } from './breakdown_placeholders.ts';
-import { keyOfRow, keyOfBucket } from './buckets.ts';
-import { checkPoints } from './point_limit.ts';
+import { countOfAll } from '../insight_fields.ts';
+import { QueryError } from '../query_errors.ts';
+import { type DisplayForm, isAdditive } from './schema.ts';
+import { nullValue, otherValue } from './selects.ts';
+import type { SeriesPosition } from './series_events.ts';
+import { keyOfBucket, keyOfRow } from './series_plan.ts';
+
+/**
+ * The maximum number of values in a result, over all lines. More would take the memory and the time of other queries: each
+ * value comes with two labels.
+ */
+export const maxPoints = 200_000;
+
+/** @throws QueryError if a result has too many values */
+export function checkPoints(points: number, intervals: number): void {
+  if (points <= maxPoints) return;
+  throw new QueryError(
+    'invalid_input',
+    `The result would have more than ${maxPoints} values, ${intervals} for each line. Choose a longer interval, a shorter date range or a smaller breakdown_limit.`,
+    { attr: 'query__interval' },
+  );
+}
 
 /** One line of a series: a value for each interval of the range, or one for the whole range. */
 export interface Line {
@@ -12,7 +31,7 @@ export interface Line {
 }
 
 /** The format of the rows of a series' statement. */
-export interface RowForm {
+interface RowForm {
   readonly range: ResolvedRange;
   /** Number of breakdown columns. */
   readonly count: number;
@@ -108,4 +127,34 @@ function compareValues(one: readonly string[], other: readonly string[]): number
     if (order !== 0) return order;
   }
   return 0;
+}
+
+/** Extrapolates lines over sampled events to all events. */
+export function scaleSample(
+  lines: readonly Line[],
+  { query: { samplingFactor: factor }, series: { math } }: SeriesPosition,
+): readonly Line[] {
+  if (factor === null || !isAdditive(math)) return lines;
+  const scale = (value: number): number => (math === 'sum' ? value / factor : countOfAll(value, factor));
+  return lines.map((line) => ({ ...line, data: line.data.map(scale) }));
+}
+
+/** The running sum. */
+function cumulative(data: readonly number[]): readonly number[] {
+  let total = 0;
+  return data.map((value) => (total += value));
+}
+
+/** The moving average over up to `points` points, rounded down. */
+const smoothed = (data: readonly number[], points: number): readonly number[] =>
+  data.map((_, index) => {
+    const window = data.slice(Math.max(0, index - points + 1), index + 1);
+    return Math.floor(window.reduce((total, value) => total + value, 0) / window.length);
+  });
+
+/** Applies the display and the smoothing of a query to a line. */
+export function transformLine(line: Line, display: DisplayForm, smoothing: number | null | undefined): Line {
+  if (display === 'totalValue') return line;
+  const data = display === 'cumulative' ? cumulative(line.data) : line.data;
+  return { ...line, data: smoothing && smoothing > 1 ? smoothed(data, smoothing) : data };
 }

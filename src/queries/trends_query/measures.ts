@@ -1,12 +1,24 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { buildExpression, buildField } from '../../dialect/ast_builders.ts';
+import { buildExpression, buildField, buildTable } from '../../dialect/ast_builders.ts';
+import { breakdownExpression, breakdownsOf } from '../breakdowns.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { checkFilters, checkTestAccounts } from '../filters.ts';
 import { parseExpressionAt } from '../parse_fragments.ts';
 import { QueryError } from '../query_errors.ts';
-import { isFirstTimeMath, isPerActorMath, isPropertyMath, type PropertyMath, statistics } from './math.ts';
-import type { TrendsSeries } from './series_schema.ts';
+import type { QueryProject } from '../query_kind.ts';
+import {
+  isFirstTimeMath,
+  isPerActorMath,
+  isPropertyMath,
+  type PropertyMath,
+  statistics,
+  type TrendsQuery,
+  type TrendsSeries,
+} from './schema.ts';
+import { buildNamedSelect } from './selects.ts';
 
 /** A column of a measure's rows. */
-export interface MeasurePart {
+interface MeasurePart {
   /** Computed from the events of a row: an aggregate if rows are groups of events. */
   readonly of: Expression;
   /** Merges the column over several rows. */
@@ -189,3 +201,39 @@ const perActorMeasure = (statistic: PropertyMath): PartialMeasure => ({
   value: buildExpression(statistics[statistic], { x: buildField('amount') }),
   direct: null,
 });
+
+/**
+ * Compiles each expression of a query separately, so that an error names its field rather than a generated statement.
+ * @throws QueryError
+ */
+export function checkExpressions(query: TrendsQuery, project: QueryProject, reader: DialectReader): void {
+  checkFilters(query.properties, 'query__properties', reader);
+  if (query.filterTestAccounts) checkTestAccounts(project, reader);
+  const kindOf = (expression: Expression, attr: string): string | undefined => {
+    const alone = buildNamedSelect({ value: expression }, { from: buildTable('events') });
+    return reader.compile(alone, { attr }).columns[0]?.type.kind;
+  };
+  for (const breakdown of breakdownsOf(query.breakdownFilter))
+    kindOf(breakdownExpression(breakdown), breakdown.attr);
+  for (const [index, series] of query.series.entries()) {
+    if (series.kind !== 'EventsNode') continue;
+    const attr = `query__series__${index}`;
+    checkFilters(series.properties, `${attr}__properties`, reader);
+    checkFilters(series.fixedProperties, `${attr}__fixedProperties`, reader);
+    const measure = measureOf(series, attr);
+    if (measure.form !== 'whole') {
+      if (measure.direct !== null) kindOf(measure.direct, `${attr}__math_property`);
+      continue;
+    }
+    const path = `${attr}__math_hogql`;
+    const kind = kindOf(measure.direct, path) ?? 'null';
+    if (!['integer', 'float', 'decimal', 'boolean', 'null'].includes(kind))
+      throw new QueryError(
+        'invalid_input',
+        'The expression must return a number, such as sum(toFloat(properties.price)).',
+        {
+          attr: path,
+        },
+      );
+  }
+}

@@ -1,12 +1,41 @@
-import { dayOf, labelOf } from '../dates/labels.ts';
-import { breakdownLabel } from './breakdown_placeholders.ts';
+import { earliestFor, previousRange, resolveRange } from '../dates/date_range.ts';
+import { dayOf, labelOf, type ResolvedRange } from '../dates/intervals.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import type { QueryProject } from '../query_kind.ts';
 import { type Line, sum } from './lines.ts';
-import type { Period } from './periods.ts';
-import { type DisplayForm, displayFormOf, type TrendsQuery } from './schema.ts';
-import type { TrendsSeries } from './series_schema.ts';
+import { type DisplayForm, displayFormOf, type TrendsQuery, type TrendsSeries } from './schema.ts';
+import { breakdownLabel } from './selects.ts';
+
+/** The range of a query, or the one that it is compared with. */
+interface Period {
+  readonly name: 'current' | 'previous';
+  readonly range: ResolvedRange;
+}
+
+/** What date ranges are resolved with. */
+export interface PeriodContext {
+  readonly project: QueryProject;
+  readonly now: Date;
+  readonly reader: DialectReader;
+}
+
+/** The ranges of a query, the current one first. @throws QueryError */
+export async function periodsOf(
+  query: Pick<TrendsQuery, 'dateRange' | 'interval' | 'compareFilter'>,
+  { project, now, reader }: PeriodContext,
+): Promise<readonly [Period, ...Period[]]> {
+  const { dateRange, interval, compareFilter } = query;
+  const earliest = await earliestFor(dateRange, reader);
+  const context = { project, now, earliest };
+  const range = resolveRange(dateRange, interval, context);
+  const current: Period = { name: 'current', range };
+  if (!compareFilter?.compare) return [current];
+  const before = previousRange(dateRange, compareFilter.compare_to ?? null, range, context);
+  return [current, { name: 'previous', range: before }];
+}
 
 /** The series or formula of a line. */
-export interface LineSource {
+interface LineSource {
   readonly order: number;
   readonly series: TrendsSeries | null;
   /** The label of a formula; null for a series. */
@@ -28,7 +57,7 @@ function labelOfLine({ values }: Line, { series, label }: LineSource, several: b
 }
 
 /** The names of a period's intervals, which all of its lines share; empty for totals. */
-export interface Axis {
+interface Axis {
   readonly days: readonly string[];
   readonly labels: readonly string[];
 }

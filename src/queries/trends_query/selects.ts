@@ -1,10 +1,31 @@
-import type { Expression, From, Query, QueryCte, Select, SetOperation } from '../../dialect/ast.ts';
-import { buildField, buildAlias, buildSelect } from '../../dialect/ast_builders.ts';
+import type { Expression, From, Join, Query, QueryCte, Select, SetOperation } from '../../dialect/ast.ts';
+import {
+  buildAlias,
+  buildExpression,
+  buildField,
+  buildSelect,
+  buildTable,
+  combineConditions,
+} from '../../dialect/ast_builders.ts';
+
+/** Stands for events without a value. */
+export const nullValue = '$$_posthog_breakdown_null_$$';
+/** Stands for all values without a separate line. */
+export const otherValue = '$$_posthog_breakdown_other_$$';
+
+const placeholderLabels: ReadonlyMap<string, string> = new Map([
+  [nullValue, 'None (i.e. no value)'],
+  [otherValue, 'Other (i.e. all remaining values)'],
+]);
+
+/** The label of breakdown values. */
+export const breakdownLabel = (values: readonly string[]): string =>
+  values.map((value) => placeholderLabels.get(value) ?? value).join('::');
 
 const nowhere = { start: 0, end: 0 };
 const empty = buildSelect('select 1');
 
-export interface SelectParts {
+interface SelectParts {
   readonly from: From;
   readonly where?: Expression | null;
   /** Names of GROUP BY columns. */
@@ -77,3 +98,127 @@ export const unionOf = (operands: readonly Select[]): SetOperation => ({
 /** Columns, unchanged. */
 export const fieldsNamed = (names: readonly string[]): Readonly<Record<string, Expression>> =>
   Object.fromEntries(names.map((name) => [name, buildField(name)]));
+
+/** Column names in all statements of trends. */
+export const bucketColumn = 'bucket_start';
+export const resultColumn = 'result';
+export const actorColumn = 'actor';
+
+/** The column names of a series' breakdowns. */
+export const valueColumns = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `breakdown_${index + 1}`);
+
+/** The keys of a series' lines, as expressions over an event. */
+export interface LineKeys {
+  /** The start of the event's interval; null if the range is a single interval. */
+  readonly bucket: Expression | null;
+  readonly values: readonly Expression[];
+}
+
+/** Column names of the keys, in column order. */
+export const keyNames = ({
+  bucket,
+  values,
+}: {
+  readonly bucket: unknown;
+  readonly values: readonly unknown[];
+}): readonly string[] => [...(bucket === null ? [] : [bucketColumn]), ...valueColumns(values.length)];
+
+/** The keys as columns of a SELECT over events. */
+export const keyColumns = ({ bucket, values }: LineKeys): Readonly<Record<string, Expression>> => {
+  const names = valueColumns(values.length);
+  return {
+    ...(bucket !== null && { [bucketColumn]: bucket }),
+    ...Object.fromEntries(values.map((value, index) => [names[index] ?? '', value])),
+  };
+};
+
+const topValueName = (column: string): string => column.replace('breakdown', 'kept');
+
+/** The column names of the top values. */
+export const topValueColumns = (count: number): readonly string[] => valueColumns(count).map(topValueName);
+
+/**
+ * The values with a separate line: those with the largest totals, ties in byte order; events without any value come
+ * last.
+ * @param results of all values: columns of values and `result`
+ * @param total of a value, over its results
+ */
+export function topValues(results: From, count: number, limit: number, total: Expression): Select {
+  const columns = valueColumns(count);
+  const missing = combineConditions(
+    'and',
+    columns.map((name) =>
+      buildExpression('{value} = {missing}', { value: buildField(name), missing: { value: nullValue } }),
+    ),
+  );
+  return buildNamedSelect(Object.fromEntries(columns.map((name) => [topValueName(name), buildField(name)])), {
+    from: results,
+    groupBy: columns,
+    orderBy: [
+      { by: buildExpression('{missing} ? 1 : 0', { missing: missing ?? buildExpression('true') }) },
+      { by: total, descending: true },
+      ...columns.map((name) => ({ by: buildField(name) })),
+    ],
+    limit,
+  });
+}
+
+/** The total of a value's results. */
+export const sumOfResults = buildExpression(`sum(ifNull(${resultColumn}, 0))`);
+
+/**
+ * Joins rows to the top values: all rows, with null if their value is not among them (`left`), or only rows whose value
+ * is (`inner`).
+ */
+export function joinTopValues(
+  type: 'left' | 'inner',
+  rows: string,
+  topValuesName: string,
+  count: number,
+): From {
+  const columns = valueColumns(count);
+  const condition = combineConditions(
+    'and',
+    columns.map((name) =>
+      buildExpression('{own} = {top}', { own: buildField(name), top: buildField(topValueName(name)) }),
+    ),
+  );
+  const { from } = buildSelect('select 1 from a left join b on true');
+  if (from?.kind !== 'join' || from.constraint?.kind !== 'on' || condition === null)
+    throw new Error('No join.');
+  const join: Join = {
+    ...from,
+    type,
+    left: buildTable(rows),
+    right: buildTable(topValuesName),
+    constraint: { ...from.constraint, condition },
+  };
+  return join;
+}
+
+/** The condition that a row joined to the top values matches none. */
+export const isOutsideTopValues = (): Expression =>
+  buildExpression('isNull({first})', { first: buildField(topValueName(valueColumns(1)[0] ?? '')) });
+
+/** The values of events, with those outside of the top values replaced by the value for all others. */
+export function withOtherValue(values: readonly Expression[], topValuesQuery: Query): readonly Expression[] {
+  const isTopValue = isOneOfValues(values, topValuesQuery);
+  return values.map((value) =>
+    buildExpression('{isTopValue} ? {value} : {other}', { isTopValue, value, other: { value: otherValue } }),
+  );
+}
+
+/** The condition that an event's values are among the rows of a query. */
+export function isOneOfValues(values: readonly Expression[], topValuesQuery: Query): Expression {
+  const [first, ...more] = values;
+  const row: Expression = { kind: 'tuple', items: values, start: 0, end: 0 };
+  return {
+    kind: 'comparison',
+    operator: 'in',
+    left: first !== undefined && more.length === 0 ? first : row,
+    right: { kind: 'subquery', query: topValuesQuery, start: 0, end: 0 },
+    start: 0,
+    end: 0,
+  };
+}

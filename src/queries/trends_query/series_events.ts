@@ -11,13 +11,11 @@ import {
 } from '../../dialect/ast_builders.ts';
 import { printExpression } from '../../dialect/print/print.ts';
 import { rangeCondition } from '../dates/date_range.ts';
-import type { ResolvedRange } from '../dates/resolved_range.ts';
+import type { ResolvedRange } from '../dates/intervals.ts';
 import { filtersCondition, testAccountsCondition } from '../filters.ts';
 import type { QueryProject } from '../query_kind.ts';
-import { seriesCondition } from '../series/condition.ts';
-import { isFirstTimeMath } from './math.ts';
-import type { TrendsQuery } from './schema.ts';
-import type { TrendsSeries } from './series_schema.ts';
+import { seriesCondition } from '../series.ts';
+import { isFirstTimeMath, type TrendsQuery, type TrendsSeries } from './schema.ts';
 import { buildNamedSelect } from './selects.ts';
 
 /** The events that a series counts. */

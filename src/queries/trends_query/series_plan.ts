@@ -1,28 +1,103 @@
+import type { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression } from '../../dialect/ast_builders.ts';
-import { breakdownExpression } from '../breakdowns/breakdown_expression.ts';
-import { breakdownsOf, type Breakdown } from '../breakdowns/schema.ts';
-import type { Interval } from '../dates/intervals.ts';
-import type { ResolvedRange } from '../dates/resolved_range.ts';
+import { type Breakdown, breakdownExpression, breakdownsOf, normalizedUrl } from '../breakdowns.ts';
+import type { Interval, ResolvedRange } from '../dates/intervals.ts';
 import { firstOfDay } from '../dates/local_time.ts';
-import { windowDays } from './active_windows.ts';
-import { breakdownValue } from './breakdown_value.ts';
-import { bucketOf } from './buckets.ts';
-import { binsOf, type Bins } from './histogram.ts';
+import type { DialectReader } from '../dialect_reader.ts';
 import { measureOf } from './measures.ts';
-import type { MathKind } from './math.ts';
-import { displayFormOf, type DisplayForm } from './schema.ts';
+import { type DisplayForm, displayFormOf, type MathKind } from './schema.ts';
+import { buildNamedSelect, nullValue } from './selects.ts';
 import {
   attrOf,
   firstEventTimes,
   seriesEvents,
-  seriesEventsSince,
   type SeriesEvents,
+  seriesEventsSince,
   type SeriesPosition,
 } from './series_events.ts';
-import { buildNamedSelect } from './selects.ts';
-import type { SeriesStatement } from './statement.ts';
-import type { DialectReader } from '../dialect_reader.ts';
+import { type SeriesStatement, windowDays } from './statement.ts';
+
+const starts: Readonly<Record<Interval, Expression>> = {
+  minute: buildExpression('toStartOfMinute(timestamp)'),
+  hour: buildExpression('toStartOfHour(timestamp)'),
+  // Days are identified by their dates, which is cheaper than by their start times.
+  day: buildExpression('toDate(timestamp)'),
+  week: buildExpression('toStartOfWeek(timestamp)'),
+  month: buildExpression('toStartOfMonth(timestamp)'),
+};
+
+/** The start of an event's interval: a date, or a time for hours and minutes. */
+const bucketOf = (interval: Interval): Expression => starts[interval];
+
+/** The key of the interval in a row. */
+export function keyOfRow(value: unknown): string {
+  const text = String(value);
+  return text.includes('T') ? String(new Date(text).getTime()) : text;
+}
+
+/** The key of an interval, by its start. */
+export const keyOfBucket = (bucket: DateTime, interval: Interval): string =>
+  interval === 'hour' || interval === 'minute' ? String(bucket.toMillis()) : bucket.toFormat('yyyy-MM-dd');
+
+/** The edges of a histogram's bins in ascending order, one more than bins; empty if no event has a number. */
+type Bins = readonly number[];
+
+const rounded = (value: number): number => Math.round(value * 100) / 100;
+
+/**
+ * Bins of equal width from the smallest to the largest number. The last one is slightly wider, to include the largest.
+ */
+function binsOf(least: number, largest: number, count: number): Bins {
+  const width = (largest - least) / count;
+  const inner = Array.from({ length: count - 1 }, (_, index) => rounded(least + (index + 1) * width));
+  const edges = [Math.floor(least * 100) / 100, ...inner, rounded(largest + 0.01)];
+  return [...new Set(edges)].sort((one, other) => one - other);
+}
+
+const binLabel = (low: number, high: number): string => `[${low},${high}]`;
+
+/** The labels of the bins, such as `[0,12.5]`. */
+const binLabels = (bins: Bins): readonly string[] =>
+  bins.slice(1).map((high, index) => binLabel(bins[index] ?? high, high));
+
+/** The label of the bin of a number, found by binary search. */
+function binnedValue(value: Expression, bins: Bins): Expression {
+  const number = buildExpression('toFloat({value})', { value });
+  const strings = binLabels(bins);
+  const missing = buildExpression('{missing}', { missing: { value: nullValue } });
+  if (strings.length === 0) return missing;
+  const findBin = (first: number, last: number): Expression => {
+    if (first === last) return buildExpression('{text}', { text: { value: strings[first] ?? '' } });
+    const middle = Math.floor((first + last) / 2);
+    return buildExpression('{number} < {edge} ? {below} : {above}', {
+      number,
+      edge: { value: bins[middle + 1] ?? 0 },
+      below: findBin(first, middle),
+      above: findBin(middle + 1, last),
+    });
+  };
+  return buildExpression('isNull({number}) ? {missing} : {bin}', {
+    number,
+    missing,
+    bin: findBin(0, strings.length - 1),
+  });
+}
+
+/**
+ * The breakdown value of an event as a string, never null or empty.
+ * @param bins of a histogram: the value is then the label of the number's bin
+ * @throws QueryError
+ */
+function breakdownValue(breakdown: Breakdown, bins: Bins | null): Expression {
+  const value = breakdownExpression(breakdown);
+  if (bins !== null) return binnedValue(value, bins);
+  const text = buildExpression('toString({value})', { value });
+  const read = breakdown.normalize_url
+    ? buildExpression("isNull({text}) or {text} = '' ? null : {url}", { text, url: normalizedUrl(text) })
+    : text;
+  return buildExpression("ifNull(nullIf({read}, ''), {missing})", { read, missing: { value: nullValue } });
+}
 
 const defaultLimit = 25;
 const worldMapLimit = 250;

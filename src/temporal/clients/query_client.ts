@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import type { BackgroundQueries } from '../../queries/query_service.ts';
+import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import type { BackgroundQueryInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import type { Policies } from '../../decisions/policies.ts';
 import type { Journal } from '../../journal/journal.ts';
-import type { BackgroundQueries } from '../../queries/query_service.ts';
+import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { BackfillClient } from '../clients/backfill_client.ts';
 import type { ExecutionLists } from '../clients/execution_lists.ts';

@@ -1,5 +1,5 @@
 import { deleteExpired } from '../../decisions/retention.ts';
-import { deleteExpiredQueries } from '../../queries/retention.ts';
+import { deleteExpiredQueries } from '../../queries/results.ts';
 import type { ReconcilerDependencies } from './reconciler.ts';
 
 /** Deletes log lines, notifications and incidents that have expired. */

@@ -6,7 +6,7 @@ import type { PoolCounts } from '../../source/source_connection.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { runBackgroundQuery } from '../../queries/run_background.ts';
 import { createQuerySlots, backgroundLimits } from '../../queries/query_slots.ts';
-import { createRunningQueries } from '../../queries/running_queries.ts';
+import { createRunningQueries } from '../../queries/run_query.ts';
 import { finishQuery } from '../../queries/statuses.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { createActivitySlots, type ActivitySlots } from './activity_slots.ts';

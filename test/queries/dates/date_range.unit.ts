@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DateTime } from 'luxon';
-import { closedEnd, resolveRange } from '../../../src/queries/dates/date_range.ts';
-import { previousRange } from '../../../src/queries/dates/previous_range.ts';
-import type { Interval } from '../../../src/queries/dates/intervals.ts';
-import { dayOf, labelOf } from '../../../src/queries/dates/labels.ts';
-import type { DateRange } from '../../../src/queries/dates/schema.ts';
+import {
+  closedEnd,
+  type DateRange,
+  previousRange,
+  resolveRange,
+} from '../../../src/queries/dates/date_range.ts';
+import { dayOf, type Interval, labelOf } from '../../../src/queries/dates/intervals.ts';
 import { contextOf } from './context.ts';
 
 // A Saturday at 16:00 in Berlin; daylight saving time ended on 25 October.

@@ -4,7 +4,7 @@ import { buildField } from '../../../src/dialect/ast_builders.ts';
 import { printExpression } from '../../../src/dialect/print/print.ts';
 import { filtersCondition, testAccountsCondition, withOverride } from '../../../src/queries/filters.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';
-import { seriesCondition, seriesName } from '../../../src/queries/series/condition.ts';
+import { seriesCondition, seriesName } from '../../../src/queries/series.ts';
 import { contextOf } from '../dates/context.ts';
 import { randomFilters } from './random_filters.ts';
 

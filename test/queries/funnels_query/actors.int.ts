@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActors, type FunnelPoint } from '../../../src/queries/funnels_query/actors.ts';
-import type { StepResult } from '../../../src/queries/funnels_query/steps_result.ts';
+import type { StepResult } from '../../../src/queries/funnels_query/results.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
 import { funnelsQuery, insertEvents, now, projectOf, runFunnelsQuery } from './run_funnels_query.ts';

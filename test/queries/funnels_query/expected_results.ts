@@ -1,5 +1,4 @@
-import type { StepResult } from '../../../src/queries/funnels_query/steps_result.ts';
-import type { FunnelTrend } from '../../../src/queries/funnels_query/trends_result.ts';
+import type { FunnelTrend, StepResult } from '../../../src/queries/funnels_query/results.ts';
 import { referenceRates, referenceSteps, referenceTimes, rankedValues } from './reference_results.ts';
 import type { ReferenceEvent, ReferenceFunnel } from './reference_events.ts';
 import { referenceActors, type ReferenceActor } from './reference_funnels.ts';

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
-import { funnelActorRows } from '../../../src/queries/funnels_query/funnel_actors.ts';
+import { funnelActorRows } from '../../../src/queries/funnels_query/actors.ts';
 import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
 import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
 import { funnelsQuery, insertEvents, now, projectOf, runFunnelsQuery } from './run_funnels_query.ts';

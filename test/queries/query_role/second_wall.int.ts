@@ -3,7 +3,7 @@ import pg from 'pg';
 import { readSettings } from '../../../src/config/settings.ts';
 import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
-import { readQueryProject } from '../../../src/queries/project.ts';
+import { readQueryProject } from '../../../src/queries/query_kind.ts';
 import { postgresConnection } from '../../../src/queries/query_connection.ts';
 import { readSourceSchema } from '../../../src/queries/source_schema.ts';
 import { addWarehouseTable } from '../../../src/queries/warehouse_tables.ts';
