@@ -1,20 +1,29 @@
 import { DestinationError, type OpenObject } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { BucketReader } from '../destination/objects.ts';
-import { formatCrc32 } from '../encoding/encoder.ts';
-import { measureChunks, readRows, type Measure } from './files/read_rows.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { differingIndexes, sumsOf } from './bucket_sums.ts';
-import type { RowFingerprint } from './row_fingerprint.ts';
-import { compareKeys, FileUnreadable, KeysMissing, type RowShape, type VerifiedRow } from './row.ts';
-import type { FindingCollector } from './finding_collector.ts';
+import { formatCrc32 } from '../encoding/encoder.ts';
+import type { Difference } from './compare_rows.ts';
+import { type Measure, measureChunks, readRows } from './files/read_rows.ts';
+import type { FindingCollector } from './report.ts';
+import {
+  compareKeys,
+  FileUnreadable,
+  KeysMissing,
+  keyText,
+  maxSortableRows,
+  readAll,
+  type RowShape,
+  type VerifiedRow,
+} from './row.ts';
+import { differingIndexes, type RowFingerprint, sumsOf } from './row_fingerprint.ts';
 
 /** A file of a manifest; those of earlier generations have neither a key range nor a fingerprint. */
-export type ManifestFile = Pick<Manifest['files'][number], 'key' | 'rows' | 'bytes' | 'crc32'> &
+type ManifestFile = Pick<Manifest['files'][number], 'key' | 'rows' | 'bytes' | 'crc32'> &
   Partial<Manifest['files'][number]>;
 
 /** Totals of what was read of a manifest's files. */
-export interface ReadTotals {
+interface ReadTotals {
   rows: number;
   bytes: number;
 }
@@ -147,3 +156,45 @@ async function measureObject(
 
 const isReplaced = (error: unknown): boolean =>
   error instanceof DestinationError && error.type === 'ObjectReplaced';
+
+/** The files of earlier generations that a manifest still names. */
+export const earlierFilesOf = ({ earlier, kept }: Manifest): Manifest['kept'] => [...earlier, ...kept];
+
+/**
+ * Reads the files of earlier generations, and yields the rows that readers of the manifest need. They may have rows that
+ * the source no longer has, and rows that the manifest's own files have too: neither is a problem.
+ * @param id the column that identifies rows; null if it is not needed
+ */
+export async function* earlierRows(
+  reading: FileReadContext,
+  { earlier, kept }: Manifest,
+  id: string | null,
+): AsyncGenerator<VerifiedRow> {
+  const separate = { ...reading, totals: { rows: 0, bytes: 0 } };
+  const rowsOf = (files: readonly ManifestFile[], column: string | null) =>
+    checkedRows(separate, files, { id: column, columns: [] });
+  yield* rowsOf(earlier, id);
+  await readAll(rowsOf(kept, null));
+}
+
+/**
+ * Passes differences through, except missing rows that are in files of earlier generations. Memory holds the missing
+ * rows; more than `maxSortableRows` are not searched for.
+ */
+export async function* exceptEarlier(
+  differences: AsyncIterable<Difference>,
+  earlier: AsyncIterable<VerifiedRow>,
+): AsyncGenerator<Difference> {
+  const missing = new Map<string, VerifiedRow[]>();
+  let count = 0;
+  for await (const difference of differences) {
+    if (difference.kind !== 'missing' || count >= maxSortableRows) yield difference;
+    else {
+      const key = keyText(difference.row);
+      missing.set(key, [...(missing.get(key) ?? []), difference.row]);
+      count += 1;
+    }
+  }
+  for await (const row of earlier) missing.delete(keyText(row));
+  for (const rows of missing.values()) for (const row of rows) yield { kind: 'missing', row };
+}

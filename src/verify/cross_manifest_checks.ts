@@ -1,12 +1,9 @@
-import { rereadRows } from './check_manifest.ts';
-import type { CheckContext, ManifestCheck } from './manifest_check.ts';
-import { intervalOf } from './ranges.ts';
+import { type CheckContext, type ManifestCheck, rereadRows } from './check_manifest.ts';
+import { intervalOf } from './locations.ts';
 import { rowsInBoth } from './compare_rows.ts';
-import { overlappingPairs } from './coverage.ts';
-import type { Finding } from './report.ts';
-import { inOrder, formatMicroseconds, sorted, within } from './row_order.ts';
-import { keyText, type VerifiedRow } from './row.ts';
-import { createFindingCollector } from './finding_collector.ts';
+import { overlappingPairs } from './gaps.ts';
+import { createFindingCollector, type Finding } from './report.ts';
+import { formatMicroseconds, inOrder, keyText, sorted, type VerifiedRow, within } from './row.ts';
 
 /** Finds time that two manifests cover, and rows that are in both. */
 export async function findOverlaps(

@@ -1,22 +1,134 @@
+import { isExpired } from '../domain/expiration.ts';
 import { countIntervals } from '../domain/interval_ranges.ts';
 import type { DataInterval, ScheduleRevision } from '../domain/intervals.ts';
-import type { TimeRange } from './coverage.ts';
-import type { Expirations } from './expirations.ts';
-import type { OwedTime } from './owed_time.ts';
-import { currentRange, type RangeContext } from './ranges.ts';
+import type { Pool } from '../journal/database.ts';
+import { currentRange, type RangeContext } from './locations.ts';
+import { intersect, type OwedTime, subtract } from './owed_time.ts';
 import type { Finding, Note, NoteReason } from './report.ts';
 import type { SourceRows } from './source_rows.ts';
-import { intersect, subtract } from './time_sets.ts';
+
+/** A requested time range; null is unbounded. */
+export interface TimeRange {
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+/** Two intervals with the time that both cover. */
+interface OverlappingPair<Interval extends DataInterval> {
+  readonly shared: DataInterval;
+  readonly one: Interval;
+  readonly other: Interval;
+}
+
+const milliseconds = (time: string): number => new Date(time).getTime();
+
+/** Sorts intervals by time. */
+export const sortIntervals = <Interval extends DataInterval>(intervals: readonly Interval[]): Interval[] =>
+  intervals.toSorted(
+    (one, other) =>
+      milliseconds(one.start) - milliseconds(other.start) || milliseconds(one.end) - milliseconds(other.end),
+  );
+
+/** Finds all pairs of intervals that overlap. */
+export function overlappingPairs<Interval extends DataInterval>(
+  intervals: readonly Interval[],
+): OverlappingPair<Interval>[] {
+  const pairs: OverlappingPair<Interval>[] = [];
+  let reaching: Interval[] = [];
+  for (const interval of sortIntervals(intervals)) {
+    reaching = reaching.filter(({ end }) => milliseconds(end) > milliseconds(interval.start));
+    for (const one of reaching)
+      pairs.push({
+        shared: { start: interval.start, end: earlier(one.end, interval.end) },
+        one,
+        other: interval,
+      });
+    reaching.push(interval);
+  }
+  return pairs;
+}
+
+const earlier = (one: string, other: string): string =>
+  milliseconds(one) < milliseconds(other) ? one : other;
+
+/** Whether an interval overlaps `[from, to)`; null is unbounded. */
+export const overlaps = ({ start, end }: DataInterval, { from, to }: TimeRange): boolean =>
+  (from === null || milliseconds(end) > milliseconds(from)) &&
+  (to === null || milliseconds(start) < milliseconds(to));
+
+/**
+ * What the bucket may have deleted by its own rules. The journal says when an object was written and which expiration
+ * the server reported; it never says that an object exists.
+ */
+export interface Expirations {
+  /** The intervals that overlap a range and whose newest manifest has expired. */
+  expiredIntervals(range: DataInterval): Promise<DataInterval[]>;
+  /** Whether a file of an interval has expired. */
+  isExpiredFile(interval: DataInterval, key: string): Promise<boolean>;
+}
+
+interface WrittenRow {
+  readonly start: string;
+  readonly end: string;
+  readonly expires_at: string | null;
+  readonly written_at: string;
+}
+
+/** Creates a reader of expirations. */
+export function createExpirations(
+  pool: Pool,
+  {
+    batch_export_id,
+    retention_days,
+  }: { readonly batch_export_id: string; readonly retention_days: number | null },
+  now: Date,
+): Expirations {
+  const isExpiredRow = (row: WrittenRow) => isExpired(row, retention_days, now);
+  return {
+    async expiredIntervals({ start, end }) {
+      const { rows } = await pool.query<WrittenRow>(
+        `select distinct on (run.data_interval_start, run.data_interval_end)
+           run.data_interval_start as start, run.data_interval_end as end,
+           event.data->>'expires_at' as expires_at, event.recorded_at as written_at
+         from exportd.batch_export_runs run
+         join exportd.journal_events event on event.stream_type = 'run' and event.stream_id = run.id
+           and event.event_type = 'RunCompleted'
+         where run.batch_export_id = $1 and run.data_interval_end > $2 and run.data_interval_start < $3
+         order by run.data_interval_start, run.data_interval_end, event.global_position desc`,
+        [batch_export_id, start, end],
+      );
+      return rows.filter(isExpiredRow);
+    },
+    async isExpiredFile(interval, key) {
+      const { rows } = await pool.query<WrittenRow>(
+        // The reply to writing a file of rejected rows is not recorded: it expires with the manifest.
+        `select coalesce(event.data->'file'->>'expires_at',
+             case event.event_type when 'RunRejectedFilePlanned' then completed.data->>'expires_at' end) as expires_at,
+           event.recorded_at as written_at
+         from exportd.batch_export_runs run
+         join exportd.journal_events event on event.stream_type = 'run' and event.stream_id = run.id
+           and event.event_type in ('RunFileCompleted', 'RunRejectedFilePlanned')
+         left join exportd.journal_events completed on completed.stream_type = 'run'
+           and completed.stream_id = run.id and completed.event_type = 'RunCompleted'
+         where run.batch_export_id = $1 and run.data_interval_start = $2 and run.data_interval_end = $3
+           and event.data->'file'->>'key' = $4
+         order by event.global_position desc limit 1`,
+        [batch_export_id, interval.start, interval.end, key],
+      );
+      return rows.some(isExpiredRow);
+    },
+  };
+}
 
 /** Dependencies for finding gaps. */
-export interface GapContext extends RangeContext {
+interface GapContext extends RangeContext {
   readonly source: Pick<SourceRows, 'count'>;
   readonly owed: OwedTime;
   readonly expirations: Expirations;
 }
 
 /** Time without a manifest: what is owed is a finding, all other is a note. */
-export interface Gaps {
+interface Gaps {
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];
 }

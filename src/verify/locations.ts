@@ -1,16 +1,19 @@
-import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
+import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
-import { readConfig } from '../destination/config_versions.ts';
-import { DestinationError } from '../destination/destination.ts';
-import type { DestinationContext } from '../destination/requests.ts';
 import { parseS3Config } from '../destination/config.ts';
+import { readConfig, selectionOfConfig } from '../destination/config_versions.ts';
+import { DestinationError } from '../destination/destination.ts';
 import { constantPrefix } from '../destination/keys.ts';
-import { openBucketReader, type BucketReader } from '../destination/objects.ts';
+import type { Manifest } from '../destination/manifest.ts';
+import { type BucketReader, openBucketReader } from '../destination/objects.ts';
+import type { DestinationContext } from '../destination/requests.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import type { RowQuery } from '../source/row_selection.ts';
-import { CannotVerify, type Note } from './report.ts';
+import { allRows, type RowQuery } from '../source/row_selection.ts';
+import type { RowRange } from '../source/source.ts';
+import { CannotVerify, type FindingCollector, type Note } from './report.ts';
 
 /** The definition of an export, as far as verifying needs it. */
 export interface ExportDefinition {
@@ -24,7 +27,7 @@ export interface ExportDefinition {
 }
 
 /** A config version, and the query whose columns its runs export. */
-export interface ConfigVersion {
+interface ConfigVersion {
   readonly version: number;
   readonly destination_type: string;
   readonly config: Readonly<Record<string, unknown>>;
@@ -71,7 +74,7 @@ async function readVersions(pool: Pool, batchExportId: string): Promise<ConfigVe
 }
 
 /** Finds a config version of an export; undefined when it does not exist. */
-export type FindVersion = (version: number) => Promise<ConfigVersion | undefined>;
+type FindVersion = (version: number) => Promise<ConfigVersion | undefined>;
 
 /** Finds versions in the definition, or among those that were stored since. */
 export function createVersionFinder(pool: Pool, definition: ExportDefinition): FindVersion {
@@ -125,4 +128,51 @@ export async function openLocations(
 function manifestFolder({ config }: ConfigVersion, { batch_export_id }: ExportDefinition): string {
   const constant = constantPrefix(typeof config.prefix === 'string' ? config.prefix : '');
   return `${constant === '' ? '' : `${constant}/`}_manifests/${batch_export_id}/`;
+}
+
+/** The interval of a manifest. */
+export const intervalOf = ({ data_interval_start, data_interval_end }: Manifest): DataInterval => ({
+  start: new Date(data_interval_start).toISOString(),
+  end: new Date(data_interval_end).toISOString(),
+});
+
+/** Dependencies for creating ranges. */
+export interface RangeContext {
+  readonly definition: ExportDefinition;
+  readonly findVersion: FindVersion;
+}
+
+/**
+ * The rows of the source that a manifest should contain, according to its model and config version. If the version
+ * does not exist, this is reported and the current version is used.
+ */
+export async function rangeOfManifest(
+  context: RangeContext,
+  manifest: Manifest,
+  collector: FindingCollector,
+  name: string,
+): Promise<RowRange> {
+  const range = await currentRange(context, intervalOf(manifest));
+  const version = await context.findVersion(manifest.config_version);
+  if (!version)
+    collector.add(
+      'manifest_inconsistent',
+      name,
+      `The export has no config version ${manifest.config_version}.`,
+    );
+  return {
+    ...range,
+    model: manifest.model,
+    selection: version ? selectionOfConfig(version) : range.selection,
+  };
+}
+
+/** The rows of an interval that the export would select now. */
+export async function currentRange(
+  { definition, findVersion }: RangeContext,
+  interval: DataInterval,
+): Promise<RowRange> {
+  const { model, team_id, config_version } = definition;
+  const version = await findVersion(config_version);
+  return { model, team_id, interval, selection: version ? selectionOfConfig(version) : allRows };
 }

@@ -1,13 +1,15 @@
 import { buffer } from 'node:stream/consumers';
+import { isId } from '../contract/workflow_ids.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { parseManifest, type Manifest } from '../destination/manifest.ts';
+import { type Manifest, parseManifest } from '../destination/manifest.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { overlaps, type TimeRange } from './coverage.ts';
-import type { ExportLocation } from './locations.ts';
-import type { Finding, Note } from './report.ts';
+import type { Pool } from '../journal/database.ts';
+import { overlaps, type TimeRange } from './gaps.ts';
+import { type ExportLocation, intervalOf } from './locations.ts';
+import { createFindingCollector, type Finding, type Note } from './report.ts';
 
 /** The location and key of a manifest that has not been read. */
-export interface ManifestObject {
+interface ManifestObject {
   readonly location: ExportLocation;
   readonly key: string;
   /** The full name for messages. */
@@ -27,7 +29,7 @@ export interface LoadedManifest extends ManifestObject {
 }
 
 /** The content of the manifest folders of an export. */
-export interface Listing {
+interface Listing {
   readonly intervals: readonly IntervalManifests[];
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];
@@ -105,4 +107,32 @@ export async function readManifest(
   if (!object) return null;
   const text = (await buffer(object.chunks)).toString('utf8');
   return { text, manifest: parseManifest(text) };
+}
+
+/**
+ * Finds manifests whose run the journal does not have: it was restored from a backup that is older than the run, or another
+ * installation exports to the same prefix. The manifests were read before, so that the journal has the runs of this one.
+ */
+export async function findUnknownManifests(
+  pool: Pool,
+  manifests: readonly LoadedManifest[],
+): Promise<Finding[]> {
+  const ids = new Set(manifests.map(({ manifest }) => manifest.run_id));
+  const { rows } = await pool.query<{ id: string }>(
+    `select stream_id as id from exportd.journal_streams where stream_type = 'run' and stream_id = any($1::uuid[])`,
+    // Whatever another program wrote into a manifest is a run that the journal does not have.
+    [[...ids].filter(isId)],
+  );
+  const known = new Set(rows.map(({ id }) => id));
+  return manifests
+    .filter(({ manifest }) => !known.has(manifest.run_id))
+    .flatMap(({ manifest, name }) => {
+      const collector = createFindingCollector(intervalOf(manifest), name);
+      collector.add(
+        'manifest_unknown',
+        name,
+        `The journal has no run ${manifest.run_id}, which wrote this manifest: the journal was restored from an older backup, or another installation exports to this prefix. Backfill the interval: its run adopts the manifest and writes the next generation.`,
+      );
+      return collector.findings();
+    });
 }

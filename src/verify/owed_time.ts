@@ -1,4 +1,9 @@
-import type { BackfillSpec, BackfillStatus } from '../domain/backfill.ts';
+import {
+  backfillDecider,
+  type BackfillEvent,
+  type BackfillSpec,
+  type BackfillStatus,
+} from '../domain/backfill.ts';
 import {
   batchExportDecider,
   type BatchExportEvent,
@@ -7,19 +12,64 @@ import {
   type SkipReason,
 } from '../domain/batch_export.ts';
 import type { Recorded } from '../domain/event.ts';
-import { intervalContaining, type DataInterval, type ScheduleRevision } from '../domain/intervals.ts';
-import { intersect, subtract, union } from './time_sets.ts';
+import { type DataInterval, intervalContaining, type ScheduleRevision } from '../domain/intervals.ts';
+import type { Pool } from '../journal/database.ts';
+
+// Sets of time: half-open ranges that are sorted, disjoint and not adjacent.
+
+const at = (time: string): number => Date.parse(time);
+
+/** The time that is in any of the ranges. */
+export function union(ranges: readonly DataInterval[]): DataInterval[] {
+  const joined: DataInterval[] = [];
+  const sorted = ranges
+    .filter(({ start, end }) => at(start) < at(end))
+    .toSorted((one, other) => at(one.start) - at(other.start));
+  for (const range of sorted) {
+    const last = joined.at(-1);
+    if (!last || at(range.start) > at(last.end)) joined.push(range);
+    else if (at(range.end) > at(last.end)) joined[joined.length - 1] = { start: last.start, end: range.end };
+  }
+  return joined;
+}
+
+/** The time that is in any of the ranges and in none of the others. */
+export function subtract(
+  ranges: readonly DataInterval[],
+  ...others: readonly (readonly DataInterval[])[]
+): DataInterval[] {
+  const removed = union(others.flat());
+  const left: DataInterval[] = [];
+  let next = 0;
+  for (const range of union(ranges)) {
+    let { start } = range;
+    // A removed range may reach into the following ranges, so it is passed only when it has ended.
+    for (; next < removed.length; next += 1) {
+      const gap = removed[next];
+      if (!gap || at(gap.start) >= at(range.end)) break;
+      if (at(gap.start) > at(start)) left.push({ start, end: gap.start });
+      if (at(gap.end) > at(start)) start = gap.end;
+      if (at(gap.end) >= at(range.end)) break;
+    }
+    if (at(start) < at(range.end)) left.push({ start, end: range.end });
+  }
+  return left;
+}
+
+/** The time that is in both. */
+export const intersect = (ranges: readonly DataInterval[], others: readonly DataInterval[]): DataInterval[] =>
+  subtract(ranges, subtract(ranges, others));
 
 /** Why an export owes no manifest of a range of intervals, or not yet. */
 export type NotOwedReason = SkipReason | 'deleted' | 'pending' | 'backfill paused' | 'backfill cancelled';
 
 /** A range of intervals without an owed manifest. */
-export interface NotOwedRange extends DataInterval {
+interface NotOwedRange extends DataInterval {
   readonly reason: NotOwedReason;
 }
 
 /** What people requested of an export, without what became of it. */
-export interface ExportHistory {
+interface ExportHistory {
   /** The events of the export in order, without `IntervalScheduled`, of which there may be millions. */
   readonly events: readonly Recorded<BatchExportEvent>[];
   /** The end of the newest interval that the schedule created a run for; null if there is none. */
@@ -38,7 +88,7 @@ export interface BackfillHistory {
 }
 
 /** The time of the check, and how long after its end an interval may lack a manifest. */
-export interface OwedOptions {
+interface OwedOptions {
   readonly now: Date;
   readonly graceMs: (interval: DataInterval) => number;
 }
@@ -195,4 +245,68 @@ function owedByBackfill(
   const [oldest = whole] = active;
   const isMoving = Date.parse(lastEventAt) + graceMs(oldest) > now.getTime();
   return isMoving ? without('pending') : { owed: union([whole]), notOwed: [] };
+}
+
+/** Reads what was requested of an export from the journal, and the time of the database clock. */
+export async function readHistory(
+  pool: Pool,
+  batchExportId: string,
+): Promise<ExportHistory & { readonly now: Date }> {
+  const { rows: events } = await pool.query<Recorded<BatchExportEvent>>(
+    `select event_type as type, data, recorded_at from exportd.journal_events
+     where stream_type = 'batch_export' and stream_id = $1 and event_type <> 'IntervalScheduled'
+     order by stream_version`,
+    [batchExportId],
+  );
+  const { rows: scheduled } = await pool.query<{ now: string; until: string | null }>(
+    `select clock_timestamp() as now, max((data->>'end')::timestamptz) as until from exportd.journal_events
+     where stream_type = 'batch_export' and stream_id = $1 and event_type = 'IntervalScheduled'`,
+    [batchExportId],
+  );
+  return {
+    events,
+    scheduledUntil: scheduled[0]?.until ?? null,
+    now: new Date(scheduled[0]?.now ?? Number.NaN),
+    backfills: await readBackfills(pool, batchExportId),
+  };
+}
+
+/** The backfills of an export, retries included. */
+async function readBackfills(pool: Pool, batchExportId: string): Promise<BackfillHistory[]> {
+  const { rows } = await pool.query<Recorded<BackfillEvent> & { stream_id: string }>(
+    `select stream_id, event_type as type, data, recorded_at from exportd.journal_events
+     where stream_type = 'backfill' and stream_id in (
+       select (data->>'backfill_id')::uuid from exportd.journal_events
+       where stream_type = 'batch_export' and stream_id = $1
+         and event_type in ('BackfillRequested', 'RunRetryRequested'))
+     order by stream_id, stream_version`,
+    [batchExportId],
+  );
+  const streams = Map.groupBy(rows, ({ stream_id }) => stream_id);
+  return [...streams.values()].flatMap(foldBackfill);
+}
+
+function foldBackfill(events: readonly Recorded<BackfillEvent>[]): BackfillHistory[] {
+  const intervals = new Map<string, DataInterval>();
+  let state = backfillDecider.initialState;
+  for (const event of events) {
+    if (event.type === 'BackfillRunCreated') intervals.set(event.data.run_id, event.data);
+    if (event.type === 'BackfillRunContinued') {
+      const continued = intervals.get(event.data.run_id);
+      if (continued) intervals.set(event.data.next_run_id, continued);
+    }
+    state = backfillDecider.evolve(state, event);
+    // What happens after the cancellation does not change what the backfill reached.
+    if (state.status === 'Cancelled') break;
+  }
+  if (state.status === 'Absent') return [];
+  return [
+    {
+      spec: state.spec,
+      status: state.status,
+      createdUntil: state.created_until,
+      active: state.active.flatMap((id) => intervals.get(id) ?? []),
+      lastEventAt: events.at(-1)?.recorded_at ?? '',
+    },
+  ];
 }

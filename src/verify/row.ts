@@ -1,4 +1,35 @@
-import type { ValueDigest } from './value_digest.ts';
+import { createHash } from 'node:crypto';
+import type { DataInterval } from '../domain/intervals.ts';
+
+/** Values longer than this (in bytes) are compared by digest, so that rows of any size need little memory. */
+const maxPlainBytes = 64;
+
+/** A value, as it is compared: null, its text, or the digest of a long text. */
+export type ValueDigest = string | null;
+
+/** The digest of UTF-8 text; `digestSql` computes the same in SQL. */
+export function digestBytes(bytes: Uint8Array): string {
+  if (bytes.length <= maxPlainBytes)
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
+
+/** The digest of a string. */
+export const digestText = (text: string): string =>
+  // UTF-8 takes at most three bytes for a UTF-16 code unit.
+  text.length * 3 <= maxPlainBytes ? text : digestBytes(Buffer.from(text, 'utf8'));
+
+/** The digest of a text expression as SQL, which evaluates the expression once. Null stays null. */
+export const digestSql = (text: string): string =>
+  `(select case when octet_length(convert_to(value, 'UTF8')) <= ${maxPlainBytes} then value
+     else 'sha256:' || encode(sha256(convert_to(value, 'UTF8')), 'hex') end
+   from (select ${text} as value offset 0) evaluated)`;
+
+/** Removes line breaks from JSON. They only separate tokens, because strings cannot contain them. */
+export function withoutLineBreaks(json: Buffer): Buffer {
+  if (!json.includes(0x0a) && !json.includes(0x0d)) return json;
+  return Buffer.from(json.filter((byte) => byte !== 0x0a && byte !== 0x0d));
+}
 
 /** A row, as it is compared. */
 export interface VerifiedRow {
@@ -50,3 +81,63 @@ export class FileUnreadable extends Error {
 
 /** A file does not contain the keys of its rows. */
 export class KeysMissing extends FileUnreadable {}
+
+/** Passes rows through and calls `onRow` for each. */
+export async function* observeRows(
+  rows: AsyncIterable<VerifiedRow>,
+  onRow: (row: VerifiedRow) => void,
+): AsyncGenerator<VerifiedRow> {
+  for await (const row of rows) {
+    onRow(row);
+    yield row;
+  }
+}
+
+/** Reads rows to the end. */
+export async function readAll(rows: AsyncGenerator<VerifiedRow>): Promise<void> {
+  while (!(await rows.next()).done);
+}
+
+/** Rows are not sorted. */
+export class OutOfOrder extends Error {
+  override readonly name = 'OutOfOrder';
+}
+
+/** Maximum number of rows that are sorted in memory: about 200 bytes per row, 1 KB with values. */
+export const maxSortableRows = 1_000_000;
+
+/** Passes rows through while they are sorted. @throws OutOfOrder */
+export async function* inOrder(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<VerifiedRow> {
+  let previous: VerifiedRow | undefined;
+  for await (const row of rows) {
+    if (previous && compareKeys(previous, row) > 0) throw new OutOfOrder('The rows are not sorted.');
+    previous = row;
+    yield row;
+  }
+}
+
+/** Sorts rows in memory. @throws OutOfOrder when there are more than `maxSortableRows` */
+export async function* sorted(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<VerifiedRow> {
+  const collected: VerifiedRow[] = [];
+  for await (const row of rows) {
+    if (collected.length >= maxSortableRows) throw new OutOfOrder('There are too many rows to sort.');
+    collected.push(row);
+  }
+  yield* collected.sort(compareKeys);
+}
+
+/** Passes the rows of an interval through, and all others to `onMisplacedRow`. */
+export async function* within(
+  rows: AsyncIterable<VerifiedRow>,
+  interval: DataInterval,
+  onMisplacedRow: (row: VerifiedRow) => void,
+): AsyncGenerator<VerifiedRow> {
+  const [start, end] = [formatMicroseconds(interval.start), formatMicroseconds(interval.end)];
+  for await (const row of rows) {
+    if (row.inserted_at >= start && row.inserted_at < end) yield row;
+    else onMisplacedRow(row);
+  }
+}
+
+/** Formats a time as in rows. */
+export const formatMicroseconds = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');

@@ -1,7 +1,58 @@
 import type { Fingerprint, FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { addSums, bucketOf, type BucketSums } from './bucket_sums.ts';
 import type { RowKey } from './row.ts';
+
+/** The number of rows of a bucket of insertion time, and the sum of their hashes modulo 2^64. */
+interface BucketSum {
+  readonly rows: number;
+  readonly sum: bigint;
+}
+
+/** The sums of the buckets that have rows, by index. */
+export type BucketSums = ReadonlyMap<number, BucketSum>;
+
+/** Adds sums of disjoint sets of rows, bucket by bucket. */
+export function addSums(...all: readonly BucketSums[]): BucketSums {
+  const total = new Map<number, BucketSum>();
+  for (const sums of all)
+    for (const [index, { rows, sum }] of sums) {
+      const before = total.get(index) ?? { rows: 0, sum: 0n };
+      total.set(index, { rows: before.rows + rows, sum: BigInt.asUintN(64, before.sum + sum) });
+    }
+  return total;
+}
+
+/** The sums in a fingerprint of a manifest. */
+export const sumsOf = ({ buckets }: Pick<Fingerprint, 'buckets'>): BucketSums =>
+  addSums(...buckets.map(({ index, rows, sum }) => new Map([[index, { rows, sum: BigInt(sum) }]])));
+
+/** The sums that a statement returned: index, rows and sum as text. */
+export const sumsOfRows = (rows: readonly (readonly (string | null)[])[]): BucketSums =>
+  addSums(
+    ...rows.map(
+      ([index, count, sum]) => new Map([[Number(index), { rows: Number(count), sum: BigInt(sum ?? 0) }]]),
+    ),
+  );
+
+/** The number of rows in all buckets. */
+export const rowsOf = (sums: BucketSums): number =>
+  [...sums.values()].reduce((total, { rows }) => total + rows, 0);
+
+/** The indexes of the buckets that differ, in ascending order. */
+export const differingIndexes = (one: BucketSums, other: BucketSums): number[] =>
+  [...new Set([...one.keys(), ...other.keys()])]
+    .filter(
+      (index) =>
+        one.get(index)?.rows !== other.get(index)?.rows || one.get(index)?.sum !== other.get(index)?.sum,
+    )
+    .toSorted((left, right) => left - right);
+
+/** The index of the bucket that contains a time. */
+const bucketOf = (
+  time: string,
+  { start }: DataInterval,
+  { width_ms }: Pick<Fingerprint, 'width_ms'>,
+): number => Math.floor((Date.parse(time) - Date.parse(start)) / width_ms);
 
 /** A row to be hashed: its bucket and its id. */
 export interface HashedId {

@@ -5,13 +5,16 @@ import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { readDivided } from '../source/read_fingerprint.ts';
-import { addSums, sumsOfRows, type BucketSums } from './bucket_sums.ts';
-import type { HashIds } from './row_fingerprint.ts';
-import type { ValueDigest } from './value_digest.ts';
+import { addSums, type BucketSums, type HashIds, sumsOfRows } from './row_fingerprint.ts';
+import type { ComparedColumn, RowKey, RowShape, ValueDigest, VerifiedRow } from './row.ts';
 import { CannotVerify } from './report.ts';
-import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
-import { hashesOf, newestStates, statementsFor, type Statement } from './source_statements.ts';
-import type { SourceColumnTypes } from './source_column_types.ts';
+import {
+  hashesOf,
+  newestStates,
+  type SourceColumnTypes,
+  type Statement,
+  statementsFor,
+} from './source_statements.ts';
 
 /** Rows per page with all values, and with keys only. Long values are digests, so a page has a few MB at most. */
 const defaultPageRows = { deep: 10_000, shallow: 50_000 };

@@ -1,14 +1,125 @@
 import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { Relations } from '../source/relations.ts';
+import type { ColumnTypes, Relations } from '../source/relations.ts';
+import { type CompiledField, compileRowQuery } from '../source/row_query/compile_row_query.ts';
 import type { ColumnAccess } from '../source/row_query/model_row.ts';
-import { selectionConditions, type SelectableRows } from '../source/selection_conditions.ts';
+import { createSettingsSql } from '../source/row_query/read_row_query.ts';
+import { type SelectableRows, selectionConditions } from '../source/selection_conditions.ts';
 import type { RowRange } from '../source/source.ts';
-import { queryColumns } from './query_columns.ts';
-import { json, plain, text, time } from './comparable_values.ts';
-import type { ComparedColumn, RowKey } from './row.ts';
+import { readableJson } from '../sql/json_property.ts';
+import { type ComparedColumn, digestSql, type RowKey } from './row.ts';
 import type { HashedId } from './row_fingerprint.ts';
-import type { SourceColumnTypes } from './source_column_types.ts';
+
+/** The digest of a string of any length, as SQL. */
+const text = (expression: string): string => digestSql(plain(expression));
+
+/** The digest of JSON as it was stored, as SQL. Line breaks between tokens are removed; `jsonb` never has any. */
+const json = (expression: string, type: string | undefined): string =>
+  digestSql(
+    type === 'jsonb' ? plain(expression) : `replace(replace(${plain(expression)}, E'\\n', ''), E'\\r', '')`,
+  );
+
+/** A short value as text, as SQL. */
+const plain = (expression: string): string => `(${expression})::text`;
+
+/**
+ * A time as files contain it, as SQL. Infinities and years outside 0001 to 9999 are formatted as PostgreSQL prints
+ * them.
+ */
+const time = (expression: string): string =>
+  `case when ${expression} >= '0001-01-01 00:00:00+00' and ${expression} < '10000-01-01 00:00:00+00'
+     then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else (${expression})::text end`;
+
+/** A date as files contain it, as SQL; see `time`. */
+const date = (expression: string): string =>
+  `case when ${expression} >= '0001-01-01' and ${expression} < '10000-01-01'
+     then to_char(${expression}, 'YYYY-MM-DD') else (${expression})::text end`;
+
+/**
+ * Columns of the relations that are read. For events, `persons` is only set if the events do not store person
+ * properties.
+ */
+export interface SourceColumnTypes {
+  readonly events?: ColumnTypes;
+  readonly persons?: ColumnTypes | undefined;
+}
+
+/** The query of an export, as fragments of the statements that compare rows. */
+interface QueryColumns {
+  /** The comparable columns with their values in SQL. Columns that read the current person are not comparable. */
+  readonly columns: ReadonlyMap<string, string>;
+  readonly hasKeys: boolean;
+  readonly joins: string;
+  /** Conditions, each preceded by `and`. */
+  readonly condition: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Compiles the query of a range's selection; undefined without a query. @throws DialectError */
+function queryColumns(
+  { model, team_id, selection: { query } }: RowRange,
+  relations: Relations,
+  types: SourceColumnTypes,
+  access: ColumnAccess,
+): QueryColumns | undefined {
+  if (!query) return undefined;
+  const { fields, condition, conditionPerson } = compileRowQuery(model, query, team_id, {
+    selected: access,
+    filtered: access,
+    events: { relation: relations.events, columns: types.events ?? new Map<string, string>() },
+    persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
+  });
+  const { text: rendered, settings } = createSettingsSql();
+  const isStable = ({ readsPerson }: CompiledField): boolean => !readsPerson;
+  return {
+    columns: new Map(
+      fields
+        .filter(isStable)
+        .map((field) => [
+          field.name,
+          comparable(field, rendered(field.sql), access.jsonType(field.column ?? '')),
+        ]),
+    ),
+    hasKeys: ['_inserted_at', model === 'events' ? 'uuid' : 'distinct_id'].every((name) =>
+      fields.some((field) => field.name === name && field.column === name),
+    ),
+    joins: conditionPerson === null ? '' : personJoin(relations, types, rendered(conditionPerson)),
+    condition: condition === null ? '' : ` and ${rendered(condition)}`,
+    settings,
+  };
+}
+
+/** Joins the current person of an event, written without the exporting code. */
+function personJoin({ persons }: Relations, types: SourceColumnTypes, alias: string): string {
+  const properties =
+    types.persons?.get('properties') === 'json' ? readableJson('p.properties') : 'p.properties';
+  const createdAt =
+    types.persons?.get('created_at') === 'timestamp without time zone'
+      ? `p.created_at at time zone 'UTC'`
+      : 'p.created_at';
+  return ` left join lateral (
+    select ${properties} as properties, ${createdAt} as created_at from ${persons} p
+    where p.team_id = e.team_id and p.id = e.person_id and not p.is_deleted limit 1) ${alias} on true`;
+}
+
+function comparable(
+  { type, column }: CompiledField,
+  expression: string,
+  jsonType: string | undefined,
+): string {
+  switch (type) {
+    case 'text':
+      return text(expression);
+    case 'json':
+      return json(expression, column === null ? 'jsonb' : jsonType);
+    case 'timestamp':
+      return time(expression);
+    case 'date':
+      return date(expression);
+    default:
+      return plain(expression);
+  }
+}
 
 /** A statement with its parameters, and settings of its transaction with further values. */
 export interface Statement {
@@ -18,7 +129,7 @@ export interface Statement {
 }
 
 /** The statements that read the rows of a range for comparison. */
-export interface RangeStatements {
+interface RangeStatements {
   /** The comparable columns with their values in SQL; long values are digests. */
   readonly columns: ReadonlyMap<string, string>;
   /** Whether the files contain the keys of the rows. */

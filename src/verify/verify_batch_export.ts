@@ -1,29 +1,45 @@
+import type { Settings } from '../config/settings.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import { applicationName } from '../source/postgres_source.ts';
 import { relationsOf } from '../source/relations.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
+import { checkInterval, type IntervalCheck, summarize } from './check_interval.ts';
+import type { CheckContext } from './check_manifest.ts';
 import { findOverlaps, findSharedFiles, reportMisplacedRows } from './cross_manifest_checks.ts';
-import { checkInterval, type IntervalCheck } from './check_interval.ts';
-import type { CheckContext } from './manifest_check.ts';
-import { sortIntervals } from './coverage.ts';
-import { createExpirations } from './expirations.ts';
-import { findGaps } from './gaps.ts';
-import { gracePeriodMs } from './grace_period.ts';
-import { listManifests, type IntervalManifests } from './manifests.ts';
+import { createExpirations, findGaps, sortIntervals } from './gaps.ts';
 import {
   createVersionFinder,
+  type ExportDefinition,
+  intervalOf,
+  type LocationDependencies,
+  type OpenedLocations,
   openLocations,
   readDefinition,
-  type ExportDefinition,
-  type OpenedLocations,
-  type LocationDependencies,
 } from './locations.ts';
-import { owedTime } from './owed_time.ts';
-import { intervalOf } from './ranges.ts';
-import { readHistory } from './read_history.ts';
+import { findUnknownManifests, type IntervalManifests, listManifests } from './manifests.ts';
+import { owedTime, readHistory } from './owed_time.ts';
 import { CannotVerify, type VerificationReport } from './report.ts';
-import { findUnknownManifests } from './unknown_manifests.ts';
 import { createSourceRows } from './source_rows.ts';
-import { summarize } from './summarize.ts';
+
+const hourMs = 3_600_000;
+
+/**
+ * How long after its end an interval may lack a manifest: the longest delay of its run, the longest wait for open
+ * transactions, and once its length for the export.
+ */
+const gracePeriodMs =
+  (
+    settings: Pick<
+      Settings,
+      'EXPORTD_JITTER_LONG' | 'EXPORTD_JITTER_SHORT_FRACTION' | 'EXPORTD_SETTLE_TIMEOUT'
+    >,
+  ) =>
+  ({ start, end }: DataInterval): number => {
+    const length = Date.parse(end) - Date.parse(start);
+    const jitter =
+      length >= hourMs ? settings.EXPORTD_JITTER_LONG : length * settings.EXPORTD_JITTER_SHORT_FRACTION;
+    return jitter + Math.min(length, settings.EXPORTD_SETTLE_TIMEOUT) + length;
+  };
 
 /** Number of intervals that are checked concurrently. Small ones mostly wait for responses. */
 const concurrency = 4;

@@ -5,7 +5,7 @@ import { openBucketReader, type BucketReader } from '../../src/destination/objec
 import { relationsOf } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
 import { checkInterval } from '../../src/verify/check_interval.ts';
-import { createExpirations } from '../../src/verify/expirations.ts';
+import { createExpirations } from '../../src/verify/gaps.ts';
 import { createVersionFinder, readDefinition } from '../../src/verify/locations.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { overlappingPairs, overlaps } from '../../src/verify/coverage.ts';
+import { overlappingPairs, overlaps } from '../../src/verify/gaps.ts';
 
 const timeOf = (hour: number): string => new Date(Date.UTC(2026, 0, 1, hour)).toISOString();
 const hoursOf = ({ start, end }: { start: string; end: string }): number[] => {

@@ -4,7 +4,7 @@ import type { Fingerprint } from '../../src/domain/fingerprint.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { allRows } from '../../src/source/row_selection.ts';
-import { sumsOf } from '../../src/verify/bucket_sums.ts';
+import { sumsOf } from '../../src/verify/row_fingerprint.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import { interval } from '../export/export_harness.ts';

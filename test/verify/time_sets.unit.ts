@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataInterval } from '../../src/domain/intervals.ts';
-import { intersect, subtract, union } from '../../src/verify/time_sets.ts';
+import { intersect, subtract, union } from '../../src/verify/owed_time.ts';
 
 const timeOf = (hour: number): string => new Date(Date.UTC(2026, 0, 1, hour)).toISOString();
 const hoursOf = (ranges: readonly DataInterval[]): number[] =>

@@ -1,7 +1,16 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
-import { FileUnreadable, KeysMissing, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
+import {
+  digestBytes,
+  digestText,
+  FileUnreadable,
+  KeysMissing,
+  type RowShape,
+  type ValueDigest,
+  type VerifiedRow,
+  withoutKey,
+  withoutLineBreaks,
+} from '../row.ts';
 
 type Fields = readonly (string | null)[];
 

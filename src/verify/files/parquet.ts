@@ -1,24 +1,41 @@
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import {
-  parquetMetadataAsync,
-  parquetRead,
   type AsyncBuffer,
   type Compressors,
   type FileMetaData,
+  parquetMetadataAsync,
   type ParquetParsers,
+  parquetRead,
 } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
-import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
 import {
+  type ComparedColumn,
+  digestBytes,
+  digestText,
   FileUnreadable,
   KeysMissing,
-  type ComparedColumn,
   type RowShape,
+  type ValueDigest,
   type VerifiedRow,
   withoutKey,
+  withoutLineBreaks,
 } from '../row.ts';
-import { openTemporaryFile } from './temporary_file.ts';
+
+/**
+ * Creates a private file for writing and reading. Its name is deleted immediately, so the file disappears when the
+ * handle is closed or the process ends.
+ */
+async function openTemporaryFile(): Promise<FileHandle> {
+  const folder = await mkdtemp(join(tmpdir(), 'exportd-verify-'));
+  try {
+    return await open(join(folder, 'object'), 'wx+', 0o600);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
 
 /**
  * Reads rows of a Parquet file. Because the footer is at the end, the file is first stored as a temporary file.

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { digestText } from '../../../src/verify/value_digest.ts';
+import { digestText, type VerifiedRow } from '../../../src/verify/row.ts';
 import { readJsonLines } from '../../../src/verify/files/json_lines.ts';
-import type { VerifiedRow } from '../../../src/verify/row.ts';
 
 const shape = {
   id: 'uuid',
