@@ -1,11 +1,15 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ComparisonGroup } from '../src/decisions/due_comparisons.ts';
 import { readDueMaintenance, type DueMaintenance } from '../src/decisions/due_maintenance.ts';
-import { checkBarriers, type BarriersOutcome } from '../src/maintenance/check_barriers.ts';
+import {
+  type BarriersOutcome,
+  checkBarriers,
+  settleRuns,
+  type SettlingResult,
+} from '../src/maintenance/settle_runs.ts';
 import { cleanUpExport, type CleanUpOutcome } from '../src/maintenance/clean_up_export.ts';
 import { compareIntervals, type ComparisonsOutcome } from '../src/maintenance/compare_intervals.ts';
 import type { MaintenanceDependencies } from '../src/maintenance/maintenance_dependencies.ts';
-import { settleRuns, type SettlingResult } from '../src/maintenance/settle_runs.ts';
 import { wrapActivities, type ActivityContext } from './run_step.ts';
 
 /** Names an export. Everything else is read from the journal. */

@@ -1,18 +1,284 @@
 import {
-  readObsoleteObjects,
-  recordDeletions,
-  recordFailedDeletions,
   type Deletion,
   type FailedDeletion,
   type ObsoleteObject,
+  readObsoleteObjects,
+  recordDeletions,
+  recordFailedDeletions,
 } from '../decisions/obsolete_objects.ts';
+import { DestinationError, type ManifestState, type PresentManifest } from '../destination/destination.ts';
+import { parseManifest } from '../destination/manifest.ts';
+import type { Destination, OpenLocation } from '../destination/open_destination.ts';
+import { classifyError } from '../failures/classify_error.ts';
+import type { Pool } from '../journal/database.ts';
 import { isTransient } from '../journal/database_errors.ts';
-import { DestinationError } from '../destination/destination.ts';
-import { deleteObsoleteObject, isLocationError, isStillReferenced } from './delete_obsolete_object.ts';
-import { logDeletions } from './deletion_log.ts';
-import { createLocationCache, type LocationCache } from './location_cache.ts';
+import { type LogLevel, writeLogLine } from '../journal/log_lines.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
-import { createManifestReader } from './manifest_reader.ts';
+
+/** The credentials lack a permission in the bucket. */
+class MissingPermission extends Error {
+  override readonly name = 'MissingPermission';
+  constructor(permission: string) {
+    super(`The credentials of the destination lack the permission ${permission}.`);
+  }
+}
+
+/** Sends a request that needs a permission. @throws MissingPermission when the request is denied */
+async function withPermission<Result>(permission: string, request: () => Promise<Result>): Promise<Result> {
+  try {
+    return await request();
+  } catch (error) {
+    if (error instanceof DestinationError && error.type === 'AccessDenied')
+      throw new MissingPermission(permission);
+    throw error;
+  }
+}
+
+/** The locations of an export's objects, each opened once. */
+interface LocationCache {
+  /** The location that a config version wrote to. One that could not be opened is not retried. */
+  of(object: ObsoleteObject, configVersion: number): Promise<Destination>;
+  close(): Promise<void>;
+}
+
+/** Opens the locations of one export on first use. */
+function createLocationCache(openLocation: OpenLocation): LocationCache {
+  const locations = new Map<number, Promise<Destination>>();
+  return {
+    of: ({ batch_export_id, newest_config_version }, config_version) => {
+      const known = locations.get(config_version);
+      if (known) return known;
+      const opening = openLocation({ batch_export_id, config_version, newest_config_version });
+      // The caller handles the rejection; a cached promise without a handler would be reported as unhandled.
+      opening.catch(() => undefined);
+      locations.set(config_version, opening);
+      return opening;
+    },
+    close: async () => {
+      const opened = await Promise.allSettled(locations.values());
+      for (const location of opened) if (location.status === 'fulfilled') location.value.close();
+    },
+  };
+}
+
+/** Whether a manifest refers to a file; `unreadable` when a manifest could not be read. */
+type ManifestReference = 'referenced' | 'unreferenced' | 'unreadable';
+
+/** Reads the manifests of one interval, each once, right before its files are deleted. */
+interface ManifestReader {
+  /**
+   * Whether the credentials of the object's location may read objects, as far as the manifest there proves it. An object
+   * that they may not read is then absent.
+   */
+  canRead(object: ObsoleteObject): Promise<boolean>;
+  /** Checks the current manifest of the interval, and the one at the location of the object. */
+  referenceTo(object: ObsoleteObject): Promise<ManifestReference>;
+  /**
+   * Whether the interval's current manifest is another than `found`, which exists at the key of `manifest`. The keys alone
+   * do not tell, since two configs may write to one location.
+   */
+  isSuperseded(manifest: ObsoleteObject, found: PresentManifest): Promise<boolean>;
+}
+
+/**
+ * The current manifest is the one of the newest Completed run. A manifest that an older config left at another location
+ * still serves readers of that location, as long as it exists.
+ */
+function createManifestReader(locations: LocationCache, signal: AbortSignal): ManifestReader {
+  const read = new Map<string, Promise<ManifestState>>();
+  const getManifest = async (
+    object: ObsoleteObject,
+    configVersion: number,
+    key?: string,
+  ): Promise<ManifestState> => {
+    const location = await locations.of(object, configVersion);
+    const manifestKey = key ?? location.manifestKey(object);
+    const name = `${configVersion}/${manifestKey}`;
+    const reading = read.get(name) ?? location.getManifest(manifestKey, signal);
+    read.set(name, reading);
+    return reading;
+  };
+  return {
+    canRead: async (object) => (await getManifest(object, object.config_version)).state === 'present',
+    referenceTo: async (object) => {
+      const { config_version, current_key, current_config_version } = object;
+      const manifests = [await getManifest(object, config_version)];
+      if (current_key !== null && current_config_version !== null)
+        manifests.push(await getManifest(object, current_config_version, current_key));
+      if (manifests.some((manifest) => manifest.state === 'present' && refersTo(manifest.text, object.key)))
+        return 'referenced';
+      return manifests.some(({ state }) => state === 'unreadable') ? 'unreadable' : 'unreferenced';
+    },
+    isSuperseded: async (manifest, found) => {
+      const { key, current_key, current_config_version } = manifest;
+      if (current_key === null || current_config_version === null) return false;
+      if (current_key !== key) return true;
+      const current = await getManifest(manifest, current_config_version, current_key);
+      return current.state === 'present' && current.text !== found.text;
+    },
+  };
+}
+
+/** Searches the text instead of parsing it, which also works for manifests of later versions or written by people. */
+const refersTo = (manifest: string, key: string): boolean => manifest.includes(JSON.stringify(key));
+
+/** Writes to the export's log what was deleted, and what stays permanently: one line for each reason. */
+async function logDeletions(
+  pool: Pool,
+  locations: LocationCache,
+  deletions: readonly Deletion[],
+): Promise<void> {
+  const [first] = deletions;
+  if (!first) return;
+  const { team_id, batch_export_id } = first.object;
+  const write = (level: LogLevel, message: string) =>
+    writeLogLine(pool, { team_id, batch_export_id, run_id: null, level, message });
+  const deleted = deletions.filter((deletion) => deletion.deleted);
+  if (deleted.length > 0) await write('INFO', `Deleted obsolete objects: ${countByKind(deleted)}.`);
+  const keptByReason = Map.groupBy(
+    deletions.filter((deletion) => !deletion.deleted),
+    ({ reason }) => reason ?? '',
+  );
+  for (const [reason, kept] of keptByReason)
+    await write(
+      'WARNING',
+      `Could not delete obsolete objects, which stay in the bucket: ${countByKind(kept)}, such as ${await exampleOf(locations, kept)}. ${reason}`,
+    );
+}
+
+const names = {
+  upload: ['unfinished upload', 'unfinished uploads'],
+  file: ['file', 'files'],
+  manifest: ['manifest', 'manifests'],
+} as const;
+
+/** `2 files and 1 unfinished upload`. */
+function countByKind(deletions: readonly Deletion[]): string {
+  const byKind = Map.groupBy(deletions, ({ object }) => object.object_type);
+  return [...byKind]
+    .map(([kind, { length }]) => `${length} ${names[kind][length === 1 ? 0 : 1]}`)
+    .join(' and ');
+}
+
+/** The full name of the first object, or its key when its location cannot be opened. */
+async function exampleOf(locations: LocationCache, [first]: readonly Deletion[]): Promise<string> {
+  if (!first) return '';
+  const { object } = first;
+  const location = await locations.of(object, object.config_version).catch(() => undefined);
+  return location?.nameOf(object.key) ?? object.key;
+}
+
+/** Context of a deletion, with its location opened. */
+interface DeletionContext {
+  readonly location: Destination;
+  readonly manifests: ManifestReader;
+  readonly signal: AbortSignal;
+}
+
+/** A manifest still refers to an obsolete object, so readers need it. */
+const stillReferenced = (message: string): DestinationError =>
+  new DestinationError('StillReferenced', message, { transient: true });
+
+/** Whether a deletion failed because of a manifest, and not because of its location. */
+const isStillReferenced = (error: unknown): boolean =>
+  error instanceof DestinationError && error.type === 'StillReferenced';
+
+/** Errors that concern a location; their messages are for users. Others, such as a cancellation, do not count. */
+const locationErrors: ReadonlySet<string> = new Set(['DestinationError', 'CommandRejected']);
+
+/**
+ * Whether an error concerns a location or an object in it. An operator's fault, such as a missing key, does not: no object
+ * is given up because of it.
+ */
+const isLocationError = (error: unknown): error is Error =>
+  Error.isError(error) && locationErrors.has(error.name) && classifyError(error).owner !== 'operator';
+
+/**
+ * Deletes an object, unless a manifest refers to it. The object stays permanently when a permission is missing, or when
+ * deletions have failed for longer than `retryBudgetMs`: its bucket may never be reachable again.
+ * @throws DestinationError, or an error of opening the location, when the deletion is to be retried later
+ */
+async function deleteObsoleteObject(
+  object: ObsoleteObject,
+  open: () => Promise<DeletionContext>,
+  retryBudgetMs: number,
+  signal: AbortSignal,
+): Promise<Deletion> {
+  try {
+    const context = await open();
+    await deleteByKind[object.object_type](object, context);
+    return { object, deleted: true, reason: null };
+  } catch (error) {
+    // An interrupted deletion proves nothing about its location.
+    if (signal.aborted) throw error;
+    if (error instanceof MissingPermission) return { object, deleted: false, reason: error.message };
+    // The object was deleted with its bucket.
+    if (error instanceof DestinationError && error.type === 'NoSuchBucket')
+      return { object, deleted: true, reason: error.message };
+    const failingForMs = isStillReferenced(error) ? object.failing_for_ms : object.location_failing_for_ms;
+    if (!isLocationError(error) || failingForMs === null || failingForMs < retryBudgetMs) throw error;
+    return { object, deleted: false, reason: error.message };
+  }
+}
+
+const deleteByKind: Readonly<
+  Record<ObsoleteObject['object_type'], (object: ObsoleteObject, context: DeletionContext) => Promise<void>>
+> = {
+  upload: deleteUpload,
+  file: deleteFile,
+  manifest: deleteManifest,
+};
+
+/** Aborts an upload, or deletes its file if a superseded attempt has completed it meanwhile. */
+async function deleteUpload(object: ObsoleteObject, context: DeletionContext): Promise<void> {
+  const { key, upload_id, upload_token } = object;
+  const { location, signal } = context;
+  if (upload_token === null) throw new RangeError('An upload has a token.');
+  // The file was sent in one request, which may have arrived although its response was lost.
+  if (upload_id === null) return deleteFile(object, context);
+  await withPermission('s3:AbortMultipartUpload', () => location.abortUpload(key, upload_id, signal));
+  // Absent or unreadable is taken as absent: an aborted upload has no file, unless a zombie was faster.
+  if ((await location.isFromUpload({ key, upload_token }, signal)) === true)
+    await deleteFile(object, context);
+}
+
+/** Whether the file of an upload still exists. @throws MissingPermission when that cannot be read */
+async function isFromUpload(
+  object: ObsoleteObject,
+  upload_token: string,
+  { location, manifests, signal }: DeletionContext,
+): Promise<boolean> {
+  const isFile = await location.isFromUpload({ key: object.key, upload_token }, signal);
+  if (isFile === null && !(await manifests.canRead(object))) throw new MissingPermission('s3:GetObject');
+  return isFile === true;
+}
+
+async function deleteFile(object: ObsoleteObject, context: DeletionContext): Promise<void> {
+  const { location, manifests, signal } = context;
+  const { key, upload_token, publish_claimed } = object;
+  const reference = await manifests.referenceTo(object);
+  if (reference === 'referenced')
+    throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
+  // A manifest can only refer to the files of a run that claimed publishing.
+  if (reference === 'unreadable' && publish_claimed) throw new MissingPermission('s3:GetObject');
+  // Another export may own the key by now: one created after this export was deleted may write the same keys.
+  if (upload_token !== null && !(await isFromUpload(object, upload_token, context))) return;
+  await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal));
+}
+
+/** Deletes a manifest at a location that the export has left, unless another run has published there again. */
+async function deleteManifest(
+  object: ObsoleteObject,
+  { location, manifests, signal }: DeletionContext,
+): Promise<void> {
+  const { key, run_id } = object;
+  const found = await location.getManifest(key, signal);
+  if (found.state === 'unreadable') throw new MissingPermission('s3:GetObject');
+  if (found.state === 'absent' || parseManifest(found.text)?.run_id !== run_id) return;
+  if (!(await manifests.isSuperseded(object, found)))
+    throw stillReferenced('An obsolete manifest is at the location of the current one.');
+  await withPermission('s3:DeleteObject', () => location.deleteManifest(key, found, signal));
+}
 
 /** The result of a clean-up, which is stored in the workflow's history. */
 export interface CleanUpOutcome {
