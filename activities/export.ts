@@ -1,5 +1,5 @@
 import type { Settings } from '../src/config/settings.ts';
-import type { ReplacementOutcome } from '../src/domain/replacement.ts';
+import type { ReplacementOutcome } from '../src/domain/exported_files.ts';
 import type { ExportCall, ExportDependencies } from '../src/export/export_context.ts';
 import {
   exportInterval,

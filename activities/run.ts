@@ -1,8 +1,12 @@
 import type { Settings } from '../src/config/settings.ts';
-import { continueRun, type ContinuedRun } from '../src/decisions/continue_run.ts';
+import { type ContinuedRun, continueRun } from '../src/decisions/advance_backfill.ts';
 import type { Policies } from '../src/decisions/policies.ts';
-import { readRunEnd } from '../src/decisions/run_end.ts';
-import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
+import {
+  cancelUnlessPublishing,
+  endRun,
+  readRunEnd,
+  type RunOutcome,
+} from '../src/decisions/run_outcomes.ts';
 import type { RunStatus } from '../src/domain/run_state.ts';
 import {
   checkRunBarrier,
@@ -16,7 +20,7 @@ import type { PublishEmpty } from '../src/export/publish.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Outages } from '../src/failures/outages.ts';
 import type { Journal } from '../src/journal/journal.ts';
-import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
+import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
 import type { BarrierState } from '../src/domain/barrier.ts';
 import { wrapActivities, type ActivityContext } from './run_step.ts';
 

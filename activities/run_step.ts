@@ -1,6 +1,6 @@
 import { Context, type Info } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import type { RunRecorder } from '../src/decisions/run_recorder/index.ts';
+import type { RunRecorder } from '../src/decisions/run_recorder.ts';
 import type { DestinationError } from '../src/destination/destination.ts';
 import { destinationUnavailable } from '../src/domain/circuit.ts';
 import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';

@@ -1,13 +1,17 @@
 import type { Settings } from '../src/config/settings.ts';
-import type { ReceivedSignal } from '../src/contract/signals.ts';
-import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
+import type { ReceivedSignal } from '../src/contract/workflow_inputs.ts';
+import {
+  advanceSchedule,
+  readScheduleAttributes,
+  type ScheduleAttributes,
+  type ScheduleStep,
+} from '../src/decisions/advance_schedule.ts';
 import type { Policies } from '../src/decisions/policies.ts';
-import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
-import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
+import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/create_run.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
 import type { Journal } from '../src/journal/journal.ts';
-import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/start_deliveries.ts';
+import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
 import { wrapActivities } from './run_step.ts';
 
 /** Dependencies of the schedule's activities. */

@@ -1,7 +1,11 @@
 import { setDefaultSignalHandler, workflowInfo } from '@temporalio/workflow';
 import { createSignalCounter } from './manual_signals.ts';
-import { commandIdOf, type ReceivedSignal, wakeSignal } from '../src/contract/signals.ts';
-import type { ScheduleInput } from '../src/contract/workflow_inputs.ts';
+import {
+  commandIdOf,
+  type ReceivedSignal,
+  type ScheduleInput,
+  wakeSignal,
+} from '../src/contract/workflow_inputs.ts';
 import { maxCarriedCommandSignals } from './limits.ts';
 
 /** The signals of a schedule workflow, in order of arrival. */

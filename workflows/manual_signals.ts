@@ -1,4 +1,4 @@
-import { commandIdOf, type ReceivedSignal, wakeSignal } from '../src/contract/signals.ts';
+import { commandIdOf, type ReceivedSignal, wakeSignal } from '../src/contract/workflow_inputs.ts';
 
 /** Numbers the signals of a schedule's chain of executions in order of arrival. */
 export interface SignalCounter {

@@ -13,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import type { RunActivities } from '../activities/run.ts';
 import type { CountedRows, CountInput } from '../src/export/count.ts';
-import type { ContinuedRun } from '../src/decisions/continue_run.ts';
+import type { ContinuedRun } from '../src/decisions/advance_backfill.ts';
 import type { BarrierCheck } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';

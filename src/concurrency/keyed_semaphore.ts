@@ -12,7 +12,7 @@ export interface PermitLimits {
   readonly lendable?: number;
 }
 
-export interface AcquireOptions<Member> {
+interface AcquireOptions<Member> {
   readonly member?: Member;
   readonly signal?: AbortSignal;
   /** After `ms` milliseconds the wait ends with this error. */
@@ -30,7 +30,7 @@ export interface Waiter<Key, Member> {
 }
 
 /** Permits that keys share. Every function that ends something does so once, however often it is called. */
-export interface KeyedSemaphore<Key, Member = never> {
+interface KeyedSemaphore<Key, Member = never> {
   /** @returns a function that releases the permit; undefined if none is free for the key */
   tryAcquire(key: Key, member?: Member): (() => void) | undefined;
   /**
@@ -208,4 +208,23 @@ function once(action: () => void): () => void {
     isDone = true;
     action();
   };
+}
+
+/**
+ * Calls `work` for every item, `limit` at a time. After the first error it starts no further item, waits for the running
+ * ones and throws the error.
+ */
+export async function forEachConcurrently<Item>(
+  items: Iterable<Item>,
+  limit: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const iterator = items[Symbol.iterator]();
+  const errors: unknown[] = [];
+  const runNext = async (): Promise<void> => {
+    for (let next = iterator.next(); !next.done && errors.length === 0; next = iterator.next())
+      await work(next.value).catch((error: unknown) => errors.push(error));
+  };
+  await Promise.all(Array.from({ length: limit }, runNext));
+  if (errors.length > 0) throw errors[0];
 }

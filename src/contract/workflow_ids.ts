@@ -1,3 +1,18 @@
+/** Names under which the workflows are registered, as the Temporal UI shows them. */
+export const workflowTypes = {
+  schedule: 'batchExportSchedule',
+  run: 'batchExportRun',
+  backfill: 'batchExportBackfill',
+  destinationTest: 'batchExportDestinationTest',
+  maintenance: 'batchExportMaintenance',
+  notification: 'batchExportNotification',
+  backgroundQuery: 'backgroundQuery',
+  verification: 'batchExportVerification',
+} as const;
+
+/** The name of a workflow. */
+export type WorkflowType = (typeof workflowTypes)[keyof typeof workflowTypes];
+
 /** Whether a value is a UUID, as all ids of exportd are. Checks the input of manually started workflows. */
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
@@ -15,7 +30,7 @@ export interface RunInterval {
 }
 
 /** The workflow ids of a deployment. */
-export interface WorkflowIds {
+interface WorkflowIds {
   /** Id of an export's schedule. */
   readonly schedule: (batchExportId: string) => string;
   /** Id of a backfill. */

@@ -1,23 +1,129 @@
-import type { ReceivedSignal } from '../contract/signals.ts';
+import { isId } from '../contract/workflow_ids.ts';
+import { commandIdOf, type ReceivedSignal } from '../contract/workflow_inputs.ts';
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
+import { decideNextInterval, type ScheduleDecision } from '../domain/due_intervals.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { decideNextInterval, type ScheduleDecision } from '../domain/next_interval.ts';
-import { readPendingCommands } from '../journal/commands.ts';
+import { commandBodySchemas, readPendingCommands, recordCommandOutcome } from '../journal/commands.ts';
+import type { Pool } from '../journal/database.ts';
 import {
   deterministicId,
   type Journal,
   type JournalTransaction,
   type LockedStream,
+  writeLogLine,
 } from '../journal/journal.ts';
 import { inTraceOf } from '../tracing/spans.ts';
 import { applyCommand } from './apply_command.ts';
-import { createDueRetries } from './due_retries.ts';
-import { findActiveRun, createRun } from './create_run.ts';
-import type { Policies } from './policies.ts';
-import { countFreeSlots } from './run_slots.ts';
 import { pauseFailingExport } from './auto_pause.ts';
-import { storeManualSignal } from './manual_signals.ts';
-import { readUnstartedBackfills, readRuns, readStartableRuns, type StartableRun } from './startable_runs.ts';
+import {
+  countFreeSlots,
+  createRun,
+  findActiveRun,
+  readRuns,
+  readStartableRuns,
+  readUnstartedBackfills,
+  type StartableRun,
+} from './create_run.ts';
+import type { Policies } from './policies.ts';
+import { createDueRetries } from './retries.ts';
+
+const isCommandName = (name: string): name is keyof typeof commandBodySchemas =>
+  Object.hasOwn(commandBodySchemas, name);
+
+/**
+ * Stores a manual signal as a command. An invalid signal is stored as a rejected command, and so is one that names a
+ * command which the export does not have. A signal that names a stored command is ignored here.
+ */
+export async function storeManualSignal(
+  journal: Journal,
+  batchExportId: string,
+  signal: ReceivedSignal,
+): Promise<void> {
+  const commandId = commandIdOf(signal.input);
+  if (commandId !== undefined && (await hasCommand(journal.pool, batchExportId, commandId))) return;
+  const id = deterministicId('signal', batchExportId, signal.chain, signal.ordinal);
+  await journal.transaction(async ({ connection }) => {
+    const { rows } = await connection.query<{ team_id: number }>(
+      'select team_id from exportd.batch_exports where id = $1',
+      [batchExportId],
+    );
+    const teamId = rows[0]?.team_id;
+    if (teamId === undefined) return;
+    const parsed =
+      isCommandName(signal.name) && commandId === undefined
+        ? commandBodySchemas[signal.name].safeParse(signal.input ?? {})
+        : undefined;
+    // An unknown name is stored too (without NUL, which PostgreSQL rejects) and rejected below.
+    const name = signal.name.replaceAll('\0', '').slice(0, 100);
+    const { rowCount } = await connection.query(
+      `insert into exportd.commands (id, batch_export_id, team_id, name, body) values ($1, $2, $3, $4, $5)
+       on conflict do nothing`,
+      [id, batchExportId, teamId, name, JSON.stringify(parsed?.success ? parsed.data : {})],
+    );
+    if (rowCount === 0 || parsed?.success) return;
+    const issue = parsed?.error.issues[0];
+    const detail =
+      commandId !== undefined
+        ? `The batch export has no command "${commandId.replaceAll('\0', '')}".`
+        : issue
+          ? `${issue.path.join('.') || 'payload'}: ${issue.message}`
+          : `Unknown signal "${name}".`;
+    await recordCommandOutcome(connection, id, 'rejected', { code: 'invalid_input', detail, attr: null });
+    await writeLogLine(connection, {
+      team_id: teamId,
+      batch_export_id: batchExportId,
+      run_id: null,
+      level: 'WARNING',
+      message: `Manual signal was rejected: ${detail}`,
+    });
+  });
+}
+
+async function hasCommand(pool: Pool, batchExportId: string, id: string): Promise<boolean> {
+  if (!isId(id)) return false;
+  const { rows } = await pool.query('select from exportd.commands where id = $1 and batch_export_id = $2', [
+    id,
+    batchExportId,
+  ]);
+  return rows.length > 0;
+}
+
+/** The search attributes of a schedule workflow, besides the id of its export. */
+export interface ScheduleAttributes {
+  readonly project: string;
+  /** The export's name; absent in results that were recorded before it was added. */
+  readonly name?: string;
+  readonly model: string;
+  readonly destination: string;
+  readonly status: 'Active' | 'Paused' | 'Deleted';
+}
+
+/** Reads the search attributes of an export's schedule; null if there is no such export. */
+export async function readScheduleAttributes(
+  pool: Pool,
+  batchExportId: string,
+): Promise<ScheduleAttributes | null> {
+  const { rows } = await pool.query<{
+    team_id: number;
+    name: string;
+    model: string;
+    destination_type: string;
+    paused: boolean;
+    deleted: boolean;
+  }>(
+    'select team_id, name, model, destination_type, paused, deleted from exportd.batch_exports where id = $1',
+    [batchExportId],
+  );
+  const [row] = rows;
+  if (!row) return null;
+  return {
+    project: String(row.team_id),
+    name: row.name,
+    model: row.model,
+    destination: row.destination_type,
+    status: row.deleted ? 'Deleted' : row.paused ? 'Paused' : 'Active',
+  };
+}
 
 /** What a schedule workflow does next. */
 export interface ScheduleStep {

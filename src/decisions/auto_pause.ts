@@ -1,9 +1,13 @@
 import { nextBackfillInterval, type BackfillEvent, type BackfillState } from '../domain/backfill.ts';
-import type { BatchExportEvent, BatchExportState } from '../domain/batch_export.ts';
-import { autoPauseAfter, type TerminalRun, type AutoPause } from '../domain/auto_pause.ts';
+import {
+  type AutoPause,
+  autoPauseAfter,
+  type BatchExportEvent,
+  type BatchExportState,
+  type TerminalRun,
+} from '../domain/batch_export.ts';
 import type { Connection } from '../journal/database.ts';
-import type { JournalTransaction, LockedStream } from '../journal/journal.ts';
-import { writeLogLine } from '../journal/log_lines.ts';
+import { type JournalTransaction, type LockedStream, writeLogLine } from '../journal/journal.ts';
 import { openIncident } from './notifications.ts';
 
 interface EndedRun extends TerminalRun {

@@ -1,10 +1,20 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import { progressForRetry, runDecider } from '../domain/run.ts';
 import { activeRunStatuses, type ExistingRun, type RunDefinition } from '../domain/run_state.ts';
-import { runDecider } from '../domain/run.ts';
-import { progressForRetry } from '../domain/run_continuation.ts';
-import type { Connection } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';
+import type { Policies } from './policies.ts';
+
+/**
+ * The trace of the command that created a backfill, as a W3C `traceparent`; null without one.
+ * @param backfillId an SQL expression
+ */
+export const backfillTraceParent = (backfillId: string): string => `
+  (select command.trace_parent from exportd.journal_events created
+   join exportd.commands command
+     on command.id = case when created.cause like 'command:%' then substr(created.cause, 9)::uuid end
+   where created.stream_type = 'backfill' and created.stream_id = ${backfillId} and created.stream_version = 1)`;
 
 /** Returns the id of the interval's active run, or null. An interval has at most one. */
 export async function findActiveRun(
@@ -73,4 +83,132 @@ async function readFailedRun(
   if (run_id === undefined) return undefined;
   const state = (await transaction.lock(runDecider, run_id)).state();
   return state.status === 'Absent' ? undefined : { run_id, state };
+}
+
+/** The owner of a slot: a backfill, or the schedule of an export. */
+interface SlotOwner {
+  readonly batch_export_id: string;
+  readonly backfill_id: string | null;
+}
+
+/**
+ * The number of free slots of a schedule or a backfill. Automatic retries take a slot, and so do the runs of others that
+ * a backfill waits for. The caller holds the export's lock.
+ */
+export async function countFreeSlots(
+  connection: Connection,
+  policies: Policies,
+  { batch_export_id, backfill_id }: SlotOwner,
+): Promise<number> {
+  if (backfill_id === null) {
+    const { rows } = await connection.query<{ active: number }>(
+      `select count(*) as active from exportd.batch_export_runs
+       where batch_export_id = $1 and backfill_id is null and status = any($2)`,
+      [batch_export_id, activeRunStatuses],
+    );
+    return policies.maxConcurrentRuns - (rows[0]?.active ?? 0);
+  }
+  const { rows } = await connection.query<{ active: number }>(
+    `select count(*) as active from exportd.batch_export_runs
+     where batch_export_id = $1 and status = any($3) and (backfill_id = $2 or id in
+       (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $2 and status is null))`,
+    [batch_export_id, backfill_id, activeRunStatuses],
+  );
+  return policies.backfillConcurrency - (rows[0]?.active ?? 0);
+}
+
+/** The number of due automatic retries of a backfill's runs, which take the next free slots. */
+export async function countDueRetries(
+  connection: Connection,
+  backfillId: string,
+  now: Date,
+): Promise<number> {
+  const { rows } = await connection.query<{ due: number }>(
+    'select count(*) as due from exportd.batch_export_runs where backfill_id = $1 and retry_at <= $2',
+    [backfillId, now],
+  );
+  return rows[0]?.due ?? 0;
+}
+
+/** What starting a run workflow requires. Contains only names and times that a workflow history may contain. */
+export interface StartableRun {
+  readonly run_id: string;
+  readonly batch_export_id: string;
+  readonly batch_export_name: string;
+  readonly team_id: number;
+  readonly model: string;
+  readonly destination_type: string;
+  readonly interval: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  /** The backfill that created it, or null. */
+  readonly backfill_id: string | null;
+  /** The trace that it belongs to, as a W3C `traceparent`; null if it has its own. */
+  readonly trace_parent: string | null;
+}
+
+/**
+ * The largest backfill, in intervals, whose runs belong to the trace of the request. Those of a larger one, and scheduled
+ * runs, have a trace each.
+ */
+const maxIntervalsInTrace = 24;
+
+const columns = `run.id as run_id, run.batch_export_id, export.name as batch_export_name, run.team_id, run.model,
+  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id,
+  (select ${backfillTraceParent('backfill.id')} from exportd.backfills backfill
+   where backfill.id = run.backfill_id and backfill.total_runs <= ${maxIntervalsInTrace}) as trace_parent`;
+
+/**
+ * Reads the runs that were created and not started. They are read from the read model, not returned by the step that
+ * created them: if the result of that step is lost, the next step still starts them. Starting a run twice is harmless.
+ */
+export async function readStartableRuns(
+  pool: Pool,
+  of: { readonly batch_export_id: string } | { readonly backfill_id: string },
+): Promise<StartableRun[]> {
+  const [condition, id] =
+    'backfill_id' in of
+      ? ['run.backfill_id = $1 and run.retry_number = 0', of.backfill_id]
+      : [
+          'run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0)',
+          of.batch_export_id,
+        ];
+  const { rows } = await pool.query<StartableRun>(
+    `select ${columns} from exportd.batch_export_runs run
+     join exportd.batch_exports export on export.id = run.batch_export_id
+     where ${condition} and run.status = 'Starting' order by run.position`,
+    [id],
+  );
+  return rows;
+}
+
+/**
+ * Reads the backfills of an export that may have no workflow yet, for the same reason: none of their runs has started.
+ * After 5 minutes the reconciler has started them, so older ones are left out.
+ */
+export async function readUnstartedBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from exportd.backfills backfill where batch_export_id = $1 and finished_at is null
+     and created_at > clock_timestamp() - interval '5 minutes' and not exists (
+       select from exportd.batch_export_runs run where run.backfill_id = backfill.id and run.status <> 'Starting')
+     order by position`,
+    [batchExportId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Reads one run, whatever its status. */
+export async function readStartableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
+  return (await readRuns(pool, [runId]))[0];
+}
+
+/** Reads runs by id, whatever their status. */
+export async function readRuns(pool: Pool, runIds: readonly string[]): Promise<StartableRun[]> {
+  if (runIds.length === 0) return [];
+  const { rows } = await pool.query<StartableRun>(
+    `select ${columns} from exportd.batch_export_runs run
+     join exportd.batch_exports export on export.id = run.batch_export_id where run.id = any($1)`,
+    [runIds],
+  );
+  return rows;
 }

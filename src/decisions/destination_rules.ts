@@ -1,7 +1,6 @@
 import type { BatchExportDefinition, LiveBatchExport, Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
-import type { ScheduleRevision } from '../domain/intervals.ts';
-import { canShareIntervals } from '../domain/shared_intervals.ts';
+import { canShareIntervals, type ScheduleRevision } from '../domain/intervals.ts';
 import { configAttribute } from '../destination/config_fields.ts';
 import { rejectSelectionForModel, selectionOf } from '../destination/config.ts';
 import { keysCollide, locationOf } from '../destination/keys.ts';

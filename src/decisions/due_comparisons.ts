@@ -1,10 +1,17 @@
-import type { ExistingRun } from '../domain/run_state.ts';
 import type { Comparison, ComparisonOutcome } from '../domain/comparison.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
+import { activeRunStatuses, type ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { hasActiveRun } from './active_runs.ts';
-import { isExpiredInterval } from './expired_intervals.ts';
 import type { MaintenancePolicy } from './policies.ts';
+import { isExpiredInterval } from './retries.ts';
+
+const statuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
+
+/** SQL condition: the interval of a row has an active run. */
+export const hasActiveRun = (row: string): string => `exists (
+  select from exportd.batch_export_runs active
+  where active.batch_export_id = ${row}.batch_export_id and active.data_interval_start = ${row}.data_interval_start
+    and active.status in (${statuses}))`;
 
 /** An exported interval of events, and how it last compared with the source. */
 export interface IntervalComparison {

@@ -1,5 +1,5 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
-import { decideNextInterval } from '../domain/next_interval.ts';
+import { decideNextInterval } from '../domain/due_intervals.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Policies } from './policies.ts';

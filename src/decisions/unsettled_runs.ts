@@ -1,13 +1,12 @@
 import type { BarrierState, OpenBarrier, UnsettledBarrier } from '../domain/barrier.ts';
 import { batchExportDecider, type Model } from '../domain/batch_export.ts';
-import type { SettlingOutcome } from '../domain/maintenance_events.ts';
+import type { SettlingOutcome } from '../domain/comparison.ts';
 import { runDecider } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
-import { deterministicId, type Journal } from '../journal/journal.ts';
-import { writeLogLine } from '../journal/log_lines.ts';
-import { hasActiveRun } from './active_runs.ts';
+import { deterministicId, type Journal, writeLogLine } from '../journal/journal.ts';
+import { hasActiveRun } from './due_comparisons.ts';
 import { findActiveRun } from './create_run.ts';
-import { isExpiredInterval } from './expired_intervals.ts';
+import { isExpiredInterval } from './retries.ts';
 import { storeLateRowsRetry } from './record_comparison.ts';
 
 /** The run of a current manifest that was exported while transactions of the source were open. */

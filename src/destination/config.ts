@@ -8,8 +8,12 @@ import { CommandRejected } from '../domain/errors.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import { parquetEncoder } from '../encoding/parquet_encoder.ts';
 import { textEncoder } from '../encoding/text_encoder.ts';
-import { outgoingUrlProblem, privateAddressProblem, publicAddressLookup } from '../network/outgoing_url.ts';
-import type { AllowedPrivateAddresses } from '../network/private_addresses.ts';
+import {
+  type AllowedPrivateAddresses,
+  outgoingUrlProblem,
+  privateAddressProblem,
+  publicAddressLookup,
+} from '../network/outgoing_url.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import { configAttribute, givenFields, parseFields, rejectField } from './config_fields.ts';
 import { DestinationError, type KeySpec } from './destination.ts';

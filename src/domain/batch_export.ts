@@ -1,10 +1,109 @@
-import { requireConsistent } from './definition_rules.ts';
-import { CommandRejected } from './errors.ts';
+import { CommandRejected, type FailureTime } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
-import type { FailureTime } from './failure_time.ts';
-import { withinBounds } from './interval_ranges.ts';
-import { intervalContaining, type DataInterval, type ScheduleRevision } from './intervals.ts';
-import type { AutoPause } from './auto_pause.ts';
+import {
+  type DataInterval,
+  intervalContaining,
+  parseInterval,
+  type ScheduleRevision,
+  withinBounds,
+} from './intervals.ts';
+
+/** The fields of a definition that must be consistent with each other. */
+interface ScheduleFields {
+  readonly interval: string;
+  readonly offset_hour: number;
+  readonly offset_day: number;
+  readonly start_at: string | null;
+  readonly end_at: string | null;
+}
+
+const maxOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
+
+/** Whether an interval can start at an hour other than midnight: day, week and month. */
+export const supportsOffsets = (interval: string): boolean => {
+  const unit = parseInterval(interval);
+  return unit !== undefined && unit.name !== 'minutes';
+};
+
+/** Whether an interval can start on another day than its first: week and month. */
+export const supportsDayOffset = (interval: string): boolean => interval in maxOffsetDay;
+
+/**
+ * Checks that the offsets fit the interval and that `start_at` is before `end_at`.
+ * @param changes the fields that the command sets; an error about the bounds names one of them.
+ * @throws CommandRejected with the invalid field.
+ */
+export function requireConsistent(
+  { interval, offset_hour, offset_day, start_at, end_at }: ScheduleFields,
+  changes: object,
+): void {
+  if (offset_hour !== 0 && !supportsOffsets(interval))
+    throw invalidField(`offset_hour is not applicable to the interval '${interval}'.`, 'offset_hour');
+  const max = maxOffsetDay[interval] ?? 0;
+  if (offset_day !== 0 && max === 0)
+    throw invalidField(`offset_day is not applicable to the interval '${interval}'.`, 'offset_day');
+  if (offset_day > max) throw invalidField(`Must be at most ${max}.`, 'offset_day');
+  if (start_at !== null && end_at !== null && new Date(start_at) >= new Date(end_at))
+    throw 'end_at' in changes
+      ? invalidField('`end_at` must be after `start_at`.', 'end_at')
+      : invalidField('`start_at` must be before `end_at`.', 'start_at');
+}
+
+const invalidField = (detail: string, attr: string): CommandRejected =>
+  new CommandRejected('invalid_input', detail, attr);
+
+/** Why exportd paused an export or a backfill, and the failed runs that caused it, latest first. */
+export interface AutoPause {
+  readonly reason: 'repeated failures';
+  readonly run_ids: readonly string[];
+}
+
+/** A run that ended Completed or Failed. Runs with another status neither cause nor prevent a pause. */
+export interface TerminalRun {
+  readonly run_id: string;
+  readonly status: 'Completed' | 'Failed';
+}
+
+/**
+ * Returns a pause if the last `limit` runs all Failed.
+ * @param ends runs since the last unpause, latest first.
+ * @param limit 0 to never pause.
+ */
+export function autoPauseAfter(ends: readonly TerminalRun[], limit: number): AutoPause | undefined {
+  const last = ends.slice(0, limit);
+  if (limit === 0 || last.length < limit || last.some(({ status }) => status !== 'Failed')) return undefined;
+  return { reason: 'repeated failures', run_ids: last.map(({ run_id }) => run_id) };
+}
+
+/** An object of the bucket, as far as its expiration needs it. Times are ISO 8601. */
+interface ExpiringObject {
+  /** When a lifecycle rule deletes it, as the server said when it was written; null without a rule. */
+  readonly expires_at: string | null;
+  readonly written_at: string;
+}
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+/**
+ * When the bucket may have deleted an object: by the rule that was in force when it was written, or by one added later,
+ * of which only `retention_days` of the export tells. Null if never.
+ */
+export function expirationOf(
+  { expires_at, written_at }: ExpiringObject,
+  retentionDays: number | null,
+): Date | null {
+  const times = [
+    ...(expires_at === null ? [] : [Date.parse(expires_at)]),
+    ...(retentionDays === null ? [] : [Date.parse(written_at) + retentionDays * dayMs]),
+  ];
+  return times.length === 0 ? null : new Date(Math.min(...times));
+}
+
+/** Whether the bucket may have deleted an object by now. What is expired is never exported again automatically. */
+export function isExpired(object: ExpiringObject, retentionDays: number | null, now: Date): boolean {
+  const expiration = expirationOf(object, retentionDays);
+  return expiration !== null && expiration <= now;
+}
 
 /** The data models that can be exported. */
 export const models = ['events', 'persons'] as const;

@@ -28,3 +28,9 @@ export class CommandRejected extends Error {
  * is fixed. An outage is `nobody`'s fault: it is retried.
  */
 export type ErrorOwner = 'tenant' | 'operator' | 'nobody';
+
+/** When the runs ended that a recovery exports again: since a time (null: ever), up to its request (both ISO 8601). */
+export interface FailureTime {
+  readonly since: string | null;
+  readonly until: string;
+}

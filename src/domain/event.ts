@@ -16,3 +16,12 @@ export interface Decider<State, Event extends DomainEvent> {
   readonly initialState: State;
   readonly evolve: (state: State, event: Recorded<Event>) => State;
 }
+
+/** A JSON value, for fields that the domain stores without interpreting them. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [field: string]: JsonValue };

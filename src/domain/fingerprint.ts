@@ -93,7 +93,7 @@ export const rowsOfFingerprint = ({ buckets }: Pick<Fingerprint, 'buckets'>): nu
   buckets.reduce((sum, { rows }) => sum + rows, 0);
 
 /** A bucket whose rows differ between two fingerprints; null where one of them has no rows. */
-export interface DifferingBucket {
+interface DifferingBucket {
   readonly index: number;
   readonly one: FingerprintBucket | null;
   readonly other: FingerprintBucket | null;
@@ -127,3 +127,24 @@ export function bucketInterval(
   const until = Math.min(at + width_ms, new Date(end).getTime());
   return { start: new Date(at).toISOString(), end: new Date(until).toISOString() };
 }
+
+/** A fingerprint without its buckets. Equal totals are of the same rows. */
+interface FingerprintTotal {
+  readonly hash: FingerprintHash;
+  readonly rows: number;
+  /** Sum of the hashes of the rows' ids modulo 2^64, as a decimal number without a sign. */
+  readonly sum: string;
+}
+
+/** The total of the fingerprints of disjoint sets of rows, all with this hash. */
+export const totalOf = (
+  hash: FingerprintHash,
+  fingerprints: readonly Pick<Fingerprint, 'buckets'>[],
+): FingerprintTotal => ({
+  hash,
+  rows: fingerprints.reduce((sum, fingerprint) => sum + rowsOfFingerprint(fingerprint), 0),
+  sum: BigInt.asUintN(
+    64,
+    fingerprints.flatMap(({ buckets }) => buckets).reduce((sum, bucket) => sum + BigInt(bucket.sum), 0n),
+  ).toString(),
+});

@@ -1,5 +1,38 @@
 import { DateTime, IANAZone } from 'luxon';
-import { instantOfLocalHour } from './local_hour.ts';
+
+/** An hour of the calendar in a time zone; `month` is 1 to 12. */
+interface LocalHour {
+  readonly year: number;
+  readonly month: number;
+  readonly day: number;
+  readonly hour: number;
+}
+
+const dayMs = 24 * 60 * 60_000;
+const minuteMs = 60_000;
+
+/** The instant at which a local hour starts, as in `instantOfLocalTime`. */
+const instantOfLocalHour = ({ year, month, day, hour }: LocalHour, timezone: string): Date =>
+  instantOfLocalTime(Date.UTC(year, month - 1, day, hour), timezone);
+
+/**
+ * Returns the instant of a local time, which is given in milliseconds as if it were UTC. If DST repeats the time, the
+ * first instant; if DST skips it, the instant shifted past the gap by the time's distance from the start of the gap. The
+ * result depends only on the zone's rules. Luxon's conversion starts from the zone's current offset, so it resolves a
+ * repeated time differently in summer and in winter.
+ */
+export function instantOfLocalTime(local: number, timezone: string): Date {
+  const zone = IANAZone.create(timezone);
+  // A zone changes its offset by at most a day, and never twice within two days.
+  const before = zone.offset(local - dayMs);
+  const after = zone.offset(local + dayMs);
+  const earliestFirst = [before, after].sort((one, other) => other - one);
+  for (const offset of earliestFirst) {
+    const instant = local - offset * minuteMs;
+    if (zone.offset(instant) === offset) return new Date(instant);
+  }
+  return new Date(local - before * minuteMs);
+}
 
 /** A half-open range of time `[start, end)`, both ISO 8601 in UTC. */
 export interface DataInterval {
@@ -29,8 +62,6 @@ type Unit =
   | { readonly name: 'day' }
   | { readonly name: 'week' }
   | { readonly name: 'month' };
-
-const minuteMs = 60_000;
 
 /** Parses the name of an interval; undefined if it is invalid. */
 export function parseInterval(name: string): Unit | undefined {
@@ -110,7 +141,7 @@ export function intervalFrom(revisions: readonly ScheduleRevision[], boundary: D
 }
 
 /** The revision in force at an instant, and when the next one takes effect; null if there is none. */
-export function revisionAt(
+function revisionAt(
   revisions: readonly ScheduleRevision[],
   instant: Date,
 ): { readonly revision: ScheduleRevision; readonly until: Date | null } {
@@ -180,3 +211,129 @@ function unreachable(definition: ScheduleDefinition, instant: Date): never {
     `No ${definition.interval} in ${definition.timezone} contains ${instant.toISOString()}.`,
   );
 }
+
+/** Returns the bounds of the whole intervals that overlap `[start, end)` and ended by `endedBy`; undefined if none did. */
+export function wholeIntervals(
+  revisions: readonly ScheduleRevision[],
+  range: { readonly start: Date; readonly end: Date },
+  endedBy: Date,
+): DataInterval | undefined {
+  const { start } = intervalContaining(revisions, range.start);
+  const lastEnd = intervalContaining(revisions, new Date(range.end.getTime() - 1)).end;
+  return nonEmptyRange(start, earlier(lastEnd, intervalContaining(revisions, endedBy).start));
+}
+
+/**
+ * Returns the part of a range of whole intervals whose intervals end neither before `start_at` nor after `end_at`;
+ * undefined if no interval does.
+ */
+export function withinBounds(
+  revisions: readonly ScheduleRevision[],
+  { start, end }: DataInterval,
+  bounds: { readonly start_at: string | null; readonly end_at: string | null },
+): DataInterval | undefined {
+  const first = bounds.start_at && firstIntervalEndingFrom(revisions, bounds.start_at).start;
+  const last = bounds.end_at && intervalContaining(revisions, new Date(bounds.end_at)).start;
+  return nonEmptyRange(first ? later(start, first) : start, last ? earlier(end, last) : end);
+}
+
+/** Returns the first interval that does not end before `start_at`. One that ends at it contains the millisecond before. */
+export const firstIntervalEndingFrom = (
+  revisions: readonly ScheduleRevision[],
+  start_at: string,
+): DataInterval => intervalContaining(revisions, new Date(Date.parse(start_at) - 1));
+
+/**
+ * Counts the intervals between two boundaries. Intervals of minutes are computed, not iterated: a year has half a
+ * million of them.
+ * @param max counting may stop above this number.
+ */
+export function countIntervals(
+  revisions: readonly ScheduleRevision[],
+  range: DataInterval,
+  max = Number.POSITIVE_INFINITY,
+): number {
+  const end = new Date(range.end);
+  let from = new Date(range.start);
+  let count = 0;
+  while (from < end && count <= max) {
+    const { revision, until } = revisionAt(revisions, from);
+    const stop = until !== null && until < end ? until : end;
+    count += countBetween(revision, from, stop, max - count);
+    from = stop;
+  }
+  return count;
+}
+
+function countBetween(definition: ScheduleDefinition, from: Date, stop: Date, max: number): number {
+  const unit = parseInterval(definition.interval);
+  if (unit?.name === 'minutes') {
+    const length = unit.minutes * 60_000;
+    return Math.ceil(stop.getTime() / length) - Math.floor(from.getTime() / length);
+  }
+  // Rejects an absurdly long range without iterating over it. A month has at most 31 days.
+  const maxLengthMs = (nominalLengthMs(definition.interval) * 31) / 30;
+  const lowerBound = Math.floor((stop.getTime() - from.getTime()) / maxLengthMs) - 3;
+  if (lowerBound > max) return lowerBound;
+  let count = 0;
+  for (let at = from; at < stop && count <= max; at = nextBoundary(definition, at)) count += 1;
+  return count;
+}
+
+const earlier = (one: string, other: string): string => (new Date(one) < new Date(other) ? one : other);
+const later = (one: string, other: string): string => (new Date(one) < new Date(other) ? other : one);
+
+const nonEmptyRange = (start: string, end: string): DataInterval | undefined =>
+  new Date(start) < new Date(end) ? { start, end } : undefined;
+
+/**
+ * Whether two exports can have an interval in common, now or in a past that a backfill can reach. They can if revisions
+ * with intervals of the same length were in force at the same time, or if a bridging interval of one equals an interval
+ * of the other.
+ */
+export const canShareIntervals = (
+  revisions: readonly ScheduleRevision[],
+  others: readonly ScheduleRevision[],
+): boolean =>
+  revisions.some((_, index) => others.some((_other, at) => revisionsOverlap(revisions, index, others, at))) ||
+  shareAnyInterval(bridgesOf(revisions), others) ||
+  shareAnyInterval(bridgesOf(others), revisions);
+
+function revisionsOverlap(
+  revisions: readonly ScheduleRevision[],
+  index: number,
+  others: readonly ScheduleRevision[],
+  at: number,
+): boolean {
+  const [one, other] = [revisions[index], others[at]];
+  if (!one || !other || nominalLengthMs(one.interval) !== nominalLengthMs(other.interval)) return false;
+  const from = Math.max(startOf(one), startOf(other));
+  const until = Math.min(startOf(revisions[index + 1]), startOf(others[at + 1]));
+  return from < until;
+}
+
+/** When a revision takes effect, in milliseconds; infinity if there is no revision. */
+const startOf = (revision: ScheduleRevision | undefined): number => {
+  if (!revision) return Number.POSITIVE_INFINITY;
+  return revision.effective_from === null ? Number.NEGATIVE_INFINITY : Date.parse(revision.effective_from);
+};
+
+/** The intervals on both sides of each change of revision. */
+const bridgesOf = (revisions: readonly ScheduleRevision[]): DataInterval[] =>
+  revisions.flatMap(({ effective_from }) => {
+    if (effective_from === null) return [];
+    const effectiveFrom = new Date(effective_from);
+    return [
+      intervalContaining(revisions, new Date(effectiveFrom.getTime() - 1)),
+      intervalFrom(revisions, effectiveFrom),
+    ];
+  });
+
+const shareAnyInterval = (
+  intervals: readonly DataInterval[],
+  revisions: readonly ScheduleRevision[],
+): boolean =>
+  intervals.some(({ start, end }) => {
+    const other = intervalContaining(revisions, new Date(start));
+    return other.start === start && other.end === end;
+  });

@@ -1,6 +1,11 @@
-import { nothingEarlier, type EarlierFile, type EarlierGenerations } from './earlier_generations.ts';
-import type { CompletedFile, ExportedFile } from './exported_files.ts';
-import { coversReplaced } from './replacement.ts';
+import {
+  type CompletedFile,
+  coversReplaced,
+  type EarlierFile,
+  type EarlierGenerations,
+  type ExportedFile,
+  nothingEarlier,
+} from './exported_files.ts';
 import type { ExistingRun, RunSpec } from './run_state.ts';
 
 /** A published run whose manifest is replaced. */

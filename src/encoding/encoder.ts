@@ -1,6 +1,6 @@
 import type { SortKey } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import type { JsonValue } from '../domain/json_value.ts';
+import type { JsonValue } from '../domain/event.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import type { FingerprintPlan, HeldBlock, PageThreads, RowBlock } from '../source/source.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../domain/json_value.ts';
+import type { JsonValue } from '../domain/event.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { libraryVersion } from './compression.ts';
 import type {

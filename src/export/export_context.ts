@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { RunRecorder } from '../decisions/run_recorder/index.ts';
+import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
 import type { DestinationError } from '../destination/destination.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';

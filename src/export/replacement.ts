@@ -12,13 +12,13 @@ import {
   containsHeldRows,
   countFewerRows,
   coversReplaced,
-  RowsMissingInSource,
-  withBuckets,
   type ReplacementCheck,
   type ReplacementOutcome,
-} from '../domain/replacement.ts';
+  RowsMissingInSource,
+  type SortKey,
+  withBuckets,
+} from '../domain/exported_files.ts';
 import { type ExistingRun, exportedFingerprint, type RunSpec } from '../domain/run_state.ts';
-import type { SortKey } from '../domain/exported_files.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { filesHaveKeys } from '../source/pages.ts';
 import { allRows } from '../source/row_selection.ts';

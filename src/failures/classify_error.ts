@@ -3,7 +3,7 @@ import pg from 'pg';
 import { isOperatorFault, operatorFaultDetails } from '../contract/operator_fault.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected, type ErrorOwner } from '../domain/errors.ts';
-import { connectionErrorCode, isConnectionLost } from '../journal/database_errors.ts';
+import { connectionErrorCode, isConnectionLost } from '../journal/database.ts';
 import { isTemporalUnavailable, rejectionIn, rejectionMessages } from './grpc_errors.ts';
 
 /** What an error means. Its type and message become a run's `latest_error`, as `type: message`. */

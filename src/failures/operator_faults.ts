@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import { deterministicId } from '../journal/journal.ts';
 import { sendWebhook } from '../notifications/send_webhook.ts';
-import { plainSlackMessage } from '../notifications/slack_message.ts';
+import { plainSlackMessage } from '../notifications/notification.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 /** An operator's fault. Errors with the same type and message have one cause. */

@@ -1,5 +1,4 @@
-import type { BatchExportDefinition } from '../domain/batch_export.ts';
-import { supportsOffsets, requireConsistent } from '../domain/definition_rules.ts';
+import { type BatchExportDefinition, requireConsistent, supportsOffsets } from '../domain/batch_export.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
 /** The fields of a definition that a body sets directly; destination configs are stored in versions instead. */

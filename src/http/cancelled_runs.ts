@@ -1,6 +1,6 @@
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { forEachConcurrently } from '../temporal/concurrency.ts';
+import { forEachConcurrently } from '../concurrency/keyed_semaphore.ts';
 
 /** An export may have hundreds of active runs, and each is polled several times a second. */
 const maxPolledRuns = 8;

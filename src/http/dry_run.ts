@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Settings } from '../config/settings.ts';
 import { selectionOfConfig } from '../destination/config_versions.ts';
-import { requireBackfillRange } from '../domain/backfill_request.ts';
+import { requireBackfillRange } from '../domain/backfill.ts';
 import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
 import type { Pool } from '../journal/database.ts';
 import type { RowFinder, RowRange, Source } from '../source/source.ts';

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { CommandRejected, type RejectionCode } from '../domain/errors.ts';
-import { isDatabaseUnavailable } from '../journal/database_errors.ts';
+import { isDatabaseUnavailable } from '../journal/database.ts';
 import {
   BackgroundQueueFull,
   BackgroundUnavailable,

@@ -1,5 +1,5 @@
 import type { Pool } from '../journal/database.ts';
-import { resendDelivery } from '../notifications/resend_delivery.ts';
+import { resendDelivery } from '../notifications/deliveries.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { NotificationClient } from '../temporal/clients/notification_client.ts';
 import { ApiError, notFound } from './api_error.ts';

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { readExportsToRetry } from '../decisions/failed_intervals.ts';
+import { readExportsToRetry } from '../decisions/retries.ts';
 import { deterministicId } from '../journal/journal.ts';
 import { ApiError } from './api_error.ts';
 import { callerOf } from './authentication.ts';

@@ -9,17 +9,20 @@ import { createRunningQueries } from '../queries/run_query.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { startTracing } from '../telemetry/tracing.ts';
-import { registerPoolMetrics } from '../telemetry/metrics/pool_metrics.ts';
-import { createMetrics } from '../telemetry/metrics/registry.ts';
+import { createMetrics, registerPoolMetrics } from '../telemetry/metrics.ts';
 import { createClient } from '../temporal/connections.ts';
-import { createDestinationTestClient } from '../temporal/clients/destination_test_client.ts';
-import { createNotificationClient } from '../temporal/clients/notification_client.ts';
-import { createVerificationClient } from '../temporal/clients/verification_client.ts';
-import { createWebhookTestClient } from '../temporal/clients/webhook_test_client.ts';
+import {
+  createDestinationTestClient,
+  createVerificationClient,
+} from '../temporal/clients/verification_client.ts';
+import {
+  createNotificationClient,
+  createWebhookTestClient,
+} from '../temporal/clients/notification_client.ts';
 import { countPollers, describeTaskQueues } from '../temporal/clients/pollers.ts';
-import { createQueryClient } from '../temporal/clients/query_client.ts';
-import { createRunExecutionWatch } from '../temporal/clients/run_executions.ts';
-import { createCommandSignaller } from '../temporal/clients/command_signaller.ts';
+import { createQueryClient } from '../temporal/clients/workflow_clients.ts';
+import { createRunExecutionWatch } from '../temporal/clients/executions.ts';
+import { createCommandSignaller } from '../temporal/clients/schedule_client.ts';
 import { createApp } from './app.ts';
 import { registerDeploymentMetrics } from './metrics/deployment_metrics.ts';
 import { registerExportMetrics } from './metrics/export_metrics.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { isDatabaseUnavailable } from '../journal/database_errors.ts';
+import { isDatabaseUnavailable } from '../journal/database.ts';
 import { InvalidRelation } from '../source/postgres_source.ts';
 import { safeMessage } from '../source/check/report.ts';
 import { RelationNotFound } from '../source/relations.ts';

@@ -3,7 +3,7 @@ import type { SealedConfig } from '../destination/sealed_config.ts';
 import type { TestStep } from '../destination/bucket_test.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { DestinationTestClient, TestOutcome } from '../temporal/clients/destination_test_client.ts';
+import type { DestinationTestClient, TestOutcome } from '../temporal/clients/verification_client.ts';
 import { ApiError } from './api_error.ts';
 
 /** What testing a destination needs. */

@@ -2,7 +2,7 @@ import type { Attempt } from '../notifications/send_webhook.ts';
 import { deleteWebhookTest, storeWebhookTest } from '../notifications/webhooks.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { WebhookTestClient, WebhookTestOutcome } from '../temporal/clients/webhook_test_client.ts';
+import type { WebhookTestClient, WebhookTestOutcome } from '../temporal/clients/notification_client.ts';
 import { ApiError } from './api_error.ts';
 
 /** What testing a webhook needs. */

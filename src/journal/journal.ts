@@ -1,9 +1,83 @@
 import { v5 as uuidv5 } from 'uuid';
-import type { Decider, DomainEvent, Recorded } from '../domain/event.ts';
-import { inTransaction, type Connection, type Pool } from './database.ts';
-import type { Projector } from './projector.ts';
-import { eventColumns, readEventsByIds } from './read_events.ts';
-import type { StoredEvent } from './stored_event.ts';
+import type { Decider, DomainEvent, Recorded, StreamType } from '../domain/event.ts';
+import { type Connection, inTransaction, type Pool } from './database.ts';
+
+/** A stored event with its position in the journal. */
+export interface StoredEvent {
+  readonly global_position: number;
+  readonly stream_type: StreamType;
+  readonly stream_id: string;
+  readonly stream_version: number;
+  readonly event_id: string;
+  readonly type: string;
+  readonly data: object;
+  readonly recorded_at: string;
+}
+
+/** The state of a stream after an event. The append knows it and writes it once, after all of its events. */
+export interface FoldedState {
+  readonly state: unknown;
+}
+
+/** A stream at one of its versions. */
+export interface StreamVersion {
+  readonly stream_type: StreamType;
+  readonly stream_id: string;
+  readonly version: number;
+}
+
+/** The state of a stream at one of its versions. */
+export interface StreamState extends StreamVersion, FoldedState {}
+
+/** Updates the read models in the transaction of each append. Implemented by src/projections. */
+interface Projector {
+  /** Key of the advisory lock that appends share and a rebuild of the read models acquires exclusively. */
+  readonly lock: number;
+  /** Folds a stored event into all read models. `folded` is the stream's state after it, if known. */
+  apply(connection: Connection, event: StoredEvent, folded?: FoldedState): Promise<void>;
+  /** Reads the committed state of a stream; undefined if it has no events. */
+  findState<State>(
+    database: Pool | Connection,
+    streamType: StreamType,
+    id: string,
+  ): Promise<State | undefined>;
+  /**
+   * Reads the state of a stream that has at least one event.
+   * @throws Error when it is missing.
+   */
+  readState<State>(connection: Connection, streamType: StreamType, id: string): Promise<State>;
+  writeState(connection: Connection, stream: StreamState): Promise<void>;
+  /** Writes the version of a stream whose state is unchanged. */
+  writeVersion(connection: Connection, stream: StreamVersion): Promise<void>;
+}
+
+/** The columns of a StoredEvent, for all statements that return events. */
+export const eventColumns =
+  'global_position, stream_type, stream_id, stream_version, event_id, event_type as type, data, recorded_at';
+
+/** Reads the events with these ids, in journal order. Unknown ids are ignored. */
+async function readEventsByIds(connection: Connection, ids: readonly string[]): Promise<StoredEvent[]> {
+  const { rows } = await connection.query<StoredEvent>(
+    `select ${eventColumns} from exportd.journal_events where event_id = any($1) order by global_position`,
+    [ids],
+  );
+  return rows;
+}
+
+/** Reads all events in journal order, in batches, to rebuild projections. */
+export async function* readAllEvents(connection: Connection, batch = 2_000): AsyncGenerator<StoredEvent[]> {
+  let position = 0;
+  for (;;) {
+    const { rows } = await connection.query<StoredEvent>(
+      `select ${eventColumns} from exportd.journal_events where global_position > $1 order by global_position limit $2`,
+      [position, batch],
+    );
+    const last = rows.at(-1);
+    if (!last) return;
+    yield rows;
+    position = last.global_position;
+  }
+}
 
 /** The UUIDv5 namespace of all deterministic ids. */
 const causeNamespace = '6f9c1d0e-6d0c-5b0a-9d0f-2f4b8a1f7c11';
@@ -251,4 +325,25 @@ async function insertEvent(
     ],
   });
   return rows[0];
+}
+
+/** The levels of a log line, least important first. */
+export const logLevels = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** A line of an export's log. It is visible to users and contains no stack traces, secrets or rows. */
+interface LogLine {
+  readonly team_id: number;
+  readonly batch_export_id: string;
+  readonly run_id: string | null;
+  readonly level: LogLevel;
+  readonly message: string;
+}
+
+/** Writes a log line. Log lines are not part of the journal: they expire, and no projection depends on them. */
+export async function writeLogLine(database: Pool | Connection, line: LogLine): Promise<void> {
+  await database.query(
+    'insert into exportd.log_lines (team_id, batch_export_id, run_id, level, message) values ($1, $2, $3, $4, $5)',
+    [line.team_id, line.batch_export_id, line.run_id, line.level, line.message],
+  );
 }

@@ -1,6 +1,5 @@
 import { readSettings, type Settings } from '../config/settings.ts';
-import { migrateControl } from '../migrate/migrate_control.ts';
-import { migrateSource } from '../migrate/migrate_source.ts';
+import { migrateControl, migrateSource } from '../migrate/migrate.ts';
 import { writeWorkflowBundle } from '../temporal/worker/bundle.ts';
 import {
   createChildProcesses,

@@ -5,14 +5,13 @@ import {
   readObsoleteObjects,
   recordDeletions,
   recordFailedDeletions,
-} from '../decisions/obsolete_objects.ts';
+} from '../decisions/due_maintenance.ts';
 import { DestinationError, type ManifestState, type PresentManifest } from '../destination/destination.ts';
 import { parseManifest } from '../destination/manifest.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import type { Pool } from '../journal/database.ts';
-import { isTransient } from '../journal/database_errors.ts';
-import { type LogLevel, writeLogLine } from '../journal/log_lines.ts';
+import { isTransient, type Pool } from '../journal/database.ts';
+import { type LogLevel, writeLogLine } from '../journal/journal.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** The credentials lack a permission in the bucket. */

@@ -8,7 +8,7 @@ import {
   lastComparison,
   readDueBatch,
 } from '../decisions/due_comparisons.ts';
-import { readFiles } from '../decisions/read_files.ts';
+import { readFiles } from '../decisions/earlier_generations.ts';
 import {
   type ComparisonResult,
   type DoneComparison,

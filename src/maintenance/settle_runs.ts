@@ -8,7 +8,7 @@ import {
   type SettlingDecision,
   type UnsettledRun,
 } from '../decisions/unsettled_runs.ts';
-import { isDatabaseUnavailable, isTransient } from '../journal/database_errors.ts';
+import { isDatabaseUnavailable, isTransient } from '../journal/database.ts';
 import { compareInterval } from './compare_intervals.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 

@@ -1,16 +1,38 @@
-import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
+import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
 import type { Pool } from '../journal/database.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import {
+  type Delivery,
+  type DeliveryPolicy,
   nextDeliveryAction,
   recordAttempt,
   webhookName,
-  type Delivery,
-  type DeliveryPolicy,
 } from './deliveries.ts';
-import { describeNotification } from './notification.ts';
-import { messageBody, type PayloadSettings } from './payload.ts';
-import { sendWebhook, type Attempt, type WebhookSettings } from './send_webhook.ts';
-import { openWebhookSecret } from './webhook_secret.ts';
+import { describeNotification, messageBody, type PayloadSettings } from './notification.ts';
+import { type Attempt, sendWebhook, type WebhookSettings } from './send_webhook.ts';
+import { openWebhookSecret } from './webhooks.ts';
+
+/** Dependencies of `startDeliveries`. */
+export interface StartDeliveriesDependencies {
+  readonly notifications: {
+    /** Starts every delivery of an export that has not been attempted. */
+    startNew(batchExportId: string): Promise<void>;
+  };
+  readonly logger: Logger;
+}
+
+/** Starts the new deliveries of an export. Failures are only logged: the reconciler starts what is missing. */
+export async function startDeliveries(
+  { notifications, logger }: StartDeliveriesDependencies,
+  batchExportId: string,
+): Promise<void> {
+  await notifications.startNew(batchExportId).catch((error: unknown) => {
+    logger.warn(
+      { err: error, batch_export_id: batchExportId },
+      'Notifications could not be started; the reconciler will start them.',
+    );
+  });
+}
 
 /** Result of one call of `DeliverNotification`. */
 export interface DeliveryOutcome extends Attempt {
@@ -26,7 +48,7 @@ export interface DeliveryOutcome extends Attempt {
 export type DeliverNotification = (deliveryId: string) => Promise<DeliveryOutcome>;
 
 /** The settings of deliveries. */
-export type DelivererSettings = DeliveryPolicy & WebhookSettings & PayloadSettings;
+type DelivererSettings = DeliveryPolicy & WebhookSettings & PayloadSettings;
 
 /** Creates the function that delivers notifications of a control database. Only workers can open webhook secrets. */
 export const createDeliverer =

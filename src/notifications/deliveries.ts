@@ -1,8 +1,7 @@
 import type { Settings } from '../config/settings.ts';
-import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
-import { writeLogLine } from '../journal/log_lines.ts';
-import { describeNotification, type Notification } from './notification.ts';
-import type { PayloadFormat } from './payload.ts';
+import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
+import { writeLogLine } from '../journal/journal.ts';
+import { describeNotification, type Notification, type PayloadFormat } from './notification.ts';
 import type { Attempt } from './send_webhook.ts';
 
 /** Settings of delivery retries. */
@@ -27,20 +26,20 @@ export interface Delivery {
 }
 
 /** Next action for a delivery: send it, wait, or stop because it has ended. */
-export type DeliveryAction =
+type DeliveryAction =
   | { readonly type: 'send'; readonly delivery: Delivery }
   | { readonly type: 'wait'; readonly wait_ms: number; readonly reason: string }
   | { readonly type: 'stop'; readonly reason: string };
 
 /** State of a delivery after an attempt. */
-export interface DeliveryProgress {
+interface DeliveryProgress {
   readonly ended: boolean;
   /** Milliseconds until the next attempt. */
   readonly wait_ms: number;
 }
 
 /** An attempt and how long it took. */
-export interface TimedAttempt extends Attempt {
+interface TimedAttempt extends Attempt {
   readonly duration_ms: number;
 }
 
@@ -255,4 +254,63 @@ export const droppedDeliveries = (pool: Pool, deliveryIds: readonly string[]): P
 async function ids(pool: Pool, statement: string, values: readonly unknown[]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(statement, [...values]);
   return rows.map(({ id }) => id);
+}
+
+/**
+ * What a resend did. `created`: a new delivery of the notification. `advanced`: the pending one, which waited for its next
+ * attempt, is due now. `due`: it was due already. The others did nothing.
+ */
+type Resend =
+  | { readonly outcome: 'created' | 'advanced' | 'due'; readonly delivery_id: string }
+  | { readonly outcome: 'not_found' | 'disabled' | 'full' };
+
+/**
+ * Sends the notification of a delivery again, with the same message and id. A pending delivery of it is attempted now
+ * instead, so a notification has one pending delivery for each webhook.
+ */
+export const resendDelivery = (pool: Pool, webhookId: string, deliveryId: string): Promise<Resend> =>
+  inTransaction(pool, async (connection) => {
+    // The lock lets concurrent requests neither exceed the limit nor create two deliveries.
+    const { rows: webhooks } = await connection.query<{ enabled: boolean }>(
+      'select enabled from exportd.webhooks where id = $1 for update',
+      [webhookId],
+    );
+    const { rows } = await connection.query<{ notification_id: string }>(
+      `select notification_id from exportd.webhook_deliveries delivery
+       join exportd.notifications notification on notification.id = notification_id
+       where delivery.id = $1 and webhook_id = $2 and notification.type <> 'test'`,
+      [deliveryId, webhookId],
+    );
+    const [webhook, found] = [webhooks[0], rows[0]];
+    if (!webhook || !found) return { outcome: 'not_found' };
+    if (!webhook.enabled) return { outcome: 'disabled' };
+    const pending = await advancePending(connection, webhookId, found.notification_id);
+    if (pending) return pending;
+    const { rows: created } = await connection.query<{ id: string }>(
+      `insert into exportd.webhook_deliveries (notification_id, webhook_id, batch_export_id, resend_of)
+       select notification_id, webhook_id, batch_export_id, id from exportd.webhook_deliveries
+       where id = $1 and (
+         select count(*) from exportd.webhook_deliveries where webhook_id = $2 and status = 'pending') < $3
+       returning id`,
+      [deliveryId, webhookId, maxPendingDeliveries],
+    );
+    return created[0] ? { outcome: 'created', delivery_id: created[0].id } : { outcome: 'full' };
+  });
+
+/** Makes the pending delivery of a notification due; undefined without one. */
+async function advancePending(
+  connection: Connection,
+  webhookId: string,
+  notificationId: string,
+): Promise<Resend | undefined> {
+  const { rows } = await connection.query<{ id: string; waited: boolean }>(
+    `update exportd.webhook_deliveries delivery set next_attempt_at = least(before.next_attempt_at, clock_timestamp())
+     from (select id, next_attempt_at from exportd.webhook_deliveries
+           where webhook_id = $1 and notification_id = $2 and status = 'pending' for update) before
+     where delivery.id = before.id
+     returning delivery.id, before.next_attempt_at > clock_timestamp() as waited`,
+    [webhookId, notificationId],
+  );
+  const [pending] = rows;
+  return pending && { outcome: pending.waited ? 'advanced' : 'due', delivery_id: pending.id };
 }

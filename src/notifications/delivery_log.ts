@@ -1,6 +1,5 @@
 import type { Pool } from '../journal/database.ts';
-import type { Notification, NotificationData, NotificationType } from './notification.ts';
-import type { PayloadFormat } from './payload.ts';
+import type { Notification, NotificationData, NotificationType, PayloadFormat } from './notification.ts';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'dropped'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];

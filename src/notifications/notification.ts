@@ -1,3 +1,5 @@
+import type { Settings } from '../config/settings.ts';
+
 /** Types of events that webhooks can subscribe to. */
 export const notificationTypes = [
   'run.failed',
@@ -101,4 +103,99 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
     case 'test':
       return 'test';
   }
+}
+
+/** A message of Slack's incoming webhooks. */
+export interface SlackMessage {
+  /** What a client shows that has no blocks, such as a push notification. */
+  readonly text: string;
+  readonly blocks: readonly SlackBlock[];
+}
+
+interface SlackText {
+  readonly type: 'mrkdwn';
+  readonly text: string;
+}
+
+type SlackBlock =
+  | { readonly type: 'section'; readonly text: SlackText }
+  | { readonly type: 'context'; readonly elements: readonly SlackText[] };
+
+/** Slack rejects a block with more than 3,000 characters, of which an escaped one has up to five. */
+const maxErrorLength = 500;
+
+/**
+ * Formats a notification for Slack.
+ * @param url the page of the export; null without one
+ */
+function slackMessage(notification: Notification, url: string | null): SlackMessage {
+  const { type, data } = notification;
+  const name = data.batch_export_name;
+  const description = `${capitalize(describeNotification(notification))}.`;
+  const title = escapeMarkup(name ?? 'exportd');
+  const heading = url === null ? title : `<${url}|${title}>`;
+  return {
+    text: escapeMarkup(name === null ? description : `${name}: ${description}`),
+    blocks: [
+      section(`*${heading}*\n${escapeMarkup(description)}`),
+      ...(data.latest_error === null ? [] : [section(code(data.latest_error))]),
+      ...(data.manifest_key === null ? [] : [section(`Manifest: \`${escapeMarkup(data.manifest_key)}\``)]),
+      { type: 'context', elements: [markdown(`${type} · project ${data.project_id}`)] },
+    ],
+  };
+}
+
+/** Formats a plain message for Slack: what happened, and details of it. */
+export const plainSlackMessage = (title: string, details: string): SlackMessage => ({
+  text: escapeMarkup(title),
+  blocks: [section(`*${escapeMarkup(title)}*`), section(code(details))],
+});
+
+const markdown = (text: string): SlackText => ({ type: 'mrkdwn', text });
+const section = (text: string): SlackBlock => ({ type: 'section', text: markdown(text) });
+
+/** Backticks would end the code. */
+function code(text: string): string {
+  const shown = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength).toWellFormed()}…` : text;
+  return `\`\`\`${escapeMarkup(shown.replaceAll('`', "'"))}\`\`\``;
+}
+
+/** The characters that Slack interprets, such as `<!channel>`. */
+const escapeMarkup = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/**
+ * The forms of a message. `json`: the notification's id, type, time and data. `slack`: a message of Slack's incoming
+ * webhooks, which other chats accept too.
+ */
+export const payloadFormats = ['json', 'slack'] as const;
+export type PayloadFormat = (typeof payloadFormats)[number];
+
+/** The settings that messages link with. */
+export type PayloadSettings = Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_CONSOLE'>;
+
+/** The JSON body of a notification's message. */
+export function messageBody(
+  format: PayloadFormat,
+  notification: Notification,
+  settings: PayloadSettings,
+): string {
+  const { id, type, data, created_at } = notification;
+  switch (format) {
+    case 'json':
+      return JSON.stringify({ id, type, timestamp: created_at, data });
+    case 'slack':
+      return JSON.stringify(slackMessage(notification, exportUrl(data.batch_export_id, settings)));
+  }
+}
+
+/** The page of an export in the console; null for a test, without a console, and when the public URL is not set. */
+function exportUrl(
+  batchExportId: string | null,
+  { EXPORTD_BASE_URL: baseUrl, EXPORTD_CONSOLE: hasConsole }: PayloadSettings,
+): string | null {
+  if (batchExportId === null || baseUrl === undefined || !hasConsole) return null;
+  return `${baseUrl.replace(/\/+$/, '')}/exports/${batchExportId}`;
 }

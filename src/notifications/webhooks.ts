@@ -1,9 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import type { KeyRing } from '../config/key_ring.ts';
+import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { testNotificationData, type NotificationType } from './notification.ts';
-import type { PayloadFormat } from './payload.ts';
-import { sealWebhookSecret } from './webhook_secret.ts';
+import { type NotificationType, type PayloadFormat, testNotificationData } from './notification.ts';
+
+/** Binds a sealed secret to its webhook, so that it cannot be used for another one. */
+const sealContext = (webhookId: string): string => `webhooks/${webhookId}`;
+
+/** Encrypts the secret of a webhook. */
+export const sealWebhookSecret = (keyRing: KeyRing, webhookId: string, secret: string): string =>
+  keyRing.seal(secret, sealContext(webhookId));
+
+/** Decrypts the secret of a webhook; undefined when no key of the key ring fits. */
+export function openWebhookSecret(keyRing: KeyRing, webhookId: string, sealed: string): string | undefined {
+  try {
+    return keyRing.open(sealed, sealContext(webhookId));
+  } catch (error) {
+    if (error instanceof SecretUnreadable) return undefined;
+    throw error;
+  }
+}
+
+/** Encrypts the secret of a webhook again, under the first key. @throws SecretUnreadable */
+const resealWebhookSecret = (keyRing: KeyRing, webhookId: string, sealed: string): string =>
+  keyRing.seal(keyRing.open(sealed, sealContext(webhookId)), sealContext(webhookId));
 
 /** A webhook without its secret. */
 export interface Webhook extends WebhookFields {
@@ -152,4 +171,34 @@ export async function deleteWebhookTest(pool: Pool, deliveryId: string): Promise
      and id = (select notification_id from exportd.webhook_deliveries where id = $1)`,
     [deliveryId],
   );
+}
+
+/**
+ * Encrypts the secrets of all webhooks under the first key of the ring.
+ * @returns how many were encrypted again, and what each unreadable one belongs to.
+ */
+export async function rotateWebhookSecrets(
+  pool: Pool,
+  keyRing: KeyRing,
+): Promise<{ rotated: number; unreadable: string[] }> {
+  const { rows } = await pool.query<{ id: string; secret: string }>(
+    'select id, secret from exportd.webhooks where not starts_with(secret, $1) order by id',
+    [`${keyRing.keyId}:`],
+  );
+  let rotated = 0;
+  const unreadable: string[] = [];
+  for (const { id, secret } of rows) {
+    try {
+      // A secret that was changed meanwhile is encrypted with the first key already.
+      const { rowCount } = await pool.query(
+        'update exportd.webhooks set secret = $3 where id = $1 and secret = $2',
+        [id, secret, resealWebhookSecret(keyRing, id, secret)],
+      );
+      rotated += rowCount ?? 0;
+    } catch (error) {
+      if (!(error instanceof SecretUnreadable)) throw error;
+      unreadable.push(`the secret of webhook ${id}: ${error.message}`);
+    }
+  }
+  return { rotated, unreadable };
 }

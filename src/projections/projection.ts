@@ -1,6 +1,5 @@
 import type { Connection } from '../journal/database.ts';
-import type { FoldedState } from '../journal/projector.ts';
-import type { StoredEvent } from '../journal/stored_event.ts';
+import type { FoldedState, StoredEvent } from '../journal/journal.ts';
 
 /** A read model: tables that are derived from the journal, and how each event changes them. */
 export interface Projection {

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { JsonValue } from '../domain/json_value.ts';
+import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
 import type { RefreshMode } from './freshness.ts';
 import { QueryError } from './query_errors.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Schema } from '../dialect/schema.ts';
-import type { JsonValue } from '../domain/json_value.ts';
+import type { JsonValue } from '../domain/event.ts';
 import type { DraftInput } from './draft_sql/draft_by_rules.ts';
 import type { QueryConnection } from './query_connection.ts';
 import type {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { JsonValue } from '../domain/json_value.ts';
+import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
 import type { PropertyDefinition } from './property_definitions.ts';
 import type { QueryConnection } from './query_connection.ts';

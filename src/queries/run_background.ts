@@ -1,6 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { Pool } from '../journal/database.ts';
-import { isTransient } from '../journal/database_errors.ts';
+import { isTransient, type Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { readQueryProject } from './query_kind.ts';
 import { outcomeOfError } from './query_response.ts';

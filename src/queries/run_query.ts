@@ -1,7 +1,6 @@
 import type { Settings } from '../config/settings.ts';
-import type { JsonValue } from '../domain/json_value.ts';
-import type { Pool } from '../journal/database.ts';
-import { isReadOnly } from '../journal/database_errors.ts';
+import type { JsonValue } from '../domain/event.ts';
+import { isReadOnly, type Pool } from '../journal/database.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { postgresConnection } from './query_connection.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { JsonValue } from '../domain/json_value.ts';
+import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
 import type { QueryProgress } from './query_kind.ts';
 

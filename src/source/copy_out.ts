@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import { failSpan } from '../tracing/spans.ts';
-import { beginStatementSpan } from '../tracing/statements.ts';
+import { beginStatementSpan, failSpan } from '../tracing/spans.ts';
 import { type CopyDataSink, tapCopyData } from './copy.ts';
 import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';

@@ -1,6 +1,6 @@
 import type { SortKey } from '../domain/exported_files.ts';
 import { bucketWidthMs } from '../domain/fingerprint.ts';
-import { inStatementSpan } from '../tracing/statements.ts';
+import { inStatementSpan } from '../tracing/spans.ts';
 import { type BlockMemory, copyOut, copyStatement, newMemory } from './copy_out.ts';
 import { type ModelQuery, parameterSetting, type QueryParameters } from './model_query.ts';
 import type { RowSelection } from './row_selection.ts';

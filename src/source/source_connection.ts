@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { traceStatements } from '../tracing/statements.ts';
+import { traceStatements } from '../tracing/spans.ts';
 import { openReusingSocket } from './copy.ts';
 
 /** What monitoring reads of a pool. */

@@ -1,9 +1,20 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import type { prettyFactory } from 'pino-pretty';
 import type { Settings } from '../config/settings.ts';
 import { activeTraceIds } from '../tracing/spans.ts';
-import { currentLogFields } from './log_fields.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const current = new AsyncLocalStorage<Fields>();
+
+/** Runs `work` so that all its log lines have these fields, in addition to those of the surrounding work. */
+export const withLogFields = <Result>(fields: Fields, work: () => Result): Result =>
+  current.run({ ...current.getStore(), ...fields }, work);
+
+/** The fields of the current work. */
+const currentLogFields = (): Fields | undefined => current.getStore();
 
 export type { Logger };
 

@@ -1,11 +1,161 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { X509Certificate } from 'node:crypto';
+import { isAbsolute, resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { pathToFileURL } from 'node:url';
 import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
-import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
-import { NativeConnection } from '@temporalio/worker';
-import type { Settings } from '../config/settings.ts';
-import { connectionOptions, type ConnectionSettings } from './connection_options.ts';
-import { loadPayloadCodecs } from './payload_codecs.ts';
-import { countRequests } from './request_count.ts';
-import { clientInterceptors } from './tracing/interceptors.ts';
+import {
+  Client,
+  type ClientInterceptors,
+  Connection,
+  defaultGrpcRetryOptions,
+  makeGrpcRetryInterceptor,
+} from '@temporalio/client';
+import type { Payload, PayloadCodec } from '@temporalio/common';
+import { toClientOptions } from '@temporalio/envconfig';
+import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry';
+import { type ActivityInterceptorsFactory, type InjectedSinks, NativeConnection } from '@temporalio/worker';
+import { type Settings, SettingsError } from '../config/settings.ts';
+import type { Tracing } from '../telemetry/trace_provider.ts';
+import { sendsTraces, type TracingSettings } from '../telemetry/tracing.ts';
+
+/** The settings of a connection. */
+export type ConnectionSettings = Pick<
+  Settings,
+  'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'temporal_profile'
+>;
+
+/**
+ * Options of a client's or a worker's connection. Certificates are read now, so a process has to be restarted after they
+ * were renewed.
+ * @throws SettingsError when a certificate or key cannot be read
+ */
+export function connectionOptions({ TEMPORAL_ADDRESS, temporal_profile }: ConnectionSettings) {
+  try {
+    const { apiKey, tls, metadata } = toClientOptions(temporal_profile).connectionOptions;
+    if (typeof tls === 'object' && tls !== null) checkCertificates(tls);
+    return {
+      address: TEMPORAL_ADDRESS,
+      ...(apiKey !== undefined && { apiKey }),
+      ...(tls !== undefined && tls !== null && { tls }),
+      ...(metadata !== undefined && { metadata }),
+    };
+  } catch (error) {
+    const reason = Error.isError(error) ? error.message : String(error);
+    throw new SettingsError(
+      `The certificates for Temporal cannot be used: ${reason}. Check TEMPORAL_TLS_SERVER_CA_CERT_PATH, TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, or their values in temporal.toml.`,
+    );
+  }
+}
+
+type Tls = Exclude<
+  ReturnType<typeof toClientOptions>['connectionOptions']['tls'],
+  boolean | null | undefined
+>;
+
+/** The libraries report a certificate that is not PEM, or a key of another one, as a failed connection. */
+function checkCertificates({ serverRootCACertificate: ca, clientCertPair: pair }: Tls): void {
+  if (ca) new X509Certificate(ca);
+  if (pair) createSecureContext({ cert: Buffer.from(pair.crt), key: Buffer.from(pair.key) });
+}
+
+/** How a process reaches Temporal, for people: the address, the namespace and how it authenticates. */
+export function describeConnection(settings: ConnectionSettings): string {
+  const { apiKey, tls } = toClientOptions(settings.temporal_profile).connectionOptions;
+  const how = [
+    ...(tls ? [typeof tls === 'object' && tls.clientCertPair ? 'mTLS' : 'TLS'] : []),
+    ...(apiKey === undefined ? [] : ['API key']),
+  ];
+  return [settings.TEMPORAL_ADDRESS, `namespace ${settings.TEMPORAL_NAMESPACE}`, ...how].join(', ');
+}
+
+/**
+ * Loads the operator's payload codecs, which encode what Temporal stores of workflows: inputs, results, memos, summaries
+ * and signals. Search attributes stay readable, since the server indexes them.
+ * @throws SettingsError when the module cannot be loaded or exports something else
+ */
+export async function loadPayloadCodecs({
+  EXPORTD_PAYLOAD_CODEC_MODULE: name,
+}: Pick<Settings, 'EXPORTD_PAYLOAD_CODEC_MODULE'>): Promise<PayloadCodec[]> {
+  if (name === undefined) return [];
+  const isPath = name.startsWith('.') || isAbsolute(name);
+  let exported: unknown;
+  try {
+    // A path is relative to the working folder, as in other settings.
+    const imported = (await import(isPath ? pathToFileURL(resolve(name)).href : name)) as object;
+    exported = 'payloadCodecs' in imported ? imported.payloadCodecs : undefined;
+  } catch (error) {
+    const reason = Error.isError(error) ? error.message : String(error);
+    throw new SettingsError(`EXPORTD_PAYLOAD_CODEC_MODULE cannot be loaded: ${reason}`);
+  }
+  if (!Array.isArray(exported) || !exported.every(isCodec))
+    throw new SettingsError(
+      "EXPORTD_PAYLOAD_CODEC_MODULE must export `payloadCodecs`, an array of objects with the methods `encode` and `decode` of Temporal's PayloadCodec.",
+    );
+  return exported;
+}
+
+/** Decodes payloads that were read from a history, as the SDK decodes the others. */
+export async function decodePayloads(
+  { options }: Pick<Client, 'options'>,
+  payloads: readonly Payload[],
+): Promise<Payload[]> {
+  let decoded = [...payloads];
+  for (const codec of options.loadedDataConverter.payloadCodecs.toReversed())
+    decoded = await codec.decode(decoded);
+  return decoded;
+}
+
+const isCodec = (value: unknown): value is PayloadCodec =>
+  typeof value === 'object' &&
+  value !== null &&
+  'encode' in value &&
+  'decode' in value &&
+  typeof value.encode === 'function' &&
+  typeof value.decode === 'function';
+
+/** Counts requests to Temporal. */
+interface RequestCounter {
+  requests: number;
+}
+
+const current = new AsyncLocalStorage<RequestCounter>();
+
+/** Runs `work` and counts the requests to Temporal that it sends, whatever else the process sends meanwhile. */
+export const withRequestCount = <Result>(counter: RequestCounter, work: () => Promise<Result>) =>
+  current.run(counter, work);
+
+/** Counts each request of a connection for the `withRequestCount` around it. Retries of a request do not count. */
+const countRequests: Interceptor = (options, nextCall) => {
+  const counter = current.getStore();
+  if (counter) counter.requests += 1;
+  return new InterceptingCall(nextCall(options));
+};
+
+// The package loads the SDK of OpenTelemetry, so processes that do not trace do not import it.
+
+/** The interceptors of a client of Temporal. */
+async function clientInterceptors(settings: TracingSettings): Promise<ClientInterceptors> {
+  if (!sendsTraces(settings)) return {};
+  const { TracedClient } = await import('./workflow_spans.ts');
+  return { workflow: [new TracedClient()] };
+}
+
+/** The interceptors of activities: a span for each attempt. */
+export async function activitySpans(tracing: Tracing | undefined): Promise<ActivityInterceptorsFactory[]> {
+  if (!tracing) return [];
+  const { OpenTelemetryActivityInboundInterceptor } = await import('@temporalio/interceptors-opentelemetry');
+  return [(activity) => ({ inbound: new OpenTelemetryActivityInboundInterceptor(activity) })];
+}
+
+/** The sink for spans of workflows. Without tracing it ignores them: a workflow can have started in a process that traces. */
+export async function workflowSinks(
+  tracing: Tracing | undefined,
+): Promise<InjectedSinks<OpenTelemetrySinks>> {
+  if (!tracing) return { exporter: { export: { fn: () => undefined } } };
+  const { workflowSpanSink } = await import('./workflow_spans.ts');
+  return workflowSpanSink(tracing);
+}
 
 type ClientSettings = ConnectionSettings &
   Pick<

@@ -1,6 +1,5 @@
-import { isExpired } from '../domain/expiration.ts';
-import { countIntervals } from '../domain/interval_ranges.ts';
-import type { DataInterval, ScheduleRevision } from '../domain/intervals.ts';
+import { isExpired } from '../domain/batch_export.ts';
+import { countIntervals, type DataInterval, type ScheduleRevision } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { currentRange, type RangeContext } from './locations.ts';
 import { intersect, type OwedTime, subtract } from './owed_time.ts';

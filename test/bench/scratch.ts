@@ -22,8 +22,7 @@ import {
   type ObjectStore,
   type TemporalServer,
 } from '../../src/local_stack/servers/start_servers.ts';
-import { migrateControl } from '../../src/migrate/migrate_control.ts';
-import { migrateSource } from '../../src/migrate/migrate_source.ts';
+import { migrateControl, migrateSource } from '../../src/migrate/migrate.ts';
 import { rounded } from './results.ts';
 
 /** Where a benchmark puts its servers, which are deleted afterwards. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { useTestDatabase } from '../setup/use_test_database.ts';
-import { migrateControl } from '../../src/migrate/migrate_control.ts';
+import { migrateControl } from '../../src/migrate/migrate.ts';
 import { exportd } from './command_line.ts';
 
 const database = useTestDatabase();

@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { mergeConfig, readConfig, storeConfig } from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { createWebhookSecret } from '../../src/notifications/signature.ts';
-import { openWebhookSecret, sealWebhookSecret } from '../../src/notifications/webhook_secret.ts';
+import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
+import { openWebhookSecret, sealWebhookSecret } from '../../src/notifications/webhooks.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { exportd } from './command_line.ts';
 

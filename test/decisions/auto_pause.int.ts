@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';

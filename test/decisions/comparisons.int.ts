@@ -7,10 +7,9 @@ import {
 } from '../../src/decisions/due_comparisons.ts';
 import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
-import { rebuild } from '../../src/projections/rebuild.ts';
+import { openJournal, rebuild } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';

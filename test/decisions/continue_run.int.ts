@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
-import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { advanceBackfill, continueRun } from '../../src/decisions/advance_backfill.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { attemptOf, GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { fileOf, minuteBefore } from './simulated_runs.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';
 import { createTestDatabase } from '../setup/database.ts';

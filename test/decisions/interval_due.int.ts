@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { isIntervalDue } from '../../src/decisions/interval_due.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { isIntervalDue } from '../../src/decisions/run_outcomes.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';

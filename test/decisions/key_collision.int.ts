@@ -4,7 +4,7 @@ import { createKeyRing } from '../../src/config/key_ring.ts';
 import { mergeConfig, storeConfig } from '../../src/destination/config_versions.ts';
 import { findSharedKeys } from '../../src/decisions/destination_rules.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, quickPolicies } from './commander.ts';
 

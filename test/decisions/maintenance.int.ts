@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
-import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import {
+  readDueMaintenance,
   readObsoleteObjects,
-  recordFailedDeletions,
   recordDeletions,
-} from '../../src/decisions/obsolete_objects.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+  recordFailedDeletions,
+} from '../../src/decisions/due_maintenance.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';

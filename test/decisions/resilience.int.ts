@@ -4,7 +4,7 @@ import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';

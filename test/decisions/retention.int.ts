@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from '@jest/globals';
-import { deleteExpired } from '../../src/decisions/retention.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { deleteExpired } from '../../src/decisions/due_maintenance.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { continueRun } from '../../src/decisions/advance_backfill.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { maxFingerprintBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { type ExistingRun, filesOf } from '../../src/domain/run_state.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 

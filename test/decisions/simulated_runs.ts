@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Manifest } from '../../src/destination/manifest.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import type { CompletedFile } from '../../src/domain/exported_files.ts';

@@ -3,7 +3,7 @@ import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { readCommand } from '../../src/journal/commands.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createLaggingExport } from './lagging_export.ts';

@@ -9,9 +9,8 @@ import {
   type BatchExportEvent,
   type BatchExportState,
 } from '../../src/domain/batch_export.ts';
-import { decideBackfill, decideRetry } from '../../src/domain/backfill_request.ts';
-import { decideUpdate } from '../../src/domain/batch_export_update.ts';
-import { decideNextInterval } from '../../src/domain/next_interval.ts';
+import { decideBackfill, decideRetry } from '../../src/domain/backfill.ts';
+import { decideNextInterval, decideUpdate } from '../../src/domain/due_intervals.ts';
 import { given } from './decider_specification.ts';
 import { definitionOf } from './definition.ts';
 

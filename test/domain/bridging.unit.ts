@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { undecidedRanges } from '../../src/domain/due_ranges.ts';
+import { undecidedRanges } from '../../src/domain/due_intervals.ts';
 import { listIntervals } from './list_intervals.ts';
 import { createSchedule, defaultDefinition } from './scheduled_export.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { expirationOf, isExpired } from '../../src/domain/expiration.ts';
+import { expirationOf, isExpired } from '../../src/domain/batch_export.ts';
 
 const written_at = '2026-01-01T10:00:00.000Z';
 

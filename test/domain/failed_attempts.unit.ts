@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isFailureDue, withFailure } from '../../src/domain/failed_attempts.ts';
+import { isFailureDue, withFailure } from '../../src/domain/run_state.ts';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 1, 10, minute));
 const failures = withFailure({}, 'SlowDown', at(0).toISOString());

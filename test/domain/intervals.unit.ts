@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import {
+  countIntervals,
   intervalContaining,
   intervalFrom,
   isTimeZone,
@@ -8,8 +9,8 @@ import {
   parseInterval,
   previousBoundary,
   type ScheduleRevision,
+  wholeIntervals,
 } from '../../src/domain/intervals.ts';
-import { countIntervals, wholeIntervals } from '../../src/domain/interval_ranges.ts';
 import { listIntervals } from './list_intervals.ts';
 import { anyInstant, anyTimeZone } from './zones.ts';
 import { randomCases } from '../setup/effort.ts';

@@ -3,10 +3,10 @@ import {
   type EarlierFile,
   type EarlierGenerations,
   nothingEarlier,
-} from '../../src/domain/earlier_generations.ts';
-import { totalsOf } from '../../src/domain/exported_files.ts';
+  type ReplacementOutcome,
+  totalsOf,
+} from '../../src/domain/exported_files.ts';
 import { adoptedRun, earlierGenerationsOf, type ReplacedRun } from '../../src/domain/replaced_generation.ts';
-import type { ReplacementOutcome } from '../../src/domain/replacement.ts';
 import type { ExistingRun, RunSpec } from '../../src/domain/run_state.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { fingerprintOf } from './fingerprints.ts';

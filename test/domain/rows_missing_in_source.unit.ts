@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RowsMissingInSource, type MissingRows } from '../../src/domain/replacement.ts';
+import { type MissingRows, RowsMissingInSource } from '../../src/domain/exported_files.ts';
 
 const interval = { start: '2026-11-01T10:00:00.000Z', end: '2026-11-01T11:00:00.000Z' };
 

@@ -1,9 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { attemptOf, requireAttempt, runDecider } from '../../src/domain/run.ts';
+import {
+  attemptOf,
+  decideContinuation,
+  progressForRetry,
+  requireAttempt,
+  runDecider,
+} from '../../src/domain/run.ts';
 import { type ExistingRun, filesOf } from '../../src/domain/run_state.ts';
 import type { RunEvent } from '../../src/domain/run_events.ts';
 import { noFiles } from '../../src/domain/exported_files.ts';
-import { decideContinuation, progressForRetry } from '../../src/domain/run_continuation.ts';
 import { given } from './decider_specification.ts';
 import { fingerprintOf } from './fingerprints.ts';
 

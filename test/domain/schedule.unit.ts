@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { intervalContaining, type DataInterval } from '../../src/domain/intervals.ts';
-import { countIntervals } from '../../src/domain/interval_ranges.ts';
-import { dueRanges, undecidedRanges } from '../../src/domain/due_ranges.ts';
+import { countIntervals, type DataInterval, intervalContaining } from '../../src/domain/intervals.ts';
+import { dueRanges, undecidedRanges } from '../../src/domain/due_intervals.ts';
 import { scheduleArb } from './schedule_actions.ts';
 import { listIntervals } from './list_intervals.ts';
 import { copyOf, type Schedule } from './scheduled_export.ts';

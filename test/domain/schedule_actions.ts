@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { CommandRejected } from '../../src/domain/errors.ts';
-import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
-import { supportsOffsets } from '../../src/domain/definition_rules.ts';
+import { type BatchExportDefinition, supportsOffsets } from '../../src/domain/batch_export.ts';
 import { createSchedule, defaultDefinition, type Schedule } from './scheduled_export.ts';
 import { anyInstant, anyTimeZone } from './zones.ts';
 

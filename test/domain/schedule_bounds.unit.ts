@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
-import { undecidedRanges } from '../../src/domain/due_ranges.ts';
+import { undecidedRanges } from '../../src/domain/due_intervals.ts';
 import { createSchedule, defaultDefinition, type Schedule } from './scheduled_export.ts';
 
 const created = new Date('2026-11-01T10:00:00.000Z');

@@ -1,11 +1,11 @@
 import {
   backfillDecider,
-  decideCompletion,
-  nextBackfillInterval,
   type BackfillEvent,
   type BackfillState,
+  decideCompletion,
+  nextBackfillInterval,
+  requireBackfillRange,
 } from '../../src/domain/backfill.ts';
-import { requireBackfillRange } from '../../src/domain/backfill_request.ts';
 import {
   batchExportDecider,
   decideCreate,
@@ -15,9 +15,8 @@ import {
   type BatchExportEvent,
   type BatchExportState,
 } from '../../src/domain/batch_export.ts';
-import { decideUpdate } from '../../src/domain/batch_export_update.ts';
+import { decideNextInterval, decideUpdate } from '../../src/domain/due_intervals.ts';
 import { intervalContaining, nominalLengthMs, type DataInterval } from '../../src/domain/intervals.ts';
-import { decideNextInterval } from '../../src/domain/next_interval.ts';
 import { definitionOf } from './definition.ts';
 
 /** The definition that tests start from. */

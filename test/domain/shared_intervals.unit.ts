@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ScheduleRevision } from '../../src/domain/intervals.ts';
-import { canShareIntervals } from '../../src/domain/shared_intervals.ts';
+import { canShareIntervals, type ScheduleRevision } from '../../src/domain/intervals.ts';
 
 const revision = (interval: string, effective_from: string | null = null): ScheduleRevision => ({
   interval,

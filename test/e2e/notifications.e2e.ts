@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createWebhookSecret } from '../../src/notifications/signature.ts';
+import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { makeMinutesDue } from './due_minutes.ts';

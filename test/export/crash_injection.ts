@@ -1,4 +1,4 @@
-import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Destination, OpenDestination } from '../../src/destination/open_destination.ts';
 import type { FileUpload } from '../../src/destination/destination.ts';
 

@@ -3,7 +3,7 @@ import type { ActivityContext } from '../../activities/run_step.ts';
 import { createExportActivities, type ExportActivityDependencies } from '../../activities/export.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import {
   createMayShrink,
   createSelectionReader,
@@ -16,7 +16,7 @@ import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';

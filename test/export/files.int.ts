@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { countExistingRun } from '../../src/export/count.ts';
 import type { ExportActivities } from '../../activities/export.ts';
-import { continueRun } from '../../src/decisions/continue_run.ts';
+import { continueRun } from '../../src/decisions/advance_backfill.ts';
 import { casesOf } from '../setup/effort.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from './export_harness.ts';
 import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { containsHeldRows, bucketsToCompare } from '../../src/domain/replacement.ts';
+import { bucketsToCompare, containsHeldRows, type SortKey } from '../../src/domain/exported_files.ts';
 import { emptyFingerprint, type Fingerprint } from '../../src/domain/fingerprint.ts';
-import type { SortKey } from '../../src/domain/exported_files.ts';
 import { compareSortKeys, createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
 import { randomCases } from '../setup/effort.ts';
 

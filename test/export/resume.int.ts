@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { continueRun } from '../../src/decisions/continue_run.ts';
+import { continueRun } from '../../src/decisions/advance_backfill.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { casesOf } from '../setup/effort.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';

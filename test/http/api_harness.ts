@@ -10,12 +10,14 @@ import { createApp } from '../../src/http/app.ts';
 import { scopes } from '../../src/http/api_keys.ts';
 import type { ScheduleSignaller } from '../../src/http/command_service.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { createDestinationTester } from '../../src/destination/destination_tests.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
-import type { DestinationTestClient } from '../../src/temporal/clients/destination_test_client.ts';
-import type { VerificationClient } from '../../src/temporal/clients/verification_client.ts';
-import type { WebhookTestClient } from '../../src/temporal/clients/webhook_test_client.ts';
+import type {
+  DestinationTestClient,
+  VerificationClient,
+} from '../../src/temporal/clients/verification_client.ts';
+import type { WebhookTestClient } from '../../src/temporal/clients/notification_client.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
-import { rebuild } from '../../src/projections/rebuild.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { rebuild } from '../../src/projections/registry.ts';
 import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { registerDeploymentMetrics } from '../../src/http/metrics/deployment_metrics.ts';
 import { registerExportMetrics } from '../../src/http/metrics/export_metrics.ts';
 import { createPool } from '../../src/journal/database.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import type { TaskQueueState } from '../../src/temporal/clients/pollers.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createCircuitStore } from '../../src/failures/circuits.ts';
-import { writeLogLine } from '../../src/journal/log_lines.ts';
-import { rebuild } from '../../src/projections/rebuild.ts';
+import { writeLogLine } from '../../src/journal/journal.ts';
+import { rebuild } from '../../src/projections/registry.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { s3Settings } from '../destination/s3/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createPool, type Pool } from '../../src/journal/database.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
-import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
-import { createAdvisoryLock } from '../../src/temporal/reconcilers/advisory_lock.ts';
+import { createPool, isDatabaseUnavailable, type Pool } from '../../src/journal/database.ts';
+import { openJournal } from '../../src/projections/registry.ts';
+import { createAdvisoryLock } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openBlackholeProxy, type BlackholeProxy } from './blackhole_proxy.ts';

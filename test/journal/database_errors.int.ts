@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPool } from '../../src/journal/database.ts';
-import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
+import { createPool, isDatabaseUnavailable } from '../../src/journal/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 
 const database = useTestDatabase();

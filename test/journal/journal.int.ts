@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import { CauseMismatch, readState } from '../../src/journal/journal.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { readStream } from './read_stream.ts';

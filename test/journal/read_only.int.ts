@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPool, inTransaction } from '../../src/journal/database.ts';
-import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
+import { createPool, inTransaction, isDatabaseUnavailable } from '../../src/journal/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 

@@ -1,6 +1,5 @@
 import type { Pool } from '../../src/journal/database.ts';
-import { eventColumns } from '../../src/journal/read_events.ts';
-import type { StoredEvent } from '../../src/journal/stored_event.ts';
+import { eventColumns, type StoredEvent } from '../../src/journal/journal.ts';
 
 /** Reads one stream, oldest event first. */
 export async function readStream(pool: Pool, streamType: string, id: string): Promise<StoredEvent[]> {

@@ -5,7 +5,7 @@ import type { ComparisonGroup } from '../../src/decisions/due_comparisons.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { batchExportDecider, type BatchExportEvent, type Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';
-import { rebuild } from '../../src/projections/rebuild.ts';
+import { rebuild } from '../../src/projections/registry.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { createExportHarness, interval, type ExportHarness } from '../export/export_harness.ts';
 import { rollbackPrepared } from '../setup/rollback_prepared.ts';

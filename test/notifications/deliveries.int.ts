@@ -3,11 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
-import { maxPendingDeliveries } from '../../src/notifications/deliveries.ts';
+import { maxPendingDeliveries, resendDelivery } from '../../src/notifications/deliveries.ts';
 import { findDelivery, listDeliveries } from '../../src/notifications/delivery_log.ts';
 import { testNotificationData } from '../../src/notifications/notification.ts';
-import { resendDelivery } from '../../src/notifications/resend_delivery.ts';
-import { createWebhookSecret } from '../../src/notifications/signature.ts';
+import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { createWebhook, updateWebhook } from '../../src/notifications/webhooks.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { startReceiver, type Receiver } from './receiver.ts';

@@ -1,7 +1,6 @@
 import dns from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { sendWebhook } from '../../src/notifications/send_webhook.ts';
-import { createWebhookSecret } from '../../src/notifications/signature.ts';
+import { createWebhookSecret, sendWebhook } from '../../src/notifications/send_webhook.ts';
 import { startFakeServer, type FakeServer } from '../destination/s3/fake_server.ts';
 
 let receiver: FakeServer;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createWebhookSecret, isWebhookSecret, signedHeaders } from '../../src/notifications/signature.ts';
+import { createWebhookSecret, isWebhookSecret, signedHeaders } from '../../src/notifications/send_webhook.ts';
 
 describe('a signature', () => {
   it('matches the example of Standard Webhooks', () => {

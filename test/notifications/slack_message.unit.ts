@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { noManifest, testNotificationData, type Notification } from '../../src/notifications/notification.ts';
-import { messageBody } from '../../src/notifications/payload.ts';
-import { plainSlackMessage, type SlackMessage } from '../../src/notifications/slack_message.ts';
+import {
+  messageBody,
+  noManifest,
+  type Notification,
+  plainSlackMessage,
+  type SlackMessage,
+  testNotificationData,
+} from '../../src/notifications/notification.ts';
 
 const batchExportId = '0193a1c0-5b7e-4d0a-9c55-3f1f8d2b6a10';
 const notification = (

@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { continueRun } from '../../src/decisions/continue_run.ts';
+import { continueRun } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
-import { rebuild } from '../../src/projections/rebuild.ts';
+import { openJournal, rebuild } from '../../src/projections/registry.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns, fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';

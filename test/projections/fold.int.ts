@@ -5,7 +5,7 @@ import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import type { Decider, DomainEvent, Recorded } from '../../src/domain/event.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { rebuild } from '../../src/projections/rebuild.ts';
+import { rebuild } from '../../src/projections/registry.ts';
 import { readStream } from '../journal/read_stream.ts';
 import { ledgerViolations } from './ledger_violations.ts';
 import { projectionContents } from './projection_contents.ts';

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
-import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
-import { continueRun } from '../../src/decisions/continue_run.ts';
+import { advanceBackfill, continueRun } from '../../src/decisions/advance_backfill.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
-import { readObsoleteObjects, recordDeletions } from '../../src/decisions/obsolete_objects.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { readObsoleteObjects, recordDeletions } from '../../src/decisions/due_maintenance.ts';
 import { readDueBatch, readDueGroups } from '../../src/decisions/due_comparisons.ts';
 import {
   readOpenedRuns,
@@ -16,7 +15,7 @@ import { isChanged, recordComparison, recordUnchanged } from '../../src/decision
 import { compareFingerprints } from '../../src/domain/comparison.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { fileOf, unknownManifest } from '../decisions/simulated_runs.ts';

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { continueRun } from '../../src/decisions/advance_backfill.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../src/domain/run.ts';
-import { openJournal } from '../../src/projections/open_journal.ts';
-import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
+import { ensureProjections, openJournal, rebuild } from '../../src/projections/registry.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';

@@ -4,8 +4,7 @@ import { parseTime } from '../../src/dialect/compile/times/local_times.ts';
 import { readColumn } from '../../src/dialect/resolve/team_relation.ts';
 import { identifier, renderSql } from '../../src/dialect/sql.ts';
 import { isTimeZone as isTimeZoneOfDialect } from '../../src/dialect/time_zone.ts';
-import { isTimeZone } from '../../src/domain/intervals.ts';
-import { instantOfLocalTime } from '../../src/domain/local_hour.ts';
+import { instantOfLocalTime, isTimeZone } from '../../src/domain/intervals.ts';
 import { readableJson } from '../../src/sql/json_property.ts';
 
 const zones = [

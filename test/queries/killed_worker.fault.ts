@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { registerQuery } from '../../src/queries/statuses.ts';
-import { reconcileQueries } from '../../src/temporal/reconcilers/queries.ts';
+import { reconcileQueries } from '../../src/temporal/reconcilers/registry.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';

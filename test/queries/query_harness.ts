@@ -11,7 +11,7 @@ import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slot
 import { createRunningQueries } from '../../src/queries/run_query.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
-import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
+import { createQueryClient } from '../../src/temporal/clients/workflow_clients.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { fakeSource, createBehaviour } from '../temporal/fakes.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';

@@ -4,8 +4,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { installRuntime } from '../../src/temporal/worker/runtime.ts';
-import { createQueryActivityDependencies } from '../../src/temporal/worker/query_activity_dependencies.ts';
+import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { fakeKinds } from './fake_kind.ts';
 

@@ -1,6 +1,5 @@
 import pg from 'pg';
-import { migrateControl } from '../../src/migrate/migrate_control.ts';
-import { migrateSource } from '../../src/migrate/migrate_source.ts';
+import { migrateControl, migrateSource } from '../../src/migrate/migrate.ts';
 import { prepareQueryRole } from './query_role.ts';
 
 /** Name of the migrated, empty database that tests clone. */

@@ -5,7 +5,7 @@ import { readKeys } from '../../src/source/pages.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
-import { isConnectionLost } from '../../src/journal/database_errors.ts';
+import { isConnectionLost } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';

@@ -11,7 +11,7 @@ import {
   postgresqlProgram,
   postgresqlUrl,
 } from '../../src/local_stack/servers/postgresql.ts';
-import { migrateSource } from '../../src/migrate/migrate_source.ts';
+import { migrateSource } from '../../src/migrate/migrate.ts';
 import { fromSetUp } from '../setup/environment.ts';
 
 const password = 'standby';

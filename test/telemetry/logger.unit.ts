@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { withLogFields } from '../../src/telemetry/log_fields.ts';
-import { createLogger, readableLines } from '../../src/telemetry/logger.ts';
+import { createLogger, readableLines, withLogFields } from '../../src/telemetry/logger.ts';
 import { inNewTrace } from '../../src/tracing/spans.ts';
 import { recordSpans, type RecordedSpans } from '../tracing/recorded_spans.ts';
 

@@ -1,7 +1,7 @@
 import type { ExportActivities } from '../../activities/export.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import { wrapActivities } from '../../activities/run_step.ts';
-import type { RunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
 import { attemptOf } from '../../src/domain/run.ts';

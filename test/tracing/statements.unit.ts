@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { inNewTrace } from '../../src/tracing/spans.ts';
-import { summarizeStatement, traceStatements } from '../../src/tracing/statements.ts';
+import { inNewTrace, summarizeStatement, traceStatements } from '../../src/tracing/spans.ts';
 import { recordSpans, type RecordedSpans } from './recorded_spans.ts';
 
 describe('the summary of a statement', () => {

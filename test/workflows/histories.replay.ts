@@ -5,7 +5,7 @@ import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { bundleWorkflows } from '../../src/temporal/worker/bundle.ts';
-import { installRuntime } from '../../src/temporal/worker/runtime.ts';
+import { installRuntime } from '../../src/temporal/worker/worker_process.ts';
 
 const folder = join(import.meta.dirname, '../histories');
 const files = readdirSync(folder).filter((name) => name.endsWith('.json'));

@@ -10,7 +10,7 @@ import {
 } from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
-import { workflowIds } from '../../src/contract/workflow_ids.ts';
+import { workflowIds, workflowTypes } from '../../src/contract/workflow_ids.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
-import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {

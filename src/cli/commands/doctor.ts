@@ -161,7 +161,7 @@ async function describeWorkers(settings: Settings): Promise<string> {
     [
       import('../../temporal/connections.ts'),
       import('../../temporal/clients/pollers.ts'),
-      import('../../temporal/connection_options.ts'),
+      import('../../temporal/connections.ts'),
       import('../../temporal/problems.ts'),
     ],
   );

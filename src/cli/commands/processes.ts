@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
 import { counted, printer } from '../output.ts';
-import type { PendingChanges } from '../../migrate/pending_changes.ts';
+import type { PendingChanges } from '../../migrate/migrate.ts';
 import { commandSettings } from '../running_stack.ts';
 import { handOverSignals } from '../startup_signals.ts';
 import { withPool } from '../with_pool.ts';
@@ -57,13 +57,13 @@ export function addProcessCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: { source?: boolean; dryRun?: boolean; json?: boolean }) => {
       if (options.dryRun) {
-        const { findPendingChanges } = await import('../../migrate/pending_changes.ts');
+        const { findPendingChanges } = await import('../../migrate/migrate.ts');
         const changes = await findPendingChanges(commandSettings(process.env).DATABASE_URL);
         printer(options)(changes, () => pendingChangeLines(changes));
         return;
       }
-      const { migrateControl } = await import('../../migrate/migrate_control.ts');
-      const { migrateSource } = await import('../../migrate/migrate_source.ts');
+      const { migrateControl } = await import('../../migrate/migrate.ts');
+      const { migrateSource } = await import('../../migrate/migrate.ts');
       const settings = commandSettings(process.env);
       const applied = await migrateControl(settings.DATABASE_URL);
       if (options.source) applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL)));
@@ -79,7 +79,7 @@ export function addProcessCommands(program: Command): void {
     .description('rebuild all read models from the journal')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
-      const { rebuild } = await import('../../projections/rebuild.ts');
+      const { rebuild } = await import('../../projections/registry.ts');
       const events = await withPool(rebuild);
       printer(options)({ events }, () => [`Rebuilt the read models from ${counted(events, 'event')}.`]);
     });

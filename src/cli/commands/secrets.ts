@@ -17,7 +17,7 @@ export function addSecretCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
       const { rotateConfigSecrets } = await import('../../destination/sealed_config.ts');
-      const { rotateWebhookSecrets } = await import('../../notifications/rotate_webhook_secrets.ts');
+      const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
       const keyRing = createKeyRing(commandSettings(process.env).EXPORTD_ENCRYPTION_KEYS);
       const { configs, webhooks } = await withPool(async (pool) => ({
         configs: await rotateConfigSecrets(pool, keyRing),

@@ -22,7 +22,7 @@ export function addTemporalCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: SetupOptions) => {
       const settings = commandSettings(process.env);
-      const { setupInstructions } = await import('../../temporal/setup_instructions.ts');
+      const { setupInstructions } = await import('../../temporal/search_attributes.ts');
       const instructions = setupInstructions(settings);
       if (options.print === true) {
         printer(options)(instructions, () => [
@@ -56,7 +56,7 @@ async function register(settings: Settings): Promise<string[]> {
     await Promise.all([
       import('../../temporal/connections.ts'),
       import('../../temporal/search_attributes.ts'),
-      import('../../temporal/connection_options.ts'),
+      import('../../temporal/connections.ts'),
       import('../../temporal/problems.ts'),
     ]);
   const temporal = await createClient(settings);

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import type { JsonValue } from '../../domain/json_value.ts';
+import type { JsonValue } from '../../domain/event.ts';
 import { listVariables, setVariable, type Variable } from '../../queries/prepared_query.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../domain/json_value.ts';
+import type { JsonValue } from '../../domain/event.ts';
 import type { ValueRange } from './page_range.ts';
 import type { DataPage } from './page_writer.ts';
 

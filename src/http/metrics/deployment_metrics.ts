@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Pool } from '../../journal/database.ts';
-import { shareReading } from '../../telemetry/metrics/shared_reading.ts';
+import { shareReading } from '../../telemetry/metrics.ts';
 import type { TaskQueueState } from '../../temporal/clients/pollers.ts';
 
 /** A reading serves every scrape of this time, in milliseconds. */

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Settings } from '../../config/settings.ts';
 import { nominalLengthMs } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
-import { shareReading } from '../../telemetry/metrics/shared_reading.ts';
+import { shareReading } from '../../telemetry/metrics.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { differences, readExportHealth, type ExportHealth } from '../read_models/export_health.ts';
 

@@ -1,6 +1,6 @@
 import type { BackfillStatus } from '../../domain/backfill.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
-import { isUncounted } from '../../projections/backfills/index.ts';
+import { isUncounted } from '../../projections/backfills.ts';
 import type { BackfillResponse } from '../schemas/backfill.ts';
 
 interface BackfillRow {

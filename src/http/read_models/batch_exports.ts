@@ -1,6 +1,10 @@
-import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts';
+import {
+  type BatchExportDefinition,
+  type Model,
+  supportsDayOffset,
+  supportsOffsets,
+} from '../../domain/batch_export.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
-import { supportsDayOffset, supportsOffsets } from '../../domain/definition_rules.ts';
 import { defaultFields } from '../../destination/config.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
 import type { Logger } from '../../telemetry/logger.ts';

@@ -1,8 +1,8 @@
 import type { LiveBatchExport, SkipReason } from '../../domain/batch_export.ts';
-import { undecidedRanges, type UndecidedRange } from '../../domain/due_ranges.ts';
-import { countIntervals } from '../../domain/interval_ranges.ts';
+import { type UndecidedRange, undecidedRanges } from '../../domain/due_intervals.ts';
+import { countIntervals } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
-import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals/interval_rows.ts';
+import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals.ts';
 import { notFound } from '../api_error.ts';
 import { unreadable } from '../readable_items.ts';
 import type { IntervalResponse, IntervalsQuery, IntervalStatus } from '../schemas/interval.ts';

@@ -1,7 +1,6 @@
 import type { LiveBatchExport } from '../../domain/batch_export.ts';
-import { countIntervals } from '../../domain/interval_ranges.ts';
-import type { DataInterval } from '../../domain/intervals.ts';
-import { dueRanges } from '../../domain/due_ranges.ts';
+import { countIntervals, type DataInterval } from '../../domain/intervals.ts';
+import { dueRanges } from '../../domain/due_intervals.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { LagResponse } from '../schemas/lag.ts';
 

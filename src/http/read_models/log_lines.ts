@@ -1,5 +1,5 @@
 import type { Pool } from '../../journal/database.ts';
-import type { LogLevel } from '../../journal/log_lines.ts';
+import type { LogLevel } from '../../journal/journal.ts';
 import type { LogLineResponse, LogsQuery } from '../schemas/log_line.ts';
 
 /** A page of an export's log, newest first. */

@@ -1,4 +1,4 @@
-import { logLevels } from '../../journal/log_lines.ts';
+import { logLevels } from '../../journal/journal.ts';
 import { parseChoices, teamOf, type ProjectRoutes } from '../route_context.ts';
 import { resolveListTimes } from '../list_times.ts';
 import { offsetPage } from '../paging.ts';

@@ -5,8 +5,7 @@ import {
   listDeliveries,
   type LoggedDelivery,
 } from '../../notifications/delivery_log.ts';
-import { notificationTypes } from '../../notifications/notification.ts';
-import { messageBody } from '../../notifications/payload.ts';
+import { messageBody, notificationTypes } from '../../notifications/notification.ts';
 import { notFound } from '../api_error.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { resend } from '../resend_delivery.ts';

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import { outgoingUrlProblem } from '../../network/outgoing_url.ts';
 import { incidentTypes } from '../../notifications/notification.ts';
-import { createWebhookSecret } from '../../notifications/signature.ts';
+import { createWebhookSecret } from '../../notifications/send_webhook.ts';
 import {
   createWebhook,
   deleteWebhook,

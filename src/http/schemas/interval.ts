@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ComparisonOutcome } from '../../domain/comparison.ts';
-import type { SettlingOutcome } from '../../domain/maintenance_events.ts';
+import type { ComparisonOutcome, SettlingOutcome } from '../../domain/comparison.ts';
 import { listTime } from '../list_times.ts';
 import { limitParameter, repeatable, responseTimestampSchema } from './common.ts';
 

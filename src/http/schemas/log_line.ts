@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { logLevels } from '../../journal/log_lines.ts';
+import { logLevels } from '../../journal/journal.ts';
 import { listTime } from '../list_times.ts';
 import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from './common.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { JsonValue } from '../../domain/json_value.ts';
+import type { JsonValue } from '../../domain/event.ts';
 import { refreshNames } from '../../queries/freshness.ts';
 import { responseTimestampSchema } from './common.ts';
 

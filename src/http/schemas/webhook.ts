@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { notificationTypes } from '../../notifications/notification.ts';
-import { payloadFormats } from '../../notifications/payload.ts';
-import { isWebhookSecret } from '../../notifications/signature.ts';
+import { notificationTypes, payloadFormats } from '../../notifications/notification.ts';
+import { isWebhookSecret } from '../../notifications/send_webhook.ts';
 import { pathId, readOnly, responseTimestampSchema } from './common.ts';
 
 const events = z

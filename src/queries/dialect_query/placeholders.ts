@@ -2,7 +2,7 @@ import { type Expression, findNodes, type Node } from '../../dialect/ast.ts';
 import { buildExpression, buildField, buildLiteral, combineConditions } from '../../dialect/ast_builders.ts';
 import { parseQuery } from '../../dialect/parser/parse.ts';
 import type { Placeholders, PlaceholderTable, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
-import type { JsonValue } from '../../domain/json_value.ts';
+import type { JsonValue } from '../../domain/event.ts';
 import { momentLiteralIn } from '../dates/moment.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { fallibleFilters, filtersCondition, testAccountsCondition } from '../filters.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { JsonValue } from '../../domain/json_value.ts';
+import type { JsonValue } from '../../domain/event.ts';
 import { dateRangeSchema } from '../dates/date_range.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
 

@@ -1,10 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  WorkflowNotFoundError,
   type Client,
   type WorkflowExecutionStatusName,
   type WorkflowHandle,
+  WorkflowNotFoundError,
 } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
+import type { temporal } from '@temporalio/proto';
+import { searchAttributes } from '../../../workflows/search_attributes.ts';
+import type { Settings } from '../../config/settings.ts';
+import {
+  type DeploymentSettings,
+  type RunInterval,
+  workflowIds,
+  type WorkflowType,
+} from '../../contract/workflow_ids.ts';
+import type { StartableRun } from '../../decisions/create_run.ts';
+import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
+import { taskQueues } from '../task_queues.ts';
 
 /** The latest execution of a workflow id. */
 export interface Execution {
@@ -49,7 +63,7 @@ export const resultWithin = (client: Client, handle: WorkflowHandle, executionMs
   client.withDeadline(Date.now() + executionMs + reportDelayMs, () => handle.result());
 
 /** The run in an execution's memo. */
-export const runIdOf = (memo: Record<string, unknown> | undefined): string | undefined =>
+const runIdOf = (memo: Record<string, unknown> | undefined): string | undefined =>
   typeof memo?.run_id === 'string' ? memo.run_id : undefined;
 
 /**
@@ -61,3 +75,169 @@ export const isExecutionOf = (
   { run_id }: Pick<Execution, 'run_id'>,
 ): boolean =>
   run_id !== undefined && (run_id === run.run_id || deterministicId('continue', run_id) === run.run_id);
+
+/** An execution as Temporal lists it, seconds after it changed. */
+export interface ListedExecution {
+  readonly workflow_id: string;
+  readonly temporal_run_id: string;
+  /** The run of a run's execution; undefined if it names none. */
+  readonly run_id: string | undefined;
+}
+
+/**
+ * Lists executions of this deployment, 1,000 with a request.
+ * @throws ServiceError of @temporalio/client when Temporal does not respond
+ */
+export interface ExecutionLists {
+  /** The running executions of a workflow type. */
+  running(workflowType: WorkflowType): Promise<ListedExecution[]>;
+  /**
+   * The running executions of a workflow type whose workflow task keeps failing, as far as Temporal reports them: from
+   * server 1.30 on, where the operator has not switched it off. Empty if it reports none.
+   */
+  withTaskProblems(workflowType: WorkflowType): Promise<ListedExecution[]>;
+  /** The executions of a workflow type that were closed since a time, but not by their own decision. */
+  closedAbnormally(workflowType: WorkflowType, since: Date): Promise<ListedExecution[]>;
+}
+
+/** The most that Temporal returns with a request, unless its operator has changed that. */
+const pageSize = 1_000;
+
+/** A server that does not report problems of workflow tasks is asked again after this time: it may have been upgraded. */
+const unsupportedMs = 3_600_000;
+
+/** Creates the lists. They skip what they cannot decode, which a manually started workflow may contain. */
+export function createExecutionLists(
+  client: Client,
+  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
+): ExecutionLists {
+  let problemsUnsupportedUntil = 0;
+  const list = async (workflowType: WorkflowType, condition: string): Promise<ListedExecution[]> => {
+    const executions: ListedExecution[] = [];
+    let nextPageToken: Uint8Array = new Uint8Array();
+    do {
+      const page = await client.workflowService.listWorkflowExecutions({
+        namespace: client.options.namespace,
+        query: `WorkflowType = '${workflowType}' AND TaskQueue = '${taskQueues(settings).control}' AND ${condition}`,
+        pageSize,
+        nextPageToken,
+      });
+      executions.push(...page.executions.map(toListedExecution));
+      ({ nextPageToken } = page);
+    } while (nextPageToken.length > 0);
+    return executions;
+  };
+  return {
+    running: (workflowType) => list(workflowType, `ExecutionStatus = 'Running'`),
+    withTaskProblems: async (workflowType) => {
+      if (performance.now() < problemsUnsupportedUntil) return [];
+      try {
+        return await list(
+          workflowType,
+          `ExecutionStatus = 'Running' AND ` +
+            `TemporalReportedProblems IN ('category=WorkflowTaskFailed', 'category=WorkflowTaskTimedOut')`,
+        );
+      } catch (error) {
+        // A server that does not know the attribute rejects the query.
+        if (!isInvalidRequest(error)) throw error;
+        problemsUnsupportedUntil = performance.now() + unsupportedMs;
+        return [];
+      }
+    },
+    closedAbnormally: (workflowType, since) =>
+      list(
+        workflowType,
+        `ExecutionStatus IN ('Failed', 'Terminated', 'Canceled', 'TimedOut') AND CloseTime > '${since.toISOString()}'`,
+      ),
+  };
+}
+
+type Payload = temporal.api.common.v1.IPayload;
+
+const toListedExecution = ({
+  execution,
+  memo,
+  searchAttributes: attributes,
+}: temporal.api.workflow.v1.IWorkflowExecutionInfo): ListedExecution => ({
+  workflow_id: execution?.workflowId ?? '',
+  temporal_run_id: execution?.runId ?? '',
+  run_id: textOf(memo?.fields?.run_id) ?? textOf(attributes?.indexedFields?.[searchAttributes.run.name]),
+});
+
+/** Decodes a text; undefined if it is none, or encoded by a payload codec. */
+function textOf(payload: Payload | undefined): string | undefined {
+  try {
+    const value: unknown = payload && defaultPayloadConverter.fromPayload(payload);
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const pollMs = 100;
+
+/** Waits for executions of runs. */
+interface RunExecutionWatch {
+  /**
+   * Waits until the execution of a run has closed, for `timeoutMs` at most; false when it has not. Its activities have
+   * ended by then, since the workflow waits for them.
+   * @throws ServiceError of @temporalio/client when Temporal does not respond in time
+   */
+  waitUntilClosed(run: RunInterval & { readonly run_id: string }, timeoutMs: number): Promise<boolean>;
+}
+
+/** Creates the watch, which polls Temporal. */
+export const createRunExecutionWatch = (client: Client, settings: DeploymentSettings): RunExecutionWatch => ({
+  waitUntilClosed: async (run, timeoutMs) => {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const latest = await describeExecution(client, workflowIds(settings).run(run));
+      // An execution of another run started after this one closed, or will find that this run has ended.
+      if (latest?.run_id !== run.run_id || latest.status !== 'RUNNING') return true;
+      if (performance.now() + pollMs > deadline) return false;
+      await sleep(pollMs);
+    }
+  },
+});
+
+/** Temporal documents a maximum of 400 bytes of JSON for a summary; this many are for the name. */
+const maxNameBytes = 200;
+
+/** Summarizes a run for the Temporal UI: `events of "Shop", 2026-11-01 10:00–11:00`, in UTC. */
+export function runSummary(
+  run: Pick<StartableRun, 'model' | 'batch_export_name' | 'data_interval_start' | 'data_interval_end'>,
+): string {
+  const [startDay = '', startTime = ''] = dateAndTime(run.data_interval_start);
+  const [endDay = '', endTime = ''] = dateAndTime(run.data_interval_end);
+  const end = startDay === endDay ? endTime : `${endDay} ${endTime}`;
+  return `${run.model} of "${truncate(run.batch_export_name)}", ${startDay} ${startTime}–${end}`;
+}
+
+/** Summarizes a backfill for the Temporal UI. */
+export const backfillSummary = (backfill: {
+  readonly name: string;
+  readonly start_at: string;
+  readonly end_at: string;
+}): string => `Backfill of "${truncate(backfill.name)}", ${backfill.start_at} to ${backfill.end_at}`;
+
+/** Summarizes a delivery for the Temporal UI: `run.failed of "Shop" to https://example.com`. */
+export const deliverySummary = (type: string, name: string, receiver: string): string =>
+  `${type} of "${truncate(name)}" to ${receiver.slice(0, 100)}`;
+
+/** Adds to a summary why the reconciler started the execution. */
+export const withReason = (summary: string, reason: string | undefined): string =>
+  reason === undefined ? summary : `${summary}. Started by the reconciler: ${reason}`;
+
+const dateAndTime = (time: string): string[] => time.slice(0, 16).split('T');
+
+/** Truncates a name between two characters, without control characters, which JSON escapes with six bytes. */
+function truncate(name: string): string {
+  let truncated = '';
+  let bytes = 0;
+  for (const character of name.replace(/\p{C}/gu, ' ')) {
+    bytes += Buffer.byteLength(JSON.stringify(character)) - 2;
+    if (bytes > maxNameBytes) return `${truncated}…`;
+    truncated += character;
+  }
+  return truncated;
+}

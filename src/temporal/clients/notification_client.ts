@@ -1,14 +1,45 @@
-import type { Client, WorkflowOptions } from '@temporalio/client';
+import { type Client, WorkflowFailedError, type WorkflowOptions } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
-import { workflowIds } from '../../contract/workflow_ids.ts';
-import { workflowTypes } from '../../contract/workflow_types.ts';
+import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
+import type { Settings } from '../../config/settings.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
+import type { NotificationInput } from '../../contract/workflow_inputs.ts';
 import type { Pool } from '../../journal/database.ts';
 import { newDeliveries, webhookName } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
-import { forEachConcurrently } from '../concurrency.ts';
-import { deliveryOptions, deliveryPriorities, type DeliverySettings } from './delivery_options.ts';
+import type { Attempt } from '../../notifications/send_webhook.ts';
+import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
+import { deliverySummary, resultWithin } from './executions.ts';
 import { ignoreNotFound } from './schedule_client.ts';
-import { deliverySummary } from './summaries.ts';
+
+/** The settings of every delivery. */
+type DeliverySettings = ExecutionSettings & Pick<Settings, 'EXPORTD_WEBHOOK_TIMEOUT'>;
+
+/** To read the delivery and to record its outcome, in addition to the request. */
+const deliveryOverheadMs = 10_000;
+
+/**
+ * Priorities in the maintenance worker, whose own tasks have Temporal's default of 3: a person waits for a test, and
+ * notifications come last. Projects take turns, so that receivers which hang delay no other project.
+ */
+const deliveryPriorities = { test: 1, notification: 4 } as const;
+
+/** The start options of every delivery. */
+function deliveryOptions(deliveryId: string, settings: DeliverySettings) {
+  const queues = taskQueues(settings);
+  const input: NotificationInput = {
+    delivery_id: deliveryId,
+    task_queue: queues.maintenance,
+    timeout_ms: settings.EXPORTD_WEBHOOK_TIMEOUT + deliveryOverheadMs,
+  };
+  return {
+    workflowId: workflowIds(settings).delivery(deliveryId),
+    taskQueue: queues.control,
+    args: [input],
+    workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
+  };
+}
 
 /** Starts the workflows that deliver notifications to webhooks. */
 export interface NotificationClient {
@@ -79,4 +110,48 @@ export function createNotificationClient(
       await handle.cancel().catch(ignoreNotFound);
     },
   };
+}
+
+/** The outcome of a webhook test: the attempt, or the reason why there was none. */
+export type WebhookTestOutcome =
+  | ({ readonly tested: true } & Attempt)
+  | { readonly tested: false; readonly reason: string };
+
+/** Delivers stored webhook tests on a worker. */
+export interface WebhookTestClient {
+  /** Waits for the outcome. Rejects when Temporal is not reachable. */
+  test(deliveryId: string): Promise<WebhookTestOutcome>;
+}
+
+/** How long a busy worker may take to start a test. */
+const startDelayMs = 2_000;
+
+/** Starts a workflow for each webhook test. */
+export function createWebhookTestClient(client: Client, settings: DeliverySettings): WebhookTestClient {
+  const executionMs = settings.EXPORTD_WEBHOOK_TIMEOUT + deliveryOverheadMs + startDelayMs;
+  return {
+    test: async (deliveryId) => {
+      const handle = await client.workflow.start(workflowTypes.notification, {
+        ...deliveryOptions(deliveryId, settings),
+        workflowExecutionTimeout: executionMs,
+        priority: { priorityKey: deliveryPriorities.test },
+        staticSummary: 'Test of a webhook',
+      });
+      try {
+        const attempt = await resultWithin(client, handle, executionMs);
+        return { tested: true, ...(attempt as Attempt) };
+      } catch (error) {
+        if (!(error instanceof WorkflowFailedError)) throw error;
+        return { tested: false, reason: reasonOf(error) };
+      }
+    },
+  };
+}
+
+/** The message of an activity's failure is for users. Without one, no worker ran the activity in time. */
+function reasonOf({ cause }: WorkflowFailedError): string {
+  const failure = cause?.cause ?? cause;
+  return failure instanceof ApplicationFailure
+    ? failure.message
+    : 'No worker has sent the test in time. Check that the workers run.';
 }

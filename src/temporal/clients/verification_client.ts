@@ -1,9 +1,11 @@
-import type { Client } from '@temporalio/client';
+import { type Client, WorkflowFailedError } from '@temporalio/client';
+import { ActivityFailure, ApplicationFailure } from '@temporalio/common';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds } from '../../contract/workflow_ids.ts';
-import type { VerificationInput } from '../../contract/workflow_inputs.ts';
-import { workflowTypes } from '../../contract/workflow_types.ts';
-import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
+import type { DestinationTestInput, VerificationInput } from '../../contract/workflow_inputs.ts';
+import type { TestStep } from '../../destination/bucket_test.ts';
+import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
+import { resultWithin } from './executions.ts';
 
 /** Runs stored verifications on a worker. */
 export interface VerificationClient {
@@ -38,4 +40,57 @@ export function createVerificationClient(
       });
     },
   };
+}
+
+/** The outcome of a test: its steps, or the reason why there are none. */
+export type TestOutcome =
+  | { readonly tested: true; readonly steps: readonly TestStep[] }
+  | { readonly tested: false; readonly reason: string };
+
+/** Runs stored tests on a worker. */
+export interface DestinationTestClient {
+  /** Waits for the outcome. Rejects when Temporal is not reachable. */
+  test(testId: string): Promise<TestOutcome>;
+}
+
+/** To open the config and to clean up, in addition to the steps. */
+const overheadMs = 4_000;
+/** How long a busy worker may take to start. */
+const startDelayMs = 2_000;
+
+/** Starts a workflow for each test. */
+export function createDestinationTestClient(
+  client: Client,
+  settings: ExecutionSettings & Pick<Settings, 'EXPORTD_DESTINATION_TEST_TIMEOUT'>,
+): DestinationTestClient {
+  const timeout_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT + overheadMs;
+  const executionMs = timeout_ms + startDelayMs;
+  return {
+    test: async (test_id) => {
+      const input: DestinationTestInput = { test_id, timeout_ms };
+      const handle = await client.workflow.start(workflowTypes.destinationTest, {
+        workflowId: workflowIds(settings).destinationTest(test_id),
+        taskQueue: taskQueues(settings).control,
+        args: [input],
+        workflowExecutionTimeout: executionMs,
+        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
+        staticSummary: 'Test of a destination',
+      });
+      try {
+        const steps = await resultWithin(client, handle, executionMs);
+        return { tested: true, steps: steps as readonly TestStep[] };
+      } catch (error) {
+        if (!(error instanceof WorkflowFailedError)) throw error;
+        return { tested: false, reason: reasonOf(error) };
+      }
+    },
+  };
+}
+
+/** The message of an activity's failure is for users. Without one, no worker ran the activity in time. */
+function reasonOf({ cause }: WorkflowFailedError): string {
+  const failure = cause instanceof ActivityFailure ? cause.cause : cause;
+  return failure instanceof ApplicationFailure
+    ? failure.message
+    : 'No worker has tested the destination in time. Check that the workers run.';
 }

@@ -1,10 +1,57 @@
+import type { Connection, Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { withRequestCount } from '../request_count.ts';
-import { createAdvisoryLock } from './advisory_lock.ts';
-import { createPass, type PassMemory } from './pass.ts';
-import type { Reconciler, ReconcilerDependencies } from './reconciler.ts';
+import { withRequestCount } from '../connections.ts';
+import type { Reconciler, ReconcilerDependencies } from './check_executions.ts';
+import {
+  createPass,
+  createStatisticsCollector,
+  type PassMemory,
+  type PassResult,
+  type ReconcilerStatistics,
+} from './pass.ts';
 import { reconcilers as allReconcilers } from './registry.ts';
-import { createStatisticsCollector, type PassResult, type ReconcilerStatistics } from './statistics.ts';
+
+/** A lock that one process at a time holds. */
+interface AdvisoryLock {
+  /** Acquires the lock if it is free; returns whether this process holds it. */
+  tryAcquire(): Promise<boolean>;
+  release(): void;
+}
+
+/** A session-level advisory lock of PostgreSQL. It ends with its session, so a killed process releases it at once. */
+export function createAdvisoryLock(pool: Pool, key: number): AdvisoryLock {
+  let held: Connection | undefined;
+  const release = (): void => {
+    held?.release(true);
+    held = undefined;
+  };
+  return {
+    tryAcquire: async () => {
+      if (held) {
+        try {
+          await held.query('select 1');
+          return true;
+        } catch {
+          release();
+        }
+      }
+      const connection = await pool.connect();
+      // An unhandled error of an idle connection would end the process.
+      connection.on('error', () => undefined);
+      try {
+        const { rows } = await connection.query<{ acquired: boolean }>(
+          'select pg_try_advisory_lock($1) as acquired',
+          [key],
+        );
+        if (rows[0]?.acquired === true) held = connection;
+      } finally {
+        if (held !== connection) connection.release(true);
+      }
+      return held !== undefined;
+    },
+    release,
+  };
+}
 
 /** Repeats the passes of every reconciler, each in a loop of its own. */
 export interface ReconcileLoops {

@@ -1,14 +1,306 @@
-import { reconcileBackfills } from './backfills.ts';
-import { reconcileCommands } from './commands.ts';
-import { cancelDroppedDeliveries, reconcileDeliveries } from './deliveries.ts';
-import { reconcileMaintenance } from './maintenance.ts';
-import { recoverManualSignals } from './manual_signals.ts';
-import { cancelOrphanedExecutions } from './orphaned_executions.ts';
-import { reconcileQueries } from './queries.ts';
-import type { Reconciler } from './reconciler.ts';
-import { deleteExpiredQueryResults, deleteExpiredRows } from './retention.ts';
-import { reconcileRuns } from './runs.ts';
-import { reconcileSchedules } from './schedules.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
+import { readStartableRun, type StartableRun } from '../../decisions/create_run.ts';
+import { deleteExpired } from '../../decisions/due_maintenance.ts';
+import { findOverdueExports } from '../../decisions/overdue_exports.ts';
+import { endRun } from '../../decisions/run_outcomes.ts';
+import { renewTimeLimits } from '../../failures/operator_faults.ts';
+import { deterministicId } from '../../journal/journal.ts';
+import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
+import { deleteExpiredQueries } from '../../queries/results.ts';
+import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
+import { describeExecution, type Execution, isExecutionOf } from '../clients/executions.ts';
+import {
+  activeBackfills,
+  activeRuns,
+  checkExecutions,
+  endedRuns,
+  isActiveRun,
+  isStuck,
+  liveExports,
+  pendingCommands,
+  type Reconciler,
+  type ReconcilerDependencies,
+  replacementReason,
+} from './check_executions.ts';
+import type { Pass } from './pass.ts';
+
+/** Starts missing schedules, wakes those that missed an interval, and restarts stuck ones. */
+export async function reconcileSchedules(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, schedules, policies, settings } = dependencies;
+  const overdue = await findOverdueExports(journal.pool, policies, settings.EXPORTD_RECONCILE_INTERVAL);
+  for (const { id, error } of overdue.undecided) pass.reportFailure(id, error);
+  const exports = await liveExports(journal.pool);
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.schedule,
+    expected: exports.map(({ id, is_new }) => ({
+      id,
+      is_new,
+      workflow_id: workflowIds(settings).schedule(id),
+      is_suspect: overdue.ids.has(id),
+    })),
+    repair: async ({ id, is_suspect }, execution) => {
+      if (execution?.status !== 'RUNNING') await schedules.start(id, replacementReason(execution));
+      else if (isStuck(execution)) await schedules.restart(id, replacementReason(execution));
+      // A busy schedule decides about the interval when its step succeeds. A wake-up would only lengthen its history.
+      else if (is_suspect && !execution.is_busy) await schedules.start(id);
+      else return false;
+      return true;
+    },
+  });
+}
+
+/** Records ends of runs that only Temporal knows of, starts missing executions, and restarts stuck ones. */
+async function reconcileRuns(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, settings } = dependencies;
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.run,
+    expected: (await activeRuns(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL)).map((run) => ({
+      ...run,
+      workflow_id: workflowIds(settings).run(run),
+    })),
+    // An execution of another run of the same interval has the same workflow id.
+    isOf: ({ id }, execution) => isExecutionOf({ run_id: id }, execution),
+    repair: ({ id }, latest) => repairRun(dependencies, id, latest),
+  });
+}
+
+async function repairRun(
+  dependencies: ReconcilerDependencies,
+  runId: string,
+  latest: Execution | undefined,
+): Promise<boolean> {
+  const { journal, runs, logger } = dependencies;
+  const execution = latest && isExecutionOf({ run_id: runId }, latest) ? latest : undefined;
+  if (execution?.status === 'RUNNING' && !isStuck(execution)) return false;
+  const run = await readStartableRun(journal.pool, runId);
+  if (!run) return false;
+  if (execution?.status === 'TERMINATED') {
+    await end(dependencies, run, 'Terminated', 'Terminated in Temporal.');
+  } else if (execution?.status === 'TIMED_OUT') {
+    if (await renewTimeLimits(journal.pool, runId, execution.temporal_run_id))
+      await runs.start(run, 'it waited for the operator for longer than its time limit.');
+    else await end(dependencies, run, 'TimedOut', 'The run exceeded its timeout.');
+  } else if (execution?.status === 'CANCELLED') {
+    await end(dependencies, run, 'Cancelled', 'Cancelled in Temporal.');
+  } else if (execution?.status === 'RUNNING') {
+    logger.warn({ run_id: runId }, "Restarting a run's workflow, which is stuck.");
+    await runs.restart(run, replacementReason(execution));
+  } else if (await isActiveRun(journal.pool, runId)) {
+    // Still active after the description, so its execution is missing: Temporal knows none, or the interval's latest
+    // execution is that of another run.
+    if (execution)
+      logger.warn(
+        { run_id: runId, status: execution.status },
+        'Starting a run again, whose workflow ended without recording an outcome.',
+      );
+    await runs.start(run, replacementReason(execution));
+  } else return false;
+  return true;
+}
+
+/** Records an outcome that only Temporal knew of, and wakes the workflows that wait for it. */
+async function end(
+  { journal, policies, schedules, backfills }: ReconcilerDependencies,
+  run: StartableRun,
+  status: 'Terminated' | 'TimedOut' | 'Cancelled',
+  latestError: string,
+): Promise<void> {
+  await endRun(journal, policies, run.run_id, { status, latest_error: latestError });
+  await schedules.start(run.batch_export_id);
+  if (run.backfill_id !== null) await backfills.start(run.backfill_id);
+}
+
+/** Starts missing backfills and restarts stuck ones. */
+async function reconcileBackfills(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, backfills, settings } = dependencies;
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.backfill,
+    expected: (await activeBackfills(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL)).map((backfill) => ({
+      ...backfill,
+      workflow_id: workflowIds(settings).backfill(backfill.id),
+    })),
+    repair: async ({ id }, execution) => {
+      if (execution?.status !== 'RUNNING') await backfills.start(id, replacementReason(execution));
+      else if (isStuck(execution)) await backfills.restart(id, replacementReason(execution));
+      else return false;
+      return true;
+    },
+  });
+}
+
+/**
+ * Signals the oldest pending command of each export again, in case its first signal was lost. One signal is enough: a
+ * schedule decides all pending commands. A schedule that has had a pass to decide it may be stuck, or busy and about to.
+ */
+export async function reconcileCommands(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { client, journal, schedules, settings } = dependencies;
+  const commands = await pendingCommands(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL);
+  pass.counts.expected += commands.length;
+  await pass.forEachItem(
+    commands,
+    ({ batch_export_id }) => batch_export_id,
+    async (command) => {
+      if (command.is_old) {
+        const workflowId = workflowIds(settings).schedule(command.batch_export_id);
+        const execution = await describeExecution(client, workflowId);
+        pass.counts.described += 1;
+        if (execution && isStuck(execution)) {
+          pass.counts.stuck += 1;
+          await schedules.restart(command.batch_export_id, replacementReason(execution));
+          return true;
+        }
+        if (execution?.status === 'RUNNING' && execution.is_busy) return false;
+      }
+      await schedules.signal(command);
+      return true;
+    },
+  );
+}
+
+/** Stores the manual signals of schedules that ended before they stored them. */
+async function recoverManualSignals({ signalRecovery }: ReconcilerDependencies, pass: Pass): Promise<void> {
+  await pass.forEachItem(
+    await signalRecovery.endedSchedules(),
+    ({ temporal_run_id }) => temporal_run_id,
+    (schedule) => signalRecovery.recover(schedule),
+  );
+}
+
+/** Ends executions of runs with a terminal status: their cancellation was lost, or they are stuck. */
+async function cancelOrphanedExecutions(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, executionLists } = dependencies;
+  const listed = (await executionLists.running(workflowTypes.run)).flatMap(({ run_id }) => run_id ?? []);
+  const runIds = listed.flatMap((id) => [id, deterministicId('continue', id)]);
+  await pass.forEachItem(
+    await endedRuns(journal.pool, runIds),
+    (id) => id,
+    (id) => endExecution(dependencies, pass, id),
+  );
+}
+
+async function endExecution(
+  { journal, client, runs, settings }: ReconcilerDependencies,
+  pass: Pass,
+  runId: string,
+): Promise<boolean> {
+  const run = await readStartableRun(journal.pool, runId);
+  if (!run) return false;
+  const workflowId = workflowIds(settings).run(run);
+  const execution = await describeExecution(client, workflowId);
+  pass.counts.described += 1;
+  if (execution?.status !== 'RUNNING' || !isExecutionOf(run, execution)) return false;
+  if (!isStuck(execution)) {
+    await runs.cancel(run);
+    return true;
+  }
+  pass.counts.stuck += 1;
+  await client.workflow
+    .getHandle(workflowId, execution.temporal_run_id)
+    .terminate('The run has ended, and its workflow is stuck.');
+  return true;
+}
+
+/** Starts due deliveries and restarts stuck ones. */
+async function reconcileDeliveries(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, notifications, settings } = dependencies;
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.notification,
+    expected: (await dueDeliveries(journal.pool)).map((id) => ({
+      id,
+      workflow_id: workflowIds(settings).delivery(id),
+    })),
+    repair: async ({ id }, execution) => {
+      if (execution?.status !== 'RUNNING') await notifications.start(id);
+      else if (isStuck(execution)) await notifications.restart(id);
+      else return false;
+      return true;
+    },
+  });
+}
+
+/** Cancels deliveries whose webhook or export was deleted. */
+async function cancelDroppedDeliveries(
+  { journal, executionLists, notifications, settings }: ReconcilerDependencies,
+  pass: Pass,
+): Promise<void> {
+  const running = await executionLists.running(workflowTypes.notification);
+  const ids = running.flatMap(({ workflow_id }) => workflowIds(settings).deliveryIdOf(workflow_id) ?? []);
+  const dropped = await droppedDeliveries(journal.pool, ids);
+  await pass.forEachItem(
+    dropped,
+    (id) => id,
+    async (id) => {
+      await notifications.cancel(id);
+      return true;
+    },
+  );
+}
+
+/**
+ * Starts background queries that Temporal does not know, as after the loss of its namespace, and fails those that were
+ * ended in Temporal. It skips queries younger than the reconcile interval: they may be starting.
+ */
+export async function reconcileQueries(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { journal, backgroundQueries, logger, settings } = dependencies;
+  const queries = await listUnfinished(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL);
+  await checkExecutions(dependencies, pass, {
+    workflowType: workflowTypes.backgroundQuery,
+    expected: queries.map((query) => ({
+      id: query.execution_id,
+      query,
+      workflow_id: workflowIds(settings).query(query),
+    })),
+    repair: async ({ query }, execution) => {
+      if (execution?.status === 'RUNNING') return false;
+      if (execution === undefined || execution.status === 'COMPLETED') {
+        logger.warn({ query_id: query.id }, 'Starting a background query again.');
+        await backgroundQueries.start(query);
+      } else {
+        await finishQuery(
+          journal.pool,
+          query.execution_id,
+          {
+            status: 'failed',
+            error_code: 'query_ended',
+            error_message: 'The query was ended in Temporal.',
+          },
+          settings.EXPORTD_QUERY_STATUS_TTL,
+        );
+      }
+      return true;
+    },
+  });
+}
+
+/** Starts the maintenance of the deployment when it does not run, and restarts it when it is stuck. */
+async function reconcileMaintenance(
+  { client, maintenance }: ReconcilerDependencies,
+  pass: Pass,
+): Promise<void> {
+  pass.counts.expected += 1;
+  await pass.forEachItem(
+    [maintenance.workflowId],
+    (workflowId) => workflowId,
+    async (workflowId) => {
+      const execution = await describeExecution(client, workflowId);
+      pass.counts.described += 1;
+      if (execution?.status !== 'RUNNING') await maintenance.start();
+      else if (isStuck(execution)) await maintenance.restart();
+      else return false;
+      return true;
+    },
+  );
+}
+
+/** Deletes log lines, notifications and incidents that have expired. */
+async function deleteExpiredRows({ journal, settings }: ReconcilerDependencies): Promise<void> {
+  await deleteExpired(journal.pool, settings.EXPORTD_LOG_RETENTION);
+}
+
+/** Deletes statuses and results of queries that have expired. */
+async function deleteExpiredQueryResults({ journal, settings }: ReconcilerDependencies): Promise<void> {
+  await deleteExpiredQueries(journal.pool, settings);
+}
 
 /** Every reconciler by its name in logs and metrics. They do not depend on each other. */
 export const reconcilers: Readonly<Record<string, Reconciler>> = {

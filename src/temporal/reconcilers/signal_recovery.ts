@@ -3,13 +3,12 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { createSignalCounter } from '../../../workflows/manual_signals.ts';
 import { normalizeSignal } from '../../../workflows/normalize_signals.ts';
-import type { ReceivedSignal } from '../../contract/signals.ts';
-import { isScheduleInput, type ScheduleInput } from '../../contract/workflow_inputs.ts';
-import { workflowTypes } from '../../contract/workflow_types.ts';
-import { storeManualSignal } from '../../decisions/manual_signals.ts';
+import { isScheduleInput, type ReceivedSignal, type ScheduleInput } from '../../contract/workflow_inputs.ts';
+import { workflowTypes } from '../../contract/workflow_ids.ts';
+import { storeManualSignal } from '../../decisions/advance_schedule.ts';
 import type { Journal } from '../../journal/journal.ts';
-import type { ExecutionLists, ListedExecution } from '../clients/execution_lists.ts';
-import { decodePayloads } from '../payload_codecs.ts';
+import type { ExecutionLists, ListedExecution } from '../clients/executions.ts';
+import { decodePayloads } from '../connections.ts';
 
 /** Stores the manual signals of schedules that ended before they stored them. */
 export interface SignalRecovery {

@@ -1,50 +1,156 @@
+import { DefaultLogger, type LogLevel, Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
 import closeWithGrace from 'close-with-grace';
 import { createBackfillActivities } from '../../../activities/backfill.ts';
 import { createDestinationTestActivities } from '../../../activities/destination_test.ts';
 import { createExportActivities } from '../../../activities/export.ts';
-import { createPerExportLimit } from '../../export/per_export_limit.ts';
+import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
 import { createNotificationActivities } from '../../../activities/notification.ts';
-import { createEmptyPublisher } from '../../export/publish.ts';
-import { createQueryActivities, createQueryOutcomeActivities } from '../../../activities/query.ts';
+import {
+  createQueryActivities,
+  createQueryOutcomeActivities,
+  type QueryActivityDependencies,
+} from '../../../activities/query.ts';
 import { createRunActivities } from '../../../activities/run.ts';
 import { createScheduleActivities } from '../../../activities/schedule.ts';
 import { createVerificationActivities } from '../../../activities/verification.ts';
-import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
-import { createRunRecorder } from '../../decisions/run_recorder/index.ts';
-import { createDestinationTester } from '../../destination/destination_tests.ts';
+import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createMayShrink, createSelectionReader } from '../../destination/config_versions.ts';
+import { createDestinationTester } from '../../destination/destination_tests.ts';
 import { createDestinationOpener, createLocationOpener } from '../../destination/open_destination.ts';
-import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createEncoderPool } from '../../encoding/encoder_pool.ts';
-import { createPool } from '../../journal/database.ts';
-import { openJournal } from '../../projections/open_journal.ts';
-import { createDeliverer } from '../../notifications/deliver.ts';
-import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
+import { createMemoryBudget } from '../../encoding/memory.ts';
+import { createPerExportLimit } from '../../export/per_export_limit.ts';
+import { createEmptyPublisher } from '../../export/publish.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/outages.ts';
+import { createPool, type Pool } from '../../journal/database.ts';
+import { createDeliverer } from '../../notifications/deliver.ts';
+import { openJournal } from '../../projections/registry.ts';
+import type { QueryExecutor } from '../../queries/query_executor.ts';
+import { backgroundLimits, createQuerySlots } from '../../queries/query_slots.ts';
+import { connectQueriesToSource } from '../../queries/query_source.ts';
+import { runBackgroundQuery } from '../../queries/run_background.ts';
+import { createRunningQueries } from '../../queries/run_query.ts';
+import { finishQuery } from '../../queries/statuses.ts';
+import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
 import { createSource } from '../../source/postgres_source.ts';
+import type { PoolCounts } from '../../source/source_connection.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
-import { createMetrics } from '../../telemetry/metrics/registry.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
 import { startTracing } from '../../telemetry/tracing.ts';
+import { createExecutionLists } from '../clients/executions.ts';
 import { createWorkflowClients } from '../clients/workflow_clients.ts';
-import { createExecutionLists } from '../clients/execution_lists.ts';
-import { loadWorkflowBundle } from './bundle.ts';
 import { connectWorkers, createClient } from '../connections.ts';
-import { createQueryActivityDependencies } from './query_activity_dependencies.ts';
-import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
-import { createExportSlots } from './activity_slots.ts';
+import { createRunMetrics, freeLoopbackAddress } from '../metrics.ts';
+import { createProblemReporter } from '../problems.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
-import { createRunMetrics } from '../metrics/run_metrics.ts';
-import { freeLoopbackAddress } from '../metrics/sdk_metrics.ts';
-import { installRuntime } from './runtime.ts';
-import { startMonitoring } from './start_monitoring.ts';
-import { createProblemReporter } from '../problem_reporter.ts';
+import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
+import { type ActivitySlots, createActivitySlots, createExportSlots } from './activity_slots.ts';
+import { loadWorkflowBundle } from './bundle.ts';
+import { startMonitoring, untilAborted } from './monitoring.ts';
 import { createWorkers } from './workers.ts';
-import { untilAborted } from '../until_aborted.ts';
+
+const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
+
+/**
+ * Writes the SDK's log to the process's log. The SDK's INFO lines, one for every state of a worker and every workflow that
+ * ends, are logged as debug.
+ */
+const temporalLogger = (logger: Logger): TemporalLogger =>
+  new DefaultLogger('DEBUG', ({ level, message, meta }) => {
+    logger[levels[level satisfies LogLevel]]({ temporal: formatErrors(meta) }, message);
+  });
+
+/** Formats errors as one line. Errors of workflows come from another realm, so they are recognized by shape. */
+const formatErrors = (meta: Record<string | symbol, unknown> | undefined): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(meta ?? {}).map(([name, value]) => [name, isErrorLike(value) ? describe(value) : value]),
+  );
+
+interface ErrorLike {
+  readonly name: unknown;
+  readonly message: unknown;
+  readonly cause?: unknown;
+}
+
+const isErrorLike = (value: unknown): value is ErrorLike =>
+  typeof value === 'object' && value !== null && 'message' in value && 'name' in value;
+
+const describe = ({ name, message, cause }: ErrorLike): string =>
+  `${String(name)}: ${String(message)}${isErrorLike(cause) ? ` (${describe(cause)})` : ''}`;
+
+/** Units and suffixes as Prometheus has them: `temporal_request_latency_seconds`, `temporal_request_total`. */
+const metricNames = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true };
+
+/**
+ * Installs the SDK's native runtime. Call it once per process, before any other use of the SDK.
+ * @param metricsAddress where the SDK serves its own metrics, `host:port`; undefined if nobody reads them
+ */
+export function installRuntime(logger: Logger, metricsAddress?: string): void {
+  Runtime.install({
+    logger: temporalLogger(logger),
+    telemetryOptions: {
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+      ...(metricsAddress !== undefined && {
+        metrics: { prometheus: { bindAddress: metricsAddress, ...metricNames }, attachServiceName: false },
+      }),
+    },
+    // The process handles signals: it stops the workers first, then their dependencies.
+    shutdownSignals: [],
+  });
+}
+
+/**
+ * Queries that may wait in a worker because their project uses all of its slots. The worker goes on to take those of other
+ * projects.
+ */
+const maxLimitedQueries = 200;
+
+/** Creates the dependencies of the query activities; `close` ends their connections to the source and their threads. */
+export function createQueryActivityDependencies(dependencies: {
+  readonly pool: Pool;
+  readonly executor: QueryExecutor;
+  readonly logger: Logger;
+  readonly settings: Settings;
+}): QueryActivityDependencies & {
+  readonly slots: ActivitySlots;
+  readonly pool: PoolCounts;
+  close(): Promise<void>;
+} {
+  const { pool, logger, settings } = dependencies;
+  const source = connectQueriesToSource(settings);
+  const slots = createActivitySlots(settings.EXPORTD_QUERY_SLOTS, maxLimitedQueries);
+  const running = createRunningQueries({
+    pool,
+    slots: createQuerySlots(backgroundLimits(settings)),
+    pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
+    logger,
+  });
+  const query = { ...dependencies, source, running, yieldSlot: () => slots.yieldSlot() };
+  return {
+    slots,
+    pool: source.pool,
+    runQuery: (executionId, stopping) => runBackgroundQuery(query, executionId, stopping),
+    recordOutcome: (executionId, status) =>
+      finishQuery(
+        pool,
+        executionId,
+        status === 'cancelled'
+          ? { status }
+          : { status, error_code: 'error', error_message: 'A server error occurred.' },
+        settings.EXPORTD_QUERY_STATUS_TTL,
+      ),
+    heartbeatTimeoutMs: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
+    logger,
+    close: async () => {
+      await Promise.all([source.close(), dependencies.executor.close()]);
+    },
+  };
+}
 
 /** Connections to the control database. Appends are short, and more of them would only wait for the streams' locks. */
 const maxControlConnections = 20;

@@ -1,26 +1,83 @@
-import { Worker, type NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
+import { totalmem } from 'node:os';
+import {
+  type ActivityInterceptorsFactory,
+  type NativeConnection,
+  Worker,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
 import type { BackfillActivities } from '../../../activities/backfill.ts';
 import type { DestinationTestActivities } from '../../../activities/destination_test.ts';
 import type { ExportActivities } from '../../../activities/export.ts';
-import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { MaintenanceActivities, MaintenancePlanner } from '../../../activities/maintenance.ts';
 import type { NotificationActivities } from '../../../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
 import type { RunActivities } from '../../../activities/run.ts';
+import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { ScheduleActivities } from '../../../activities/schedule.ts';
 import type { VerificationActivities } from '../../../activities/verification.ts';
 import { maxConcurrentDeliveries, maxConcurrentMaintenanceTasks } from '../../../workflows/limits.ts';
 import type { Settings } from '../../config/settings.ts';
+import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
-import { loadPayloadCodecs } from '../payload_codecs.ts';
+import { activitySpans, loadPayloadCodecs, workflowSinks } from '../connections.ts';
 import { taskQueues } from '../task_queues.ts';
-import { activitySpans, workflowSinks } from '../tracing/interceptors.ts';
-import { activityLogFields } from './activity_log_fields.ts';
-import { maxCachedWorkflows } from './cached_workflows.ts';
 import type { ActivitySlots } from './activity_slots.ts';
 
+/** Measured: 1,000 sleeping schedules take 550 MB. */
+const bytesPerWorkflow = 550_000;
+/** Share of the memory for cached workflows. */
+const memoryShare = 0.1;
+/** The number of concurrent workflow tasks. */
+const minWorkflows = 200;
+const maxWorkflows = 2_000;
+
+/**
+ * How many workflow executions a worker caches.
+ * @param memoryBytes memory of the machine, or of the container if that is less
+ */
+export function maxCachedWorkflows(
+  { EXPORTD_MAX_CACHED_WORKFLOWS: configured }: Pick<Settings, 'EXPORTD_MAX_CACHED_WORKFLOWS'>,
+  memoryBytes = availableMemory(),
+): number {
+  if (configured !== undefined) return configured;
+  return Math.min(
+    maxWorkflows,
+    Math.max(minWorkflows, Math.floor((memoryBytes * memoryShare) / bytesPerWorkflow)),
+  );
+}
+
+/** Without a constraint Node returns 0, or a number larger than the memory. */
+function availableMemory(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+}
+
+/** Gives the log lines of an activity its name, its workflow and the ids of its input: of the run, the export, the delivery. */
+const activityLogFields: ActivityInterceptorsFactory = ({ info }) => ({
+  inbound: {
+    execute: (input, next) =>
+      withLogFields(
+        {
+          activity: info.activityType,
+          workflow_id: info.workflowExecution?.workflowId,
+          ...idsOf(input.args[0]),
+        },
+        () => next(input),
+      ),
+  },
+});
+
+/** Inputs name everything else by its id. */
+function idsOf(input: unknown): Record<string, string> {
+  if (typeof input !== 'object' || input === null) return {};
+  const ids = Object.entries(input).filter(
+    (field): field is [string, string] => field[0].endsWith('_id') && typeof field[1] === 'string',
+  );
+  return Object.fromEntries(ids);
+}
+
 /** Activities by the worker that runs them. */
-export interface WorkerActivities {
+interface WorkerActivities {
   readonly control: ScheduleActivities &
     BackfillActivities &
     RunActivities &
@@ -33,7 +90,7 @@ export interface WorkerActivities {
 }
 
 /** Dependencies of a process's workers. */
-export interface WorkerDependencies {
+interface WorkerDependencies {
   readonly connection: NativeConnection;
   readonly workflowBundle: WorkflowBundleOption;
   readonly activities: WorkerActivities;
@@ -55,7 +112,7 @@ export interface WorkerDependencies {
 }
 
 /** The workers of a process. */
-export interface Workers {
+interface Workers {
   /** The name of the process among the pollers of its task queues. */
   readonly identity: string;
   /** Polls until `shutdown`; rejects when Temporal rejects a worker for good. */

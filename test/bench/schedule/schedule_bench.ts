@@ -5,7 +5,7 @@ import type { Settings } from '../../../src/config/settings.ts';
 import { workflowIds, type RunInterval } from '../../../src/contract/workflow_ids.ts';
 import { LaunchError } from '../../../src/local_stack/launch_error.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
-import { forEachConcurrently } from '../../../src/temporal/concurrency.ts';
+import { forEachConcurrently } from '../../../src/concurrency/keyed_semaphore.ts';
 import { createClient } from '../../../src/temporal/connections.ts';
 import { insertEventRows, startOfHour } from '../events.ts';
 import {

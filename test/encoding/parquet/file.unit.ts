@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonValue } from '../../../src/domain/json_value.ts';
+import type { JsonValue } from '../../../src/domain/event.ts';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
 import { parquetFooter, parquetHeader, parquetIdentity } from '../../../src/encoding/parquet/file.ts';
 import { parseRowGroup as stateOf } from '../../../src/encoding/parquet/row_group_state.ts';

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { workflowIds } from '../../../src/contract/workflow_ids.ts';
-import { createRunRecorder } from '../../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../../src/domain/run_state.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';

@@ -1,4 +1,4 @@
-import { createRunRecorder } from '../../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../../src/domain/run.ts';
 import type { SortKey } from '../../../src/domain/exported_files.ts';
 import type { Journal } from '../../../src/journal/journal.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createRunRecorder } from '../../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../../src/domain/run.ts';
 import { fileOf } from '../../decisions/simulated_runs.ts';
 import { fingerprintOf } from '../../domain/fingerprints.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ScheduleRevision } from '../../../src/domain/intervals.ts';
-import type { UndecidedRange } from '../../../src/domain/due_ranges.ts';
+import type { UndecidedRange } from '../../../src/domain/due_intervals.ts';
 import type { IntervalStatus } from '../../../src/http/schemas/interval.ts';
 import { newestIntervals } from '../../../src/http/read_models/console/newest_intervals.ts';
 

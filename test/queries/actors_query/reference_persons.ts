@@ -1,6 +1,6 @@
 import type { PropertyFilters } from '../../../src/filters/schema.ts';
 import { matchesFilters, textOf } from '../filters/reference_filters.ts';
-import type { JsonValue } from '../../../src/domain/json_value.ts';
+import type { JsonValue } from '../../../src/domain/event.ts';
 
 // A reference implementation of ActorsQuery without a source, over persons in memory.
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import type { JsonValue } from '../../../src/domain/json_value.ts';
+import type { JsonValue } from '../../../src/domain/event.ts';
 import type { Pool } from '../../../src/journal/database.ts';
 import type { ReferenceEvent } from './reference_filters.ts';
 import { propertyKeys, storedValues } from './random_filters.ts';

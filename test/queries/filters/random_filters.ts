@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonValue } from '../../../src/domain/json_value.ts';
+import type { JsonValue } from '../../../src/domain/event.ts';
 import type { PropertyFilter, PropertyFilters, PropertyGroup } from '../../../src/filters/schema.ts';
 
 /** Values of properties; few, so that filters often match. */

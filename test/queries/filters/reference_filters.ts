@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../../src/domain/json_value.ts';
+import type { JsonValue } from '../../../src/domain/event.ts';
 import type {
   FilterScalar,
   PropertyFilter,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createRecentIds } from '../../../src/temporal/clients/recent_ids.ts';
+import { createRecentIds } from '../../../src/temporal/clients/run_starter.ts';
 
 describe('a bounded set of ids', () => {
   it('drops the oldest id when it is full', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
-import { runTimeoutMs, runInput } from '../../../src/temporal/clients/run_limits.ts';
-import { backfillSummary, runSummary } from '../../../src/temporal/clients/summaries.ts';
+import { runInput, runTimeoutMs } from '../../../src/temporal/clients/run_starter.ts';
+import { backfillSummary, runSummary } from '../../../src/temporal/clients/executions.ts';
 import { startableRun } from '../startable_run.ts';
 
 const run = startableRun();

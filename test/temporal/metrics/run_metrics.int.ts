@@ -1,12 +1,12 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from '@jest/globals';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
-import { createRunRecorder } from '../../../src/decisions/run_recorder/index.ts';
+import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider } from '../../../src/domain/run.ts';
 import type { ExistingRun } from '../../../src/domain/run_state.ts';
 import type { PlannedPart } from '../../../src/domain/exported_files.ts';
-import { openJournal } from '../../../src/projections/open_journal.ts';
-import { createRunMetrics } from '../../../src/temporal/metrics/run_metrics.ts';
+import { openJournal } from '../../../src/projections/registry.ts';
+import { createRunMetrics } from '../../../src/temporal/metrics.ts';
 import { createCommander, quickPolicies } from '../../decisions/commander.ts';
 import { createSimulatedRuns } from '../../decisions/simulated_runs.ts';
 import { fingerprintOf } from '../../domain/fingerprints.ts';

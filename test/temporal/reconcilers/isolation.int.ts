@@ -1,10 +1,12 @@
 import { ServiceError } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { workflowIds } from '../../../src/contract/workflow_ids.ts';
-import { reconcileCommands } from '../../../src/temporal/reconcilers/commands.ts';
+import { reconcileCommands, reconcileSchedules } from '../../../src/temporal/reconcilers/registry.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
-import type { Reconciler, ReconcilerDependencies } from '../../../src/temporal/reconcilers/reconciler.ts';
-import { reconcileSchedules } from '../../../src/temporal/reconcilers/schedules.ts';
+import type {
+  Reconciler,
+  ReconcilerDependencies,
+} from '../../../src/temporal/reconcilers/check_executions.ts';
 import { createLaggingExport } from '../../isolation/lagging_export.ts';
 import { storeTestCommand } from '../../journal/store_test_command.ts';
 import { waitFor } from '../../setup/wait_for.ts';

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
-import { workflowIds } from '../../../src/contract/workflow_ids.ts';
-import { workflowTypes } from '../../../src/contract/workflow_types.ts';
-import { continueRun } from '../../../src/decisions/continue_run.ts';
+import { workflowIds, workflowTypes } from '../../../src/contract/workflow_ids.ts';
+import { continueRun } from '../../../src/decisions/advance_backfill.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
-import { readStartableRun } from '../../../src/decisions/startable_runs.ts';
+import { readStartableRun } from '../../../src/decisions/create_run.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
-import { runInput } from '../../../src/temporal/clients/run_limits.ts';
+import { runInput } from '../../../src/temporal/clients/run_starter.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../../src/contract/workflow_ids.ts';
-import { workflowTypes } from '../../../src/contract/workflow_types.ts';
-import { createExecutionLists } from '../../../src/temporal/clients/execution_lists.ts';
+import { workflowIds, workflowTypes } from '../../../src/contract/workflow_ids.ts';
+import { createExecutionLists } from '../../../src/temporal/clients/executions.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { waitFor } from '../../setup/wait_for.ts';

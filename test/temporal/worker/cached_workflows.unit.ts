@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { maxCachedWorkflows } from '../../../src/temporal/worker/cached_workflows.ts';
+import { maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
 
 const gigabyte = 1024 ** 3;
 

@@ -2,10 +2,10 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { SettingsError } from '../../../src/config/settings.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import {
-  startMonitoringServer,
   type MonitoringServer,
-} from '../../../src/temporal/worker/monitoring_server.ts';
-import type { WorkerReadiness } from '../../../src/temporal/worker/readiness.ts';
+  startMonitoringServer,
+  type WorkerReadiness,
+} from '../../../src/temporal/worker/monitoring.ts';
 
 const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 const ready: WorkerReadiness = {

@@ -5,7 +5,7 @@ import { storeProcessFault } from '../../../src/failures/operator_faults.ts';
 import { createPool } from '../../../src/journal/database.ts';
 import { createSource } from '../../../src/source/postgres_source.ts';
 import { createClient, type ClientConnection } from '../../../src/temporal/connections.ts';
-import { readWorkerReadiness } from '../../../src/temporal/worker/readiness.ts';
+import { readWorkerReadiness } from '../../../src/temporal/worker/monitoring.ts';
 import { fromSetUp } from '../../setup/environment.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { waitFor } from '../../setup/wait_for.ts';

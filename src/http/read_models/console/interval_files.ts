@@ -1,4 +1,4 @@
-import type { RangeFile } from '../../../decisions/read_files.ts';
+import type { RangeFile } from '../../../decisions/earlier_generations.ts';
 import type { CompletedFile, SortKey } from '../../../domain/exported_files.ts';
 import type { ExistingRun } from '../../../domain/run_state.ts';
 import type { Pool } from '../../../journal/database.ts';

@@ -1,6 +1,6 @@
-import type { UndecidedRange } from '../../../domain/due_ranges.ts';
+import type { UndecidedRange } from '../../../domain/due_intervals.ts';
 import { intervalContaining, type DataInterval, type ScheduleRevision } from '../../../domain/intervals.ts';
-import { skipStatusOf } from '../../../projections/intervals/interval_rows.ts';
+import { skipStatusOf } from '../../../projections/intervals.ts';
 import type { IntervalStatus } from '../../schemas/interval.ts';
 
 /** A row of the ledger: an interval, or a range of intervals that the schedule skipped. Milliseconds since 1970. */

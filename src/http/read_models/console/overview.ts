@@ -1,7 +1,6 @@
 import type { LiveBatchExport, Model } from '../../../domain/batch_export.ts';
-import { undecidedRanges } from '../../../domain/due_ranges.ts';
-import { firstIntervalEndingFrom } from '../../../domain/interval_ranges.ts';
-import { intervalContaining } from '../../../domain/intervals.ts';
+import { undecidedRanges } from '../../../domain/due_intervals.ts';
+import { firstIntervalEndingFrom, intervalContaining } from '../../../domain/intervals.ts';
 import type { Pool } from '../../../journal/database.ts';
 import type { Logger } from '../../../telemetry/logger.ts';
 import {

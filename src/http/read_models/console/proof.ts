@@ -3,8 +3,8 @@ import {
   bucketInterval,
   differingBuckets,
   fingerprintHashOf,
+  totalOf,
 } from '../../../domain/fingerprint.ts';
-import { totalOf } from '../../../domain/fingerprint_total.ts';
 import { type ExistingRun, exportedFingerprint } from '../../../domain/run_state.ts';
 import type { IntervalDetailResponse } from '../../schemas/console/interval_detail.ts';
 

@@ -1,0 +1,256 @@
+import type { CompletedFile, ExportedFile, ExportRange, PlannedPart } from '../domain/exported_files.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import {
+  GenerationSuperseded,
+  requireAttempt,
+  requireGeneration,
+  runDecider,
+  RunEnded,
+} from '../domain/run.ts';
+import type { RunEvent } from '../domain/run_events.ts';
+import {
+  type ExistingRun,
+  filesOf,
+  isActiveStatus,
+  type RangeAttempt,
+  type RunState,
+} from '../domain/run_state.ts';
+import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
+import { dayOf, storeNotification } from './notifications.ts';
+
+type RunStream = LockedStream<RunState, RunEvent>;
+
+/** Appends to the streams of runs. Each step is one transaction under the stream's lock. */
+export interface RunSteps {
+  /** Runs one step and returns the run after it. */
+  readonly step: (
+    runId: string,
+    work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
+  ) => Promise<ExistingRun>;
+  /** A step of the newest generation. `cause` identifies it within the generation. */
+  readonly generationStep: (
+    runId: string,
+    generation: number,
+    cause: string,
+    decide: (run: ExistingRun) => RunEvent[],
+  ) => Promise<ExistingRun>;
+  /** A step of the latest attempt at a range. */
+  readonly attemptStep: (
+    runId: string,
+    attempt: RangeAttempt,
+    cause: string,
+    decide: (range: ExportRange) => RunEvent[],
+  ) => Promise<ExistingRun>;
+}
+
+/** Creates the steps of runs on a journal. */
+export function createRunSteps(journal: Journal): RunSteps {
+  const step = async (
+    runId: string,
+    work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
+  ): Promise<ExistingRun> =>
+    journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, runId);
+      await work(stream, transaction);
+      const state = stream.state();
+      if (state.status === 'Absent') throw new RunEnded('Absent');
+      return state;
+    });
+  const generationStep = (
+    runId: string,
+    generation: number,
+    cause: string,
+    decide: (run: ExistingRun) => RunEvent[],
+  ): Promise<ExistingRun> =>
+    step(runId, async (stream) => {
+      const run = requireGeneration(stream.state(), generation);
+      await stream.append(`generation:${generation}/${cause}`, decide(run));
+    });
+  const attemptStep = (
+    runId: string,
+    attempt: RangeAttempt,
+    cause: string,
+    decide: (range: ExportRange) => RunEvent[],
+  ): Promise<ExistingRun> =>
+    generationStep(runId, attempt.generation, cause, (run) => decide(requireAttempt(run, attempt).range));
+  return { step, generationStep, attemptStep };
+}
+
+/** Reserves the interval's next generation. */
+export async function reserveNextGeneration(
+  stream: RunStream,
+  transaction: JournalTransaction,
+  run: ExistingRun,
+  more: { late_rows?: true; fingerprint?: Fingerprint } = {},
+): Promise<void> {
+  const generation = await nextGeneration(transaction, run);
+  await stream.append(`reserve:${generation}`, [
+    { type: 'RunGenerationReserved', data: { generation, ...more } },
+  ]);
+}
+
+/**
+ * An interval has at most one active run, so the maximum over all of its runs is the last reserved generation, unless the
+ * bucket had a manifest of which the journal knew nothing.
+ */
+export async function nextGeneration(transaction: JournalTransaction, run: ExistingRun): Promise<number> {
+  if (!isActiveStatus(run.status)) throw new RunEnded(run.status);
+  const { batch_export_id, data_interval_start, data_interval_end } = run.spec;
+  const { rows } = await transaction.connection.query<{ next: number }>(
+    `select coalesce(max(greatest(generation, adopted_generation)), 0) + 1 as next from exportd.batch_export_runs
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+    [batch_export_id, data_interval_start, data_interval_end],
+  );
+  return rows[0]?.next ?? 1;
+}
+
+/** The range of a step, as its event has it. */
+const rangeStepOf = ({ generation, range }: RangeAttempt) => ({ generation, range });
+
+/** The ids of a run's log lines and notifications. */
+export const logIdsOf = (run: ExistingRun, runId: string) => ({
+  team_id: run.spec.team_id,
+  batch_export_id: run.spec.batch_export_id,
+  run_id: runId,
+});
+
+/** A file that starts, and the encoder of its bytes. */
+interface StartedFile {
+  /** The file's number within its range. */
+  readonly file: number;
+  readonly key: string;
+  readonly upload_token: string;
+  readonly encoder: string;
+}
+
+/** A file with its new upload. */
+interface CreatedUpload extends StartedFile {
+  readonly upload_id: string;
+  /** The size of every part but the last, if the destination requires one size; else null. */
+  readonly part_bytes: number | null;
+}
+
+/** Records what an attempt writes: uploads, parts and files, each before it is sent or after it is complete. */
+export interface FileRecorder {
+  recordUpload(runId: string, attempt: RangeAttempt, upload: CreatedUpload): Promise<ExistingRun>;
+  /** Records a file of one part before it is written in one request. */
+  planWholeFile(
+    runId: string,
+    attempt: RangeAttempt,
+    file: StartedFile,
+    part: PlannedPart,
+  ): Promise<ExistingRun>;
+  /**
+   * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
+   * complete: then the next file has the next number.
+   */
+  recordTakenKey(
+    runId: string,
+    attempt: RangeAttempt,
+    taken: Pick<StartedFile, 'file' | 'key'>,
+  ): Promise<ExistingRun>;
+  /** Records that another object has the key of the file of rejected rows, and reserves the next generation. */
+  recordTakenRejectedKey(runId: string, generation: number, key: string): Promise<ExistingRun>;
+  /** Resumes the range's open upload with the parts that exist in S3. */
+  resumeUpload(
+    runId: string,
+    attempt: RangeAttempt,
+    key: string,
+    partNumbers: readonly number[],
+  ): Promise<ExistingRun>;
+  /** Records a part before it is sent. Part numbers cannot be reused, so that no part is ever replaced. */
+  planPart(runId: string, attempt: RangeAttempt, key: string, part: PlannedPart): Promise<void>;
+  /** Returns the run if `attempt` is the latest. */
+  requireAttempt(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
+  recordFile(runId: string, attempt: RangeAttempt, file: CompletedFile): Promise<ExistingRun>;
+  /** Records that the files contain every row of the range. */
+  finishRange(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
+  /** Records the file of the generation's rejected rows before it is written. Idempotent. */
+  planRejectedFile(runId: string, generation: number, file: ExportedFile): Promise<ExistingRun>;
+}
+
+/** Creates a recorder of files. */
+export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSteps): FileRecorder => ({
+  recordUpload: (runId, attempt, { upload_id, ...upload }) =>
+    attemptStep(runId, attempt, `upload:${upload_id}`, () => [
+      { type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload, upload_id } },
+    ]),
+  planWholeFile: (runId, attempt, file, part) =>
+    attemptStep(runId, attempt, `whole:${file.key}/${file.upload_token}`, () => {
+      const step = rangeStepOf(attempt);
+      return [
+        { type: 'RunUploadCreated', data: { ...step, ...file, upload_id: null, part_bytes: null } },
+        { type: 'RunPartPlanned', data: { ...step, key: file.key, part } },
+      ];
+    }),
+  recordTakenKey: (runId, attempt, { file, key }) =>
+    step(runId, async (stream, transaction) => {
+      const { run } = requireAttempt(stream.state(), attempt);
+      await appendTakenKey(stream, transaction, run, { ...rangeStepOf(attempt), file, key });
+      if (filesOf(run).count === 0) await reserveNextGeneration(stream, transaction, run);
+    }),
+  recordTakenRejectedKey: (runId, generation, key) =>
+    step(runId, async (stream, transaction) => {
+      const run = requireGeneration(stream.state(), generation);
+      await appendTakenKey(stream, transaction, run, { generation, range: null, file: null, key });
+      await reserveNextGeneration(stream, transaction, run);
+    }),
+  resumeUpload: (runId, attempt, key, partNumbers) =>
+    attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {
+      const keptParts = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
+      return [
+        {
+          type: 'RunUploadResumed',
+          data: {
+            ...rangeStepOf(attempt),
+            key,
+            part_numbers: keptParts.map((part) => part.part_number),
+            rows: keptParts.reduce((sum, part) => sum + part.rows, 0),
+            bytes: keptParts.reduce((sum, part) => sum + part.bytes, 0),
+          },
+        },
+      ];
+    }),
+  planPart: async (runId, attempt, key, part) => {
+    await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }) => {
+      if (upload?.key !== key || part.part_number <= upload.highest_part_number)
+        throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was already planned.`);
+      return [{ type: 'RunPartPlanned', data: { ...rangeStepOf(attempt), key, part } }];
+    });
+  },
+  requireAttempt: (runId, attempt) => attemptStep(runId, attempt, 'checked', () => []),
+  recordFile: (runId, attempt, file) =>
+    attemptStep(runId, attempt, `file:${file.key}`, () => [
+      { type: 'RunFileCompleted', data: { ...rangeStepOf(attempt), file } },
+    ]),
+  finishRange: (runId, attempt) =>
+    attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>
+      finished ? [] : [{ type: 'RunRangeFinished', data: rangeStepOf(attempt) }],
+    ),
+  planRejectedFile: (runId, generation, file) =>
+    generationStep(runId, generation, 'rejected', (run) =>
+      run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
+    ),
+});
+
+/** Appends that a key is taken, and notifies of it. */
+async function appendTakenKey(
+  stream: RunStream,
+  { connection, now }: JournalTransaction,
+  run: ExistingRun,
+  taken: Extract<RunEvent, { type: 'RunKeyTaken' }>['data'],
+): Promise<void> {
+  await stream.append(`taken:${taken.generation}/${taken.key}`, [{ type: 'RunKeyTaken', data: taken }]);
+  const { backfill_id, data_interval_start, data_interval_end } = run.spec;
+  await storeNotification(connection, {
+    ...logIdsOf(run, stream.id),
+    type: 'run.key_taken',
+    // A prefix with the objects of another export has thousands of them.
+    cause: dayOf(now),
+    backfill_id,
+    status: run.status,
+    latest_error: null,
+    data_interval_start,
+    data_interval_end,
+  });
+}

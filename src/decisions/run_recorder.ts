@@ -1,0 +1,334 @@
+import type { Manifest } from '../destination/manifest.ts';
+import { type CompletedFile, nothingEarlier, type ReplacementCheck } from '../domain/exported_files.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import type { ReplacedRun } from '../domain/replaced_generation.ts';
+import {
+  decidePublish,
+  decideWithdrawal,
+  rangeOf,
+  requireActive,
+  requireAttempt,
+  requireGeneration,
+  runDecider,
+  RunEnded,
+} from '../domain/run.ts';
+import type { RunEvent } from '../domain/run_events.ts';
+import {
+  type ExistingRun,
+  filesOf,
+  isActiveStatus,
+  isFailureDue,
+  type RangeAttempt,
+} from '../domain/run_state.ts';
+import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
+import { startComparisons } from './due_comparisons.ts';
+import {
+  findReplacedRun,
+  hasPublished,
+  mayHavePublished,
+  type RangeFile,
+  readAdoptedManifest,
+  readEarlierGenerations,
+  readFiles,
+  readReplacedFiles,
+} from './earlier_generations.ts';
+import { notifyOfCompletion } from './notifications.ts';
+import {
+  createFileRecorder,
+  createRunSteps,
+  type FileRecorder,
+  logIdsOf,
+  nextGeneration,
+  reserveNextGeneration,
+  type RunSteps,
+} from './record_files.ts';
+
+/** Records how a run publishes its manifest, and what becomes of those before. */
+interface PublishRecorder {
+  /**
+   * Claims publishing and decides what stays of the generations before. From here on the run cannot be cancelled. Each
+   * attempt claims once; `publish_claims` is the number of its claim.
+   * @throws ConfigVersionNotFound
+   */
+  startPublish(runId: string, generation: number): Promise<ExistingRun>;
+  /**
+   * Withdraws a claim whose attempt sent no manifest, so that the run can be cancelled again. A claim that other attempts
+   * continued stays.
+   */
+  withdrawPublish(
+    runId: string,
+    claimed: Pick<ExistingRun, 'generation' | 'publish_claims'>,
+  ): Promise<ExistingRun>;
+  /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
+  hasPublished(run: ExistingRun, otherRunId: string): Promise<boolean>;
+  /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */
+  mayHavePublished(run: ExistingRun, runId: string): Promise<boolean>;
+  /**
+   * Records that another manifest than the journal knows is the current one. The run keeps its files, continues with a
+   * generation above the manifest's and can be cancelled again.
+   */
+  adoptManifest(runId: string, generation: number, manifest: Manifest): Promise<ExistingRun>;
+  /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
+  complete(runId: string, generation: number, manifestKey: string, expiresAt?: string | null): Promise<void>;
+}
+
+/** Creates a recorder of publishing. */
+const createPublishRecorder = (journal: Journal, { step }: RunSteps): PublishRecorder => ({
+  startPublish: async (runId, generation) => {
+    const { spec } = requireActive(await readState(journal, runDecider, runId));
+    const replaced = await findReplacedRun(journal, spec);
+    return step(runId, async (stream, { connection }) => {
+      const run = requireGeneration(stream.state(), generation);
+      const earlier = replaced
+        ? await readEarlierGenerations(connection, runId, run, replaced)
+        : nothingEarlier;
+      await stream.append(`generation:${generation}/publish/${run.publish_claims + 1}`, [
+        decidePublish(run, generation, earlier),
+      ]);
+    });
+  },
+  withdrawPublish: (runId, { generation, publish_claims }) =>
+    step(runId, async (stream) => {
+      await stream.append(
+        `generation:${generation}/withdrawn/${publish_claims}`,
+        decideWithdrawal(stream.state(), generation, publish_claims),
+      );
+    }),
+  hasPublished: (run, otherRunId) => hasPublished(journal.pool, run.spec, otherRunId),
+  mayHavePublished: (run, runId) => mayHavePublished(journal.pool, run.spec, runId),
+  adoptManifest: async (runId, generation, manifest) => {
+    const { spec } = requireActive(await readState(journal, runDecider, runId));
+    const found = await readAdoptedManifest(journal.pool, spec, manifest);
+    return step(runId, async (stream, transaction) => {
+      const run = requireGeneration(stream.state(), generation);
+      const raised_to = Math.max(await nextGeneration(transaction, run), found.generation + 1);
+      await stream.append(`adopt:${found.run_id}/${found.generation}`, [
+        { type: 'RunManifestAdopted', data: { ...found, raised_to } },
+      ]);
+    });
+  },
+  complete: async (runId, generation, manifestKey, expiresAt = null) => {
+    await step(runId, async (stream, { connection }) => {
+      const state = stream.state();
+      if (state.status === 'Completed') return;
+      const run = requireGeneration(state, generation);
+      await stream.append('ended', [
+        {
+          type: 'RunCompleted',
+          data: {
+            manifest_key: manifestKey,
+            expires_at: expiresAt,
+            covers: run.earlier_generations.covers,
+          },
+        },
+      ]);
+      const { rows, bytes, count: files } = filesOf(run);
+      await startComparisons(connection, runId, run, rows + (run.rejected_file?.rows ?? 0));
+      const { data_interval_start: start, data_interval_end: end } = run.spec;
+      await writeLogLine(connection, {
+        ...logIdsOf(run, runId),
+        level: 'INFO',
+        message: `Exported ${rows} records of ${start} to ${end}. Manifest: ${manifestKey}.`,
+      });
+      const removed = describeRemovedRows(run, rows);
+      if (removed !== null)
+        await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'WARNING', message: removed });
+      await notifyOfCompletion(connection, {
+        ...logIdsOf(run, runId),
+        cause: runId,
+        backfill_id: run.spec.backfill_id,
+        status: 'Completed',
+        latest_error: null,
+        data_interval_start: start,
+        data_interval_end: end,
+        manifest: { manifest_key: manifestKey, generation, rows, bytes, files },
+      });
+    });
+  },
+});
+
+/** What a run that was allowed to shrink its interval removes; null if it has as many rows as the former generation. */
+function describeRemovedRows({ replacement, rejected_file }: ExistingRun, rows: number): string | null {
+  if (replacement?.outcome !== 'shrink_allowed') return null;
+  const removed = replacement.bucket_rows - rows - (rejected_file?.rows ?? 0);
+  if (removed <= 0) return null;
+  return `The run was allowed to remove rows: generation ${replacement.replaced.generation} had ${removed} more. Its files will be deleted.`;
+}
+
+/** A step of a run that failed again, and is retried. */
+interface FailedAttempt {
+  /** The type of the error and a message for users, as `classifyError` returns them. */
+  readonly type: string;
+  readonly message: string;
+  /** What is retried, for example "the export". */
+  readonly step: string;
+  /** When the retries end; null if never. */
+  readonly retriedUntil: Date | null;
+}
+
+/**
+ * Records a failure that the run is retried after, in its `latest_error` and in the log of the export. Repetitions are
+ * recorded every few minutes, and when the run has made progress since. Does nothing once the run has ended.
+ */
+async function recordFailedAttempt(
+  journal: Journal,
+  runId: string,
+  { type, message, step, retriedUntil }: FailedAttempt,
+): Promise<void> {
+  await journal.transaction(async (transaction) => {
+    const { connection, now } = transaction;
+    const stream = await transaction.lock(runDecider, runId);
+    const run = stream.state();
+    if (run.status === 'Absent' || !isActiveStatus(run.status)) return;
+    const { rows } = await connection.query<{ isShown: boolean }>(
+      'select latest_error is not null as "isShown" from exportd.batch_export_runs where id = $1',
+      [runId],
+    );
+    const isShown = rows[0]?.isShown ?? false;
+    if (!isFailureDue(run.failed_attempts, type, { isShown, now })) return;
+    const retried_until = retriedUntil?.toISOString() ?? null;
+    const until = retried_until === null ? '' : ` until ${retried_until}`;
+    const latest_error = `${type}: ${message} Retrying ${step}${until}.`;
+    const recorded = run.failed_attempts[type]?.recorded ?? 0;
+    await stream.append(`failed:${type}/${recorded + 1}`, [
+      { type: 'RunAttemptFailed', data: { error_type: type, latest_error, retried_until } },
+    ]);
+    const { team_id, batch_export_id, data_interval_start: start, data_interval_end: end } = run.spec;
+    await writeLogLine(connection, {
+      team_id,
+      batch_export_id,
+      run_id: runId,
+      level: 'WARNING',
+      message: `Run of ${start} to ${end} is delayed: ${latest_error}`,
+    });
+  });
+}
+
+/** The facts of an event of this type. */
+type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
+
+/**
+ * Records the steps of a run's activities. Every step throws RunEnded once the run has ended, and GenerationSuperseded
+ * once a newer attempt has started or reserved a generation, so that a zombie can change nothing.
+ */
+export interface RunRecorder extends FileRecorder, PublishRecorder {
+  /** Reads the run, whatever its status. */
+  read(runId: string): Promise<ExistingRun>;
+  /** Reads the run if it is active. */
+  readActive(runId: string): Promise<ExistingRun>;
+  /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
+  recordCount(runId: string, facts: RunEventData<'RunCounted'>): Promise<ExistingRun>;
+  /** Records an interval without rows and finishes its export with a generation that has no files. */
+  recordEmpty(
+    runId: string,
+    facts: Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> & { encoder: string },
+  ): Promise<ExistingRun>;
+  /** Finds the run whose manifest the run would replace; null if there is none. */
+  findReplaced(run: ExistingRun): Promise<ReplacedRun | null>;
+  /** Reads the completed files of the run's generation, in key order. */
+  readFiles(runId: string, run: ExistingRun): Promise<readonly RangeFile[]>;
+  /** Reads the files of the manifest that a run replaces, in key order. */
+  readReplacedFiles(replaced: ReplacedRun): Promise<readonly CompletedFile[]>;
+  /** Records how the source compares with the manifest that the run replaces; once before the export and per generation. */
+  recordReplacement(runId: string, check: ReplacementCheck): Promise<ExistingRun>;
+  /** Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. */
+  startExport(runId: string, range: number): Promise<ExistingRun>;
+  /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
+  reserveGeneration(runId: string, attempt?: RangeAttempt): Promise<ExistingRun>;
+  /** Reserves the next generation because late rows arrived after `generation` was finished; the source is `fingerprint` now. */
+  reserveForLateRows(runId: string, generation: number, fingerprint: Fingerprint): Promise<ExistingRun>;
+  /** Records that the files contain every row of the interval. */
+  finishExport(
+    runId: string,
+    generation: number,
+    facts: Omit<RunEventData<'RunExportFinished'>, 'generation'>,
+  ): Promise<ExistingRun>;
+  /** Records a failure that a step is retried after, unless it was recorded minutes ago. */
+  recordFailedAttempt(runId: string, failure: FailedAttempt): Promise<void>;
+  /** Writes a line to the export's log. */
+  log(run: ExistingRun, runId: string, level: LogLevel, message: string): Promise<void>;
+}
+
+/** Creates a run recorder on a journal. */
+export function createRunRecorder(journal: Journal): RunRecorder {
+  const steps = createRunSteps(journal);
+  const { step, generationStep } = steps;
+  return {
+    ...createFileRecorder(steps),
+    ...createPublishRecorder(journal, steps),
+    read: async (runId) => {
+      const state = await readState(journal, runDecider, runId);
+      if (state.status === 'Absent') throw new RunEnded('Absent');
+      return state;
+    },
+    readActive: async (runId) => requireActive(await readState(journal, runDecider, runId)),
+    recordCount: (runId, facts) =>
+      step(runId, async (stream) => {
+        const run = requireActive(stream.state());
+        if (run.records_total_count === null)
+          await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
+      }),
+    recordEmpty: (runId, { encoder, ...facts }) =>
+      step(runId, async (stream, transaction) => {
+        const run = requireActive(stream.state());
+        if (run.records_total_count === null)
+          await stream.append('counted', [
+            { type: 'RunCounted', data: { records_total_count: 0, ...facts, split_keys: [] } },
+          ]);
+        if (run.finished) return;
+        // Inherited files and uploads are obsolete if the interval has no rows.
+        const hasInheritedObjects = run.ranges.some(
+          ({ upload, files }) => upload !== null || files.count > 0,
+        );
+        if (run.generation === 0 || hasInheritedObjects)
+          await reserveNextGeneration(stream, transaction, run);
+        const { generation } = requireActive(stream.state());
+        await stream.append(`generation:${generation}/finished`, [
+          {
+            type: 'RunExportFinished',
+            data: { generation, source_rows: 0, fingerprint: facts.fingerprint, encoder },
+          },
+        ]);
+      }),
+    findReplaced: ({ spec }) => findReplacedRun(journal, spec),
+    readFiles: (runId, run) => readFiles(journal.pool, runId, run),
+    readReplacedFiles: (replaced) => readReplacedFiles(journal.pool, replaced),
+    recordReplacement: (runId, check) =>
+      step(runId, async (stream) => {
+        const run = requireActive(stream.state());
+        const { replaced, generation } = check;
+        const moment = generation === null ? 'before export' : 'after export';
+        await stream.append(`replacement:${replaced.run_id}/${run.generation}/${moment}`, [
+          { type: 'RunReplacementChecked', data: check },
+        ]);
+      }),
+    startExport: (runId, range) =>
+      step(runId, async (stream) => {
+        const run = requireActive(stream.state());
+        const { attempt } = rangeOf(run, range);
+        if (run.status === 'Starting')
+          await stream.append('export', [{ type: 'RunExportStarted', data: { range } }]);
+        else
+          await stream.append(`attempt:${range}/${attempt + 1}`, [
+            { type: 'RunAttemptStarted', data: { range } },
+          ]);
+      }),
+    reserveGeneration: (runId, attempt) =>
+      step(runId, async (stream, transaction) => {
+        const run = attempt ? requireAttempt(stream.state(), attempt).run : requireActive(stream.state());
+        await reserveNextGeneration(stream, transaction, run);
+      }),
+    reserveForLateRows: (runId, generation, fingerprint) =>
+      step(runId, async (stream, transaction) => {
+        const run = requireGeneration(stream.state(), generation);
+        await reserveNextGeneration(stream, transaction, run, { late_rows: true, fingerprint });
+      }),
+    finishExport: (runId, generation, facts) =>
+      generationStep(runId, generation, 'finished', (run) =>
+        run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
+      ),
+    recordFailedAttempt: (runId, failure) => recordFailedAttempt(journal, runId, failure),
+    log: (run, runId, level, message) =>
+      writeLogLine(journal.pool, { ...logIdsOf(run, runId), level, message }),
+  };
+}

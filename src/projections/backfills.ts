@@ -1,0 +1,143 @@
+import type { BackfillEvent } from '../domain/backfill.ts';
+import type { Connection } from '../journal/database.ts';
+import type { StoredEvent } from '../journal/journal.ts';
+import type { Projection } from './projection.ts';
+
+/** SQL condition: the run of a row of backfill_runs is not yet counted in the backfill's row. */
+export const isUncounted = (row = 'backfill_runs'): string =>
+  `(${row}.status is null or ${row}.status in ('FailedRetryable', 'TimedOut'))`;
+
+/**
+ * One row per backfill, and one per run that it created or waits for. A run with a final status is counted in the
+ * backfill's row when its end is recorded. To report progress, readers therefore join only the other runs: the active
+ * ones and those with a pending automatic retry.
+ */
+export const backfillsProjection: Projection = {
+  name: 'backfills',
+  version: 4,
+  owns: ['exportd.backfill_runs', 'exportd.backfills'],
+  tables: `
+    create table exportd.backfills (
+      id uuid primary key,
+      position bigint not null unique,
+      batch_export_id uuid not null,
+      team_id integer not null,
+      start_at timestamptz not null,
+      end_at timestamptz not null,
+      status text not null,
+      total_runs integer not null,
+      -- Counts of the runs whose final end is recorded.
+      completed_runs integer not null default 0,
+      failed_runs integer not null default 0,
+      cancelled_runs integer not null default 0,
+      records_completed bigint not null default 0,
+      records_total_count bigint not null default 0,
+      retry_of_run_id uuid,
+      -- Whether it exports only the intervals of its range whose run failed.
+      retries_failed boolean not null,
+      allow_shrink boolean not null,
+      created_at timestamptz not null,
+      finished_at timestamptz,
+      last_updated_at timestamptz not null
+    );
+    create index backfills_newest on exportd.backfills (batch_export_id, position desc);
+    create index backfills_active on exportd.backfills (team_id) where finished_at is null;
+    create table exportd.backfill_runs (
+      backfill_id uuid not null references exportd.backfills,
+      run_id uuid not null,
+      own boolean not null,
+      status text,
+      primary key (backfill_id, run_id)
+    );
+    -- The runs that are not counted in the backfill's row.
+    create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isUncounted()};
+    -- The backfills that wait for a run, or for a retry of it.
+    create index backfill_runs_waiting on exportd.backfill_runs (run_id) where ${isUncounted()}`,
+  apply: async (connection, event) => {
+    if (event.stream_type === 'backfill') await fold(connection, event);
+  },
+};
+
+async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
+  const id = stored.stream_id;
+  const at = stored.recorded_at;
+  const event = stored as unknown as BackfillEvent;
+  const setStatus = (status: string, finished: boolean) =>
+    connection.query(
+      `update exportd.backfills set status = $2, last_updated_at = $3,
+         finished_at = case when $4 then $3::timestamptz end where id = $1`,
+      [id, status, at, finished],
+    );
+  switch (event.type) {
+    case 'BackfillStarted': {
+      const {
+        batch_export_id,
+        team_id,
+        start_at,
+        end_at,
+        total_runs,
+        retry_of_run_id,
+        allow_shrink,
+        failed_runs,
+      } = event.data;
+      await connection.query(
+        `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
+           retry_of_run_id, created_at, last_updated_at, allow_shrink, retries_failed)
+         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10, $11)`,
+        [
+          id,
+          stored.global_position,
+          batch_export_id,
+          team_id,
+          start_at,
+          end_at,
+          total_runs,
+          retry_of_run_id,
+          at,
+          allow_shrink,
+          failed_runs !== undefined,
+        ],
+      );
+      return;
+    }
+    case 'BackfillRunCreated':
+      await connection.query(
+        'insert into exportd.backfill_runs (backfill_id, run_id, own) values ($1, $2, $3) on conflict do nothing',
+        [id, event.data.run_id, event.data.own],
+      );
+      return;
+    case 'BackfillRunEnded':
+      await connection.query(
+        `with ended as (
+           update exportd.backfill_runs set status = $3 where backfill_id = $1 and run_id = $2 returning run_id)
+         update exportd.backfills backfill set
+           completed_runs = completed_runs + (run.status = 'Completed')::int,
+           failed_runs = failed_runs + (run.status in ('Failed', 'Terminated'))::int,
+           cancelled_runs = cancelled_runs + (run.status = 'Cancelled')::int,
+           records_completed = backfill.records_completed + run.records_completed,
+           records_total_count = backfill.records_total_count + coalesce(run.records_total_count, 0)
+         from ended join exportd.batch_export_runs run on run.id = ended.run_id
+         where backfill.id = $1 and $3 in ('Completed', 'Failed', 'Terminated', 'Cancelled')`,
+        [id, event.data.run_id, event.data.status],
+      );
+      return;
+    case 'BackfillRunContinued':
+      await connection.query(
+        'update exportd.backfill_runs set run_id = $3 where backfill_id = $1 and run_id = $2',
+        [id, event.data.run_id, event.data.next_run_id],
+      );
+      return;
+    case 'BackfillPaused':
+      await setStatus('Paused', false);
+      return;
+    case 'BackfillUnpaused':
+      await setStatus('Running', false);
+      return;
+    case 'BackfillCancelled':
+      await setStatus('Cancelled', true);
+      return;
+    case 'BackfillCompleted':
+      await setStatus('Completed', true);
+      return;
+  }
+}

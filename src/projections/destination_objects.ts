@@ -1,0 +1,370 @@
+import type { BatchExportEvent } from '../domain/batch_export.ts';
+import type { AdoptedManifest } from '../domain/exported_files.ts';
+import type { RunEvent } from '../domain/run_events.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
+import type { Connection } from '../journal/database.ts';
+import type { FoldedState, StoredEvent } from '../journal/journal.ts';
+import type { Projection } from './projection.ts';
+import { readRun } from './stream_states.ts';
+
+/** An object as described by the event that creates it. */
+interface NewObject {
+  readonly object_type: 'upload' | 'file';
+  readonly generation: number;
+  readonly range: number | null;
+  readonly key: string;
+  readonly upload_id: string | null;
+  readonly upload_token: string | null;
+}
+
+/** Inserts an object of a run. */
+async function insertObject(connection: Connection, stored: StoredEvent, named: NewObject): Promise<void> {
+  await connection.query(
+    `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
+       data_interval_end, generation, object_type, range, key, upload_id, upload_token)
+     select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, $3, $4, $5, $6, $7, $8
+     from exportd.batch_export_runs where id = $1`,
+    [
+      stored.stream_id,
+      stored.global_position,
+      named.generation,
+      named.object_type,
+      named.range,
+      named.key,
+      named.upload_id,
+      named.upload_token,
+    ],
+  );
+}
+
+/**
+ * Assigns the inherited objects to a new run. All other unpublished objects of the interval become obsolete; published
+ * ones stay until the next manifest.
+ */
+async function inheritObjects(
+  connection: Connection,
+  stored: StoredEvent,
+  { inherited, ...spec }: Extract<RunEvent, { type: 'RunCreated' }>['data'],
+): Promise<void> {
+  const { ranges = [], rejected_file = null } = inherited?.progress ?? {};
+  const keys = [...ranges.map(({ upload }) => upload), rejected_file].flatMap((object) => object?.key ?? []);
+  const isInherited = 'run_id = $6 and (generation = $8 and file is not null or key = any($7))';
+  await connection.query(
+    `update exportd.destination_objects set
+       run_id = case when ${isInherited} then $1 else run_id end,
+       obsolete_at = case when ${isInherited} then null else $2::timestamptz end
+     where batch_export_id = $3 and data_interval_start = $4 and data_interval_end = $5
+       and not publish_claimed and obsolete_at is null`,
+    [
+      stored.stream_id,
+      stored.recorded_at,
+      spec.batch_export_id,
+      spec.data_interval_start,
+      spec.data_interval_end,
+      inherited?.run_id ?? null,
+      keys,
+      inherited?.progress.generation ?? null,
+    ],
+  );
+}
+
+/**
+ * Adds the files of a manifest that the run found in the bucket: they are published, and no run of the journal may own
+ * them. An upload with the key of one is a file that the run planned before it found the key taken. The run's own objects, which have no ordinal, move to the generation above the manifest's; no manifest refers to
+ * them yet.
+ */
+async function adoptObjects(
+  connection: Connection,
+  { stream_id, global_position }: StoredEvent,
+  adopted: AdoptedManifest,
+): Promise<void> {
+  await connection.query(
+    `update exportd.destination_objects set generation = $2, publish_claimed = false
+     where run_id = $1 and ordinal = 0 and obsolete_at is null`,
+    [stream_id, adopted.raised_to],
+  );
+  const { files, rejected_file, kept, earlier, generation } = adopted;
+  const current = [...files, ...(rejected_file ? [rejected_file] : [])];
+  const objects = [...current.map(({ key }) => ({ key, generation })), ...kept, ...earlier];
+  await connection.query(
+    `insert into exportd.destination_objects (position, ordinal, batch_export_id, run_id, config_version,
+       data_interval_start, data_interval_end, generation, object_type, key, publish_claimed)
+     select $2, object.ordinal, run.batch_export_id, run.id, run.config_version, run.data_interval_start,
+       run.data_interval_end, object.generation, 'file', object.key, true
+     from exportd.batch_export_runs run,
+       unnest($3::text[], $4::integer[]) with ordinality as object (key, generation, ordinal)
+     where run.id = $1 and not exists (
+       select from exportd.destination_objects known where known.batch_export_id = run.batch_export_id
+         and known.data_interval_start = run.data_interval_start and known.data_interval_end = run.data_interval_end
+         and known.key = object.key and known.object_type <> 'upload')`,
+    [stream_id, global_position, objects.map(({ key }) => key), objects.map((object) => object.generation)],
+  );
+}
+
+/**
+ * Publishes the run's files and manifest. All other objects of the interval become obsolete, except published ones that
+ * the run leaves: files that its manifest names, and generations in another bucket.
+ */
+async function publishObjects(
+  connection: Connection,
+  stored: StoredEvent,
+  manifestKey: string,
+  { earlier_generations: { kept, earlier, elsewhere } }: Pick<ExistingRun, 'earlier_generations'>,
+): Promise<void> {
+  const { stream_id, recorded_at, global_position } = stored;
+  const staying = [...kept, ...earlier].map(({ key }) => key);
+  const ofInterval = `other.batch_export_id = run.batch_export_id
+    and other.data_interval_start = run.data_interval_start and other.data_interval_end = run.data_interval_end`;
+  // The manifest overwrites the object with the same key, so the new row replaces the old one.
+  await connection.query(
+    `delete from exportd.destination_objects other using exportd.batch_export_runs run
+     where run.id = $1 and ${ofInterval}
+       and other.object_type = 'manifest' and other.key = $2 and other.config_version = run.config_version`,
+    [stream_id, manifestKey],
+  );
+  const isCurrent = `other.run_id = run.id and other.generation = run.generation and other.object_type = 'file'`;
+  await connection.query(
+    `update exportd.destination_objects other set
+       publish_claimed = publish_claimed or (${isCurrent}),
+       obsolete_at = case when ${isCurrent} then null else $2::timestamptz end
+     from exportd.batch_export_runs run
+     where run.id = $1 and ${ofInterval} and other.obsolete_at is null
+       and not (other.publish_claimed and (other.object_type = 'file' and other.key = any($3) or other.generation = any($4)))`,
+    [stream_id, recorded_at, staying, elsewhere],
+  );
+  await connection.query(
+    `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
+       data_interval_end, generation, object_type, key, publish_claimed)
+     select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, generation, 'manifest', $3,
+       true from exportd.batch_export_runs where id = $1`,
+    [stream_id, global_position, manifestKey],
+  );
+}
+
+type EventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
+
+const isObject = `object.run_id = $1 and object.key = $2 and object.upload_id is not distinct from $3
+  and object.upload_token is not distinct from $4 and object.obsolete_at is not null`;
+
+/** Records since when deleting an object, or anything at its location, has failed. */
+async function recordDeletionFailure(
+  connection: Connection,
+  { stream_id, recorded_at }: StoredEvent,
+  { key, upload_id, upload_token, location_wide }: EventData<'RunObjectDeletionFailed'>,
+): Promise<void> {
+  await connection.query(
+    location_wide
+      ? `insert into exportd.location_failures (batch_export_id, config_version, failing_since)
+         select object.batch_export_id, object.config_version, $5 from exportd.destination_objects object
+         where ${isObject} limit 1
+         on conflict do nothing`
+      : `update exportd.destination_objects object set failing_since = coalesce(object.failing_since, $5)
+         where ${isObject}`,
+    [stream_id, key, upload_id, upload_token, recorded_at],
+  );
+}
+
+/** Clears the failure of a location after an object was deleted there. */
+async function clearLocationFailure(
+  connection: Connection,
+  { stream_id }: StoredEvent,
+  { key, upload_id, upload_token }: EventData<'RunObjectDeleted'>,
+): Promise<void> {
+  await connection.query(
+    `delete from exportd.location_failures failure using exportd.destination_objects object
+     where ${isObject} and failure.batch_export_id = object.batch_export_id
+       and failure.config_version = object.config_version`,
+    [stream_id, key, upload_id, upload_token],
+  );
+}
+
+/**
+ * One row per object of a destination that is known to the journal and not deleted: open uploads, files and manifests.
+ * An obsolete object never becomes current again: no manifest will refer to it and no run will resume it.
+ */
+export const destinationObjectsProjection: Projection = {
+  name: 'destination_objects',
+  version: 9,
+  owns: ['exportd.destination_objects', 'exportd.location_failures'],
+  tables: `
+    create table exportd.destination_objects (
+      -- Journal position of the event that created the object.
+      position bigint not null,
+      -- Distinguishes the objects of an adopted manifest.
+      ordinal integer not null default 0,
+      batch_export_id uuid not null,
+      -- The run that owns it. A run that resumes from another inherits that run's objects.
+      run_id uuid not null,
+      config_version integer not null,
+      data_interval_start timestamptz not null,
+      data_interval_end timestamptz not null,
+      generation integer not null,
+      object_type text not null check (object_type in ('upload', 'file', 'manifest')),
+      -- The range of an upload or file.
+      range integer,
+      key text not null,
+      upload_id text,
+      -- Distinguishes the object completed from the upload from any other.
+      upload_token text,
+      -- The facts of a completed file; null for every other object.
+      file jsonb,
+      -- Whether a manifest may refer to it, because its run claimed publishing.
+      publish_claimed boolean not null default false,
+      obsolete_at timestamptz,
+      -- When deleting it first failed, for a reason specific to it.
+      failing_since timestamptz,
+      primary key (position, ordinal)
+    );
+    -- Locations where every deletion has failed since.
+    create table exportd.location_failures (
+      batch_export_id uuid not null,
+      config_version integer not null,
+      failing_since timestamptz not null,
+      primary key (batch_export_id, config_version)
+    );
+    create index destination_objects_interval on exportd.destination_objects
+      (batch_export_id, data_interval_start, data_interval_end);
+    create index destination_objects_run on exportd.destination_objects (run_id);
+    -- A run may have thousands of files, and few uploads.
+    create index destination_objects_uploads on exportd.destination_objects (run_id) where object_type = 'upload';
+    create index destination_objects_obsolete on exportd.destination_objects (obsolete_at)
+      where obsolete_at is not null`,
+  apply: async (connection, event, folded) => {
+    if (event.stream_type === 'run') await foldRun(connection, event, folded);
+    if (event.stream_type === 'batch_export') await foldExport(connection, event);
+  },
+};
+
+/** SQL condition: the object is needed, but no manifest can refer to it. */
+const unpublished = 'not publish_claimed and obsolete_at is null';
+
+async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
+  const id = stored.stream_id;
+  const at = stored.recorded_at;
+  const event = stored as unknown as RunEvent;
+  const change = (statement: string, ...values: readonly unknown[]) =>
+    connection.query(statement, [id, ...values]);
+  const markObsolete = (condition: string, ...values: readonly unknown[]) =>
+    change(
+      `update exportd.destination_objects set obsolete_at = $2 where run_id = $1 and ${unpublished} and ${condition}`,
+      at,
+      ...values,
+    );
+  switch (event.type) {
+    case 'RunCreated':
+      await inheritObjects(connection, stored, event.data);
+      return;
+    case 'RunGenerationReserved':
+      await markObsolete('generation < $3', event.data.generation);
+      return;
+    case 'RunUploadCreated': {
+      // A file that is written in one request is an upload without id until it is complete.
+      const { generation, range, key, upload_id, upload_token } = event.data;
+      await markObsolete(`generation = $3 and range = $4 and object_type = 'upload'`, generation, range);
+      await insertObject(connection, stored, {
+        object_type: 'upload',
+        generation,
+        range,
+        key,
+        upload_id,
+        upload_token,
+      });
+      return;
+    }
+    case 'RunFileCompleted':
+      await change(
+        `update exportd.destination_objects set object_type = 'file', upload_id = null, file = $4
+         where run_id = $1 and generation = $2 and key = $3 and object_type = 'upload' and obsolete_at is null`,
+        event.data.generation,
+        event.data.file.key,
+        JSON.stringify(event.data.file),
+      );
+      return;
+    case 'RunRejectedFilePlanned': {
+      const { generation, file } = event.data;
+      const none = { range: null, upload_id: null, upload_token: null };
+      await insertObject(connection, stored, { object_type: 'file', generation, key: file.key, ...none });
+      return;
+    }
+    case 'RunKeyTaken':
+      // Without a token, the file of rejected rows could not be told from the other object, which must not be deleted.
+      if (event.data.range === null)
+        await change(
+          `delete from exportd.destination_objects
+           where run_id = $1 and generation = $2 and key = $3 and object_type = 'file' and upload_token is null`,
+          event.data.generation,
+          event.data.key,
+        );
+      return;
+    case 'RunPublishStarted':
+    case 'RunPublishWithdrawn':
+      await change(
+        `update exportd.destination_objects set publish_claimed = $3
+         where run_id = $1 and generation = $2 and object_type = 'file' and obsolete_at is null`,
+        event.data.generation,
+        event.type === 'RunPublishStarted',
+      );
+      return;
+    case 'RunManifestAdopted':
+      await adoptObjects(connection, stored, event.data);
+      return;
+    case 'RunCompleted':
+      await publishObjects(
+        connection,
+        stored,
+        event.data.manifest_key,
+        await readRun(connection, stored, folded),
+      );
+      return;
+    case 'RunFailed':
+    case 'RunTerminated':
+    case 'RunCancelled':
+    case 'RunRetryCancelled':
+      await markObsolete('true');
+      return;
+    case 'RunFailedRetryable':
+    case 'RunTimedOut':
+      // Otherwise the retry resumes them, or makes them obsolete when it starts.
+      if (event.data.retry_delay_seconds === null) await markObsolete('true');
+      return;
+    case 'RunObjectDeletionFailed':
+      await recordDeletionFailure(connection, stored, event.data);
+      return;
+    case 'RunObjectDeleted':
+      if (event.data.deleted) await clearLocationFailure(connection, stored, event.data);
+      await change(
+        `delete from exportd.destination_objects
+         where run_id = $1 and key = $2 and upload_id is not distinct from $3 and upload_token is not distinct from $4
+           and obsolete_at is not null`,
+        event.data.key,
+        event.data.upload_id,
+        event.data.upload_token,
+      );
+      return;
+    case 'RunCounted':
+    case 'RunReplacementChecked':
+    case 'RunPublishResumed':
+    case 'RunExportStarted':
+    case 'RunAttemptStarted':
+    case 'RunAttemptFailed':
+    case 'RunUploadResumed':
+    case 'RunPartPlanned':
+    case 'RunRangeFinished':
+    case 'RunExportFinished':
+    case 'RunContinuedAsNew':
+    case 'RunBarrierAdvanced':
+    case 'RunSettled':
+    case 'IntervalCompared':
+      return;
+  }
+}
+
+async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {
+  const { type } = stored as unknown as BatchExportEvent;
+  if (type !== 'BatchExportDeleted') return;
+  // Objects to which a manifest refers, or may soon refer, stay in the bucket.
+  await connection.query(
+    `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
+    [stored.stream_id, stored.recorded_at],
+  );
+}

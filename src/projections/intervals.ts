@@ -1,0 +1,310 @@
+import type { BatchExportEvent, SkippedRange } from '../domain/batch_export.ts';
+import type { MissingRows } from '../domain/exported_files.ts';
+import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import type { RunEvent } from '../domain/run_events.ts';
+import { type ExistingRun, filesOf, type RunSpec } from '../domain/run_state.ts';
+import type { Connection } from '../journal/database.ts';
+import type { FoldedState, StoredEvent } from '../journal/journal.ts';
+import type { Projection } from './projection.ts';
+import { readRun } from './stream_states.ts';
+
+/**
+ * Makes a new run the newest one of its interval. If the schedule had skipped the interval, the rest of the skipped range
+ * keeps its own rows: one before the interval and one after it.
+ */
+async function openInterval(connection: Connection, runId: string, spec: RunSpec): Promise<void> {
+  await connection.query({
+    name: 'open-interval',
+    text: `with skipped as (
+        delete from exportd.intervals where batch_export_id = $1 and run_id is null
+          and data_interval_start = (
+            select max(range.data_interval_start) from exportd.intervals range
+            where range.batch_export_id = $1 and range.run_id is null and range.data_interval_start <= $2)
+          and data_interval_end >= $3
+          -- The interval's own row is updated below.
+          and (data_interval_start, data_interval_end) <> ($2, $3)
+        returning data_interval_start, data_interval_end, status, reason
+      ), rest as (
+        insert into exportd.intervals (batch_export_id, data_interval_start, data_interval_end, status, reason)
+        select $1, part.starts, part.ends, skipped.status, skipped.reason
+        from skipped cross join lateral (values
+          (skipped.data_interval_start, $2::timestamptz), ($3::timestamptz, skipped.data_interval_end)
+        ) as part (starts, ends) where part.starts < part.ends
+      )
+      insert into exportd.intervals as interval (batch_export_id, data_interval_start, data_interval_end, status,
+        run_id, is_scheduled)
+      values ($1, $2, $3, 'running', $4, $5)
+      on conflict (batch_export_id, data_interval_start, data_interval_end) do update
+        set status = 'running', reason = null, run_id = excluded.run_id, taken_keys = 0,
+          is_scheduled = interval.is_scheduled or excluded.is_scheduled`,
+    values: [
+      spec.batch_export_id,
+      spec.data_interval_start,
+      spec.data_interval_end,
+      runId,
+      spec.backfill_id === null,
+    ],
+  });
+}
+
+/**
+ * SQL: the parts of a range between the intervals of the ledger that lie in it, as `starts` and `ends`. The arguments are
+ * expressions of the export's id and of the bounds.
+ */
+export const partsWithoutEntry = (batchExportId: string, start: string, end: string): string => `
+  select hole.starts, hole.ends from (
+    select lag(inside.data_interval_end, 1, ${start}) over (order by inside.data_interval_start) as starts,
+      inside.data_interval_start as ends
+    from (
+      select data_interval_start, data_interval_end from exportd.intervals
+      where batch_export_id = ${batchExportId} and data_interval_start >= ${start} and data_interval_end <= ${end}
+      -- Ends the last hole.
+      union all select ${end}, ${end}
+    ) inside
+  ) hole where hole.starts < hole.ends`;
+
+/** Adds a range that the schedule skips, without the intervals that already have a run. */
+async function insertSkippedRange(
+  connection: Connection,
+  batchExportId: string,
+  { start, end, reason }: SkippedRange,
+): Promise<void> {
+  await connection.query(
+    `insert into exportd.intervals (batch_export_id, data_interval_start, data_interval_end, status, reason)
+     select $1, starts, ends, $4, $5 from (${partsWithoutEntry('$1', '$2::timestamptz', '$3::timestamptz')}) part`,
+    [batchExportId, start, end, skipStatusOf(reason), reason],
+  );
+}
+
+/** The status of a range that the schedule skips. */
+export const skipStatusOf = (reason: SkippedRange['reason']): 'paused' | 'excluded' =>
+  reason === 'paused' ? 'paused' : 'excluded';
+
+type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
+
+/** Changes the row of a run's interval; `run` is the run after the event. */
+type IntervalChange = (connection: Connection, run: ExistingRun, stored: StoredEvent) => Promise<void>;
+
+/** SQL condition: the row of the run's interval; $1 to $3 are `intervalKey`. */
+const isInterval = 'batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3';
+const intervalKey = ({ spec }: ExistingRun) => [
+  spec.batch_export_id,
+  spec.data_interval_start,
+  spec.data_interval_end,
+];
+
+/** Returns how an event of a run changes its interval; undefined if it does not. */
+function intervalChangeOf(event: RunEvent): IntervalChange | undefined {
+  switch (event.type) {
+    case 'RunCompleted':
+      return recordManifest(event.data);
+    case 'RunSettled':
+      return recordSettling(event.data);
+    case 'RunKeyTaken':
+      return recordTakenKey;
+    case 'RunFailed':
+      return recordEnd({ isRetried: false, held: event.data.held });
+    case 'RunTerminated':
+    case 'RunCancelled':
+      return recordEnd({ isRetried: false });
+    case 'RunFailedRetryable':
+    case 'RunTimedOut':
+      return recordEnd({ isRetried: event.data.retry_delay_seconds !== null });
+    case 'RunRetryCancelled':
+      return recordEnd({ isRetried: false });
+    default:
+      return undefined;
+  }
+}
+
+/** Records how the newest run ended without a manifest. An earlier manifest stays current. */
+const recordEnd =
+  ({
+    isRetried,
+    held,
+  }: {
+    readonly isRetried: boolean;
+    readonly held?: MissingRows | undefined;
+  }): IntervalChange =>
+  async (connection, run, stored) => {
+    // A person ended the run. This says nothing about the rows of an earlier manifest.
+    const isDeliberate = run.status === 'Cancelled' || run.status === 'Terminated';
+    await connection.query({
+      name: 'interval-ended',
+      text: `update exportd.intervals interval set status = ended.status, held = ended.held,
+          reason = case when ended.status in ('failed', 'gap') then $5 end
+        from (
+          select end_of_run.held, case
+            when $6 then 'failed'
+            when end_of_run.held is not null then 'held'
+            when manifest_run_id is null then 'gap'
+            when not $7 then 'failed'
+            when settled or settling_outcome is not null then 'exported'
+            else 'unsettled' end as status
+          -- A person who ends the next run does not decide about the rows that a run was held for.
+          from exportd.intervals cross join lateral (
+            select case when $7 then held else $8::jsonb end as held) end_of_run
+          where ${isInterval}) ended
+        where ${isInterval} and run_id = $4`,
+      values: [
+        ...intervalKey(run),
+        stored.stream_id,
+        run.status,
+        isRetried,
+        isDeliberate,
+        held && JSON.stringify(held),
+      ],
+    });
+  };
+
+/** Records the manifest of a Completed run, which is the current one from here on. */
+const recordManifest =
+  ({ expires_at }: RunEventData<'RunCompleted'>): IntervalChange =>
+  async (connection, run, stored) => {
+    const files = filesOf(run);
+    const exported = [files.fingerprint, run.rejected_file?.fingerprint].flatMap((rows) => rows ?? []);
+    const hash = fingerprintHashOf(run.spec.model);
+    const { kept, earlier } = run.earlier_generations;
+    await connection.query({
+      name: 'interval-exported',
+      text: `update exportd.intervals set status = case when $10 then 'exported' else 'unsettled' end, reason = null,
+          held = null, manifest_run_id = $4, generation = $5, rows = $6, rejected_rows = $7, bytes = $8, files = $9,
+          settled = $10, settling_outcome = null, completed_at = $11, expires_at = $12, source_fingerprint = $13,
+          bucket_fingerprint = $14, kept_files = $15, earlier_files = $16
+        where ${isInterval}`,
+      values: [
+        ...intervalKey(run),
+        stored.stream_id,
+        run.generation,
+        files.rows,
+        run.rejected_file?.rows ?? 0,
+        files.bytes,
+        files.count,
+        run.settled,
+        stored.recorded_at,
+        earliest([expires_at, files.expires_at]),
+        run.finished && JSON.stringify(totalOf(hash, [run.finished.fingerprint])),
+        JSON.stringify(totalOf(hash, exported)),
+        kept.length,
+        earlier.length,
+      ],
+    });
+  };
+
+/** Records what followed once the transactions had ended that the run of the manifest did not wait for. */
+const recordSettling =
+  ({ outcome }: RunEventData<'RunSettled'>): IntervalChange =>
+  async (connection, run, stored) => {
+    await connection.query(
+      `update exportd.intervals set settling_outcome = $5,
+         status = case status when 'unsettled' then 'exported' else status end
+       where ${isInterval} and manifest_run_id = $4`,
+      [...intervalKey(run), stored.stream_id, outcome],
+    );
+  };
+
+/** Counts a key that another object has. */
+const recordTakenKey: IntervalChange = async (connection, run) => {
+  await connection.query(
+    `update exportd.intervals set taken_keys = taken_keys + 1 where ${isInterval}`,
+    intervalKey(run),
+  );
+};
+
+/** The earliest of these times (ISO 8601); null if all are null. */
+const earliest = (times: readonly (string | null)[]): string | null =>
+  times.filter((time) => time !== null).toSorted((one, other) => Date.parse(one) - Date.parse(other))[0] ??
+  null;
+
+/** The stored statuses of an interval. Readers derive `expired` from the clock, and `due` from the schedule's state. */
+const intervalStatuses = [
+  'running',
+  'exported',
+  'unsettled',
+  'held',
+  'failed',
+  'gap',
+  'paused',
+  'excluded',
+] as const;
+
+/**
+ * The interval ledger: one row per interval that has a run, and one per range of intervals that the schedule skipped.
+ * The rows of an export do not overlap: a run of a skipped interval splits the range. Rows are never deleted, because
+ * runs are not either.
+ */
+export const intervalsProjection: Projection = {
+  name: 'intervals',
+  version: 1,
+  owns: ['exportd.intervals'],
+  tables: `
+    create table exportd.intervals (
+      batch_export_id uuid not null,
+      data_interval_start timestamptz not null,
+      data_interval_end timestamptz not null,
+      status text not null check (status in (${intervalStatuses.map((status) => `'${status}'`).join(', ')})),
+      -- Why the interval failed or is a gap: the status of its newest run. Why a range was skipped.
+      reason text,
+      -- Whether the interval belongs to the schedule: it created a run of it, or adopted a backfill's.
+      is_scheduled boolean not null default false,
+      -- The newest run; null for a skipped range.
+      run_id uuid,
+      -- The error's numbers if the newest run that failed or completed was held.
+      held jsonb,
+      -- Keys of the newest run that other objects had.
+      taken_keys integer not null default 0,
+      -- The current manifest; null before the first.
+      manifest_run_id uuid,
+      generation integer,
+      rows bigint,
+      rejected_rows bigint,
+      bytes bigint,
+      files integer,
+      settled boolean,
+      -- What followed once the transactions had ended that an unsettled run did not wait for.
+      settling_outcome text,
+      completed_at timestamptz,
+      -- When a lifecycle rule of the bucket deletes the first of its objects; null without a rule.
+      expires_at timestamptz,
+      -- Rows of the source after the export, and rows of the files with the rejected ones, as fingerprint totals.
+      source_fingerprint jsonb,
+      bucket_fingerprint jsonb,
+      -- Published files of earlier generations that stay: not needed by readers, and needed by them (persons).
+      kept_files integer,
+      earlier_files integer,
+      primary key (batch_export_id, data_interval_start, data_interval_end)
+    );
+    -- All others are exported. There are few, however old the export is.
+    create index intervals_not_exported on exportd.intervals (batch_export_id, data_interval_start)
+      where status <> 'exported';
+    create index intervals_skipped on exportd.intervals (batch_export_id, data_interval_start) where run_id is null`,
+  apply: async (connection, event, folded) => {
+    if (event.stream_type === 'run') await foldRun(connection, event, folded);
+    if (event.stream_type === 'batch_export') await foldExport(connection, event);
+  },
+};
+
+async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {
+  const event = stored as unknown as BatchExportEvent;
+  if (event.type === 'IntervalsSkipped') await insertSkippedRange(connection, stored.stream_id, event.data);
+  // A run that the schedule created itself is marked by its first event, which follows.
+  if (event.type === 'IntervalScheduled') await markScheduled(connection, stored.stream_id, event.data);
+}
+
+const markScheduled = (connection: Connection, batchExportId: string, { start, end }: DataInterval) =>
+  connection.query({
+    name: 'interval-scheduled',
+    text: `update exportd.intervals set is_scheduled = true
+      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+    values: [batchExportId, start, end],
+  });
+
+async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
+  const event = stored as unknown as RunEvent;
+  if (event.type === 'RunCreated') return openInterval(connection, stored.stream_id, event.data);
+  const change = intervalChangeOf(event);
+  if (change === undefined) return;
+  const run = await readRun(connection, stored, folded);
+  await change(connection, run, stored);
+}

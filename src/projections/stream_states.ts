@@ -1,0 +1,118 @@
+import { backfillDecider } from '../domain/backfill.ts';
+import { batchExportDecider } from '../domain/batch_export.ts';
+import type { Decider, DomainEvent, Recorded, StreamType } from '../domain/event.ts';
+import { runDecider } from '../domain/run.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
+import type { Connection, Pool } from '../journal/database.ts';
+import type { FoldedState, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
+import type { Projection } from './projection.ts';
+
+/** A decider without the types of its state and events. */
+type UntypedDecider = Decider<unknown, DomainEvent>;
+
+const deciders: Record<StreamType, UntypedDecider> = {
+  batch_export: batchExportDecider as unknown as UntypedDecider,
+  run: runDecider as unknown as UntypedDecider,
+  backfill: backfillDecider as unknown as UntypedDecider,
+};
+
+/**
+ * The state of every stream, so that decisions do not read streams from the start: an export's stream grows by an event
+ * per interval indefinitely.
+ */
+export const streamStatesProjection: Projection = {
+  name: 'stream_states',
+  version: 8,
+  owns: ['exportd.stream_states'],
+  tables: `
+    create table exportd.stream_states (
+      stream_type text not null,
+      stream_id uuid not null,
+      version bigint not null,
+      state jsonb not null,
+      primary key (stream_type, stream_id)
+    )`,
+  apply: async (connection, event, folded) => {
+    // An append writes the state once, at the end of its transaction.
+    if (folded) return;
+    const { stream_type, stream_id, stream_version: version } = event;
+    await writeStreamState(connection, {
+      stream_type,
+      stream_id,
+      version,
+      state: await fold(connection, event),
+    });
+  },
+};
+
+/** Writes the state of a stream at one of its versions. */
+export async function writeStreamState(connection: Connection, stream: StreamState): Promise<void> {
+  await connection.query({
+    name: 'stream-state',
+    text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
+     on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
+    values: [stream.stream_type, stream.stream_id, stream.version, JSON.stringify(stream.state)],
+  });
+}
+
+/** Writes the version of a stream whose state is unchanged, which PostgreSQL then does not write again. */
+export async function writeStreamVersion(
+  connection: Connection,
+  { stream_type, stream_id, version }: StreamVersion,
+): Promise<void> {
+  await connection.query({
+    name: 'stream-version',
+    text: 'update exportd.stream_states set version = $3 where stream_type = $1 and stream_id = $2',
+    values: [stream_type, stream_id, version],
+  });
+}
+
+async function fold(connection: Connection, event: StoredEvent): Promise<unknown> {
+  const { type, data, recorded_at, stream_type, stream_id } = event;
+  const decider = deciders[stream_type];
+  const state =
+    event.stream_version === 1
+      ? decider.initialState
+      : await readStreamState<unknown>(connection, stream_type, stream_id);
+  const recorded: Recorded<DomainEvent> = { type, data, recorded_at };
+  return decider.evolve(state, recorded);
+}
+
+/** Reads the state of a stream that has at least one event. */
+export async function readStreamState<State>(
+  connection: Connection,
+  streamType: StreamType,
+  id: string,
+): Promise<State> {
+  const state = await findStreamState<State>(connection, streamType, id);
+  if (state === undefined) throw stateMissing(streamType, id);
+  return state;
+}
+
+/** Reads the last committed state of a stream; undefined if it has no events. */
+export async function findStreamState<State>(
+  database: Pool | Connection,
+  streamType: StreamType,
+  id: string,
+): Promise<State | undefined> {
+  const { rows } = await database.query<{ state: State }>({
+    name: 'find-stream-state',
+    text: 'select state from exportd.stream_states where stream_type = $1 and stream_id = $2',
+    values: [streamType, id],
+  });
+  return rows[0]?.state;
+}
+
+/** The journal has a stream that the read model lacks. */
+const stateMissing = (streamType: StreamType, id: string): Error =>
+  new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
+
+/** The run after an event of its stream: as the append knows it, or as stored. */
+export async function readRun(
+  connection: Connection,
+  { stream_id }: StoredEvent,
+  folded?: FoldedState,
+): Promise<ExistingRun> {
+  const known = folded?.state as ExistingRun | undefined;
+  return known ?? readStreamState<ExistingRun>(connection, 'run', stream_id);
+}

@@ -1,0 +1,254 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Client } from '@temporalio/client';
+import type { Registry } from 'prom-client';
+import { listenError, type Settings } from '../../config/settings.ts';
+import type { MemoryBudget } from '../../encoding/memory.ts';
+import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
+import { type OpenFault, readOpenFaults } from '../../failures/operator_faults.ts';
+import type { Pool } from '../../journal/database.ts';
+import type { PoolCounts, SourceMonitor } from '../../source/source_connection.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { registerPoolMetrics } from '../../telemetry/metrics.ts';
+import { isPolling } from '../clients/pollers.ts';
+import {
+  readSdkMetrics,
+  registerCapacityMetrics,
+  registerReconcilerMetrics,
+  registerS3Metrics,
+} from '../metrics.ts';
+import type { ReconcileLoops } from '../reconcilers/reconcile_loops.ts';
+import type { ActivitySlots } from './activity_slots.ts';
+
+/**
+ * Waits for a promise that may never settle, until the signal is aborted. What it waits for continues.
+ * @throws the signal's reason when it is aborted
+ */
+export async function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** What a worker needs. Each is `ok` or the problem, without addresses or credentials. */
+export interface WorkerReadiness {
+  readonly status: 'ok' | 'unavailable';
+  readonly control_database: string;
+  readonly source: string;
+  readonly temporal: string;
+  /** Whether Temporal gives tasks to this process. */
+  readonly polling: string;
+  /** What the operator has to fix; null if the control database cannot be read. */
+  readonly operator_faults:
+    | readonly Pick<OpenFault, 'type' | 'message' | 'opened_at' | 'waiting_runs'>[]
+    | null;
+}
+
+/** What readiness is read from. */
+interface ReadinessDependencies {
+  readonly pool: Pool;
+  readonly source: Pick<SourceMonitor, 'ping'>;
+  readonly client: Client;
+  readonly settings: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>;
+  /** The name of the process among the pollers; undefined until its workers run. */
+  readonly identity: () => string | undefined;
+  /** Aborted when the process shuts down. */
+  readonly stopping: AbortSignal;
+}
+
+/** Shorter than the timeout of most probes, in milliseconds. */
+const timeoutMs = 4_000;
+
+/** Checks everything that a worker needs, at once. A check that takes too long has failed. */
+export async function readWorkerReadiness(dependencies: ReadinessDependencies): Promise<WorkerReadiness> {
+  const { pool, source } = dependencies;
+  const check = async (work: (signal: AbortSignal) => Promise<unknown>, problem: string): Promise<string> => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    return untilAborted(work(signal), signal).then(
+      () => 'ok',
+      () => problem,
+    );
+  };
+  const [control_database, sourceState, { temporal, polling }, faults] = await Promise.all([
+    check(() => pool.query('select 1'), 'The control database cannot be reached.'),
+    check((signal) => source.ping(signal), 'The source cannot be reached.'),
+    readPolling(dependencies),
+    readOpenFaults(pool).catch(() => null),
+  ]);
+  const checks = { control_database, source: sourceState, temporal, polling };
+  return {
+    status: Object.values(checks).every((state) => state === 'ok') ? 'ok' : 'unavailable',
+    ...checks,
+    operator_faults:
+      faults?.map(({ type, message, opened_at, waiting_runs }) => ({
+        type,
+        message,
+        opened_at,
+        waiting_runs,
+      })) ?? null,
+  };
+}
+
+async function readPolling({
+  client,
+  settings,
+  identity,
+  stopping,
+}: ReadinessDependencies): Promise<Pick<WorkerReadiness, 'temporal' | 'polling'>> {
+  const name = identity();
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const polls = await untilAborted(isPolling(client, settings, name ?? ''), signal);
+    if (stopping.aborted) return { temporal: 'ok', polling: 'The worker is shutting down.' };
+    if (name === undefined) return { temporal: 'ok', polling: 'The workers have not started yet.' };
+    return { temporal: 'ok', polling: polls ? 'ok' : 'Temporal has no poll of this worker.' };
+  } catch (error) {
+    const rejection = rejectionIn(error);
+    const temporal = rejection ? rejectionMessages[rejection] : 'Temporal cannot be reached.';
+    return { temporal, polling: temporal };
+  }
+}
+
+/** What a worker process reports of itself. */
+interface WorkerMonitor {
+  readiness(): Promise<WorkerReadiness>;
+  /** In the Prometheus text format. */
+  metrics(): Promise<string>;
+}
+
+/** The HTTP listener of a worker process. */
+export interface MonitoringServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const addressSettings = { host: 'EXPORTD_WORKER_HTTP_HOST', port: 'EXPORTD_WORKER_HTTP_PORT' };
+const portAdvice = '; each worker of a machine needs its own';
+
+/** The content type of the Prometheus text format. */
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
+
+interface Reply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+const json = (status: number, body: object): Reply => ({
+  status,
+  type: 'application/json; charset=utf-8',
+  body: JSON.stringify(body),
+});
+
+const error = (status: number, type: string, detail: string): Reply =>
+  json(status, { type, code: type, detail, attr: null });
+
+/**
+ * Serves `/livez`, `/readyz` and `/metrics` without authentication. It listens before the worker connects to anything, so
+ * that `/readyz` says what a worker that does not start is waiting for.
+ * @throws SettingsError when the port is in use
+ */
+export async function startMonitoringServer(
+  { host, port }: { readonly host: string; readonly port: number },
+  monitor: WorkerMonitor,
+  logger: Logger,
+): Promise<MonitoringServer> {
+  const replyTo = async ({ method, url = '/' }: IncomingMessage): Promise<Reply> => {
+    if (method !== 'GET' && method !== 'HEAD')
+      return error(405, 'method_not_allowed', 'A worker serves GET and HEAD.');
+    switch (url.replace(/[?#].*$/, '').replace(/\/$/, '')) {
+      case '/livez':
+        return json(200, { status: 'ok', pid: process.pid });
+      case '/readyz': {
+        const readiness = await monitor.readiness();
+        return json(readiness.status === 'ok' ? 200 : 503, { ...readiness, pid: process.pid });
+      }
+      case '/metrics':
+        return { status: 200, type: metricsType, body: await monitor.metrics() };
+      default:
+        return error(404, 'not_found', 'A worker serves /livez, /readyz and /metrics.');
+    }
+  };
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const reply = await replyTo(request).catch((err: unknown) => {
+      logger.error({ err, url: request.url }, 'A request to the worker failed.');
+      return error(500, 'server_error', 'A server error occurred.');
+    });
+    response.writeHead(reply.status, { 'content-type': reply.type, 'cache-control': 'no-store' });
+    response.end(request.method === 'HEAD' ? undefined : reply.body);
+  };
+  const server = createServer((request, response) => void respond(request, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (err) =>
+      reject(listenError(err, { host, port, settings: addressSettings, portAdvice }) ?? err),
+    );
+    server.listen(port, host, resolve);
+  });
+  const { address, port: chosen } = server.address() as AddressInfo;
+  return {
+    url: `http://${address.includes(':') ? `[${address}]` : address}:${chosen}`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** What a worker process is monitored by. */
+interface MonitoringDependencies extends Omit<ReadinessDependencies, 'settings' | 'source'> {
+  readonly metrics: Registry;
+  /** Where the SDK serves its metrics; undefined if it does not. */
+  readonly sdkMetricsAddress: string | undefined;
+  readonly source: SourceMonitor;
+  readonly queryPool: PoolCounts;
+  readonly slots: Readonly<Record<'export' | 'query', ActivitySlots>>;
+  readonly memory: MemoryBudget;
+  readonly reconcileLoops: Pick<ReconcileLoops, 'statistics'>;
+  readonly logger: Logger;
+  readonly settings: ReadinessDependencies['settings'] &
+    Pick<Settings, 'EXPORTD_WORKER_HTTP_HOST' | 'EXPORTD_WORKER_HTTP_PORT' | 'EXPORTD_MEMORY_BUDGET'>;
+}
+
+/**
+ * Registers the metrics of a worker process and serves them with its health, if EXPORTD_WORKER_HTTP_PORT is set.
+ * @returns a function that ends the listener
+ * @throws SettingsError when the port is in use
+ */
+export async function startMonitoring(dependencies: MonitoringDependencies): Promise<() => Promise<void>> {
+  const { metrics, sdkMetricsAddress, pool, source, queryPool, slots, memory, logger, settings } =
+    dependencies;
+  const { EXPORTD_WORKER_HTTP_HOST: host, EXPORTD_WORKER_HTTP_PORT: port } = settings;
+  if (port === undefined) return () => Promise.resolve();
+  registerPoolMetrics(metrics, {
+    control: pool,
+    source_pages: source.pools.pages,
+    source_counts: source.pools.counts,
+    source_checks: source.pools.checks,
+    queries: queryPool,
+  });
+  registerCapacityMetrics(metrics, { slots, memory, settings });
+  registerReconcilerMetrics(metrics, () => dependencies.reconcileLoops.statistics());
+  const stopCounting = registerS3Metrics(metrics);
+  const monitor = {
+    readiness: () => readWorkerReadiness(dependencies),
+    metrics: async () => {
+      const [own, ofSdk] = await Promise.all([
+        metrics.metrics(),
+        sdkMetricsAddress === undefined ? '' : readSdkMetrics(sdkMetricsAddress),
+      ]);
+      return own + ofSdk;
+    },
+  };
+  const server = await startMonitoringServer({ host, port }, monitor, logger);
+  logger.info({ url: server.url }, 'The worker serves its health and metrics.');
+  return async () => {
+    stopCounting();
+    await server.close();
+  };
+}
