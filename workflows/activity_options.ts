@@ -1,14 +1,68 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
 import type { MaintenanceRound } from '../activities/maintenance.ts';
-import type { MaintenanceKind } from '../src/decisions/due_maintenance.ts';
 import type {
+  BackgroundQueryInput,
   DestinationTestInput,
   NotificationInput,
-  BackgroundQueryInput,
   RunInput,
   RunLimits,
   VerificationInput,
 } from '../src/contract/workflow_inputs.ts';
+import type { MaintenanceKind } from '../src/decisions/due_maintenance.ts';
+
+/** Deliveries that a worker sends at the same time. Receivers that hang must not delay maintenance for long. */
+export const maxConcurrentDeliveries = 16;
+
+/** Ranges that a run of version 0.2.0 exports at the same time, whose input does not say it. */
+export const formerRangesAtOnce = 4;
+
+/** Maintenance tasks that run at the same time. A bucket that does not respond occupies one slot, not all. */
+export const maxConcurrentMaintenanceTasks = 4;
+
+/** How long a schedule or backfill waits for the end of a run at most, in case an outage loses that signal. */
+export const maxSleepMs = { schedule: 3_600_000, backfill: 60_000 } as const;
+
+/** How soon a run is started again whose interval still has an open execution. */
+export const blockedRunRetryMs = 2_000;
+
+/** Polls a barrier every tenth of the time waited so far, up to 30 s, which bounds the history. */
+export const barrierPollMs = (requestedMs: number, waitedMs: number): number =>
+  Math.max(requestedMs, Math.min(30_000, waitedMs / 10));
+
+/** How many manual signals one step stores. Each has at most a few kilobytes. */
+export const signalsPerStep = 50;
+
+/** A schedule continues as new during a flood only while fewer manual signals wait: Temporal limits inputs to 2 MB. */
+export const maxCarriedManualSignals = 200;
+
+/** How many signals with a command id the next execution receives. Nearly all name a stored command and need no work. */
+export const maxCarriedCommandSignals = 1_000;
+
+/** This many signals since the last step announce a flood. The server buffers at most 100 for an open workflow task. */
+export const floodThreshold = 10;
+
+/** Commands that one step decides, at about 10 ms each. A local step keeps the workflow task open, so it takes few. */
+export const commandsPerLocalStep = 10;
+export const commandsPerRemoteStep = 50;
+
+/**
+ * Search attributes of workflows, for filters in the Temporal UI. Keyword attributes are scarce: a server with SQL
+ * visibility allows ten per namespace. Only an execution can change its own attributes (Temporal 1.29 has no API for
+ * it), so a terminated or timed-out execution keeps its last status: see `ExecutionStatus` or the run's row for those.
+ */
+export const searchAttributes = {
+  project: defineSearchAttributeKey('ExportdProject', 'KEYWORD'),
+  batchExport: defineSearchAttributeKey('ExportdBatchExport', 'KEYWORD'),
+  /** The export's name; SQL visibility allows the 255 characters that a name can have. */
+  name: defineSearchAttributeKey('ExportdName', 'KEYWORD'),
+  model: defineSearchAttributeKey('ExportdModel', 'KEYWORD'),
+  destination: defineSearchAttributeKey('ExportdDestination', 'KEYWORD'),
+  intervalStart: defineSearchAttributeKey('ExportdIntervalStart', 'KEYWORD'),
+  run: defineSearchAttributeKey('ExportdRun', 'KEYWORD'),
+  backfill: defineSearchAttributeKey('ExportdBackfill', 'KEYWORD'),
+  status: defineSearchAttributeKey('ExportdStatus', 'KEYWORD'),
+};
 
 /**
  * Options of the local activities that record facts and start workflows. They are retried indefinitely: a workflow can

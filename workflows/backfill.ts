@@ -11,9 +11,7 @@ import {
 import type { BackfillActivities } from '../activities/backfill.ts';
 import { isId } from '../src/contract/workflow_ids.ts';
 import type { BackfillInput } from '../src/contract/workflow_inputs.ts';
-import { journalOptions } from './activity_options.ts';
-import { blockedRunRetryMs, maxSleepMs } from './limits.ts';
-import { searchAttributes } from './search_attributes.ts';
+import { blockedRunRetryMs, journalOptions, maxSleepMs, searchAttributes } from './activity_options.ts';
 
 const activities = proxyLocalActivities<BackfillActivities>(journalOptions);
 

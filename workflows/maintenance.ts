@@ -3,17 +3,231 @@ import {
   condition,
   continueAsNew,
   isCancellation,
+  proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   setDefaultSignalHandler,
   TemporalFailure,
+  workflowInfo,
 } from '@temporalio/workflow';
-import type { MaintenancePlanner, MaintenanceRound } from '../activities/maintenance.ts';
-import type { MaintenanceInput } from '../src/contract/workflow_inputs.ts';
-import { journalOptions } from './activity_options.ts';
-import { createTaskBackoff } from './backoff.ts';
-import { maintenanceDetails } from './maintenance_details.ts';
-import { reasonOf, createTaskRunner } from './maintenance_tasks.ts';
+import type {
+  MaintenanceActivities,
+  MaintenancePlanner,
+  MaintenanceRound,
+} from '../activities/maintenance.ts';
+import type { DelayedTask, MaintenanceInput } from '../src/contract/workflow_inputs.ts';
+import type { MaintenanceKind, MaintenanceTask } from '../src/decisions/due_maintenance.ts';
+import { journalOptions, maintenanceOptions, maxConcurrentMaintenanceTasks } from './activity_options.ts';
+
+/** Failed tasks with exponential backoff: each waits until its next attempt. */
+interface TaskBackoff {
+  /** Delays a task after a failure. The delay doubles with each consecutive failure. `now` is in ms since 1970. */
+  recordFailure(name: string, reason: string, now: number): void;
+  /** Forgets the failures of a task. */
+  recordSuccess(name: string): void;
+  /** Consecutive failures of a task. */
+  failureCount(name: string): number;
+  /** Names of the tasks that may not run yet at `now`. */
+  delayedNames(now: number): string[];
+  /** All tasks whose last attempt failed, the next due first. The next execution starts with them. */
+  delayedTasks(): readonly DelayedTask[];
+}
+
+/** Bounds the input of the next execution. A task beyond the limit is forgotten, and so only retried sooner. */
+const maxTasks = 500;
+
+/** Delay after the first failure and maximum delay, in milliseconds. */
+interface BackoffBounds {
+  readonly initial_ms: number;
+  readonly maximum_ms: number;
+}
+
+/** Continues with the delayed tasks of the previous execution. `bounds` may return other values from call to call. */
+export function createTaskBackoff(carried: readonly DelayedTask[], bounds: () => BackoffBounds): TaskBackoff {
+  const tasks = new Map(carried.map((task) => [task.name, task]));
+  const delayedTasks = (): DelayedTask[] =>
+    [...tasks.values()].sort((one, other) => one.retry_at_ms - other.retry_at_ms);
+  const failureCount = (name: string): number => tasks.get(name)?.failures ?? 0;
+  return {
+    recordFailure: (name, reason, now) => {
+      const { initial_ms, maximum_ms } = bounds();
+      const failures = failureCount(name) + 1;
+      const retry_at_ms = now + Math.min(maximum_ms, initial_ms * 2 ** Math.min(failures - 1, 30));
+      tasks.set(name, { name, failures, retry_at_ms, reason });
+      for (const { name: soonestName } of delayedTasks().slice(0, Math.max(0, tasks.size - maxTasks)))
+        tasks.delete(soonestName);
+    },
+    recordSuccess: (name) => {
+      tasks.delete(name);
+    },
+    failureCount,
+    delayedNames: (now) =>
+      delayedTasks().flatMap(({ name, retry_at_ms }) => (retry_at_ms > now ? [name] : [])),
+    delayedTasks,
+  };
+}
+
+/** Work done since the previous round. */
+interface MaintenanceSummary {
+  /** Objects deleted from buckets. */
+  deleted: number;
+  /** Intervals compared with the source. */
+  compared: number;
+  /** Those of them that are exported again. */
+  differing: number;
+  /** Unsettled intervals whose transactions have ended, and that were followed up. */
+  settled: number;
+}
+
+/** How many delayed tasks are listed. */
+const maxListedTasks = 5;
+
+/** Formats the state of the maintenance for the Temporal UI: a status line, then a line for each failing task. */
+export function maintenanceDetails(
+  { deleted, compared, differing, settled }: MaintenanceSummary,
+  running: number,
+  delayed: readonly DelayedTask[],
+): string {
+  const parts = [
+    deleted > 0 ? `deleted ${count(deleted, 'object')}` : '',
+    compared > 0 ? `compared ${count(compared, 'interval')}, ${differing} exported again` : '',
+    settled > 0 ? `settled ${count(settled, 'interval')}` : '',
+    running > 0 ? `${count(running, 'task')} in progress` : '',
+    delayed.length > 0 ? `${count(delayed.length, 'task')} delayed after failures` : '',
+  ].filter((part) => part !== '');
+  const failing = delayed
+    .slice(0, maxListedTasks)
+    .map(
+      ({ name, failures, retry_at_ms, reason }) =>
+        `- ${name} failed ${count(failures, 'time')}, next attempt ${new Date(retry_at_ms).toISOString()}: ${reason}`,
+    );
+  const rest = delayed.length > maxListedTasks ? [`- and ${delayed.length - maxListedTasks} more`] : [];
+  return [`Since the previous round: ${parts.join('; ') || 'nothing to do'}`, ...failing, ...rest].join('\n');
+}
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+
+/** Runs maintenance tasks, a few at a time. Each task is for one export, or for intervals that are compared together. */
+interface TaskRunner {
+  /** Runs the tasks of a round. They replace the waiting tasks of the previous round. */
+  start(round: MaintenanceRound): void;
+  /** Names of the running tasks. A task that hangs occupies one slot only. */
+  running(): string[];
+  /** Whether no task runs or waits. */
+  isIdle(): boolean;
+  /** Returns the work done since the previous call. */
+  takeSummary(): MaintenanceSummary;
+  /** Whether the execution must end, because its history is long or its code has thrown an error. */
+  mustStop(): boolean;
+  /** Starts no more tasks and waits for the running ones. Throws the error that the code has thrown, if any. */
+  drain(): Promise<void>;
+}
+
+const emptySummary = (): MaintenanceSummary => ({
+  deleted: 0,
+  compared: 0,
+  differing: 0,
+  settled: 0,
+});
+
+/** Creates a runner on a task queue. A failed task is delayed and does not affect other exports. */
+function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
+  const running = new Set<string>();
+  const errors: unknown[] = [];
+  let waiting: MaintenanceTask[] = [];
+  let current: MaintenanceRound | undefined;
+  let summary = emptySummary();
+  let draining = false;
+
+  const mustStop = (): boolean => errors.length > 0 || workflowInfo().continueAsNewSuggested;
+
+  const startTasks = (): void => {
+    while (current && running.size < maxConcurrentMaintenanceTasks && !draining && !mustStop()) {
+      const task = waiting.shift();
+      if (!task) return;
+      running.add(nameOf(task));
+      // Never rejects: errors are collected.
+      void runTask(task, current).finally(startTasks);
+    }
+  };
+
+  const runTask = async (task: MaintenanceTask, round: MaintenanceRound): Promise<void> => {
+    const name = nameOf(task);
+    try {
+      const {
+        deleted = 0,
+        compared = 0,
+        differing = 0,
+        settled = 0,
+        has_more,
+      } = await doTask(taskQueue, round, task);
+      summary.deleted += deleted;
+      summary.compared += compared;
+      summary.differing += differing;
+      summary.settled += settled;
+      backoff.recordSuccess(name);
+      if (has_more) waiting.push(task);
+    } catch (error) {
+      if (error instanceof TemporalFailure && !isCancellation(error))
+        backoff.recordFailure(name, reasonOf(error), Date.now());
+      else errors.push(error);
+    } finally {
+      running.delete(name);
+    }
+  };
+
+  return {
+    start: (round) => {
+      current = round;
+      // Failing tasks run last: they may occupy a slot until a request times out.
+      waiting = round.tasks.toSorted(
+        (one, other) => backoff.failureCount(nameOf(one)) - backoff.failureCount(nameOf(other)),
+      );
+      startTasks();
+    },
+    running: () => [...running],
+    isIdle: () => running.size === 0 && waiting.length === 0,
+    takeSummary: () => {
+      const done = summary;
+      summary = emptySummary();
+      return done;
+    },
+    mustStop,
+    drain: async () => {
+      draining = true;
+      await condition(() => running.size === 0);
+      if (errors.length > 0) throw errors[0];
+    },
+  };
+}
+
+type Outcome = Partial<MaintenanceSummary> & { readonly has_more: boolean };
+
+function doTask(taskQueue: string, round: MaintenanceRound, task: MaintenanceTask): Promise<Outcome> {
+  const activities = proxyActivities<MaintenanceActivities>({
+    ...maintenanceOptions[task.kind](round),
+    taskQueue,
+    summary: summaries[task.kind](task.input),
+  });
+  // The kind determines the type of the input, which the compiler cannot follow through the proxy.
+  const activity = activities[task.kind] as (input: MaintenanceTask['input']) => Promise<Outcome>;
+  return activity(task.input);
+}
+
+/** What the Temporal UI shows for the activity of each kind. */
+const summaries: Readonly<Record<MaintenanceKind, (input: MaintenanceTask['input']) => string>> = {
+  cleanUpExport: (input) => ('batch_export_id' in input ? `batch export ${input.batch_export_id}` : ''),
+  compareIntervals: (input) => ('team_id' in input ? `project ${input.team_id}` : ''),
+  checkBarriers: () => 'open transactions of the source',
+  settleRuns: (input) => ('batch_export_id' in input ? `batch export ${input.batch_export_id}` : ''),
+};
+
+const nameOf = ({ kind, input }: MaintenanceTask): string =>
+  [kind, ...Object.values(input as Readonly<Record<string, string | number>>)].join('/');
+
+/** Returns the message of the innermost cause, which is the one for people. */
+const reasonOf = (error: Error): string =>
+  error.cause instanceof Error ? reasonOf(error.cause) : error.message;
 
 const planner = proxyLocalActivities<MaintenancePlanner>(journalOptions);
 

@@ -9,8 +9,7 @@ import type { NotificationActivities } from '../activities/notification.ts';
 import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
 import { isId } from '../src/contract/workflow_ids.ts';
 import type { NotificationInput } from '../src/contract/workflow_inputs.ts';
-import { deliveryOptions } from './activity_options.ts';
-import { searchAttributes } from './search_attributes.ts';
+import { deliveryOptions, searchAttributes } from './activity_options.ts';
 
 /**
  * Delivers one notification to one webhook, with retries. The control database holds the message, the number of

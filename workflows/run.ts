@@ -1,27 +1,160 @@
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   continueAsNew,
+  isCancellation,
   makeContinueAsNewFunc,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   sleep,
+  TemporalFailure,
+  TimeoutFailure,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { createExportActivities } from '../activities/export.ts';
 import type { RunActivities } from '../activities/run.ts';
-import type { CountedRows, CountInput } from '../src/export/count.ts';
-import type { ContinuedRun } from '../src/decisions/advance_backfill.ts';
-import type { BarrierCheck } from '../src/source/source.ts';
-import { exportRanges, type ExportActivities } from './export_ranges.ts';
+import { isOperatorFault } from '../src/contract/operator_fault.ts';
+import { isBudgetExceeded } from '../src/contract/retry_budget.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
-import { exportOptions, journalOptions, remoteSourceOptions, sourceOptions } from './activity_options.ts';
-import { barrierPollMs, formerRangesAtOnce } from './limits.ts';
-import { cancelledInTemporal, outcomeOf, runTimedOut, type FailedOutcome } from './run_outcome.ts';
-import { searchAttributes } from './search_attributes.ts';
-import { callUntilFixed } from './wait_for_operator.ts';
+import type { ContinuedRun } from '../src/decisions/advance_backfill.ts';
+import type { RunOutcome } from '../src/decisions/run_outcomes.ts';
+import type { CountedRows, CountInput } from '../src/export/count.ts';
+import type { BarrierCheck } from '../src/source/source.ts';
+import {
+  barrierPollMs,
+  exportOptions,
+  formerRangesAtOnce,
+  journalOptions,
+  remoteSourceOptions,
+  searchAttributes,
+  sourceOptions,
+} from './activity_options.ts';
+
+type ExportActivities = ReturnType<typeof createExportActivities>;
+
+/**
+ * Exports the ranges of an interval concurrently, on any free workers, until a new count matches the exported rows.
+ * The first failure cancels the other ranges and is thrown once all of them have stopped.
+ * @param atOnce how many of them at the same time: enough for several workers, and no queue ahead of other runs
+ * @returns false when a range has sent this execution's share of parts and has rows left
+ */
+async function exportRanges(
+  data: Pick<ExportActivities, 'exportRange' | 'finishExport'>,
+  run_id: string,
+  ranges: number,
+  atOnce: number,
+): Promise<boolean> {
+  for (;;) {
+    if (!(await exportEach(data, run_id, ranges, atOnce))) return false;
+    const { finished } = await data.finishExport({ run_id });
+    if (finished) return true;
+  }
+}
+
+async function exportEach(
+  data: Pick<ExportActivities, 'exportRange'>,
+  run_id: string,
+  ranges: number,
+  atOnce: number,
+): Promise<boolean> {
+  const waiting = Array.from({ length: ranges }, (_, range) => range);
+  const unfinished: number[] = [];
+  const failures: unknown[] = [];
+  const scope = new CancellationScope();
+  /** Exports one range after another. Starts none after a range failed or was left unfinished. */
+  const exportNextRanges = async (): Promise<void> => {
+    while (unfinished.length === 0 && failures.length === 0) {
+      const range = waiting.shift();
+      if (range === undefined) return;
+      const { finished } = await data.exportRange({ run_id, range });
+      if (!finished) unfinished.push(range);
+    }
+  };
+  await scope.run(() =>
+    Promise.all(
+      Array.from({ length: Math.min(atOnce, ranges) }, () =>
+        exportNextRanges().catch((error: unknown) => {
+          failures.push(error);
+          scope.cancel();
+        }),
+      ),
+    ),
+  );
+  if (failures.length > 0) throw failures[0];
+  return unfinished.length === 0;
+}
+
+/** How an incomplete run ends, with an error message for the owner of the export. */
+interface FailedOutcome {
+  readonly status: RunOutcome;
+  readonly latest_error: string;
+}
+
+/** The type of the failure of a run that waited for its source for too long. */
+const runTimedOut = 'TimedOut';
+
+/** The error of a run whose execution was cancelled, and not its run. */
+const cancelledInTemporal = 'Cancelled in Temporal.';
+
+/**
+ * Maps the error of a failed step to the outcome of the run. Returns `already_ended` when the run already has a terminal
+ * status, and undefined for an error that no step throws: a bug in workflow code, which Temporal retries until it is
+ * fixed.
+ */
+function outcomeOf(error: unknown): FailedOutcome | 'already_ended' | undefined {
+  if (isCancellation(error)) return { status: 'Cancelled', latest_error: cancelledInTemporal };
+  // The SDK wraps failures of remote activities in an ActivityFailure, but not those of local activities.
+  if (!(error instanceof TemporalFailure)) return undefined;
+  const { cause = error } = error;
+  if (cause instanceof ApplicationFailure) {
+    if (cause.type === 'RunEnded') return 'already_ended';
+    if (cause.type === runTimedOut) return { status: 'TimedOut', latest_error: cause.message };
+    const isRetried = isOperatorFault(cause.details) || isBudgetExceeded(cause.details);
+    return {
+      // A local activity cannot wait for the operator, so its failure is not retried. Never a reason to fail the run.
+      status: cause.nonRetryable === true && !isRetried ? 'Failed' : 'FailedRetryable',
+      latest_error: `${cause.type ?? 'Error'}: ${cause.message}`,
+    };
+  }
+  return { status: 'FailedRetryable', latest_error: lastErrorBefore(cause) ?? explain(error, cause) };
+}
+
+/** The error of the last attempt before a timeout. The SDK omits it from the error but keeps the server's failure. */
+function lastErrorBefore(timeout: Error): string | undefined {
+  const last = timeout instanceof TimeoutFailure ? timeout.failure?.cause : undefined;
+  const type = last?.applicationFailureInfo?.type;
+  return type && last.message ? `${type}: ${last.message}` : undefined;
+}
+
+function explain(error: TemporalFailure, cause: Error): string {
+  if (cause instanceof TimeoutFailure && cause.timeoutType === 'HEARTBEAT')
+    return 'WorkerLost: The worker that exported this interval stopped sending heartbeats.';
+  const step = error instanceof ActivityFailure ? `Activity ${error.activityType}` : 'Querying the source';
+  return `BudgetExceeded: ${step} did not finish within its retry budget.`;
+}
+
+/**
+ * Calls a local activity, and after an operator's fault the same one as an ordinary activity. That one waits for as long as
+ * it takes without events in the history: Temporal starts its next attempt.
+ */
+const callUntilFixed =
+  <Input, Output>(
+    local: (input: Input) => Promise<Output>,
+    remote: (input: Input) => Promise<Output>,
+  ): ((input: Input) => Promise<Output>) =>
+  async (input) => {
+    try {
+      return await local(input);
+    } catch (error) {
+      if (!(error instanceof ApplicationFailure) || !isOperatorFault(error.details)) throw error;
+      setCurrentDetails(`Waiting for the operator: ${error.type ?? 'Error'}: ${error.message}`);
+      return remote(input);
+    }
+  };
 
 const recording = proxyLocalActivities<RunActivities>(journalOptions);
 

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
-import { searchAttributes } from '../../workflows/search_attributes.ts';
+import { searchAttributes } from '../../workflows/activity_options.ts';
 import type { Settings } from '../config/settings.ts';
 import { isForbidden, isInvalidRequest } from '../failures/grpc_errors.ts';
 import type { ClientConnection } from './connections.ts';

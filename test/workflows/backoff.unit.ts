@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createTaskBackoff } from '../../workflows/backoff.ts';
-import { maintenanceDetails } from '../../workflows/maintenance_details.ts';
+import { createTaskBackoff, maintenanceDetails } from '../../workflows/maintenance.ts';
 
 const minute = 60_000;
 const bounds = () => ({ initial_ms: minute, maximum_ms: 60 * minute });

@@ -7,7 +7,7 @@ import {
 } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
-import { searchAttributes } from '../../../workflows/search_attributes.ts';
+import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import {
   type DeploymentSettings,

@@ -1,6 +1,6 @@
 import { type Client, WorkflowFailedError, type WorkflowOptions } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { searchAttributes } from '../../../workflows/search_attributes.ts';
+import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
 import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';

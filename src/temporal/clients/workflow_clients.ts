@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { searchAttributes } from '../../../workflows/search_attributes.ts';
+import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { BackgroundQueryInput, MaintenanceInput } from '../../contract/workflow_inputs.ts';

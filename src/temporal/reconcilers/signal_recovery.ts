@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
-import { createSignalCounter } from '../../../workflows/manual_signals.ts';
+import { createSignalCounter } from '../../../workflows/schedule.ts';
 import { normalizeSignal } from '../../../workflows/normalize_signals.ts';
 import { isScheduleInput, type ReceivedSignal, type ScheduleInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_ids.ts';

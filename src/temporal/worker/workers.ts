@@ -15,7 +15,10 @@ import type { RunActivities } from '../../../activities/run.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { ScheduleActivities } from '../../../activities/schedule.ts';
 import type { VerificationActivities } from '../../../activities/verification.ts';
-import { maxConcurrentDeliveries, maxConcurrentMaintenanceTasks } from '../../../workflows/limits.ts';
+import {
+  maxConcurrentDeliveries,
+  maxConcurrentMaintenanceTasks,
+} from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';

@@ -9,7 +9,7 @@ import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
 import { runInput } from '../../../src/temporal/clients/run_starter.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
-import { searchAttributes } from '../../../workflows/search_attributes.ts';
+import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { type ControlPlaneHarness, createControlPlaneHarness, lastHours } from '../control_plane_harness.ts';
