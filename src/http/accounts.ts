@@ -1,7 +1,28 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { isTimeZone } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import { hashOfKey, isScope, newApiKey, scopes, type Scope } from './api_keys.ts';
 import { defaultAccess, type RestrictionLevel } from './dashboards/access_levels.ts';
+
+/** The scopes that a key can have. Write does not imply read. */
+export const scopes = [
+  'batch_export:read',
+  'batch_export:write',
+  'dashboard:read',
+  'dashboard:write',
+  'query:read',
+] as const;
+export type Scope = (typeof scopes)[number];
+
+/** Lets secret scanners recognize a key of exportd. */
+const keyPrefix = 'exk_';
+
+/** Generates a personal API key from 32 random bytes. */
+const newApiKey = (): string => keyPrefix + randomBytes(32).toString('base64url');
+
+/** The hash that is stored of a key. A plain SHA-256 is enough because keys are random. */
+export const hashOfKey = (key: string): Buffer => createHash('sha256').update(key).digest();
+
+const isScope = (text: string): text is Scope => (scopes as readonly string[]).includes(text);
 
 /** Invalid input for a user, project or API key; the message names the value at fault. */
 export class InvalidAccount extends Error {
@@ -35,7 +56,7 @@ export interface Project {
 }
 
 /** An API key as listed, without the key itself. */
-export interface ApiKey {
+interface ApiKey {
   readonly id: string;
   readonly user_id: number;
   readonly project_id: number;

@@ -1,59 +1,237 @@
+import { isUtf8 } from 'node:buffer';
+import { METHODS } from 'node:http';
 import fastifyCookie from '@fastify/cookie';
 import fastifySwagger from '@fastify/swagger';
-import fastify, { LogController, type FastifyBaseLogger } from 'fastify';
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
+import { type DeploymentSettings, workflowIds } from '../contract/workflow_ids.ts';
 import type { Pool } from '../journal/database.ts';
 import type { QueryService } from '../queries/handle_query.ts';
 import { createQueryRateLimiter } from '../queries/rate_limiter.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
-import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
 import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
-import type { ResendService } from './resend_delivery.ts';
-import { rejectOtherMethods, collectRoutes } from './allowed_methods.ts';
-import { notFound } from './api_error.ts';
+import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
+import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
+import { ApiError, invalid, notFound } from './api_error.ts';
 import { authenticate } from './authentication.ts';
-import type { RunExecutions } from './cancelled_runs.ts';
-import { createCommandOutcomes } from './command_outcomes.ts';
-import { createCommandService, type ScheduleSignaller } from './command_service.ts';
-import type { HttpApp, RouteContext } from './route_context.ts';
-import type { DryRunService } from './dry_run.ts';
-import { sendError } from './error_handler.ts';
-import { addBodyParsers } from './body_parsers.ts';
-import { addRequestSpans } from './request_spans.ts';
-import { backfillRoutes } from './routes/backfills.ts';
-import { batchExportRoutes } from './routes/batch_exports.ts';
-import { batchExportCheckRoutes } from './routes/batch_export_checks.ts';
+import type { DryRunService } from './backfills/dry_run.ts';
+import { backfillRoutes } from './backfills/routes.ts';
+import {
+  batchExportActionRoutes,
+  batchExportCheckRoutes,
+  batchExportRoutes,
+  destinationTestRoutes,
+} from './batch_exports/routes.ts';
+import {
+  createCommandOutcomes,
+  createCommandService,
+  type RunExecutions,
+  type ScheduleSignaller,
+} from './command_service.ts';
 import { consoleRoutes } from './console/console_routes.ts';
+import { consoleExportRoutes } from './console/export.ts';
+import { consoleIntervalRoutes, consoleVerificationRoutes } from './console/interval_routes.ts';
 import { createLiveChanges } from './console/live_changes.ts';
+import { consoleLiveRoutes } from './console/live_routes.ts';
+import { consoleOverviewRoutes } from './console/overview.ts';
+import { consolePreviewRoutes } from './console/previews.ts';
+import { consoleQueryRoutes } from './console/query_editor.ts';
 import { sessionRoutes } from './console/session_routes.ts';
-import { consoleExportRoutes } from './routes/console_export.ts';
-import { consoleIntervalRoutes } from './routes/console_interval.ts';
-import { consoleLiveRoutes } from './routes/console_live.ts';
-import { consoleOverviewRoutes } from './routes/console_overview.ts';
-import { consolePreviewRoutes } from './routes/console_previews.ts';
-import { consoleQueryRoutes } from './routes/console_queries.ts';
-import { consoleVerificationRoutes } from './routes/console_verifications.ts';
-import { dashboardRoutes } from './routes/dashboards.ts';
-import { destinationTestRoutes } from './routes/destination_tests.ts';
-import { draftSqlRoutes } from './routes/draft_sql.ts';
-import { failedRunRoutes } from './routes/failed_runs.ts';
-import { intervalRoutes } from './routes/intervals.ts';
-import { logRoutes } from './routes/logs.ts';
-import { addApiDocs } from './openapi/api_docs.ts';
-import { documentOptions } from './openapi/document_options.ts';
-import { monitoringRoutes } from './routes/monitoring.ts';
-import { projectRoutes } from './routes/projects.ts';
-import { queryRoutes } from './routes/queries.ts';
-import { queryAuthorizationRoutes } from './routes/query_authorization.ts';
-import { runRoutes } from './routes/runs.ts';
-import { batchExportActionRoutes } from './routes/batch_export_actions.ts';
-import { webhookDeliveryRoutes } from './routes/webhook_deliveries.ts';
-import { webhookRoutes } from './routes/webhooks.ts';
-import { createRunLink } from './run_link.ts';
+import { dashboardRoutes } from './dashboards/routes.ts';
+import { attrOf, sendError } from './error_handler.ts';
+import { intervalRoutes, logRoutes } from './intervals/routes.ts';
+import { monitoringRoutes } from './monitoring.ts';
+import { addApiDocs, documentOptions } from './openapi/openapi.ts';
+import { projectRoutes } from './projects/routes.ts';
+import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
+import type { HttpApp, RouteContext } from './route_context.ts';
+import type { RunLink } from './runs/read_model.ts';
+import { failedRunRoutes, runRoutes } from './runs/routes.ts';
+import type { ResendService } from './webhooks/requested_deliveries.ts';
+import { webhookDeliveryRoutes, webhookRoutes } from './webhooks/routes.ts';
+
+/** Every method that Node parses, except CONNECT, which asks for a tunnel and never reaches a route. */
+const methods = METHODS.filter((method) => method !== 'CONNECT');
+
+/** Collects the methods of each route as routes are registered. */
+function collectRoutes(app: FastifyInstance): ReadonlyMap<string, ReadonlySet<string>> {
+  const routes = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = routes.get(url) ?? new Set();
+    for (const one of [method].flat()) known.add(one);
+    if (known.has('GET')) known.add('HEAD');
+    routes.set(url, known);
+  });
+  return routes;
+}
+
+/** Responds 405 with the header `Allow` to other methods of the registered paths. Call it after all routes are added. */
+function rejectOtherMethods(app: FastifyInstance, routes: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  for (const [url, known] of [...routes]) {
+    const allow = [...known].sort().join(', ');
+    app.route({
+      method: methods.filter((method) => !known.has(method)),
+      url,
+      schema: { hide: true },
+      // Runs before the body is parsed, so an invalid body does not hide the 405.
+      onRequest: (request, _reply, done) => {
+        done(
+          new ApiError(
+            405,
+            'method_not_allowed',
+            `Method ${request.method} is not allowed. Allowed methods: ${allow}.`,
+            {
+              headers: { allow },
+            },
+          ),
+        );
+      },
+      handler: () => undefined,
+    });
+  }
+}
+
+/** More levels than any schema has, and few enough to walk recursively without exhausting the stack. */
+const maxBodyDepth = 64;
+
+/**
+ * Parses JSON bodies. An empty body is accepted with any content type, since clients send
+ * `Content-Type: application/json` with requests that have no body.
+ */
+function addBodyParsers(app: FastifyInstance): void {
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
+    // Decoding would silently store replacement characters.
+    if (!isUtf8(bytes)) {
+      done(new ApiError(400, 'parse_error', 'JSON parse error: the body is not valid UTF-8.'));
+      return;
+    }
+    const text = bytes.toString();
+    if (text.trim() === '') {
+      done(null, undefined);
+      return;
+    }
+    const parsed = (error: Error | null, body?: unknown) => {
+      if (error) done(new ApiError(400, 'parse_error', `JSON parse error: ${error.message}`));
+      else done(null, body);
+    };
+    void parseJson(request, text, parsed);
+  });
+  app.addContentTypeParser<string>('*', { parseAs: 'string' }, (_request, text, done) => {
+    if (text === '') done(null, undefined);
+    else
+      done(
+        new ApiError(
+          415,
+          'unsupported_media_type',
+          'Unsupported content type. Send the body as application/json.',
+        ),
+      );
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    // Body schemas treat a missing body as an empty object.
+    if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
+    if (isDeeperThan(request.body, maxBodyDepth)) {
+      done(invalid(`The body is nested too deeply: at most ${maxBodyDepth} levels are allowed.`, null));
+      return;
+    }
+    for (const part of [request.body, request.query, request.params]) {
+      const path = pathToUnstorableString(part);
+      if (path) {
+        done(invalid('Null characters and unpaired surrogates are not allowed.', attrOf(path)));
+        return;
+      }
+    }
+    done();
+  });
+}
+
+const isDeeperThan = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)));
+
+/** Path of the first string that PostgreSQL cannot store, or undefined. */
+function pathToUnstorableString(value: unknown): string[] | undefined {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? [] : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    if (pathToUnstorableString(key)) return ['?'];
+    const path = pathToUnstorableString(inner);
+    if (path) return [key, ...path];
+  }
+  return undefined;
+}
+
+/** Streams of events last as long as a page is open. */
+const untracedRoutes = /\/console\/live\/?$/;
+
+/**
+ * Gives every request to the API a span, in the trace of the caller if it sent one. It shows method, route and status, and
+ * neither the URL nor anything of headers and body. Call it before other hooks are added.
+ */
+export function addRequestSpans(app: FastifyInstance): void {
+  const begun = new WeakMap<FastifyRequest, ReturnType<typeof beginSpan>>();
+  const errors = new WeakMap<FastifyRequest, Error>();
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { url: route } = request.routeOptions;
+    if (!route?.startsWith('/api/') || untracedRoutes.test(route)) {
+      done();
+      return;
+    }
+    const attributes = { 'http.request.method': request.method, 'http.route': route };
+    const { traceparent } = request.headers;
+    const parent = typeof traceparent === 'string' ? traceparent : null;
+    const current = beginSpan(`${request.method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
+    begun.set(request, current);
+    current.run(done);
+  });
+
+  // The body is parsed in callbacks of the connection, outside of the span.
+  app.addHook('preValidation', (request, _reply, done) => {
+    const current = begun.get(request);
+    if (current) current.run(done);
+    else done();
+  });
+
+  app.addHook('onError', (request, _reply, error, done) => {
+    errors.set(request, error);
+    done();
+  });
+
+  app.addHook('onResponse', (request, reply, done) => {
+    const span = begun.get(request)?.span;
+    if (span) {
+      span.setAttribute('http.response.status_code', reply.statusCode);
+      // An error of the caller is a response like any other.
+      if (reply.statusCode >= 500) failSpan(span, errors.get(request));
+      span.end();
+    }
+    done();
+  });
+}
+
+/** Links runs to the Temporal UI: to the workflow id of the run's interval, which lists all runs of that interval. */
+function createRunLink(
+  settings: DeploymentSettings & Pick<Settings, 'TEMPORAL_UI_URL' | 'TEMPORAL_NAMESPACE'>,
+): RunLink {
+  const { TEMPORAL_UI_URL, TEMPORAL_NAMESPACE } = settings;
+  if (TEMPORAL_UI_URL === undefined) return () => null;
+  const base = `${TEMPORAL_UI_URL.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(TEMPORAL_NAMESPACE)}/workflows`;
+  return (run) => `${base}/${encodeURIComponent(workflowIds(settings).run(run))}`;
+}
 
 /** What the HTTP API is built from. */
 export interface HttpDependencies {

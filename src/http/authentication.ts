@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from '../journal/database.ts';
 import { ApiError, notFound } from './api_error.ts';
-import { hashOfKey, type Scope } from './api_keys.ts';
+import { hashOfKey, type Scope } from './accounts.ts';
 import { requireSameOrigin, sessionKeyOf } from './console/session_cookie.ts';
 
 /** The owner of the API key, and the project and scopes that it grants. */

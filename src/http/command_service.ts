@@ -1,25 +1,200 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { forEachConcurrently } from '../concurrency/keyed_semaphore.ts';
+import { isInvalidRequest } from '../failures/grpc_errors.ts';
 import {
+  type Command,
+  type CommandName,
+  type CommandOutcome,
   findCommandByIdempotencyKey,
+  outcomeChannel,
   readCommand,
   requeueWithdrawnCommand,
   storeCommand,
   withdrawCommand,
-  type Command,
-  type CommandName,
-  type CommandOutcome,
 } from '../journal/commands.ts';
-import { isInvalidRequest } from '../failures/grpc_errors.ts';
-import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
+import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { inSpan } from '../tracing/spans.ts';
 import { SearchAttributesMissing } from '../temporal/search_attributes.ts';
+import { inSpan } from '../tracing/spans.ts';
 import { ApiError, invalid } from './api_error.ts';
 import type { Caller } from './authentication.ts';
-import { waitForCancelledRuns, type RunExecutions } from './cancelled_runs.ts';
-import type { CommandOutcomes } from './command_outcomes.ts';
 import { rejectionError } from './error_handler.ts';
+
+/** Waits for the outcomes of commands. */
+interface CommandOutcomes {
+  /**
+   * Resolves with the command once it is no longer pending, or with undefined after `timeoutMs` or when `signal` aborts.
+   * Listens from the call on: call it before signalling the schedule.
+   */
+  waitUntilDecided(id: string, timeoutMs: number, signal: AbortSignal): Promise<Command | undefined>;
+  close(): Promise<void>;
+}
+
+/** Delay before reconnecting after the listening connection was lost or could not be opened. */
+const relistenMs = 1_000;
+
+/**
+ * Listens for outcomes on one connection of the pool, which it holds until it is closed. Polling covers notifications
+ * that are lost with a connection.
+ */
+export function createCommandOutcomes(
+  pool: Pool,
+  options: { readonly pollMs: number; readonly logger: Logger },
+): CommandOutcomes {
+  const waiters = new Map<string, Set<() => void>>();
+  const closing = new AbortController();
+
+  const listenOnce = async (): Promise<void> => {
+    const connection = await pool.connect();
+    try {
+      await listenUntilLost(connection, closing.signal, (id) => {
+        for (const wake of waiters.get(id) ?? []) wake();
+      });
+    } finally {
+      connection.release(true);
+    }
+  };
+
+  const listen = async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      await listenOnce().catch((error: unknown) => {
+        options.logger.warn(
+          { err: error },
+          'Could not listen for command outcomes. Polling until the connection is back.',
+        );
+      });
+      await sleep(relistenMs, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  };
+  const listening = listen();
+
+  const waitUntilDecided: CommandOutcomes['waitUntilDecided'] = async (id, timeoutMs, signal) => {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const wake = subscribe(waiters, id);
+      try {
+        const command = await readCommand(pool, id);
+        if (command && command.status !== 'pending') return command;
+        const remaining = deadline - performance.now();
+        if (remaining <= 0 || signal.aborted) return undefined;
+        const timer = new AbortController();
+        const poll = sleep(Math.min(options.pollMs, remaining), undefined, {
+          signal: AbortSignal.any([timer.signal, signal]),
+        }).catch(() => undefined);
+        await Promise.race([wake.promise, poll]);
+        timer.abort();
+      } finally {
+        wake.forget();
+      }
+    }
+  };
+
+  return {
+    waitUntilDecided,
+    close: async () => {
+      closing.abort();
+      await listening;
+    },
+  };
+}
+
+/** `promise` resolves with the next notification of the id. */
+function subscribe(waiters: Map<string, Set<() => void>>, id: string) {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const wake = () => resolve(undefined);
+  const waiting = waiters.get(id) ?? new Set();
+  waiters.set(id, waiting.add(wake));
+  const unsubscribe = () => {
+    waiting.delete(wake);
+    if (waiting.size === 0 && waiters.get(id) === waiting) waiters.delete(id);
+  };
+  return { promise, forget: unsubscribe };
+}
+
+async function listenUntilLost(
+  connection: Connection,
+  closing: AbortSignal,
+  onNotified: (id: string) => void,
+): Promise<void> {
+  const { promise: lost, resolve, reject } = Promise.withResolvers<undefined>();
+  const onNotification = ({ payload }: { payload?: string | undefined }) => onNotified(payload ?? '');
+  const onClosing = () => resolve(undefined);
+  connection.on('notification', onNotification);
+  connection.once('error', reject);
+  connection.once('end', onClosing);
+  closing.addEventListener('abort', onClosing);
+  // Handled right away: the connection can break during LISTEN.
+  lost.catch(() => undefined);
+  try {
+    await connection.query(`listen ${outcomeChannel}`);
+    if (!closing.aborted) await lost;
+  } finally {
+    connection.off('notification', onNotification);
+    closing.removeEventListener('abort', onClosing);
+  }
+}
+
+/** An export may have hundreds of active runs, and each is polled several times a second. */
+const maxPolledRuns = 8;
+
+/** A cancelled run, with what identifies its workflow execution. */
+interface CancelledRun {
+  readonly run_id: string;
+  readonly batch_export_id: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+}
+
+/** Observes the workflow executions of runs. */
+export interface RunExecutions {
+  /**
+   * Waits at most `timeoutMs` until the execution of the run is closed.
+   * @returns false when it is still open. Rejects when Temporal cannot be reached.
+   */
+  waitUntilClosed(run: CancelledRun, timeoutMs: number): Promise<boolean>;
+}
+
+/**
+ * Waits at most `timeoutMs` until the executions of the runs that a command cancelled are closed. The journal records a
+ * run as Cancelled immediately; the worker that exports it learns of it with its next heartbeat and may write until then.
+ * @returns false when an execution may still be open.
+ */
+async function waitForCancelledRuns(
+  dependencies: { readonly pool: Pool; readonly executions: RunExecutions; readonly logger: Logger },
+  commandId: string,
+  timeoutMs: number,
+): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  const runs = await runsCancelledSince(dependencies.pool, commandId);
+  let areClosed = true;
+  // They close at about the same time, so few of them have to be polled.
+  await forEachConcurrently(runs, maxPolledRuns, async (run) => {
+    if (!areClosed) return;
+    const timeLeft = Math.max(0, deadline - performance.now());
+    const isClosed = await dependencies.executions.waitUntilClosed(run, timeLeft).catch((error: unknown) => {
+      dependencies.logger.warn(
+        { err: error, run_id: run.run_id },
+        'Could not read whether the execution of a cancelled run is closed.',
+      );
+      return false;
+    });
+    areClosed &&= isClosed;
+  });
+  return areClosed;
+}
+
+/** The runs of the command's export cancelled since the command was stored, which include those that it cancelled. */
+async function runsCancelledSince(pool: Pool, commandId: string): Promise<CancelledRun[]> {
+  const { rows } = await pool.query<CancelledRun>(
+    `select run.id as run_id, run.batch_export_id, run.data_interval_start, run.data_interval_end
+     from exportd.commands command
+     join exportd.batch_export_runs run on run.batch_export_id = command.batch_export_id
+     where command.id = $1 and run.status = 'Cancelled' and run.finished_at >= command.created_at`,
+    [commandId],
+  );
+  return rows;
+}
 
 /** Signals an export's schedule workflow that a command is pending, and starts the workflow if it is not running. */
 export interface ScheduleSignaller {
@@ -54,13 +229,13 @@ export interface CommandSubmission {
 export type SubmissionResult = DecidedSubmission | PendingSubmission;
 
 /** A command that is stored and will be decided later. */
-export interface PendingSubmission {
+interface PendingSubmission {
   readonly decided: false;
   readonly batch_export_id: string;
 }
 
 /** The outcome of a decided command. */
-export interface DecidedSubmission {
+interface DecidedSubmission {
   readonly decided: true;
   readonly batch_export_id: string;
   readonly outcome: CommandOutcome;

@@ -1,20 +1,116 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import pg from 'pg';
 import { CommandRejected, type RejectionCode } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../journal/database.ts';
 import {
   BackgroundQueueFull,
   BackgroundUnavailable,
   ClientDisconnected,
+  QueryError,
   QueryIdInUse,
   QueryInterrupted,
-  QueryError,
   QueryNotStarted,
   QuerySlotsBusy,
 } from '../queries/query_errors.ts';
 import { QuerySchemaError } from '../queries/registry.ts';
-import { ApiError, notFound } from './api_error.ts';
-import { invalidRequest } from './validation_error.ts';
+import { safeMessage } from '../source/check/report.ts';
+import { InvalidRelation } from '../source/postgres_source.ts';
+import { RelationNotFound } from '../source/relations.ts';
+import { UnsupportedSelection } from '../source/selection_conditions.ts';
+import { SelectionRejected } from '../source/selection_rejected.ts';
+import { SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
+import { ApiError, invalid, notFound } from './api_error.ts';
+
+/** Formats the path of a field as `attr`, for example `destination__config__prefix`. */
+export const attrOf = (path: readonly (string | number)[]): string | null =>
+  path.length === 0 ? null : path.join('__');
+
+const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
+const strings = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
+
+/** The value at a path of the body, or undefined. */
+const valueAt = (body: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string, unknown>)[key]
+        : undefined,
+    body,
+  );
+
+/** The message that a schema defines itself; zod's default messages start with these words. */
+const customMessage = ({ message }: FastifySchemaValidationError): string | undefined =>
+  /^(Invalid|Too small:|Too big:)( |$)/.test(message ?? '') ? undefined : message;
+
+/** JSON's names for zod's types. */
+const typeNames: Readonly<Record<string, string>> = { int: 'whole number', record: 'object' };
+
+function describeType(expected: string): string {
+  const type = typeNames[expected] ?? expected;
+  return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+/** Describes the violated limit of a number, or of the length of a string or array. */
+function boundMessage({ params }: FastifySchemaValidationError): string {
+  const { origin, minimum, maximum, inclusive } = params;
+  const bound = String(minimum ?? maximum);
+  const isMinimum = minimum !== undefined;
+  const unit = origin === 'string' ? 'character' : origin === 'array' ? 'item' : undefined;
+  if (unit !== undefined)
+    return `Must have at ${isMinimum ? 'least' : 'most'} ${bound} ${unit}${bound === '1' ? '' : 's'}.`;
+  if (inclusive === false) return `Must be ${isMinimum ? 'greater' : 'less'} than ${bound}.`;
+  return `Must be at ${isMinimum ? 'least' : 'most'} ${bound}.`;
+}
+
+/**
+ * The 400 response for a request that does not match its schema. It describes the first issue and never repeats a
+ * value, which may be a secret.
+ */
+export function invalidRequest(issues: readonly FastifySchemaValidationError[], body: unknown): ApiError {
+  const [issue] = issues;
+  const path = (issue?.instancePath ?? '').split('/').filter((part) => part !== '');
+  const reject = (code: string, detail: string, attr: string | null = attrOf(path)) =>
+    new ApiError(400, code, detail, { attr });
+  if (!issue) return reject('invalid_input', 'The request is invalid.');
+  // Keywords are the codes of zod's issues.
+  switch (issue.keyword) {
+    case 'unrecognized_keys': {
+      const unknown = strings(issue.params.keys).sort();
+      return reject(
+        'invalid_input',
+        `Unknown field${unknown.length === 1 ? '' : 's'} ${quoted(unknown)}.`,
+        attrOf([...path, unknown[0] ?? '']),
+      );
+    }
+    case 'invalid_type': {
+      const value = valueAt(body, path);
+      const expected = String(issue.params.expected);
+      if (path.length === 0) return reject('invalid_input', `The body must be ${describeType(expected)}.`);
+      if (value === undefined) return reject('required', 'This field is required.');
+      if (value === null) return reject('invalid_input', 'This field may not be null.');
+      return reject('invalid_input', customMessage(issue) ?? `This field must be ${describeType(expected)}.`);
+    }
+    case 'invalid_value':
+      return reject(
+        'invalid_input',
+        customMessage(issue) ?? `Must be one of: ${quoted(strings(issue.params.values))}.`,
+      );
+    case 'too_small':
+    case 'too_big':
+      return reject('invalid_input', customMessage(issue) ?? boundMessage(issue));
+    case 'invalid_union': {
+      const value = valueAt(body, path);
+      if (value === undefined && path.length > 0) return reject('required', 'This field is required.');
+      const options = strings(issue.params.options);
+      const message = options.length > 0 ? `Must be one of: ${quoted(options)}.` : 'This field is invalid.';
+      return reject('invalid_input', customMessage(issue) ?? message);
+    }
+    default:
+      return reject('invalid_input', issue.message ?? 'This field is invalid.');
+  }
+}
 
 /** `Retry-After` of a command that exceeds a limit. */
 const retryAfterSeconds = 60;
@@ -142,3 +238,34 @@ export function sendError(error: FastifyError, request: FastifyRequest, reply: F
     .type('application/json')
     .send(apiError.body());
 }
+
+const lockNotAvailable = '55P03';
+/** Names, types and rights that do not fit, and values of another type. */
+const refusedStatement = /^(42|22)/;
+
+/** The error response for an error of reading the source; undefined when the source is not at fault. */
+export function sourceError(error: unknown): ApiError | undefined {
+  if (error instanceof RelationNotFound || error instanceof SourceBusy || error instanceof SourceIsStandby)
+    return unreachable(error.message);
+  if (error instanceof pg.DatabaseError && error.code === lockNotAvailable)
+    return unreachable('A relation of the source is locked by another session. Retry later.');
+  if (isDatabaseUnavailable(error)) return unreachable('The source database cannot be reached. Retry later.');
+  if (error instanceof InvalidRelation) return new ApiError(503, 'source_rejected', error.message);
+  if (error instanceof SelectionRejected || error instanceof UnsupportedSelection)
+    return invalid(error.message, null);
+  return error instanceof pg.DatabaseError ? rejected(error) : undefined;
+}
+
+/** PostgreSQL refused the statement: the relations are not as exportd needs them. */
+function rejected(error: pg.DatabaseError): ApiError | undefined {
+  const { code = '' } = error;
+  if (!refusedStatement.test(code)) return undefined;
+  return new ApiError(
+    503,
+    'source_rejected',
+    `PostgreSQL refused to read the source: ${safeMessage(error)} (SQLSTATE ${code}). "exportd source check" prints how to fix the relation.`,
+  );
+}
+
+const unreachable = (detail: string): ApiError =>
+  new ApiError(503, 'source_unreachable', detail, { headers: { 'retry-after': '5' } });

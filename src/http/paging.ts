@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
-import { invalid } from './api_error.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { ApiError, invalid } from './api_error.ts';
 
 /** A page of a list. */
-export interface ListPage<Item> {
+interface ListPage<Item> {
   readonly count: number;
   readonly next: string | null;
   readonly previous: string | null;
@@ -56,5 +58,86 @@ export function offsetPage<Item>(
     next: offset + limit < list.count ? urlAt(offset + limit) : null,
     previous: offset > 0 ? urlAt(Math.max(0, offset - limit)) : null,
     results: list.results,
+  };
+}
+
+/** How items become responses. */
+interface Conversion<Item, Schema extends z.ZodType> {
+  /** What an item is, in messages. */
+  readonly what: string;
+  readonly schema: Schema;
+  readonly convert: (item: Item) => z.input<Schema>;
+  readonly logger: Logger;
+}
+
+/**
+ * Converts items to responses. One that does not have the form of a response, for example because a newer version has
+ * stored it, is logged and left out: it must not cost the others.
+ */
+export function toReadableResponses<Item extends { readonly id: string }, Schema extends z.ZodType>(
+  items: readonly Item[],
+  { what, schema, convert, logger }: Conversion<Item, Schema>,
+): z.input<Schema>[] {
+  return items.flatMap((item) => {
+    try {
+      const response = convert(item);
+      schema.parse(response);
+      return [response];
+    } catch (error) {
+      logger.error(
+        { err: error, id: item.id },
+        `This version of exportd cannot read a ${what}. Lists leave it out.`,
+      );
+      return [];
+    }
+  });
+}
+
+/** Converts one item. @throws ApiError 500 when this version cannot read it */
+export function toReadableResponse<Item extends { readonly id: string }, Schema extends z.ZodType>(
+  item: Item,
+  conversion: Conversion<Item, Schema>,
+): z.input<Schema> {
+  const [response] = toReadableResponses([item], conversion);
+  if (response === undefined) throw unreadable(conversion.what, item.id);
+  return response;
+}
+
+/** The response to a request for what this version cannot read. */
+export const unreadable = (what: string, id: string): ApiError =>
+  new ApiError(
+    500,
+    'unreadable',
+    `This version of exportd cannot read the ${what} ${id}, which a newer version may have stored. ` +
+      "The server's log has the reason.",
+  );
+
+/** A page of rows, and the rows that its neighbours start at; null where there is none. */
+interface Page<Row> {
+  readonly page: readonly Row[];
+  /** The last row, if rows follow it. */
+  readonly next: Row | null;
+  /** The first row, if rows precede it. */
+  readonly previous: Row | null;
+}
+
+/**
+ * Makes a page of rows that were read with one row more than `limit`, which shows whether there are more.
+ * `backwards`: the rows were read from the cursor towards the start. `continued`: there was a cursor.
+ */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  { backwards, continued }: { readonly backwards: boolean; readonly continued: boolean },
+): Page<Row> {
+  const hasMore = rows.length > limit;
+  const page = rows.slice(0, limit);
+  if (backwards) page.reverse();
+  const hasNext = backwards || hasMore;
+  const hasPrevious = backwards ? hasMore : continued;
+  return {
+    page,
+    next: (hasNext ? page.at(-1) : undefined) ?? null,
+    previous: (hasPrevious ? page[0] : undefined) ?? null,
   };
 }

@@ -4,18 +4,18 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { CommandName } from '../journal/commands.ts';
+import type { QueryService } from '../queries/handle_query.ts';
+import { ClientDisconnected } from '../queries/query_errors.ts';
+import type { QueryRateLimiter } from '../queries/rate_limiter.ts';
+import type { VerificationClient } from '../temporal/clients/verification_client.ts';
 import { invalid } from './api_error.ts';
 import { callerOf } from './authentication.ts';
+import type { DryRunService } from './backfills/dry_run.ts';
+import type { DestinationTestService } from './batch_exports/test_destination.ts';
 import type { CommandService, CommandSubmission, SubmissionResult } from './command_service.ts';
-import type { DestinationTestService } from './test_destination.ts';
 import type { LiveChanges } from './console/live_changes.ts';
-import type { DryRunService } from './dry_run.ts';
-import type { QueryService } from '../queries/handle_query.ts';
-import type { QueryRateLimiter } from '../queries/rate_limiter.ts';
-import type { RunLink } from './read_models/runs.ts';
-import type { ResendService } from './resend_delivery.ts';
-import type { WebhookTestService } from './test_webhook.ts';
-import type { VerificationClient } from '../temporal/clients/verification_client.ts';
+import type { RunLink } from './runs/read_model.ts';
+import type { ResendService, WebhookTestService } from './webhooks/requested_deliveries.ts';
 
 /** The application, with request and response types derived from their schemas. */
 export type HttpApp = FastifyInstance<
@@ -104,4 +104,18 @@ export function parseChoices<Value extends string>(
       return value;
     }),
   );
+}
+
+/**
+ * A signal that is aborted with ClientDisconnected when the connection closes before the response has been sent. Not
+ * Fastify's `request.signal`: the request closes when its body has been read.
+ */
+export function disconnectSignal(reply: FastifyReply): AbortSignal {
+  const disconnected = new AbortController();
+  const onClose = (): void => {
+    if (!reply.raw.writableFinished) disconnected.abort(new ClientDisconnected());
+  };
+  reply.raw.once('close', onClose);
+  if (reply.raw.destroyed) onClose();
+  return disconnected.signal;
 }

@@ -2,31 +2,56 @@ import closeWithGrace from 'close-with-grace';
 import { createKeyRing } from '../config/key_ring.ts';
 import { listenError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
-import { connectQueriesToSource } from '../queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
-import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
+import { connectQueriesToSource } from '../queries/query_source.ts';
 import { createRunningQueries } from '../queries/run_query.ts';
+import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
-import { startTracing } from '../telemetry/tracing.ts';
 import { createMetrics, registerPoolMetrics } from '../telemetry/metrics.ts';
-import { createClient } from '../temporal/connections.ts';
-import {
-  createDestinationTestClient,
-  createVerificationClient,
-} from '../temporal/clients/verification_client.ts';
+import { startTracing } from '../telemetry/tracing.ts';
+import { createRunExecutionWatch } from '../temporal/clients/executions.ts';
 import {
   createNotificationClient,
   createWebhookTestClient,
 } from '../temporal/clients/notification_client.ts';
 import { countPollers, describeTaskQueues } from '../temporal/clients/pollers.ts';
-import { createQueryClient } from '../temporal/clients/workflow_clients.ts';
-import { createRunExecutionWatch } from '../temporal/clients/executions.ts';
 import { createCommandSignaller } from '../temporal/clients/schedule_client.ts';
+import {
+  createDestinationTestClient,
+  createVerificationClient,
+} from '../temporal/clients/verification_client.ts';
+import { createQueryClient } from '../temporal/clients/workflow_clients.ts';
+import { createClient } from '../temporal/connections.ts';
 import { createApp } from './app.ts';
-import { registerDeploymentMetrics } from './metrics/deployment_metrics.ts';
-import { registerExportMetrics } from './metrics/export_metrics.ts';
-import { createPendingCalls } from './pending_calls.ts';
+import { registerDeploymentMetrics, registerExportMetrics } from './metrics.ts';
+
+/** Pending calls, which must settle before the connection that they use is closed. */
+interface PendingCalls {
+  /** Makes a call and tracks it until it settles. */
+  track<Result>(call: () => Promise<Result>): Promise<Result>;
+  /** Resolves when no call is pending. */
+  settled(): Promise<void>;
+}
+
+/** Tracks calls, also those whose callers stopped waiting. */
+function createPendingCalls(): PendingCalls {
+  const pending = new Set<Promise<unknown>>();
+  return {
+    track: async (call) => {
+      const result = call();
+      pending.add(result);
+      try {
+        return await result;
+      } finally {
+        pending.delete(result);
+      }
+    },
+    settled: async () => {
+      while (pending.size > 0) await Promise.allSettled(pending);
+    },
+  };
+}
 
 /** A request needs a few short statements; one connection listens for command outcomes. */
 const databaseConnections = 20;

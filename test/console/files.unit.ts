@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readConsoleFiles, type ConsoleFiles } from '../../src/http/console/console_files.ts';
-import { intervalLetters } from '../../src/http/schemas/console_overview.ts';
+import { intervalLetters } from '../../src/http/console/schema.ts';
 import { intervalLooks, statusOfLetter } from '../../src/console/components/statuses.ts';
-import { intervalStatuses } from '../../src/http/schemas/interval.ts';
+import { intervalStatuses } from '../../src/http/intervals/schema.ts';
 
 const folder = join(import.meta.dirname, '../../src/console');
 const sources = (extension: string): [path: string, text: string][] =>

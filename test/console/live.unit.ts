@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { isLive, listenToChanges, onChange } from '../../src/console/api/live.ts';
 import { session } from '../../src/console/api/session.ts';
-import type { Session } from '../../src/http/schemas/console_session.ts';
+import type { Session } from '../../src/http/projects/schema.ts';
 
 /** The connections that the console has opened, newest last. */
 const opened: FakeEventSource[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { findBackfill } from '../../src/http/read_models/backfills.ts';
+import { findBackfill } from '../../src/http/backfills/routes.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';

@@ -1,10 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Settings } from '../../src/config/settings.ts';
-import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { createLocationOpener } from '../../src/destination/open_destination.ts';
+import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createOutages } from '../../src/failures/outages.ts';
-import { findRun, toRunResponse } from '../../src/http/read_models/runs.ts';
+import { findRun, toRunResponse } from '../../src/http/runs/read_model.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/s3/bucket_requests.ts';
 import { outageAfterFirstPart } from '../e2e/outage.ts';

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { revokeKey } from '../../src/http/accounts.ts';
-import { scopes } from '../../src/http/api_keys.ts';
+import { revokeKey, scopes } from '../../src/http/accounts.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 

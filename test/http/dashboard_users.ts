@@ -1,5 +1,4 @@
-import { createKey, createUser } from '../../src/http/accounts.ts';
-import { scopes, type Scope } from '../../src/http/api_keys.ts';
+import { createKey, createUser, type Scope, scopes } from '../../src/http/accounts.ts';
 import type { ApiResponse, ApiHarness } from './api_harness.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

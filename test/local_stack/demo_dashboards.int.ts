@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ensureDemoDashboards } from '../../src/local_stack/demo/dashboards.ts';
 import { createProject, createUser } from '../../src/http/accounts.ts';
-import { listDashboards } from '../../src/http/read_models/dashboards.ts';
+import { listDashboards } from '../../src/http/dashboards/dashboards.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 let database: TestDatabase;

@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
-import { scopes } from '../../src/http/api_keys.ts';
+import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
 import type { HttpApp } from '../../src/http/route_context.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';

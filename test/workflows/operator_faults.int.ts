@@ -13,7 +13,7 @@ import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createOutages } from '../../src/failures/outages.ts';
-import { findRun } from '../../src/http/read_models/runs.ts';
+import { findRun } from '../../src/http/runs/read_model.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

@@ -1,5 +1,5 @@
 import { Document } from 'yaml';
-import { defaultDefinition } from '../../http/batch_export_definition.ts';
+import { defaultDefinition } from '../../http/batch_exports/changes.ts';
 import type { JsonObject } from '../commands/service_command.ts';
 import { withoutNulls } from './plan.ts';
 

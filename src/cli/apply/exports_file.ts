@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isAlias, LineCounter, parseDocument, visit, type Document, type ScalarTag } from 'yaml';
-import { defaultDefinition } from '../../http/batch_export_definition.ts';
+import { defaultDefinition } from '../../http/batch_exports/changes.ts';
 import { CliError } from '../cli_error.ts';
 import type { JsonObject } from '../commands/service_command.ts';
 

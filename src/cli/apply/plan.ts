@@ -1,4 +1,4 @@
-import { defaultDefinition } from '../../http/batch_export_definition.ts';
+import { defaultDefinition } from '../../http/batch_exports/changes.ts';
 import { CliError } from '../cli_error.ts';
 import type { JsonObject } from '../commands/service_command.ts';
 import { readExports } from '../read_exports.ts';

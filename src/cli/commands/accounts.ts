@@ -6,12 +6,12 @@ import {
   listKeys,
   listProjects,
   listUsers,
-  revokeKey,
-  weekStartDays,
   type Project,
+  revokeKey,
+  scopes,
   type User,
+  weekStartDays,
 } from '../../http/accounts.ts';
-import { scopes } from '../../http/api_keys.ts';
 import type { RestrictionLevel } from '../../http/dashboards/access_levels.ts';
 import { CliError } from '../cli_error.ts';
 import { parseId, parseJsonArray, parseJsonObject, parseRestrictionLevel } from '../arguments.ts';

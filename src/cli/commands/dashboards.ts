@@ -4,9 +4,12 @@ import {
   type AccessLevel,
   type RestrictionLevel,
 } from '../../http/dashboards/access_levels.ts';
-import { createDashboard } from '../../http/dashboards/create_dashboard.ts';
-import { listStoredDashboards, type StoredDashboard } from '../../http/read_models/dashboards.ts';
-import { createDashboardBody } from '../../http/schemas/dashboard.ts';
+import {
+  createDashboard,
+  listStoredDashboards,
+  type StoredDashboard,
+} from '../../http/dashboards/dashboards.ts';
+import { createDashboardBody } from '../../http/dashboards/schema.ts';
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
 import { resolveUser } from '../resolve_user.ts';
 import { CliError } from '../cli_error.ts';

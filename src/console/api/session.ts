@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Session } from '../../http/schemas/console_session.ts';
+import type { Session } from '../../http/projects/schema.ts';
 import { ApiFailure, failureOf } from './api_failure.ts';
 
 export type { Session };

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { z } from 'zod';
-import type { destinationTestSchema } from '../../http/schemas/destination_test.ts';
+import type { destinationTestSchema } from '../../http/batch_exports/schema.ts';
 import { toFailure, type ApiFailure } from '../api/api_failure.ts';
 import { api } from '../api/client.ts';
 import { may } from '../api/session.ts';

@@ -1,4 +1,4 @@
-import type { FieldChange } from '../../http/schemas/console/settings_history.ts';
+import type { FieldChange } from '../../http/console/schema.ts';
 import { html, type View } from '../html.ts';
 
 /** Fields that differ, each with its value before and after. Secrets are named, never shown. */

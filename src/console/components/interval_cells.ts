@@ -4,7 +4,7 @@ import { formatInterval } from '../formatting/moment.ts';
 import { html, type View } from '../html.ts';
 import { navigate } from '../router/location.ts';
 import { intervalLooks, shapePath, type Shape, type Tone } from './statuses.ts';
-import type { IntervalStatus } from '../../http/schemas/interval.ts';
+import type { IntervalStatus } from '../../http/intervals/schema.ts';
 
 /** An interval of a ledger. */
 export interface IntervalCell {

@@ -1,4 +1,4 @@
-import type { IntervalStatus } from '../../http/schemas/interval.ts';
+import type { IntervalStatus } from '../../http/intervals/schema.ts';
 import { html, type View } from '../html.ts';
 import { intervalLooks } from './statuses.ts';
 import { StatusSign } from './status_badge.ts';

@@ -1,5 +1,5 @@
-import type { RunStepsResponse } from '../../http/schemas/console/run_activity.ts';
-import type { LogLineResponse } from '../../http/schemas/log_line.ts';
+import type { RunStepsResponse } from '../../http/console/schema.ts';
+import type { LogLineResponse } from '../../http/intervals/schema.ts';
 import type { ListOf } from '../api/client.ts';
 import { useResource } from '../api/resource.ts';
 import { timezone } from '../api/session.ts';

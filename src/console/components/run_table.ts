@@ -1,4 +1,4 @@
-import type { RunResponse } from '../../http/schemas/run.ts';
+import type { RunResponse } from '../../http/runs/schema.ts';
 import { timezone } from '../api/session.ts';
 import { formatBytes } from '../formatting/bytes.ts';
 import { formatCount } from '../formatting/count.ts';

@@ -1,4 +1,4 @@
-import type { IntervalStatus } from '../../http/schemas/interval.ts';
+import type { IntervalStatus } from '../../http/intervals/schema.ts';
 
 /** The colours that mean something; tokens.css has `--tone-…` for each. */
 export type Tone = 'good' | 'running' | 'held' | 'attention' | 'danger' | 'neutral';

@@ -1,4 +1,4 @@
-import type { ProjectNamesResponse, VocabularyResponse } from '../../http/schemas/console/query_editor.ts';
+import type { ProjectNamesResponse, VocabularyResponse } from '../../http/console/schema.ts';
 import { dialectTokens, type DialectToken } from './dialect_tokens.ts';
 
 /** Something that can replace the word before the caret. */

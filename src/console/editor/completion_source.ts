@@ -1,4 +1,4 @@
-import type { ProjectNamesResponse, VocabularyResponse } from '../../http/schemas/console/query_editor.ts';
+import type { ProjectNamesResponse, VocabularyResponse } from '../../http/console/schema.ts';
 import { may } from '../api/session.ts';
 import { useResource } from '../api/resource.ts';
 import type { CompletionSource } from './completion.ts';

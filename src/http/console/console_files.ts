@@ -2,15 +2,129 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { extname, join } from 'node:path';
-import { createCompressedFile, type CompressedFile } from './asset_encodings.ts';
-import { firstModules, pageModules, type PageModules } from './page_modules.ts';
-import { vendorModules } from './vendor_modules.ts';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+/** How a response may be compressed. */
+type Encoding = 'br' | 'gzip' | 'identity';
+
+const compressBrotli = promisify(brotliCompress);
+const compressGzip = promisify(gzip);
+
+/** A file that is compressed once, when it is first requested. */
+export interface CompressedFile {
+  encode(encoding: Encoding): Promise<Buffer>;
+}
+
+/** Keeps each compressed form of a file. */
+export function createCompressedFile(content: Buffer): CompressedFile {
+  const encoded = new Map<Encoding, Promise<Buffer>>([['identity', Promise.resolve(content)]]);
+  return {
+    encode: (encoding) => {
+      const known = encoded.get(encoding);
+      if (known) return known;
+      const compressed = encoding === 'br' ? toBrotli(content) : compressGzip(content, { level: 9 });
+      encoded.set(encoding, compressed);
+      return compressed;
+    },
+  };
+}
+
+// The best quality takes thirty times as long and saves a twentieth.
+const toBrotli = (content: Buffer): Promise<Buffer> =>
+  compressBrotli(content, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: content.length },
+  });
+
+/** The smallest encoding that a request accepts. A quality of zero excludes one. */
+export function acceptedEncoding(header: string | readonly string[] | undefined): Encoding {
+  const accepted = new Set(
+    [header ?? '']
+      .flat()
+      .join(',')
+      .split(',')
+      .filter((part) => !/;\s*q=0(\.0*)?\s*$/.test(part))
+      .map((part) => part.split(';', 1)[0]?.trim().toLowerCase()),
+  );
+  if (accepted.has('br')) return 'br';
+  return accepted.has('gzip') ? 'gzip' : 'identity';
+}
+
+/** The modules that a page of the console needs beside those of every page. */
+interface PageModules {
+  /** Matches the path of the page. */
+  readonly path: RegExp;
+  readonly modules: readonly string[];
+}
+
+const routesModule = 'router/routes.ts';
+
+/** The modules that every page needs before its first paint. */
+const firstModules = (modules: ReadonlyMap<string, string>): ReadonlySet<string> =>
+  staticImports('main.ts', modules);
+
+/**
+ * The modules of each page that src/console/router/routes.ts names, in its order: the first that matches wins.
+ * @param first the modules of `firstModules`, which are left out
+ */
+function pageModules(
+  modules: ReadonlyMap<string, string>,
+  first: ReadonlySet<string>,
+): readonly PageModules[] {
+  const routes = modules.get(routesModule) ?? '';
+  return [...routes.matchAll(/pattern: '([^']+)', load: \(\) => import\('([^']+)'\)/g)].map(
+    ([, pattern = '', specifier = '']) => ({
+      path: new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+').replace(/\/$/, '')}/?$`),
+      modules: [...staticImports(resolve(routesModule, specifier), modules)].filter(
+        (path) => !first.has(path),
+      ),
+    }),
+  );
+}
+
+/** The modules that a module imports statically, and those that they import, with itself. */
+function staticImports(
+  path: string,
+  modules: ReadonlyMap<string, string>,
+  found = new Set<string>(),
+): Set<string> {
+  const text = modules.get(path);
+  if (text === undefined || found.has(path)) return found;
+  found.add(path);
+  for (const [, specifier = ''] of text.matchAll(/^(?:import|export)\b[^;]*?from '(\.[^']+)'/gm))
+    staticImports(resolve(path, specifier), modules, found);
+  return found;
+}
+
+const resolve = (from: string, specifier: string): string =>
+  join(from, '..', specifier).replaceAll('\\', '/');
+
+/** A package that the console uses, as browsers load it. */
+interface VendorModule {
+  /** What browser code imports. */
+  readonly name: string;
+  /** Its file below node_modules. */
+  readonly file: string;
+  /** Code after the file's own, to export what a script defines. */
+  readonly suffix?: string;
+}
+
+/** The packages of the import map. */
+const vendorModules: readonly VendorModule[] = [
+  { name: 'preact', file: 'preact/dist/preact.mjs' },
+  { name: 'preact/hooks', file: 'preact/hooks/dist/hooks.mjs' },
+  { name: '@preact/signals-core', file: '@preact/signals-core/dist/signals-core.module.js' },
+  { name: '@preact/signals', file: '@preact/signals/dist/signals.module.js' },
+  { name: 'htm', file: 'htm/dist/htm.module.js' },
+  // The package has its module only unminified, three times as large.
+  { name: 'uplot', file: 'uplot/dist/uPlot.iife.min.js', suffix: '\nexport default uPlot;\n' },
+];
 
 const root = join(import.meta.dirname, '../../..');
 const consoleFolder = join(root, 'src/console');
 
 /** A file of the console as it is sent. */
-export interface ConsoleFile extends CompressedFile {
+interface ConsoleFile extends CompressedFile {
   readonly type: string;
 }
 
@@ -118,4 +232,54 @@ function versionOf(contents: ReadonlyMap<string, string>): string {
   const hash = createHash('sha256');
   for (const [path, text] of contents) hash.update(`${path}\0${text}\0`);
   return hash.digest('base64url').slice(0, 16);
+}
+
+/** The document of every page of the console, and the headers that restrict it. */
+export interface PageShell {
+  readonly html: string;
+  readonly contentSecurityPolicy: string;
+}
+
+/**
+ * Builds the document of a page, which needs `modules`. It is the same for every user, so it has an ETag and no nonce.
+ */
+export function createPageShell(
+  { base, imports, preloads }: ConsoleFiles,
+  modules: readonly string[],
+): PageShell {
+  const importMap = JSON.stringify({ imports });
+  const preload = (path: string) => `<link rel="modulepreload" href="${base}/${path}">`;
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>exportd</title>
+<link rel="icon" href="${base}/icon.svg" type="image/svg+xml">
+<script src="${base}/theme_before_paint.ts"></script>
+<link rel="stylesheet" href="${base}/console.css">
+<script type="importmap">${importMap}</script>
+${[...preloads, ...modules].map(preload).join('\n')}
+<script type="module" src="${base}/main.ts"></script>
+</head>
+<body>
+<div id="root"></div>
+<noscript>The console needs JavaScript. The <a href="/api/docs">HTTP API</a> and <code>npx exportd --help</code> do the same.</noscript>
+</body>
+</html>
+`;
+  return {
+    html,
+    contentSecurityPolicy: [
+      "default-src 'none'",
+      `script-src 'self' 'sha256-${createHash('sha256').update(importMap).digest('base64')}'`,
+      "style-src 'self'",
+      "img-src 'self'",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+  };
 }

@@ -2,9 +2,15 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../api_error.ts';
 import type { HttpApp } from '../route_context.ts';
-import { acceptedEncoding, createCompressedFile, type CompressedFile } from './asset_encodings.ts';
-import { readConsoleFiles, type ConsoleFiles } from './console_files.ts';
-import { createPageShell, type PageShell } from './page_shell.ts';
+import {
+  acceptedEncoding,
+  type CompressedFile,
+  type ConsoleFiles,
+  createCompressedFile,
+  createPageShell,
+  type PageShell,
+  readConsoleFiles,
+} from './console_files.ts';
 
 /** The paths of pages, which the router in the browser reads (src/console/router/routes.ts). */
 const pagePaths = ['/', '/exports/*', '/query'];

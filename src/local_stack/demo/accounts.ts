@@ -5,8 +5,8 @@ import {
   listKeys,
   listProjects,
   listUsers,
+  scopes,
 } from '../../http/accounts.ts';
-import { scopes } from '../../http/api_keys.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import type { DataFolder } from '../data_folder.ts';
 import { saveDemoState, readDemoState } from './demo_file.ts';

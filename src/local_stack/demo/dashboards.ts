@@ -1,4 +1,4 @@
-import { createDashboard } from '../../http/dashboards/create_dashboard.ts';
+import { createDashboard } from '../../http/dashboards/dashboards.ts';
 import type { Pool } from '../../journal/database.ts';
 
 const dashboards = [

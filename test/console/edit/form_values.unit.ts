@@ -12,7 +12,7 @@ import {
   type Inputs,
 } from '../../../src/console/pages/edit/form_fields.ts';
 import { parseS3Config } from '../../../src/destination/config.ts';
-import { createBody, updateBody } from '../../../src/http/schemas/batch_export.ts';
+import { createBody, updateBody } from '../../../src/http/batch_exports/schema.ts';
 import { describeApi } from '../../http/describe_api.ts';
 
 const entered: Inputs = {

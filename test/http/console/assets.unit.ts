@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
 import { consoleRoutes } from '../../../src/http/console/console_routes.ts';
 import type { HttpApp } from '../../../src/http/route_context.ts';
-import { acceptedEncoding } from '../../../src/http/console/asset_encodings.ts';
-import { createSignInLimiter } from '../../../src/http/console/sign_in_limiter.ts';
+import { acceptedEncoding } from '../../../src/http/console/console_files.ts';
+import { createSignInLimiter } from '../../../src/http/console/session_routes.ts';
 
 let app: HttpApp;
 beforeAll(() => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ScheduleRevision } from '../../../src/domain/intervals.ts';
 import type { UndecidedRange } from '../../../src/domain/due_intervals.ts';
-import type { IntervalStatus } from '../../../src/http/schemas/interval.ts';
-import { newestIntervals } from '../../../src/http/read_models/console/newest_intervals.ts';
+import type { IntervalStatus } from '../../../src/http/intervals/schema.ts';
+import { newestIntervals } from '../../../src/http/console/overview.ts';
 
 const hourly: ScheduleRevision = {
   interval: 'hour',

@@ -2,7 +2,7 @@ import { Socket, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import fastify from 'fastify';
 import type { LiveChange } from '../../../src/http/console/live_changes.ts';
-import { consoleLiveRoutes } from '../../../src/http/routes/console_live.ts';
+import { consoleLiveRoutes } from '../../../src/http/console/live_routes.ts';
 import type { HttpApp, RouteContext } from '../../../src/http/route_context.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 

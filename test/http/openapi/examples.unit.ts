@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { allErrors, examples, pathInProject } from '../../../src/http/openapi/complete_document.ts';
+import { allErrors, examples, pathInProject } from '../../../src/http/openapi/openapi.ts';
 import { describeApi } from '../describe_api.ts';
 
 interface Media {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { newestInterval, newestIntervals } from '../../../src/http/previews/newest_intervals.ts';
+import { newestInterval, newestIntervals } from '../../../src/http/console/previews.ts';
 
 const schedule = (interval: string, timezone = 'UTC') => ({
   interval,

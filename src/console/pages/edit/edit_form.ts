@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
-import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
 import { api } from '../../api/client.ts';
 import type { ActionRequest } from '../../api/command_lines.ts';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { EstimateResponse } from '../../../http/schemas/console/preview.ts';
+import type { EstimateResponse } from '../../../http/console/schema.ts';
 import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
 import { api } from '../../api/client.ts';
 import { timezone } from '../../api/session.ts';

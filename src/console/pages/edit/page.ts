@@ -1,4 +1,4 @@
-import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { may } from '../../api/session.ts';
 import { EmptyState } from '../../components/empty_state.ts';

@@ -1,4 +1,4 @@
-import type { PreviewResponse } from '../../../http/schemas/console/preview.ts';
+import type { PreviewResponse } from '../../../http/console/schema.ts';
 import { timezone } from '../../api/session.ts';
 import { Table, type Column } from '../../components/table.ts';
 import { formatInterval, formatMoment } from '../../formatting/moment.ts';

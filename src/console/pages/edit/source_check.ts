@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { SourceReportResponse } from '../../../http/schemas/console/preview.ts';
+import type { SourceReportResponse } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button } from '../../components/button.ts';
 import { CopyBlock } from '../../components/copy_line.ts';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { PreviewResponse } from '../../../http/schemas/console/preview.ts';
+import type { PreviewResponse } from '../../../http/console/schema.ts';
 import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
 import { api } from '../../api/client.ts';
 

@@ -1,4 +1,4 @@
-import type { ActiveRun, ActiveRunsResponse } from '../../../http/schemas/console/run_activity.ts';
+import type { ActiveRun, ActiveRunsResponse } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/session.ts';
 import { ActionButton } from '../../components/action_button.ts';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { DryRunResponse } from '../../../http/schemas/backfill.ts';
+import type { DryRunResponse } from '../../../http/backfills/schema.ts';
 import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
 import { api } from '../../api/client.ts';
 import { CommandLines } from '../../components/action_button.ts';

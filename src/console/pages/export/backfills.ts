@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { BackfillResponse } from '../../../http/schemas/backfill.ts';
+import type { BackfillResponse } from '../../../http/backfills/schema.ts';
 import type { ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { may, timezone } from '../../api/session.ts';

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
-import type { IntervalStatus } from '../../../http/schemas/interval.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
+import type { IntervalStatus } from '../../../http/intervals/schema.ts';
 import { IntervalLegend } from '../../components/interval_legend.ts';
 import { intervalLooks, shapePath } from '../../components/statuses.ts';
 import { formatQuantity } from '../../formatting/count.ts';

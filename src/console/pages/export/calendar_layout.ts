@@ -1,4 +1,4 @@
-import type { TimelineResponse } from '../../../http/schemas/console/timeline.ts';
+import type { TimelineResponse } from '../../../http/console/schema.ts';
 import { localTimeOf } from '../../formatting/local_time.ts';
 
 /** An entry of the timeline. */

@@ -1,4 +1,4 @@
-import type { DeliveryResponse } from '../../../http/schemas/webhook_delivery.ts';
+import type { DeliveryResponse } from '../../../http/webhooks/schema.ts';
 import type { ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/session.ts';

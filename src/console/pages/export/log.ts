@@ -1,4 +1,4 @@
-import type { LogLineResponse } from '../../../http/schemas/log_line.ts';
+import type { LogLineResponse } from '../../../http/intervals/schema.ts';
 import type { ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button } from '../../components/button.ts';

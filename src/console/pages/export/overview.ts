@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import type { LagResponse } from '../../../http/schemas/lag.ts';
-import type { TimelineResponse } from '../../../http/schemas/console/timeline.ts';
+import type { LagResponse } from '../../../http/batch_exports/schema.ts';
+import type { TimelineResponse } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/session.ts';
 import { ActionButton } from '../../components/action_button.ts';

@@ -1,4 +1,4 @@
-import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
 import { Loaded } from '../../components/loaded.ts';
 import { Page } from '../../components/page.ts';

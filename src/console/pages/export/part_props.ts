@@ -1,4 +1,4 @@
-import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 
 /** What a part of the page is given. */
 export interface PartProps {

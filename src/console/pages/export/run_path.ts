@@ -1,4 +1,4 @@
-import type { RunResponse } from '../../../http/schemas/run.ts';
+import type { RunResponse } from '../../../http/runs/schema.ts';
 import { paths } from '../../router/paths.ts';
 
 /** The address of what is known of a run. */

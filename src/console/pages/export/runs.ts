@@ -1,4 +1,4 @@
-import type { RunResponse } from '../../../http/schemas/run.ts';
+import type { RunResponse } from '../../../http/runs/schema.ts';
 import type { ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/session.ts';

@@ -1,4 +1,4 @@
-import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { may } from '../../api/session.ts';
 import { DestinationTest } from '../../components/destination_test.ts';
 import { Section } from '../../components/page.ts';

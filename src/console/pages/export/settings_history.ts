@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { SettingsChange } from '../../../http/schemas/console/settings_history.ts';
+import type { SettingsChange } from '../../../http/console/schema.ts';
 import type { ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/session.ts';

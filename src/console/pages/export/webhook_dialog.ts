@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { WebhookResponse } from '../../../http/schemas/webhook.ts';
+import type { WebhookResponse } from '../../../http/webhooks/schema.ts';
 import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
 import { api } from '../../api/client.ts';
 import { CommandLines } from '../../components/action_button.ts';

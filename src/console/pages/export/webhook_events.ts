@@ -1,4 +1,4 @@
-import type { WebhookResponse } from '../../../http/schemas/webhook.ts';
+import type { WebhookResponse } from '../../../http/webhooks/schema.ts';
 
 /** An event that webhooks can receive. */
 export type WebhookEvent = WebhookResponse['events'][number];

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { WebhookResponse } from '../../../http/schemas/webhook.ts';
+import type { WebhookResponse } from '../../../http/webhooks/schema.ts';
 import type { ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { may } from '../../api/session.ts';

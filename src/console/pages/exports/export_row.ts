@@ -1,4 +1,4 @@
-import type { OverviewItem } from '../../../http/schemas/console_overview.ts';
+import type { OverviewItem } from '../../../http/console/schema.ts';
 import { IntervalCells, type IntervalCell } from '../../components/interval_cells.ts';
 import { Moment } from '../../components/moment.ts';
 import { Sparkline } from '../../components/sparkline.ts';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useRef } from 'preact/hooks';
-import type { Overview } from '../../../http/schemas/console_overview.ts';
+import type { Overview } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { may } from '../../api/session.ts';
 import { Button } from '../../components/button.ts';

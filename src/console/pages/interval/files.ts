@@ -3,7 +3,7 @@ import type {
   IntervalDetailResponse,
   IntervalFile,
   RowLocationResponse,
-} from '../../../http/schemas/console/interval_detail.ts';
+} from '../../../http/console/schema.ts';
 import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
 import { api } from '../../api/client.ts';
 import { Button } from '../../components/button.ts';

@@ -1,4 +1,4 @@
-import type { Generation } from '../../../http/schemas/console/interval_detail.ts';
+import type { Generation } from '../../../http/console/schema.ts';
 import { timezone } from '../../api/session.ts';
 import { FieldChanges } from '../../components/field_changes.ts';
 import { Moment } from '../../components/moment.ts';

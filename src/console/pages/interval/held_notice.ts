@@ -1,4 +1,4 @@
-import type { IntervalDetailResponse } from '../../../http/schemas/console/interval_detail.ts';
+import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { ActionButton } from '../../components/action_button.ts';
 import { retryAction } from '../../components/run_table.ts';
 import { formatCount, formatQuantity } from '../../formatting/count.ts';

@@ -1,4 +1,4 @@
-import type { IntervalDetailResponse } from '../../../http/schemas/console/interval_detail.ts';
+import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { Moment } from '../../components/moment.ts';
 import { formatBytes } from '../../formatting/bytes.ts';
 import { formatCount } from '../../formatting/count.ts';

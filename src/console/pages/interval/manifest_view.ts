@@ -1,4 +1,4 @@
-import type { IntervalDetailResponse } from '../../../http/schemas/console/interval_detail.ts';
+import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { shellWord } from '../../api/command_lines.ts';
 import { CopyLine } from '../../components/copy_line.ts';
 import { Section } from '../../components/page.ts';

@@ -1,5 +1,5 @@
-import type { BatchExportResponse } from '../../../http/schemas/batch_export.ts';
-import type { IntervalDetailResponse } from '../../../http/schemas/console/interval_detail.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
+import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/session.ts';
 import { ActionButton, type Action } from '../../components/action_button.ts';

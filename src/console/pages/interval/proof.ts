@@ -1,4 +1,4 @@
-import type { IntervalDetailResponse } from '../../../http/schemas/console/interval_detail.ts';
+import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { timezone } from '../../api/session.ts';
 import { now } from '../../clock.ts';
 import { Moment } from '../../components/moment.ts';

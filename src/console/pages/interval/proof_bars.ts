@@ -1,4 +1,4 @@
-import type { IntervalDetailResponse } from '../../../http/schemas/console/interval_detail.ts';
+import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { timezone } from '../../api/session.ts';
 import { formatCount } from '../../formatting/count.ts';
 import { formatMoment } from '../../formatting/moment.ts';

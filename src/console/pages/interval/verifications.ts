@@ -1,8 +1,5 @@
-import type {
-  VerificationResponse,
-  VerificationsResponse,
-} from '../../../http/schemas/console/verification.ts';
-import type { IntervalResponse } from '../../../http/schemas/interval.ts';
+import type { VerificationResponse, VerificationsResponse } from '../../../http/console/schema.ts';
+import type { IntervalResponse } from '../../../http/intervals/schema.ts';
 import { useEffect } from 'preact/hooks';
 import { useResource } from '../../api/resource.ts';
 import { ActionButton, type Action } from '../../components/action_button.ts';

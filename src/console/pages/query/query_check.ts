@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { CheckedQueryResponse } from '../../../http/schemas/console/query_editor.ts';
+import type { CheckedQueryResponse } from '../../../http/console/schema.ts';
 import { api } from '../../api/client.ts';
 
 type QueryProblem = NonNullable<CheckedQueryResponse['error']>;

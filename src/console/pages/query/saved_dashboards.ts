@@ -1,4 +1,4 @@
-import type { DashboardResponse } from '../../../http/schemas/dashboard.ts';
+import type { DashboardResponse } from '../../../http/dashboards/schema.ts';
 import { apiPath, type ListOf } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { may } from '../../api/session.ts';

@@ -1,0 +1,275 @@
+import type { FastifyRequest } from 'fastify';
+import type { BackfillStatus } from '../../domain/backfill.ts';
+import type { Connection, Pool } from '../../journal/database.ts';
+import { isUncounted } from '../../projections/backfills.ts';
+import { notFound } from '../api_error.ts';
+import { toUtc } from '../batch_exports/changes.ts';
+import { requireBatchExport } from '../batch_exports/read_model.ts';
+import { offsetPage, projectUrl, toReadableResponse, toReadableResponses } from '../paging.ts';
+import {
+  acceptedDetail,
+  allowsShrink,
+  type ProjectRoutes,
+  type RouteContext,
+  stillStoppingDetail,
+  submitCommand,
+  teamOf,
+} from '../route_context.ts';
+import { commandResponses, emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
+import { dryRun } from './dry_run.ts';
+import {
+  backfillPath,
+  type BackfillResponse,
+  backfillSchema,
+  backfillsPath,
+  createBackfillBody,
+  createdBackfillSchema,
+  dryRunSchema,
+} from './schema.ts';
+
+interface BackfillRow {
+  readonly id: string;
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  readonly start_at: string;
+  readonly end_at: string;
+  readonly status: BackfillStatus;
+  readonly total_runs: number;
+  readonly retry_of_run_id: string | null;
+  readonly retries_failed: boolean;
+  readonly allow_shrink: boolean;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+  readonly last_updated_at: string;
+  readonly finished_runs: number;
+  readonly completed_runs: number;
+  readonly failed_runs: number;
+  readonly cancelled_runs: number;
+  readonly records_completed: number;
+  readonly records_total_count: number;
+}
+
+// The outcome of a run with automatic retries is that of the last retry. Automatic retries belong to the run's backfill
+// or, like the run, to the schedule; a retry that a user requests is a separate backfill. The backfill's row already
+// counts the runs that ended for good, so only the others are read, however many runs there are.
+const selection = `
+  select backfill.id, backfill.batch_export_id, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
+    backfill.total_runs, backfill.retry_of_run_id, backfill.retries_failed, backfill.allow_shrink, backfill.created_at, backfill.finished_at,
+    backfill.last_updated_at,
+    backfill.completed_runs + backfill.failed_runs + backfill.cancelled_runs + uncounted.finished_runs as finished_runs,
+    backfill.completed_runs + uncounted.completed_runs as completed_runs,
+    backfill.failed_runs + uncounted.failed_runs as failed_runs,
+    backfill.cancelled_runs + uncounted.cancelled_runs as cancelled_runs,
+    backfill.records_completed + uncounted.records_completed as records_completed,
+    backfill.records_total_count + uncounted.records_total_count as records_total_count
+  from exportd.backfills backfill cross join lateral (
+    select count(*) filter (where run.finished_at is not null) as finished_runs,
+      count(*) filter (where outcome.status = 'Completed') as completed_runs,
+      count(*) filter (where outcome.status in ('Failed', 'Terminated')
+        or outcome.status in ('FailedRetryable', 'TimedOut') and outcome.retry_at is null) as failed_runs,
+      count(*) filter (where outcome.status = 'Cancelled') as cancelled_runs,
+      coalesce(sum(outcome.records_completed), 0)::bigint as records_completed,
+      coalesce(sum(outcome.records_total_count), 0)::bigint as records_total_count
+    from (select * from exportd.backfill_runs where ${isUncounted()}) uncounted_run
+    join exportd.batch_export_runs run on run.id = uncounted_run.run_id
+    left join lateral (
+      select * from exportd.batch_export_runs retry
+      where run.status in ('FailedRetryable', 'TimedOut') and retry.batch_export_id = run.batch_export_id
+        and retry.data_interval_start = run.data_interval_start and retry.data_interval_end = run.data_interval_end
+        and retry.backfill_id is not distinct from run.backfill_id and retry.position > run.position
+      order by retry.position desc limit 1) retry on true
+    cross join lateral (
+      select coalesce(retry.status, run.status) as status, coalesce(retry.retry_at, run.retry_at) as retry_at,
+        coalesce(retry.records_completed, run.records_completed) as records_completed,
+        coalesce(retry.records_total_count, run.records_total_count) as records_total_count) outcome
+    where uncounted_run.backfill_id = backfill.id) uncounted
+  where backfill.batch_export_id = $1`;
+
+const toBackfillResponse = (row: BackfillRow): BackfillResponse => ({
+  id: row.id,
+  batch_export: row.batch_export_id,
+  team_id: row.team_id,
+  start_at: row.start_at,
+  end_at: row.end_at,
+  status: row.status,
+  retry_of_run_id: row.retry_of_run_id,
+  retries_failed: row.retries_failed,
+  allow_shrink: row.allow_shrink,
+  created_at: row.created_at,
+  finished_at: row.finished_at,
+  last_updated_at: row.last_updated_at,
+  progress: row.status === 'Cancelled' ? null : progressOf(row),
+});
+
+const progressOf = (row: BackfillRow): BackfillResponse['progress'] => ({
+  total_runs: row.total_runs,
+  finished_runs: row.finished_runs,
+  completed_runs: row.completed_runs,
+  failed_runs: row.failed_runs,
+  cancelled_runs: row.cancelled_runs,
+  retrying_runs: row.finished_runs - row.completed_runs - row.failed_runs - row.cancelled_runs,
+  progress: row.total_runs === 0 ? 1 : row.finished_runs / row.total_runs,
+  records_completed: row.records_completed,
+  records_total_count: row.records_total_count,
+});
+
+/** Finds a backfill of an export. */
+export async function findBackfill(
+  database: Pool | Connection,
+  batchExportId: string,
+  id: string,
+): Promise<BackfillResponse | undefined> {
+  const { rows } = await database.query<BackfillRow>(`${selection} and backfill.id = $2`, [
+    batchExportId,
+    id,
+  ]);
+  return rows[0] && toBackfillResponse(rows[0]);
+}
+
+/** A page of an export's backfills, retries of single runs included, newest first. */
+async function listBackfills(
+  pool: Pool,
+  batchExportId: string,
+  window: { readonly limit: number; readonly offset: number },
+): Promise<{ count: number; results: BackfillResponse[] }> {
+  const counted = await pool.query<{ count: number }>(
+    'select count(*) as count from exportd.backfills where batch_export_id = $1',
+    [batchExportId],
+  );
+  const { rows } = await pool.query<BackfillRow>(
+    `${selection} order by backfill.position desc limit $2 offset $3`,
+    [batchExportId, window.limit, window.offset],
+  );
+  return { count: counted.rows[0]?.count ?? 0, results: rows.map(toBackfillResponse) };
+}
+
+const read = { config: { scope: 'batch_export:read' } } as const;
+const write = { config: { scope: 'batch_export:write' } } as const;
+
+async function readResponse(
+  context: RouteContext,
+  request: FastifyRequest,
+  batchExportId: string,
+  id: string,
+): Promise<BackfillResponse> {
+  await requireBatchExport(context.pool, teamOf(request), batchExportId);
+  const found = await findBackfill(context.pool, batchExportId, id);
+  if (!found) throw notFound();
+  return toReadableResponse(found, conversionOf(context));
+}
+
+const conversionOf = ({ logger }: RouteContext) => ({
+  what: 'backfill',
+  schema: backfillSchema,
+  convert: (backfill: BackfillResponse) => backfill,
+  logger,
+});
+
+const actions = [
+  { path: 'cancel', name: 'cancelBackfill', summary: 'Cancel backfill' },
+  { path: 'pause', name: 'pauseBackfill', summary: 'Pause backfill' },
+  { path: 'unpause', name: 'unpauseBackfill', summary: 'Unpause backfill' },
+] as const;
+
+/** Create, list, retrieve, cancel, pause and unpause backfills. */
+export const backfillRoutes: ProjectRoutes = (app, context) => {
+  const { settings, pool } = context;
+
+  app.get(
+    '/batch_exports/:batch_export_id/backfills',
+    {
+      ...read,
+      schema: {
+        summary: 'List backfills',
+        params: backfillsPath,
+        querystring: listQuery,
+        response: { 200: pageOf(backfillSchema), ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { batch_export_id } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const { count, results } = await listBackfills(pool, batch_export_id, request.query);
+      const readable = toReadableResponses(results, conversionOf(context));
+      return offsetPage(request, settings, request.query, { count, results: readable });
+    },
+  );
+
+  app.post(
+    '/batch_exports/:batch_export_id/backfills',
+    {
+      ...write,
+      schema: {
+        summary: 'Create backfill',
+        description:
+          'Exports the whole intervals that overlap the range. With `dry_run: true`, previews that without starting it.',
+        params: backfillsPath,
+        body: createBackfillBody,
+        response: { 200: dryRunSchema, 201: createdBackfillSchema, ...commandResponses },
+      },
+    },
+    async (request, reply) => {
+      const { batch_export_id } = request.params;
+      const { start_at, end_at } = request.body;
+      if (request.body.dry_run === true) {
+        const target = { team_id: teamOf(request), batch_export_id };
+        return reply
+          .code(200)
+          .send(await dryRun(context, target, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
+      }
+      const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
+        await requireBatchExport(connection, teamOf(request), batch_export_id);
+        const range = { start_at: toUtc(start_at), end_at: toUtc(end_at) };
+        return { batch_export_id, body: { ...range, ...allowsShrink(request.body) } };
+      });
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      const id = submitted.outcome.backfill_id ?? '';
+      return reply
+        .code(201)
+        .header(
+          'location',
+          projectUrl(request, settings, `/batch_exports/${batch_export_id}/backfills/${id}/`),
+        )
+        .send({ backfill_id: id, ...(await readResponse(context, request, batch_export_id, id)) });
+    },
+  );
+
+  app.get(
+    '/batch_exports/:batch_export_id/backfills/:id',
+    {
+      ...read,
+      schema: {
+        summary: 'Retrieve backfill',
+        params: backfillPath,
+        response: { 200: backfillSchema, ...errorResponses },
+      },
+    },
+    (request) => readResponse(context, request, request.params.batch_export_id, request.params.id),
+  );
+
+  for (const { path, name, summary } of actions)
+    app.post(
+      `/batch_exports/:batch_export_id/backfills/:id/${path}`,
+      {
+        ...write,
+        schema: {
+          summary,
+          params: backfillPath,
+          body: emptyBody,
+          response: { 200: backfillSchema, ...commandResponses },
+        },
+      },
+      async (request, reply) => {
+        const { batch_export_id, id } = request.params;
+        const submitted = await submitCommand(context, request, name, async (connection) => {
+          await requireBatchExport(connection, teamOf(request), batch_export_id);
+          if (!(await findBackfill(connection, batch_export_id, id))) throw notFound();
+          return { batch_export_id, body: { backfill_id: id } };
+        });
+        if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+        if (!submitted.executionsClosed)
+          return reply.code(202).send(stillStoppingDetail('The backfill is Cancelled'));
+        return reply.code(200).send(await readResponse(context, request, batch_export_id, id));
+      },
+    );
+};

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../journal/commands.ts';
+import { allowShrinkField } from '../runs/schema.ts';
+import { pathId, responseTimestampSchema } from '../schemas.ts';
+
+/** A backfill in a response. */
+export const backfillSchema = z
+  .object({
+    id: z.string(),
+    batch_export: z.string(),
+    team_id: z.number().int(),
+    start_at: responseTimestampSchema,
+    end_at: responseTimestampSchema,
+    status: z.enum(['Running', 'Paused', 'Completed', 'Cancelled']),
+    retry_of_run_id: z
+      .string()
+      .nullable()
+      .describe('The run that this backfill retries; null for other backfills.'),
+    retries_failed: z
+      .boolean()
+      .describe('Whether it exports only the intervals of its range whose run failed (`retry_failed`).'),
+    allow_shrink: z
+      .boolean()
+      .describe('Whether its runs may remove rows from the bucket that the source no longer has.'),
+    created_at: responseTimestampSchema,
+    finished_at: responseTimestampSchema.nullable(),
+    last_updated_at: responseTimestampSchema,
+    progress: z
+      .object({
+        total_runs: z.number().int(),
+        finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying runs.'),
+        completed_runs: z.number().int(),
+        failed_runs: z
+          .number()
+          .int()
+          .describe(
+            'Runs that are Failed or Terminated, or FailedRetryable or TimedOut without another automatic retry.',
+          ),
+        cancelled_runs: z.number().int(),
+        retrying_runs: z.number().int().describe('Runs whose automatic retry is pending or active.'),
+        progress: z.number().describe('Fraction of the runs that have ended, from 0 to 1.'),
+        records_completed: z.number().int(),
+        records_total_count: z.number().int().describe('Total records of the runs created so far.'),
+      })
+      .nullable()
+      .describe('Null for a cancelled backfill, which has no end to progress to.'),
+  })
+  .meta({ id: 'BatchExportBackfill' });
+export type BackfillResponse = z.infer<typeof backfillSchema>;
+
+/** The response to the request that creates a backfill. */
+export const createdBackfillSchema = backfillSchema
+  .extend({ backfill_id: z.string().describe('The same as `id`, as runs call it.') })
+  .meta({ id: 'CreatedBatchExportBackfill' });
+
+/** Requests a preview instead of a backfill. */
+export const dryRunField = z
+  .boolean()
+  .nullish()
+  .describe('Preview: return what the backfill would export without starting it.');
+
+export const createBackfillBody = z.strictObject({
+  start_at: timestampSchema,
+  end_at: timestampSchema,
+  allow_shrink: allowShrinkField,
+  dry_run: dryRunField,
+});
+
+/** What a backfill would export. */
+export const dryRunSchema = z
+  .object({
+    dry_run: z.literal(true),
+    start_at: responseTimestampSchema.describe('The start of the first whole interval.'),
+    end_at: responseTimestampSchema.describe('The end of the last whole interval.'),
+    intervals: z.number().int(),
+    rows: z
+      .number()
+      .int()
+      .nullable()
+      .describe('Rows that the source has for these intervals now; null when counting timed out.'),
+    detail: z.string().nullable().describe('Why the rows were not counted, or null.'),
+  })
+  .meta({ id: 'BatchExportDryRun' });
+export type DryRunResponse = z.infer<typeof dryRunSchema>;
+
+/** The path of a resource of a batch export. */
+export const backfillsPath = z.object({ project_id: z.string(), batch_export_id: pathId });
+
+/** The path of one backfill. */
+export const backfillPath = backfillsPath.extend({ id: pathId });

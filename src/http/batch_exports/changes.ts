@@ -1,0 +1,292 @@
+import { randomUUID } from 'node:crypto';
+import { secretFields } from '../../destination/config.ts';
+import { changedConfigFields, mergeConfig, storeConfig } from '../../destination/config_versions.ts';
+import type { ConfigStore } from '../../destination/sealed_config.ts';
+import { type BatchExportDefinition, requireConsistent, supportsOffsets } from '../../domain/batch_export.ts';
+import type { Connection, Pool } from '../../journal/database.ts';
+import { readRowQuery } from '../../source/row_query/read_row_query.ts';
+import type { RowQuery } from '../../source/row_selection.ts';
+import { ApiError, invalid, notFound } from '../api_error.ts';
+import type { RouteContext } from '../route_context.ts';
+import { type BatchExportRow, requireBatchExport } from './read_model.ts';
+import type { CreateBody, UpdateBody } from './schema.ts';
+
+/** The fields of a definition that a body sets directly; destination configs are stored in versions instead. */
+export type WritableDefinition = Omit<BatchExportDefinition, 'destination_type' | 'config_version'>;
+
+/** The value of a field that is omitted on creation or reset with null. */
+export const defaultDefinition: Omit<WritableDefinition, 'name'> = {
+  model: 'events',
+  interval: 'hour',
+  timezone: 'UTC',
+  offset_hour: 0,
+  offset_day: 0,
+  start_at: null,
+  end_at: null,
+  dialect_query: null,
+  retention_days: null,
+};
+
+/** Formats a time as responses do, so that sending a response back changes nothing. */
+export const toUtc = (time: string): string => new Date(time).toISOString();
+
+/**
+ * Applies a body to a definition. An omitted field keeps its value, null resets it to its default, and a new interval
+ * resets the offsets that do not apply to it.
+ * @throws CommandRejected when the fields are inconsistent.
+ */
+export function definitionFrom(base: WritableDefinition, body: UpdateBody): WritableDefinition {
+  const interval = body.interval ?? base.interval;
+  const intervalChanges = interval !== base.interval;
+  const keptHour = intervalChanges && !supportsOffsets(interval) ? 0 : base.offset_hour;
+  // A day of the week is not a day of the month.
+  const keptDay = intervalChanges ? 0 : base.offset_day;
+  const wanted: WritableDefinition = {
+    name: body.name ?? base.name,
+    model: orDefault(body.model, base.model, defaultDefinition.model),
+    interval,
+    timezone: orDefault(body.timezone, base.timezone, defaultDefinition.timezone),
+    offset_hour: orDefault(body.offset_hour, keptHour, 0),
+    offset_day: orDefault(body.offset_day, keptDay, 0),
+    start_at: timeOr(body.start_at, base.start_at),
+    end_at: timeOr(body.end_at, base.end_at),
+    dialect_query: textOr(body.dialect_query, base.dialect_query),
+    retention_days: orDefault(body.retention_days, base.retention_days, null),
+  };
+  requireConsistent(wanted, body);
+  return wanted;
+}
+
+const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
+  given === undefined ? kept : (given ?? fallback);
+
+const timeOr = (given: string | null | undefined, kept: string | null): string | null =>
+  given === undefined ? kept : given === null ? null : toUtc(given);
+
+/** An empty query means no query. */
+const textOr = (given: string | null | undefined, kept: string | null): string | null =>
+  given === undefined ? kept : given === '' ? null : given;
+
+/** What storing a config of the project needs. */
+export async function configStoreOf(
+  database: Pool | Connection,
+  { keyRing, settings }: ConfigStore,
+  teamId: number,
+): Promise<ConfigStore> {
+  const { rows } = await database.query<{ external_id: string }>(
+    'select external_id from exportd.projects where id = $1',
+    [teamId],
+  );
+  const [project] = rows;
+  if (!project) throw notFound();
+  return { keyRing, settings: { ...settings, external_id: project.external_id } };
+}
+
+/**
+ * Stores a new version of the export's config when the body changes one of its fields or the row query (`rowQuery`,
+ * undefined when unchanged). A secret that is sent again is no change.
+ * @returns the new version, or undefined when nothing changes, and the fields that change.
+ * @throws ApiError or CommandRejected when the destination is invalid.
+ */
+async function updatedConfigVersion(
+  connection: Connection,
+  store: ConfigStore,
+  current: BatchExportRow,
+  {
+    destination,
+    rowQuery,
+  }: { destination: UpdateBody['destination']; rowQuery: RowQuery | null | undefined },
+  pendingVersion: number | null,
+): Promise<{ readonly version: number | undefined; readonly changed: readonly string[] }> {
+  rejectTypeChange(current, destination?.type);
+  const config = destination?.config ?? {};
+  if (!destination?.config && rowQuery === undefined) return { version: undefined, changed: [] };
+  // A pending update has a newer version, whose changes this one must keep.
+  const base = Math.max(current.config_version, pendingVersion ?? 0);
+  const update = { batch_export_id: current.id, base_version: base, config, row_query: rowQuery };
+  const changed = await changedConfigFields(connection, store, update);
+  if (changed.length === 0 && rowQuery === undefined && base === current.config_version)
+    return { version: undefined, changed };
+  return { version: await mergeConfig(connection, store, update), changed };
+}
+
+/** The type of a destination cannot change. @throws ApiError 400 */
+export function rejectTypeChange(current: BatchExportRow, type: string | undefined): void {
+  if (type !== undefined && type !== current.destination_type)
+    throw invalid(
+      `Cannot change destination type from '${current.destination_type}' to '${type}'.`,
+      'destination__type',
+    );
+}
+
+/**
+ * The newest config version of the export's pending updates, or null. Blocks other updates of this export until the
+ * transaction ends. Call it before reading the export, so that an update decided in between is seen there.
+ */
+async function lockPendingConfigVersion(
+  connection: Connection,
+  batchExportId: string,
+): Promise<number | null> {
+  await connection.query(`select pg_advisory_xact_lock(hashtextextended('batch_export_update/' || $1, 0))`, [
+    batchExportId,
+  ]);
+  const { rows } = await connection.query<{ version: number | null }>(
+    `select max((body #>> '{changes,config_version}')::integer) as version from exportd.commands
+     where batch_export_id = $1 and name = 'update' and status = 'pending'`,
+    [batchExportId],
+  );
+  return rows[0]?.version ?? null;
+}
+
+type QueryFields = Pick<WritableDefinition, 'model' | 'dialect_query'>;
+
+/**
+ * Compiles the query of a definition; null when it has none. The project's current time zone and week start are stored
+ * with it and interpret its dates from then on.
+ * @throws ApiError 400 with the position of the error in the query.
+ */
+export async function rowQueryOf(
+  connection: Connection | Pool,
+  teamId: number,
+  { model, dialect_query }: QueryFields,
+): Promise<RowQuery | null> {
+  if (dialect_query === null) return null;
+  const { rows } = await connection.query<Pick<RowQuery, 'timezone' | 'week_start_day'>>(
+    'select timezone, week_start_day from exportd.projects where id = $1',
+    [teamId],
+  );
+  const [settings] = rows;
+  if (!settings) throw new Error(`Project ${teamId} does not exist.`);
+  try {
+    return readRowQuery(model, { dialect_query, ...settings });
+  } catch (error) {
+    if (!Error.isError(error) || error.name !== 'DialectError') throw error;
+    throw new ApiError(400, 'dialect_error', error.message, { attr: 'dialect_query' });
+  }
+}
+
+/**
+ * The query after an update; undefined when it is unchanged. A pending update of the export may change the query too, so
+ * with one the query is never treated as unchanged.
+ * @throws ApiError 400
+ */
+async function updatedRowQuery(
+  connection: Connection,
+  current: QueryFields & { readonly team_id: number; readonly row_query: RowQuery | null },
+  wanted: QueryFields,
+  { body, hasPendingUpdate }: { readonly body: object; readonly hasPendingUpdate: boolean },
+): Promise<RowQuery | null | undefined> {
+  const stored = current.row_query?.dialect_query ?? null;
+  const isUnchanged = wanted.dialect_query === stored && wanted.model === current.model && !hasPendingUpdate;
+  if (isUnchanged || !('dialect_query' in body || 'model' in body)) return undefined;
+  return rowQueryOf(connection, current.team_id, wanted);
+}
+
+/** A field that a request changes, as `attr` of errors names it. */
+export interface ChangedField {
+  readonly attr: string;
+  /** Whether responses never contain it. */
+  readonly secret: boolean;
+}
+
+/** A command that creates or updates an export. Its config is stored in the transaction. */
+interface PreparedCommand {
+  readonly batch_export_id: string;
+  readonly body: Record<string, unknown>;
+  readonly changed: readonly ChangedField[];
+}
+
+/** Validates a new export and stores its config. @throws CommandRejected, ApiError */
+export async function prepareCreation(
+  connection: Connection,
+  context: RouteContext,
+  teamId: number,
+  body: CreateBody,
+): Promise<PreparedCommand> {
+  const definition = definitionFrom({ ...defaultDefinition, name: body.name }, body);
+  const { name, model, interval } = definition;
+  const batchExportId = randomUUID();
+  const store = await configStoreOf(connection, context, teamId);
+  const version = await storeConfig(connection, store, {
+    batch_export_id: batchExportId,
+    destination_type: body.destination.type,
+    config: body.destination.config ?? {},
+    row_query: await rowQueryOf(connection, teamId, definition),
+  });
+  return {
+    batch_export_id: batchExportId,
+    body: {
+      definition: { ...definition, destination_type: body.destination.type, config_version: version },
+      paused: body.paused ?? false,
+    },
+    changed: [
+      ...plainFields(['name', 'model', 'interval']),
+      ...plainFields(differingFields(definition, { ...defaultDefinition, name, model, interval })),
+      ...(body.paused === true ? plainFields(['paused']) : []),
+      ...configFields(givenFields(body.destination.config ?? {})),
+    ],
+  };
+}
+
+/**
+ * Validates an update and stores its config if it changes.
+ * @throws CommandRejected, ApiError
+ */
+export async function prepareUpdate(
+  connection: Connection,
+  context: RouteContext,
+  teamId: number,
+  id: string,
+  body: UpdateBody,
+): Promise<PreparedCommand> {
+  const pendingVersion = await lockPendingConfigVersion(connection, id);
+  const current = await requireBatchExport(connection, teamId, id);
+  const definition = definitionFrom(current, body);
+  const hasPendingUpdate = pendingVersion !== null;
+  const rowQuery = await updatedRowQuery(connection, current, definition, { body, hasPendingUpdate });
+  const change = { destination: body.destination, rowQuery };
+  const store = await configStoreOf(connection, context, teamId);
+  const config = await updatedConfigVersion(connection, store, current, change, pendingVersion);
+  const changes = Object.entries(definition).filter(
+    ([field, value]) => field in body || value !== current[field as keyof WritableDefinition],
+  );
+  const lastPausedAt = body.last_paused_at && toUtc(body.last_paused_at);
+  const pauses = body.paused !== undefined && (body.paused ?? false) !== current.paused;
+  return {
+    batch_export_id: id,
+    body: {
+      changes: {
+        ...Object.fromEntries(changes),
+        ...(config.version === undefined ? {} : { config_version: config.version }),
+      },
+      ...(body.paused === undefined ? {} : { paused: body.paused ?? false }),
+      // Omitted when unchanged, since setting it appends an event.
+      ...(lastPausedAt === undefined || lastPausedAt === current.last_paused_at
+        ? {}
+        : { last_paused_at: lastPausedAt }),
+    },
+    changed: [
+      ...plainFields(differingFields(definition, current)),
+      ...(pauses ? plainFields(['paused']) : []),
+      ...configFields(config.changed),
+    ],
+  };
+}
+
+const differingFields = (one: WritableDefinition, other: WritableDefinition): string[] =>
+  Object.entries(one)
+    .filter(([field, value]) => value !== other[field as keyof WritableDefinition])
+    .map(([field]) => field);
+
+const plainFields = (attrs: readonly string[]): ChangedField[] =>
+  attrs.map((attr) => ({ attr, secret: false }));
+
+function configFields(fields: readonly string[]): ChangedField[] {
+  return fields.map((field) => ({
+    attr: `destination__config__${field}`,
+    secret: secretFields.includes(field),
+  }));
+}
+
+const givenFields = (config: Readonly<Record<string, unknown>>): string[] =>
+  Object.keys(config).filter((field) => config[field] !== null);

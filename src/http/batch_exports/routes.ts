@@ -1,0 +1,381 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { rejectSelectionForModel, selectionOf } from '../../destination/config.ts';
+import { readStoredConfig } from '../../destination/config_versions.ts';
+import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
+import type { Model } from '../../domain/batch_export.ts';
+import { type Connection, inTransaction } from '../../journal/database.ts';
+import { dryRun } from '../backfills/dry_run.ts';
+import { dryRunSchema } from '../backfills/schema.ts';
+import { offsetPage, projectUrl, unreadable } from '../paging.ts';
+import {
+  acceptedDetail,
+  allowsShrink,
+  type ProjectRoutes,
+  type RouteContext,
+  sendEmpty,
+  stillStoppingDetail,
+  submitCommand,
+  teamOf,
+} from '../route_context.ts';
+import {
+  acceptedCreation,
+  commandResponses,
+  errorResponses,
+  listQuery,
+  noContent,
+  pageOf,
+} from '../schemas.ts';
+import {
+  type ChangedField,
+  configStoreOf,
+  defaultDefinition,
+  prepareCreation,
+  prepareUpdate,
+  rejectTypeChange,
+  toUtc,
+} from './changes.ts';
+import { listBatchExports, requireBatchExport, toBatchExportResponses } from './read_model.ts';
+import {
+  backfillBody,
+  batchExportPath,
+  type BatchExportResponse,
+  batchExportSchema,
+  createBody,
+  destinationTestBody,
+  destinationTestSchema,
+  newDestinationTestBody,
+  pauseBody,
+  unpauseBody,
+  updateBody,
+} from './schema.ts';
+import { testDestination } from './test_destination.ts';
+
+const read = { config: { scope: 'batch_export:read' } } as const;
+const write = { config: { scope: 'batch_export:write' } } as const;
+
+/** The current state of an export. @throws ApiError 404, 500 when this version cannot read it */
+async function readResponse(context: RouteContext, teamId: number, id: string): Promise<BatchExportResponse> {
+  const row = await requireBatchExport(context.pool, teamId, id);
+  const [response] = await toBatchExportResponses(context, [row]);
+  if (response) return response;
+  // Either it was deleted meanwhile, or it cannot be read.
+  await requireBatchExport(context.pool, teamId, id);
+  throw unreadable('batch export', id);
+}
+
+/** Create, list, retrieve, update and delete batch exports. */
+export const batchExportRoutes: ProjectRoutes = (app, context) => {
+  const { settings, pool } = context;
+
+  app.get(
+    '/batch_exports',
+    {
+      ...read,
+      schema: {
+        summary: 'List batch exports',
+        querystring: listQuery,
+        response: { 200: pageOf(batchExportSchema), ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { count, rows } = await listBatchExports(pool, teamOf(request), request.query);
+      const results = await toBatchExportResponses(context, rows);
+      return offsetPage(request, settings, request.query, { count, results });
+    },
+  );
+
+  app.post(
+    '/batch_exports',
+    {
+      ...write,
+      schema: {
+        summary: 'Create batch export',
+        body: createBody,
+        response: { 201: batchExportSchema, ...commandResponses, 202: acceptedCreation },
+      },
+    },
+    async (request, reply) => {
+      const submitted = await submitCommand(context, request, 'create', (connection) =>
+        prepareCreation(connection, context, teamOf(request), request.body),
+      );
+      const id = submitted.batch_export_id;
+      reply.header('location', projectUrl(request, settings, `/batch_exports/${id}/`));
+      if (!submitted.decided) return reply.code(202).send({ id, ...acceptedDetail });
+      return reply.code(201).send(await readResponse(context, teamOf(request), id));
+    },
+  );
+
+  app.get(
+    '/batch_exports/:id',
+    {
+      ...read,
+      schema: {
+        summary: 'Retrieve batch export',
+        params: batchExportPath,
+        response: { 200: batchExportSchema, ...errorResponses },
+      },
+    },
+    (request) => readResponse(context, teamOf(request), request.params.id),
+  );
+
+  app.patch(
+    '/batch_exports/:id',
+    {
+      ...write,
+      schema: {
+        summary: 'Update batch export',
+        params: batchExportPath,
+        body: updateBody,
+        response: { 200: batchExportSchema, ...commandResponses },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params;
+      const submitted = await submitCommand(context, request, 'update', (connection) =>
+        prepareUpdate(connection, context, teamOf(request), id, request.body),
+      );
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      return reply.code(200).send(await readResponse(context, teamOf(request), id));
+    },
+  );
+
+  app.delete(
+    '/batch_exports/:id',
+    {
+      ...write,
+      schema: {
+        summary: 'Delete batch export',
+        description: 'Cancels its backfills and runs. Exported files stay in the bucket.',
+        params: batchExportPath,
+        response: { 204: noContent, ...commandResponses },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params;
+      const submitted = await submitCommand(context, request, 'delete', async (connection) => {
+        await requireBatchExport(connection, teamOf(request), id);
+        return { batch_export_id: id, body: {} };
+      });
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      if (!submitted.executionsClosed)
+        return reply.code(202).send(stillStoppingDetail('The batch export is deleted'));
+      return reply.code(204).send();
+    },
+  );
+};
+
+const actionScope = { config: { scope: 'batch_export:write' } } as const;
+const responses = { 200: noContent, ...commandResponses };
+
+/** Pause, unpause and backfill a batch export. */
+export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
+  const { settings } = context;
+  const schema = { params: batchExportPath, response: responses };
+
+  app.post(
+    '/batch_exports/:id/pause',
+    { ...actionScope, schema: { summary: 'Pause batch export', ...schema, body: pauseBody } },
+    async (request, reply) => {
+      const { last_paused_at } = request.body;
+      const submitted = await submitCommand(context, request, 'pause', async (connection) => {
+        const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
+        return {
+          batch_export_id: id,
+          body: last_paused_at ? { last_paused_at: toUtc(last_paused_at) } : {},
+        };
+      });
+      return submitted.decided ? sendEmpty(reply) : reply.code(202).send(acceptedDetail);
+    },
+  );
+
+  app.post(
+    '/batch_exports/:id/unpause',
+    { ...actionScope, schema: { summary: 'Unpause batch export', ...schema, body: unpauseBody } },
+    async (request, reply) => {
+      const { backfill } = request.body;
+      const submitted = await submitCommand(context, request, 'unpause', async (connection) => {
+        const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
+        return { batch_export_id: id, body: backfill === undefined ? {} : { backfill } };
+      });
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      const { backfill_id } = submitted.outcome;
+      const path = `/batch_exports/${request.params.id}/backfills/${backfill_id ?? ''}/`;
+      return sendEmpty(reply, backfill_id && projectUrl(request, settings, path));
+    },
+  );
+
+  app.post(
+    '/batch_exports/:id/backfill',
+    {
+      ...actionScope,
+      schema: {
+        summary: 'Backfill batch export',
+        description:
+          'Exports the whole intervals that overlap the range; `Location` is the URL of the backfill. With `dry_run: true`, returns a preview instead.',
+        ...schema,
+        response: { ...responses, 200: dryRunSchema.optional() },
+        body: backfillBody,
+      },
+    },
+    async (request, reply) => {
+      const { start_at, end_at } = request.body;
+      if (request.body.dry_run === true) {
+        const target = { team_id: teamOf(request), batch_export_id: request.params.id };
+        return reply
+          .code(200)
+          .send(await dryRun(context, target, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
+      }
+      const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
+        const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
+        const range = { start_at: toUtc(start_at), end_at: toUtc(end_at) };
+        return { batch_export_id: id, body: { ...range, ...allowsShrink(request.body) } };
+      });
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      const path = `/batch_exports/${request.params.id}/backfills/${submitted.outcome.backfill_id ?? ''}/`;
+      return sendEmpty(reply, projectUrl(request, settings, path));
+    },
+  );
+};
+
+/** Equal secrets are no change, so a caller learns whether it knows them: it needs the scope to replace them. */
+const checkScope = { config: { scope: 'batch_export:write' } } as const;
+
+const checkSchema = z
+  .object({
+    changes: z
+      .array(z.string())
+      .describe('The fields that the request would set, such as `destination__config__prefix`.'),
+    secrets: z.array(z.string()).describe('Those of them that are secrets, which responses never contain.'),
+  })
+  .meta({ id: 'BatchExportCheck' });
+
+/** Check what creating or updating a batch export would do. */
+export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
+  app.post(
+    '/batch_exports/check',
+    {
+      ...checkScope,
+      schema: {
+        summary: 'Check a new batch export',
+        description: 'Validates the body as creating the export does, and creates nothing.',
+        body: createBody,
+        response: { 200: checkSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { changed } = await withoutEffect(context, (connection) =>
+        prepareCreation(connection, context, teamOf(request), request.body),
+      );
+      return toCheck(changed);
+    },
+  );
+
+  app.post(
+    '/batch_exports/:id/check',
+    {
+      ...checkScope,
+      schema: {
+        summary: 'Check an update of a batch export',
+        description:
+          'Validates the body as updating the export does, and says what it would change. Changes nothing.',
+        params: batchExportPath,
+        body: updateBody,
+        response: { 200: checkSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { changed } = await withoutEffect(context, (connection) =>
+        prepareUpdate(connection, context, teamOf(request), request.params.id, request.body),
+      );
+      return toCheck(changed);
+    },
+  );
+};
+
+const toCheck = (changed: readonly ChangedField[]): z.infer<typeof checkSchema> => ({
+  changes: changed.map(({ attr }) => attr),
+  secrets: changed.filter(({ secret }) => secret).map(({ attr }) => attr),
+});
+
+/** Rolls a transaction back that has done its work. */
+class RolledBack extends Error {
+  override readonly name = 'RolledBack';
+}
+
+/** Runs `work` in a transaction that is rolled back, and returns its result. */
+async function withoutEffect<Result>(
+  { pool }: RouteContext,
+  work: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const done: Result[] = [];
+  try {
+    await inTransaction(pool, async (connection) => {
+      done.push(await work(connection));
+      throw new RolledBack('Nothing was to be changed.');
+    });
+  } catch (error) {
+    if (!(error instanceof RolledBack)) throw error;
+  }
+  const [result] = done;
+  if (result === undefined) throw new Error('The transaction ended without a result.');
+  return result;
+}
+
+const testScope = { config: { scope: 'batch_export:write' } } as const;
+const response = { 200: destinationTestSchema, ...errorResponses };
+
+const checkSelection = (sealed: SealedConfig, model: Model): void => {
+  rejectSelectionForModel(selectionOf(sealed.config), model);
+};
+
+/** Test a destination step by step before an export is created or changed. */
+export const destinationTestRoutes: ProjectRoutes = (app, context) => {
+  app.post(
+    '/batch_exports/test',
+    {
+      ...testScope,
+      schema: {
+        summary: 'Test a destination',
+        description: 'Writes and deletes a small object below the prefix. The config is not saved.',
+        body: newDestinationTestBody,
+        response,
+      },
+    },
+    async (request) => {
+      const { body } = request;
+      const owner = randomUUID();
+      const { type, config } = body.destination;
+      const store = await configStoreOf(context.pool, context, teamOf(request));
+      const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
+      checkSelection(sealed, body.model ?? defaultDefinition.model);
+      return { steps: [...(await testDestination(context, owner, sealed))] };
+    },
+  );
+
+  app.post(
+    '/batch_exports/:id/test',
+    {
+      ...testScope,
+      schema: {
+        summary: 'Test the destination of a batch export',
+        description:
+          'Tests the stored config including its secrets, with the changes of the body applied. The changes are not saved.',
+        params: batchExportPath,
+        body: destinationTestBody,
+        response,
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      const { destination, model } = request.body;
+      const current = await requireBatchExport(context.pool, teamOf(request), id);
+      rejectTypeChange(current, destination?.type);
+      const base = await readStoredConfig(context.pool, id, current.config_version);
+      const store = await configStoreOf(context.pool, context, teamOf(request));
+      const sealed = mergeSealed(store, id, base, destination?.config ?? {});
+      checkSelection(sealed, model ?? current.model);
+      return { steps: [...(await testDestination(context, id, sealed))] };
+    },
+  );
+};

@@ -1,0 +1,246 @@
+import { z } from 'zod';
+import { configDocument } from '../../destination/config.ts';
+import { models } from '../../domain/batch_export.ts';
+import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
+import { timestampSchema } from '../../journal/commands.ts';
+import { dryRunField } from '../backfills/schema.ts';
+import { allowShrinkField, runSchema, runStatuses } from '../runs/schema.ts';
+import { notBlank, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
+
+/** An interval that no automatic retry will fill. */
+const gapSchema = z
+  .object({
+    data_interval_start: responseTimestampSchema,
+    data_interval_end: responseTimestampSchema,
+    run_id: z.string().describe("The interval's newest run, which can be retried."),
+    status: z.enum(runStatuses).describe('The status of that run.'),
+  })
+  .meta({ id: 'BatchExportGap' });
+
+/** The lag of an export. */
+const lagSchema = z
+  .object({
+    intervals: z
+      .number()
+      .int()
+      .describe(
+        'Ended intervals of the schedule without a Completed run, including those without a run, and all gaps. ' +
+          'Excludes intervals that the schedule skips: those that ended while paused, before start_at or after end_at.',
+      ),
+    seconds: z.number().describe('The total length of those intervals.'),
+    last_completed_interval_end: responseTimestampSchema
+      .nullable()
+      .describe('The end of the newest interval that has a Completed run.'),
+    gaps: z
+      .array(gapSchema)
+      .describe(
+        'Intervals whose runs have all ended, none Completed or held, and none with a pending automatic retry. ' +
+          'The 100 newest, newest first. Retry the run or backfill the interval.',
+      ),
+  })
+  .meta({ id: 'BatchExportLag' });
+export type LagResponse = z.infer<typeof lagSchema>;
+
+const model = z.enum(models);
+
+/** A batch export in a response. */
+export const batchExportSchema = z
+  .object({
+    id: z.string(),
+    team_id: z.number().int(),
+    name: z.string(),
+    model,
+    destination: z.object({
+      type: z.string(),
+      config: z.record(z.string(), z.unknown()).describe('Secret fields are never returned.'),
+    }),
+    interval: z.string(),
+    timezone: z.string(),
+    offset_hour: z.number().int().nullable().describe('Null for intervals of an hour or less.'),
+    offset_day: z.number().int().nullable().describe('Null for intervals of a day or less.'),
+    paused: z.boolean(),
+    created_at: responseTimestampSchema,
+    last_updated_at: responseTimestampSchema,
+    last_paused_at: responseTimestampSchema.nullable(),
+    start_at: responseTimestampSchema.nullable(),
+    end_at: responseTimestampSchema.nullable(),
+    latest_runs: z.array(runSchema).describe('The 10 newest runs, newest first.'),
+    dialect_query: z.string().nullable(),
+    retention_days: z.number().int().nullable(),
+    schema: z
+      .object({
+        fields: z.array(z.object({ alias: z.string(), expression: z.string(), type: z.string() })),
+        dialect_query: z.string(),
+      })
+      .nullable()
+      .describe(
+        'The columns that `dialect_query` selects; null without a query, when files have the columns of the model.',
+      ),
+    lag: lagSchema
+      .nullable()
+      .describe('Null if this version of exportd cannot read the schedule of the export.'),
+  })
+  .meta({ id: 'BatchExport' });
+export type BatchExportResponse = z.infer<typeof batchExportSchema>;
+
+const name = notBlank(z.string().max(255, 'Must have at most 255 characters.'));
+
+const interval = z
+  .string()
+  .refine(
+    (text) => parseInterval(text) !== undefined,
+    "Must be one of: 'hour', 'day', 'week', 'month', 'every N minutes' (N divides 60).",
+  )
+  .meta({
+    pattern: '^(hour|day|week|month|every (1|2|3|4|5|6|10|12|15|20|30|60) minutes)$',
+    examples: ['hour', 'every 5 minutes'],
+    default: 'hour',
+    description: 'How much time each run exports.',
+  });
+
+const offset = (max: number) =>
+  z.number().int().min(0, 'Must be at least 0.').max(max, `Must be at most ${max}.`);
+
+/** A config. `parseS3Config` validates it, with messages of its own; the document states the same bounds. */
+const config = z.record(z.string(), z.unknown()).meta({ anyOf: [configDocument] });
+
+/** Fields of a config that replace those of the stored one. */
+const partialConfig = z
+  .record(z.string(), z.unknown())
+  .meta({ anyOf: [{ ...configDocument, required: [] }] });
+
+const destination = z.strictObject({
+  type: z.string().optional(),
+  config: partialConfig.nullish(),
+});
+
+const schedule = {
+  timezone: z
+    .string()
+    .refine(isTimeZone, 'Unknown time zone. Use an IANA name such as Europe/Berlin.')
+    .nullish()
+    .meta({
+      description: 'An IANA time zone, in which days, weeks and months start. Null is UTC.',
+    }),
+  offset_hour: offset(23).nullish().meta({
+    description: 'For intervals of a day or longer: the hour that they start at.',
+  }),
+  offset_day: offset(27).nullish().meta({
+    description: 'For a week: days after its Sunday, at most 6. For a month: days after its first.',
+  }),
+  paused: z.boolean().nullish().meta({ description: 'A paused export starts no runs.' }),
+  last_paused_at: timestampSchema
+    .nullish()
+    .meta({ description: 'When it was last paused. exportd sets it.' }),
+  start_at: timestampSchema
+    .nullish()
+    .meta({ description: 'Intervals that end before this time are not exported.' }),
+  end_at: timestampSchema
+    .nullish()
+    .meta({ description: 'Intervals that end after this time are not exported.' }),
+  dialect_query: z.string().max(65_536, 'Must have at most 65,536 characters.').nullish().meta({
+    title: 'SQL',
+    description:
+      'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
+  }),
+  retention_days: z
+    .number()
+    .int()
+    .min(1, 'Must be at least 1.')
+    .max(36_500, 'Must be at most 36,500.')
+    .nullish()
+    .meta({
+      description:
+        'The days after which lifecycle rules of the bucket delete what was exported. Set it for rules that were added after objects were written: what is older and missing is expired, not lost.',
+    }),
+};
+
+const readOnlyFields = {
+  id: readOnly,
+  team_id: readOnly,
+  created_at: readOnly,
+  last_updated_at: readOnly,
+  latest_runs: readOnly,
+  schema: readOnly,
+  lag: readOnly,
+};
+
+const writable = {
+  name: name.optional(),
+  model: model
+    .nullish()
+    .meta({ default: 'events', description: 'The rows that are exported: events by default.' }),
+  interval: interval.optional(),
+  destination: destination.optional(),
+  ...schedule,
+  ...readOnlyFields,
+};
+
+/** The body of an update. An omitted field keeps its value; null resets it to its default. */
+export const updateBody = z.strictObject(writable).meta({ id: 'BatchExportUpdate' });
+export type UpdateBody = z.infer<typeof updateBody>;
+
+export const createBody = z
+  .strictObject({
+    ...writable,
+    name,
+    destination: z.strictObject({
+      type: z.string(),
+      config: config.nullish(),
+    }),
+  })
+  .meta({ id: 'BatchExportCreate' });
+export type CreateBody = z.infer<typeof createBody>;
+
+/** The documented body of pause; only `last_paused_at` has an effect. */
+export const pauseBody = z.strictObject(writable);
+
+/** The documented body of unpause; only `backfill`, which fills the intervals missed while paused, has an effect. */
+export const unpauseBody = z.strictObject({
+  ...writable,
+  backfill: z
+    .boolean()
+    .optional()
+    .describe('Also backfill the intervals missed since the export was paused.'),
+});
+
+/** The documented body of backfill; only the range, `allow_shrink` and `dry_run` have an effect. */
+export const backfillBody = z.strictObject({
+  ...writable,
+  start_at: timestampSchema,
+  end_at: timestampSchema,
+  allow_shrink: allowShrinkField,
+  dry_run: dryRunField,
+});
+
+export const batchExportPath = z.object({ project_id: z.string(), id: pathId });
+
+/** The body that tests the destination of a new export: a creation body, of which destination and model have an effect. */
+export const newDestinationTestBody = z
+  .strictObject({ ...updateBody.shape, destination: createBody.shape.destination })
+  .meta({ id: 'DestinationTestNew' });
+
+/** The body that tests the destination of an existing export: an update body. */
+export const destinationTestBody = z.strictObject(updateBody.shape).meta({ id: 'DestinationTestOf' });
+
+/** The result of each step, in order. */
+export const destinationTestSchema = z
+  .object({
+    steps: z.array(
+      z.object({
+        name: z.string(),
+        description: z.string(),
+        result: z.object({
+          status: z
+            .enum(['Passed', 'Failed', 'Skipped'])
+            .describe('A step is skipped when a step that it depends on failed.'),
+          message: z.string().nullable().describe('What is wrong and how it affects exports.'),
+          details: z
+            .string()
+            .optional()
+            .describe('How the store behaves, where the step found out something.'),
+        }),
+      }),
+    ),
+  })
+  .meta({ id: 'DestinationTest' });

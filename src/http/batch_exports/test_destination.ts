@@ -1,0 +1,44 @@
+import type { TestStep } from '../../destination/bucket_test.ts';
+import { deleteDestinationTest, storeDestinationTest } from '../../destination/destination_tests.ts';
+import type { SealedConfig } from '../../destination/sealed_config.ts';
+import type { Pool } from '../../journal/database.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { DestinationTestClient, TestOutcome } from '../../temporal/clients/verification_client.ts';
+import { ApiError } from '../api_error.ts';
+
+/** What testing a destination needs. */
+export interface DestinationTestService {
+  readonly pool: Pool;
+  readonly destinationTests: DestinationTestClient;
+  readonly logger: Logger;
+}
+
+const retryLater = { headers: { 'retry-after': '5' } };
+
+/**
+ * Tests a config on a worker, since only workers decrypt its secrets. Stores nothing permanently.
+ * @param owner the id that the secrets are sealed for.
+ * @throws ApiError 503 when Temporal cannot be reached, or no worker ran the test in time.
+ */
+export async function testDestination(
+  { pool, destinationTests, logger }: DestinationTestService,
+  owner: string,
+  sealed: SealedConfig,
+): Promise<readonly TestStep[]> {
+  const id = await storeDestinationTest(pool, owner, sealed);
+  try {
+    const outcome = await destinationTests.test(id).catch((error: unknown): TestOutcome => {
+      logger.warn({ err: error, test_id: id }, 'Could not start a destination test.');
+      throw new ApiError(
+        503,
+        'temporal_unreachable',
+        'Temporal cannot be reached. Nothing was tested. Retry in a few seconds.',
+        retryLater,
+      );
+    });
+    if (outcome.tested) return outcome.steps;
+    throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryLater);
+  } finally {
+    await deleteDestinationTest(pool, id);
+  }
+}

@@ -1,0 +1,387 @@
+import type { RangeFile } from '../../decisions/earlier_generations.ts';
+import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
+import { manifestOf } from '../../destination/manifest.ts';
+import type { CompletedFile, SortKey } from '../../domain/exported_files.ts';
+import {
+  areComparable,
+  bucketInterval,
+  differingBuckets,
+  type Fingerprint,
+  fingerprintHashOf,
+  totalOf,
+} from '../../domain/fingerprint.ts';
+import type { DataInterval } from '../../domain/intervals.ts';
+import { type ExistingRun, exportedFingerprint, filesOf } from '../../domain/run_state.ts';
+import type { Pool } from '../../journal/database.ts';
+import type { RowFinder, Source } from '../../source/source.ts';
+import { notFound } from '../api_error.ts';
+import { readIntervalPage } from '../intervals/read_model.ts';
+import type { IntervalResponse } from '../intervals/schema.ts';
+import { runColumns, type RunLink, type RunRow, toRunResponse } from '../runs/read_model.ts';
+import type { Generation, IntervalDetailResponse, IntervalFile, RowLocationResponse } from './schema.ts';
+import { type ExportFields, fieldChanges, noFields, readConfigFields } from './settings_history.ts';
+
+/** A completed run of an interval: a generation. */
+interface CompletedRun extends RunRow {
+  readonly state: ExistingRun;
+}
+
+const maxGenerations = 20;
+
+/** Reads the newest completed runs of an interval, newest first. */
+async function readCompletedRuns(
+  pool: Pool,
+  batchExportId: string,
+  { start, end }: DataInterval,
+): Promise<CompletedRun[]> {
+  const { rows } = await pool.query<CompletedRun>(
+    `select completed.*, run_state.state from (
+       select ${runColumns} from exportd.batch_export_runs
+       where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and status = 'Completed'
+       order by position desc limit ${maxGenerations}) completed
+     join exportd.stream_states run_state on run_state.stream_type = 'run' and run_state.stream_id = completed.id
+     order by completed.position desc`,
+    [batchExportId, start, end],
+  );
+  return rows;
+}
+
+/** The generations of an interval, newest first, each with what differs from the one before. */
+async function describeGenerations(
+  pool: Pool,
+  batchExportId: string,
+  runs: readonly CompletedRun[],
+  { manifestRunId, linkOf }: { readonly manifestRunId: string | null; readonly linkOf: RunLink },
+): Promise<Generation[]> {
+  const configs = await readConfigFields(pool, batchExportId);
+  return runs.map((run, index) => {
+    const { spec, settled, rejected_file } = run.state;
+    const { count: files, rows, bytes } = filesOf(run.state);
+    const former = runs[index + 1];
+    return {
+      generation: run.generation,
+      is_current: run.id === manifestRunId,
+      run: toRunResponse(run, linkOf),
+      config_version: spec.config_version,
+      model: spec.model,
+      files,
+      rows,
+      rejected_rows: rejected_file?.rows ?? 0,
+      bytes,
+      settled,
+      difference: former ? differenceOf(former.state, run.state, configs) : null,
+    };
+  });
+}
+
+function differenceOf(
+  former: ExistingRun,
+  run: ExistingRun,
+  configs: ReadonlyMap<number, ExportFields>,
+): Generation['difference'] {
+  const [before, after] = [filesOf(former), filesOf(run)];
+  const configOf = ({ spec }: ExistingRun) => configs.get(spec.config_version) ?? noFields;
+  return {
+    rows: after.rows - before.rows,
+    bytes: after.bytes - before.bytes,
+    files: after.count - before.count,
+    buckets: bucketDifferences(exportedFingerprint(former), exportedFingerprint(run), {
+      start: run.spec.data_interval_start,
+      end: run.spec.data_interval_end,
+    }),
+    fields: fieldChanges(configOf(former), configOf(run)),
+  };
+}
+
+function bucketDifferences(
+  before: Fingerprint,
+  after: Fingerprint,
+  interval: DataInterval,
+): NonNullable<Generation['difference']>['buckets'] {
+  if (!areComparable(before, after)) return null;
+  return differingBuckets(before, after).map(({ index, one, other }) => ({
+    ...bucketInterval(interval, after, index),
+    before: one?.rows ?? 0,
+    after: other?.rows ?? 0,
+  }));
+}
+
+/** The files of a response. */
+const maxFiles = 500;
+
+interface FileRow {
+  readonly range: number | null;
+  readonly file: CompletedFile;
+}
+
+const selection = `select range, file from exportd.destination_objects
+  where run_id = $1 and generation = $2 and file is not null`;
+
+/** Reads the first files of a run's generation, in key order, with all their facts. */
+async function readFirstFiles(
+  pool: Pool,
+  runId: string,
+  { generation }: Pick<ExistingRun, 'generation'>,
+): Promise<RangeFile[]> {
+  const { rows } = await pool.query<FileRow>(`${selection} order by range, position limit ${maxFiles}`, [
+    runId,
+    generation,
+  ]);
+  return rows.map(({ range, file }) => ({ ...file, range: range ?? 0 }));
+}
+
+/**
+ * Finds the file of a run's generation whose key range contains a key. The times of keys have one form in UTC, and uuids
+ * sort like their text.
+ */
+async function findFileOfKey(
+  pool: Pool,
+  runId: string,
+  { generation }: Pick<ExistingRun, 'generation'>,
+  { inserted_at, id }: SortKey,
+): Promise<IntervalFile | undefined> {
+  const keyOf = (end: 'first' | 'last') =>
+    `((file->'${end}'->>'inserted_at') collate "C", (file->'${end}'->>'id') collate "C")`;
+  const { rows } = await pool.query<FileRow>(
+    `${selection} and ${keyOf('first')} <= ($3::text, $4::text) and ${keyOf('last')} >= ($3::text, $4::text)
+     order by range, position limit 1`,
+    [runId, generation, inserted_at, id],
+  );
+  return rows[0] && toIntervalFile({ ...rows[0].file, range: rows[0].range ?? 0 });
+}
+
+/** A file without its fingerprint. */
+const toIntervalFile = (file: RangeFile): IntervalFile => ({
+  key: file.key,
+  range: file.range,
+  rows: file.rows,
+  bytes: file.bytes,
+  crc32: file.crc32,
+  first: file.first,
+  last: file.last,
+  rejected: file.rejected,
+  expires_at: file.expires_at,
+});
+
+/**
+ * The fingerprint of the source right after the export against that of the files and the rejected rows, by insertion
+ * time. Null if they are not comparable, because persons decide which rows are selected.
+ */
+function proofOf(run: ExistingRun): IntervalDetailResponse['proof'] {
+  if (!run.finished) return null;
+  const source = run.finished.fingerprint;
+  const bucket = exportedFingerprint(run);
+  if (!areComparable(source, bucket)) return null;
+  const interval = { start: run.spec.data_interval_start, end: run.spec.data_interval_end };
+  const rowsAt = ({ buckets }: typeof source, index: number) =>
+    buckets.find((one) => one.index === index)?.rows ?? 0;
+  const differing = new Set(differingBuckets(source, bucket).map(({ index }) => index));
+  const indexes = [...new Set([...source.buckets, ...bucket.buckets].map(({ index }) => index))];
+  const hash = fingerprintHashOf(run.spec.model);
+  return {
+    source: totalOf(hash, [source]),
+    bucket: totalOf(hash, [bucket]),
+    is_equal: differing.size === 0,
+    buckets: indexes
+      .toSorted((one, other) => one - other)
+      .map((index) => ({
+        ...bucketInterval(interval, source, index),
+        source_rows: rowsAt(source, index),
+        bucket_rows: rowsAt(bucket, index),
+        is_equal: !differing.has(index),
+      })),
+  };
+}
+
+/** What reading an interval needs. */
+interface IntervalDetailDependencies {
+  readonly pool: Pool;
+  readonly source: Pick<Source, 'columns'>;
+  readonly runLink: RunLink;
+}
+
+const maxRuns = 50;
+
+/** Reads the entry of the ledger that contains a time. @throws ApiError 404 */
+export async function readIntervalAt(
+  pool: Pool,
+  batchExportId: string,
+  time: string,
+): Promise<IntervalResponse> {
+  const { intervals } = await readIntervalPage(pool, batchExportId, {
+    after: time,
+    before: new Date(Date.parse(time) + 1).toISOString(),
+    limit: 1,
+    statuses: undefined,
+  });
+  const [found] = intervals;
+  if (!found) throw notFound();
+  return found;
+}
+
+/** Reads everything that exportd knows of the interval that contains a time. @throws ApiError 404 */
+export async function readIntervalDetail(
+  { pool, source, runLink }: IntervalDetailDependencies,
+  batchExportId: string,
+  time: string,
+): Promise<IntervalDetailResponse> {
+  const interval = await readIntervalAt(pool, batchExportId, time);
+  const bounds = { start: interval.data_interval_start, end: interval.data_interval_end };
+  const [around, runs, completed] = await Promise.all([
+    readAround(pool, batchExportId, bounds),
+    readRuns(pool, batchExportId, bounds),
+    readCompletedRuns(pool, batchExportId, bounds),
+  ]);
+  const generations = await describeGenerations(pool, batchExportId, completed, {
+    manifestRunId: interval.manifest_run_id,
+    linkOf: runLink,
+  });
+  const current = completed.find(({ id }) => id === interval.manifest_run_id);
+  return {
+    interval,
+    ...around,
+    runs: runs.map((run) => toRunResponse(run, runLink)),
+    generations,
+    ...(current ? await readManifest(pool, source, current) : withoutManifest),
+  };
+}
+
+type ManifestFields = Pick<
+  IntervalDetailResponse,
+  'files' | 'rejected_file' | 'kept' | 'earlier' | 'proof' | 'manifest'
+>;
+
+const withoutManifest: ManifestFields = {
+  files: [],
+  rejected_file: null,
+  kept: [],
+  earlier: [],
+  proof: null,
+  manifest: null,
+};
+
+/** The current manifest, made again from the journal: it depends on nothing else. */
+async function readManifest(
+  pool: Pool,
+  source: Pick<Source, 'columns'>,
+  { id, batch_export_id, manifest_key, state }: CompletedRun,
+): Promise<ManifestFields> {
+  const config = await readPublicConfig(pool, batch_export_id, state.spec.config_version);
+  const files = await readFirstFiles(pool, id, state);
+  const columns = source.columns(state.spec.model, selectionOfConfig(config));
+  const { bucket_name, endpoint_url } = config.config;
+  const { kept, earlier } = state.earlier_generations;
+  const { rejected_file } = state;
+  // There may be more files than were read.
+  const totals = filesOf(state);
+  return {
+    files: files.map(toIntervalFile),
+    rejected_file: rejected_file && {
+      key: rejected_file.key,
+      rows: rejected_file.rows,
+      bytes: rejected_file.bytes,
+    },
+    kept: [...kept],
+    earlier: [...earlier],
+    proof: proofOf(state),
+    manifest: {
+      bucket: typeof bucket_name === 'string' ? bucket_name : '',
+      endpoint: typeof endpoint_url === 'string' ? endpoint_url : null,
+      key: manifest_key ?? '',
+      body: { ...manifestOf(id, state, files, columns), rows: totals.rows, bytes: totals.bytes },
+    },
+  };
+}
+
+/** The intervals with runs before and after an interval, and when its manifest is compared next. */
+async function readAround(
+  pool: Pool,
+  batchExportId: string,
+  { start, end }: DataInterval,
+): Promise<Pick<IntervalDetailResponse, 'previous' | 'next' | 'next_comparison_at'>> {
+  const { rows } = await pool.query<{
+    previous: string | null;
+    next: string | null;
+    next_comparison_at: string | null;
+  }>(
+    `select
+       (select max(data_interval_start) from exportd.intervals
+        where batch_export_id = $1 and data_interval_start < $2 and run_id is not null) as previous,
+       (select min(data_interval_start) from exportd.intervals
+        where batch_export_id = $1 and data_interval_start >= $3 and run_id is not null) as next,
+       (select next_due_at from exportd.interval_comparisons
+        where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3) as next_comparison_at`,
+    [batchExportId, start, end],
+  );
+  return rows[0] ?? { previous: null, next: null, next_comparison_at: null };
+}
+
+async function readRuns(pool: Pool, batchExportId: string, { start, end }: DataInterval): Promise<RunRow[]> {
+  const { rows } = await pool.query<RunRow>(
+    `select ${runColumns} from exportd.batch_export_runs
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3
+     order by position desc limit ${maxRuns}`,
+    [batchExportId, start, end],
+  );
+  return rows;
+}
+
+/** What finding a row needs. */
+interface RowLocationDependencies {
+  readonly pool: Pool;
+  readonly source: RowFinder;
+}
+
+const nowhere = { inserted_at: null, file: null };
+
+/**
+ * Says which file of an interval's current manifest holds an event. The source knows when it received the event, and the
+ * first and last keys of the files say which of them contains that time. No object is read.
+ */
+export async function locateRow(
+  { pool, source }: RowLocationDependencies,
+  { batch_export_id, team_id }: { readonly batch_export_id: string; readonly team_id: number },
+  interval: IntervalResponse,
+  uuid: string,
+  signal: AbortSignal,
+): Promise<RowLocationResponse> {
+  const bounds = { start: interval.data_interval_start, end: interval.data_interval_end };
+  const completed = await readCompletedRuns(pool, batch_export_id, bounds);
+  const current = completed.find(({ id }) => id === interval.manifest_run_id);
+  if (!current) return { location: 'not_exported', ...nowhere, detail: 'The interval has no manifest yet.' };
+  const { model, config_version } = current.state.spec;
+  if (model !== 'events')
+    return {
+      location: 'unsupported',
+      ...nowhere,
+      detail: 'Only events can be located: a person moves to another interval with each change.',
+    };
+  const config = await readPublicConfig(pool, batch_export_id, config_version);
+  const range = { model, team_id, interval: bounds, selection: selectionOfConfig(config) };
+  const key = await source.findEventKey(range, uuid, signal);
+  if (!key)
+    return {
+      location: 'not_in_source',
+      ...nowhere,
+      detail:
+        'The source has no event with this uuid in this interval, or the export does not select it. ' +
+        'If it was deleted since, only `exportd verify` finds its file.',
+    };
+  const file = await findFileOfKey(pool, current.id, current.state, key);
+  if (file)
+    return {
+      location: 'file',
+      inserted_at: key.inserted_at,
+      file,
+      detail: 'The key of the event is between the first and the last key of this file.',
+    };
+  return {
+    location: 'not_in_manifest',
+    inserted_at: key.inserted_at,
+    file: null,
+    detail:
+      current.state.rejected_file === null
+        ? 'No file has the key of the event, so it arrived after the export. The next comparison with the source finds it.'
+        : 'No file has the key of the event: it is among the rejected rows, or it arrived after the export.',
+  };
+}

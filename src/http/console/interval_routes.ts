@@ -1,0 +1,183 @@
+import {
+  findVerification,
+  listVerifications,
+  requestVerification,
+  type Verification,
+  withdrawVerification,
+} from '../../verify/verifications.ts';
+import { ApiError, notFound } from '../api_error.ts';
+import { callerOf } from '../authentication.ts';
+import { requireBatchExport } from '../batch_exports/read_model.ts';
+import { sourceError } from '../error_handler.ts';
+import type { IntervalResponse } from '../intervals/schema.ts';
+import { disconnectSignal, type ProjectRoutes, teamOf } from '../route_context.ts';
+import { errorResponses } from '../schemas.ts';
+import { locateRow, readIntervalAt, readIntervalDetail } from './interval_detail.ts';
+import {
+  intervalDetailSchema,
+  intervalPath,
+  rowLocationQuery,
+  rowLocationSchema,
+  verificationBody,
+  type VerificationResponse,
+  verificationSchema,
+  verificationsSchema,
+} from './schema.ts';
+
+const read = { config: { scope: 'batch_export:read' } } as const;
+
+/** What the console shows of an interval. */
+export const consoleIntervalRoutes: ProjectRoutes = (app, context) => {
+  const { pool, settings } = context;
+
+  app.get(
+    '/console/batch_exports/:batch_export_id/intervals/:start',
+    {
+      ...read,
+      schema: {
+        hide: true,
+        params: intervalPath,
+        response: { 200: intervalDetailSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { batch_export_id, start } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      return readIntervalDetail(context, batch_export_id, start);
+    },
+  );
+
+  app.get(
+    '/console/batch_exports/:batch_export_id/intervals/:start/row',
+    {
+      ...read,
+      schema: {
+        hide: true,
+        params: intervalPath,
+        querystring: rowLocationQuery,
+        response: { 200: rowLocationSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const { batch_export_id, start } = request.params;
+      const { team_id } = await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const interval = await readIntervalAt(pool, batch_export_id, start);
+      const timeout = AbortSignal.timeout(settings.EXPORTD_DRY_RUN_TIMEOUT);
+      const signal = AbortSignal.any([disconnectSignal(reply), timeout]);
+      try {
+        return await locateRow(context, { batch_export_id, team_id }, interval, request.query.uuid, signal);
+      } catch (error) {
+        if (timeout.aborted) throw notFoundInTime(settings.EXPORTD_DRY_RUN_TIMEOUT);
+        throw sourceError(error) ?? error;
+      }
+    },
+  );
+};
+
+const notFoundInTime = (timeoutMs: number): ApiError =>
+  new ApiError(
+    503,
+    'source_unreachable',
+    `The source did not find the row within ${timeoutMs / 1_000} seconds. Retry later.`,
+    { headers: { 'retry-after': '5' } },
+  );
+
+const retryLater = { headers: { 'retry-after': '30' } };
+/** The findings and notes of a response. */
+const maxItems = 50;
+
+/** Verify an interval on a worker, and read what it found. */
+export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
+  const { pool, verifications, logger } = context;
+
+  app.get(
+    '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
+    {
+      config: { scope: 'batch_export:read' },
+      schema: { hide: true, params: intervalPath, response: { 200: verificationsSchema, ...errorResponses } },
+    },
+    async (request) => {
+      const { batch_export_id, start } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const interval = boundsOf(await readIntervalAt(pool, batch_export_id, start));
+      const found = await listVerifications(pool, batch_export_id, interval);
+      return { results: found.map(toVerificationResponse) };
+    },
+  );
+
+  app.post(
+    '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
+    {
+      config: { scope: 'batch_export:write' },
+      schema: {
+        hide: true,
+        params: intervalPath,
+        body: verificationBody,
+        response: { 202: verificationSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const { batch_export_id, start } = request.params;
+      const team_id = teamOf(request);
+      await requireBatchExport(pool, team_id, batch_export_id);
+      const interval = boundsOf(await readIntervalAt(pool, batch_export_id, start));
+      const { user_id } = callerOf(request);
+      const deep = request.body.deep ?? false;
+      const id = await requestVerification(pool, { ...interval, batch_export_id, team_id, user_id, deep });
+      if (id === null)
+        throw new ApiError(
+          429,
+          'too_many_verifications',
+          'Other verifications are still running. Repeat the request when they have ended.',
+          retryLater,
+        );
+      await verifications.start(id).catch(async (error: unknown) => {
+        logger.warn({ err: error, verification_id: id }, 'Could not start a verification.');
+        await withdrawVerification(pool, id);
+        throw new ApiError(
+          503,
+          'temporal_unreachable',
+          'Temporal cannot be reached. Nothing was verified. Retry in a few seconds.',
+          retryLater,
+        );
+      });
+      const found = await findVerification(pool, id);
+      if (!found) throw notFound();
+      return reply.code(202).send(toVerificationResponse(found));
+    },
+  );
+};
+
+const boundsOf = ({ data_interval_start: start, data_interval_end: end }: IntervalResponse) => ({
+  start,
+  end,
+});
+
+const toVerificationResponse = (verification: Verification): VerificationResponse => {
+  const { id, deep, status, error, created_at, finished_at, report } = verification;
+  return {
+    id,
+    deep,
+    status,
+    error:
+      status === 'failed'
+        ? (error ?? 'No worker has finished it in time. Check that the workers run.')
+        : null,
+    created_at,
+    finished_at,
+    report: report && {
+      ok: report.ok,
+      rows: report.totals.rows,
+      files: report.totals.files,
+      bytes: report.totals.bytes,
+      missing: report.totals.missing,
+      duplicate: report.totals.duplicate,
+      unexpected: report.totals.unexpected,
+      mismatched: report.totals.mismatched,
+      findings: report.findings
+        .slice(0, maxItems)
+        .map(({ kind, object, count, detail, rows }) => ({ kind, object, count, detail, rows: [...rows] })),
+      notes: report.notes.slice(0, maxItems).map(({ detail }) => detail),
+    },
+  };
+};

@@ -1,0 +1,329 @@
+import {
+  type DestinationPreview,
+  previewOf,
+  rejectSelectionForModel,
+  requireDestinationType,
+} from '../../destination/config.ts';
+import { type DataInterval, previousBoundary, type ScheduleDefinition } from '../../domain/intervals.ts';
+import { encodeBlock } from '../../encoding/encode_block.ts';
+import { joinBlocks } from '../../encoding/parquet/join_row_group.ts';
+import type { Pool } from '../../journal/database.ts';
+import { type ExportedColumn, fileColumns, type RowSelection } from '../../source/row_selection.ts';
+import type { RowBlock, RowRange } from '../../source/source.ts';
+import { ApiError } from '../api_error.ts';
+import type { DryRunService } from '../backfills/dry_run.ts';
+import {
+  defaultDefinition,
+  definitionFrom,
+  rejectTypeChange,
+  rowQueryOf,
+  type WritableDefinition,
+} from '../batch_exports/changes.ts';
+import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
+import { batchExportPath, type UpdateBody, updateBody } from '../batch_exports/schema.ts';
+import { sourceError } from '../error_handler.ts';
+import { disconnectSignal, type ProjectRoutes, teamOf } from '../route_context.ts';
+import { errorResponses } from '../schemas.ts';
+import {
+  type EstimateResponse,
+  estimateSchema,
+  type PreviewResponse,
+  previewSchema,
+  sourceCheckQuery,
+  sourceReportSchema,
+} from './schema.ts';
+
+const dayMs = 86_400_000;
+
+/** The newest interval of a schedule that has ended. */
+export function newestInterval(schedule: ScheduleDefinition, now: Date): DataInterval {
+  const end = previousBoundary(schedule, now);
+  const start = previousBoundary(schedule, new Date(end.getTime() - 1));
+  return { start: start.toISOString(), end: end.toISOString() };
+}
+
+/** The whole intervals of the day before the newest boundary; the newest interval alone when it is longer than a day. */
+export function newestIntervals(
+  schedule: ScheduleDefinition,
+  now: Date,
+): { readonly range: DataInterval; readonly intervals: number } {
+  const { start, end } = newestInterval(schedule, now);
+  const lengthMs = Date.parse(end) - Date.parse(start);
+  const intervals = Math.max(1, Math.floor(dayMs / lengthMs));
+  const rangeStart = new Date(Date.parse(end) - intervals * lengthMs).toISOString();
+  return { range: { start: intervals === 1 ? start : rangeStart, end }, intervals };
+}
+
+/** The days up to a time, in UTC. */
+const daysBefore = (end: string, days: number): DataInterval => ({
+  start: new Date(Date.parse(end) - days * dayMs).toISOString(),
+  end,
+});
+
+/** What reading the source for a preview needs. */
+type PreviewService = Pick<DryRunService, 'source' | 'settings' | 'logger'>;
+
+/** The rows that an export selects from an interval. */
+const rangeOf = ({ definition, team_id, selection }: PreviewedExport, interval: DataInterval): RowRange => ({
+  model: definition.model,
+  team_id,
+  interval,
+  selection,
+});
+
+/** Reads about `rows` first rows of a range, within the timeout of dry runs. @throws ApiError 400, 503 */
+async function sampleRows(
+  { source, settings, logger }: PreviewService,
+  range: RowRange,
+  rows: number,
+  signal: AbortSignal,
+): Promise<RowBlock | null> {
+  const timeoutMs = settings.EXPORTD_DRY_RUN_TIMEOUT;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    return await source.sample(range, rows, AbortSignal.any([signal, timeout]));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    logger.warn({ err: error }, 'Could not read rows of the source for a preview.');
+    if (!timeout.aborted) throw sourceError(error) ?? error;
+    throw new ApiError(
+      503,
+      'source_unreachable',
+      `The source did not return rows within ${timeoutMs / 1_000} seconds. Check its index on (team_id, inserted_at, uuid).`,
+    );
+  }
+}
+
+/** Rows whose encoded size is measured; fewer when they are large. */
+const measuredRows = 2_000;
+
+/**
+ * Estimates the rows, bytes and files of an export's intervals by those of the last day, or by its newest interval if that
+ * is longer.
+ * @throws ApiError 400, 503
+ */
+async function estimateExport(
+  service: PreviewService,
+  previewed: PreviewedExport,
+  signal: AbortSignal,
+): Promise<EstimateResponse> {
+  const { range, intervals } = newestIntervals(previewed.definition, new Date());
+  const counted = { ...range, intervals };
+  const rows = await countRows(service, previewed, range, signal);
+  if (rows === null)
+    return {
+      ...counted,
+      ...{ rows: null, rows_per_interval: null, bytes_per_interval: null, files_per_interval: null },
+      detail: `The source did not count the rows of ${range.start} to ${range.end} within ${service.settings.EXPORTD_DRY_RUN_TIMEOUT / 1_000} seconds (EXPORTD_DRY_RUN_TIMEOUT).`,
+    };
+  const { maxFileBytes } = previewed.destination;
+  const bytes =
+    rows === 0 ? 0 : (rows / intervals) * (await encodedRowBytes(service, previewed, range, signal));
+  const files = maxFileBytes === null ? 1 : Math.max(1, Math.ceil(bytes / maxFileBytes));
+  return {
+    ...counted,
+    rows,
+    rows_per_interval: rows / intervals,
+    bytes_per_interval: bytes,
+    files_per_interval: rows === 0 ? 0 : files,
+    detail: null,
+  };
+}
+
+/** Null when it takes too long. */
+async function countRows(
+  { source, settings, logger }: PreviewService,
+  previewed: PreviewedExport,
+  range: DataInterval,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const timeout = AbortSignal.timeout(settings.EXPORTD_DRY_RUN_TIMEOUT);
+  try {
+    return await source.countRows(rangeOf(previewed, range), AbortSignal.any([signal, timeout]));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (timeout.aborted) return null;
+    logger.warn({ err: error }, 'Could not count rows of the source for an estimate.');
+    throw sourceError(error) ?? error;
+  }
+}
+
+/** The average size of a row in the export's files. */
+async function encodedRowBytes(
+  service: PreviewService,
+  previewed: PreviewedExport,
+  range: DataInterval,
+  signal: AbortSignal,
+): Promise<number> {
+  const block = await sampleRows(service, rangeOf(previewed, range), measuredRows, signal);
+  if (block === null) return 0;
+  const options = { ...previewed.destination.encoding, on_bad_row: 'reject' } as const;
+  const encoded = await encodeBlock({ ...block, options });
+  const { bytes } =
+    options.file_format === 'Parquet'
+      ? joinBlocks({ options, columns: fileColumns(block.columns), blocks: [encoded] })
+      : encoded;
+  return bytes.length / block.rows;
+}
+
+const maxRows = 20;
+/** Where rows are looked for when the newest interval has none. */
+const searchedDays = 30;
+
+/** Previews the keys of an export's newest ended interval, and its first rows. @throws ApiError 400, 503 */
+async function previewExport(
+  service: PreviewService,
+  previewed: PreviewedExport,
+  signal: AbortSignal,
+): Promise<PreviewResponse> {
+  const { definition, destination, id } = previewed;
+  const interval = newestInterval(definition, new Date());
+  const names = destination.namesOf({
+    batch_export_id: id ?? '<id>',
+    model: definition.model,
+    data_interval_start: interval.start,
+    data_interval_end: interval.end,
+  });
+  const searched = daysBefore(interval.end, searchedDays);
+  const newest = await sampleRows(service, rangeOf(previewed, interval), maxRows, signal);
+  const isWider = newest === null && searched.start < interval.start;
+  const block = isWider ? await sampleRows(service, rangeOf(previewed, searched), maxRows, signal) : newest;
+  const columns = fileColumns(service.source.columns(definition.model, previewed.selection));
+  return {
+    interval,
+    ...names,
+    columns: columns.map(({ name, type }) => ({ name, type })),
+    rows: block === null ? [] : await jsonRowsOf(block, columns),
+    rows_since: isWider ? searched.start : interval.start,
+  };
+}
+
+/** The values of a block's rows as JSON lines have them, whatever the format of the files. */
+async function jsonRowsOf(block: RowBlock, columns: readonly ExportedColumn[]): Promise<unknown[][]> {
+  const { bytes } = await encodeBlock({
+    ...block,
+    options: { file_format: 'JSONLines', compression: null, on_bad_row: 'reject' },
+  });
+  const lines = Buffer.from(bytes).toString().split('\n');
+  return lines
+    .filter((line) => line !== '')
+    .slice(0, maxRows)
+    .map((line) => {
+      const row = JSON.parse(line) as Record<string, unknown>;
+      return columns.map(({ name }) => row[name] ?? null);
+    });
+}
+
+/** An export as a body would create or change it, which need not be complete. */
+interface PreviewedExport {
+  readonly team_id: number;
+  /** Null for an export that does not exist yet. */
+  readonly id: string | null;
+  readonly definition: WritableDefinition;
+  readonly destination: DestinationPreview;
+  readonly selection: RowSelection;
+}
+
+/**
+ * Reads what a body would make of an export, or of a new one.
+ * @throws CommandRejected or ApiError with the invalid field; ApiError 404
+ */
+async function previewedExport(
+  pool: Pool,
+  teamId: number,
+  id: string | null,
+  body: UpdateBody,
+): Promise<PreviewedExport> {
+  const current = id === null ? null : await requireBatchExport(pool, teamId, id);
+  if (current) rejectTypeChange(current, body.destination?.type);
+  const definition = definitionFrom(current ?? { ...defaultDefinition, name: '' }, body);
+  const type = body.destination?.type;
+  if (type !== undefined) requireDestinationType(type);
+  const config = { ...current?.config, ...body.destination?.config };
+  const destination = previewOf(config);
+  rejectSelectionForModel(destination.selection, definition.model);
+  const { include_events, exclude_events, filters } = destination.selection;
+  const selected = { include_events, exclude_events, filters };
+  const query = hasQueryOf(current, definition)
+    ? current.row_query
+    : await rowQueryOf(pool, teamId, definition);
+  return { team_id: teamId, id, definition, destination, selection: { ...selected, query } };
+}
+
+/** Whether the definition has the stored query, which keeps the time zone that it was stored with. */
+const hasQueryOf = (
+  current: BatchExportRow | null,
+  { model, dialect_query }: WritableDefinition,
+): current is BatchExportRow => current?.model === model && current.dialect_query === dialect_query;
+
+/** Who may create exports may see their rows. Reading exports alone shows none. */
+const write = { config: { scope: 'batch_export:write' } } as const;
+const preview = { 200: previewSchema, ...errorResponses };
+const estimate = { 200: estimateSchema, ...errorResponses };
+
+/** Preview what an export of the body would write before it is created or changed. */
+export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
+  const { pool, source } = context;
+
+  app.get(
+    '/console/source/check',
+    {
+      ...write,
+      schema: {
+        hide: true,
+        querystring: sourceCheckQuery,
+        response: { 200: sourceReportSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      try {
+        const report = await source.check(teamOf(request), request.query, disconnectSignal(reply));
+        return {
+          ...report,
+          relations: [...report.relations],
+          findings: [...report.findings],
+          tables: [...report.tables],
+          views: report.views.map((view) => ({ ...view, to_choose: [...view.to_choose] })),
+        };
+      } catch (error) {
+        throw sourceError(error) ?? error;
+      }
+    },
+  );
+
+  app.post(
+    '/console/batch_exports/preview',
+    { ...write, schema: { hide: true, body: updateBody, response: preview } },
+    async (request, reply) => {
+      const previewed = await previewedExport(pool, teamOf(request), null, request.body);
+      return previewExport(context, previewed, disconnectSignal(reply));
+    },
+  );
+
+  app.post(
+    '/console/batch_exports/estimate',
+    { ...write, schema: { hide: true, body: updateBody, response: estimate } },
+    async (request, reply) => {
+      const previewed = await previewedExport(pool, teamOf(request), null, request.body);
+      return estimateExport(context, previewed, disconnectSignal(reply));
+    },
+  );
+
+  app.post(
+    '/console/batch_exports/:id/preview',
+    { ...write, schema: { hide: true, params: batchExportPath, body: updateBody, response: preview } },
+    async (request, reply) => {
+      const previewed = await previewedExport(pool, teamOf(request), request.params.id, request.body);
+      return previewExport(context, previewed, disconnectSignal(reply));
+    },
+  );
+
+  app.post(
+    '/console/batch_exports/:id/estimate',
+    { ...write, schema: { hide: true, params: batchExportPath, body: updateBody, response: estimate } },
+    async (request, reply) => {
+      const previewed = await previewedExport(pool, teamOf(request), request.params.id, request.body);
+      return estimateExport(context, previewed, disconnectSignal(reply));
+    },
+  );
+};

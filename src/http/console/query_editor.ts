@@ -1,0 +1,77 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clauseKeywords, reservedWords } from '../../dialect/lexer.ts';
+import { describeFunctions, describeTables } from '../../dialect/vocabulary.ts';
+import {
+  compilerProject,
+  createProjectSchemas,
+  type EditorRequest,
+  readNames,
+} from '../../queries/editor.ts';
+import { QueryError } from '../../queries/query_errors.ts';
+import { callerOf } from '../authentication.ts';
+import { disconnectSignal, type ProjectRoutes, teamOf } from '../route_context.ts';
+import { errorResponses } from '../schemas.ts';
+import { checkedQuerySchema, checkQueryBody, projectNamesSchema, vocabularySchema } from './schema.ts';
+
+const read = { config: { scope: 'query:read' } } as const;
+
+const keywords = [...new Set([...clauseKeywords, ...reservedWords, 'ASC', 'DESC', 'END'])];
+
+const requestOf = (request: FastifyRequest, reply: FastifyReply): EditorRequest => ({
+  team_id: teamOf(request),
+  key_id: callerOf(request).key_id,
+  signal: disconnectSignal(reply),
+});
+
+/** What an editor of queries needs. None of it runs a query, so it does not count against their rate limit. */
+export const consoleQueryRoutes: ProjectRoutes = (app, context) => {
+  const { pool, settings, queries } = context;
+  const { source, running, executor } = queries;
+  const service = { pool, source, running, executor, settings };
+  const schemas = createProjectSchemas(service);
+
+  app.get(
+    '/console/query/vocabulary',
+    { ...read, schema: { hide: true, response: { 200: vocabularySchema, ...errorResponses } } },
+    async (request, reply) => {
+      const project = compilerProject(await schemas.read(requestOf(request, reply)));
+      return {
+        tables: describeTables(project).map(({ name, fields }) => ({ name, fields: [...fields] })),
+        functions: [...describeFunctions()],
+        keywords,
+      };
+    },
+  );
+
+  app.get(
+    '/console/query/names',
+    { ...read, schema: { hide: true, response: { 200: projectNamesSchema, ...errorResponses } } },
+    async (request, reply) => {
+      const names = await readNames(service, requestOf(request, reply));
+      return {
+        events: [...names.events],
+        event_properties: [...names.event_properties],
+        person_properties: [...names.person_properties],
+      };
+    },
+  );
+
+  app.post(
+    '/console/query/check',
+    {
+      ...read,
+      schema: { hide: true, body: checkQueryBody, response: { 200: checkedQuerySchema, ...errorResponses } },
+    },
+    async (request, reply) => {
+      const checked = await schemas.read(requestOf(request, reply));
+      try {
+        await executor.check({ ...checked, query: request.body.query });
+        return { error: null };
+      } catch (error) {
+        if (!(error instanceof QueryError)) throw error;
+        const position = error.position ?? { line: 1, column: 1, offset: 0, length: 0 };
+        return { error: { detail: error.message, ...position } };
+      }
+    },
+  );
+};

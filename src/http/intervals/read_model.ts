@@ -1,0 +1,268 @@
+import type { LiveBatchExport, SkipReason } from '../../domain/batch_export.ts';
+import { type UndecidedRange, undecidedRanges } from '../../domain/due_intervals.ts';
+import { countIntervals } from '../../domain/intervals.ts';
+import type { Pool } from '../../journal/database.ts';
+import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals.ts';
+import { invalid, notFound } from '../api_error.ts';
+import { pageOf, unreadable } from '../paging.ts';
+import { describeWait, waitColumns, type WaitColumns } from '../runs/read_model.ts';
+import type { IntervalResponse, IntervalsQuery, IntervalStatus } from './schema.ts';
+
+/** Where a page of intervals starts: after this interval in the list's order, or before it when `backwards`. */
+interface IntervalCursor {
+  readonly start: string;
+  readonly backwards: boolean;
+}
+
+/** Encodes a cursor. The intervals of an export do not overlap, so their start identifies them. */
+const encodeIntervalCursor = (start: string, backwards: boolean): string =>
+  Buffer.from(JSON.stringify([start, backwards])).toString('base64url');
+
+/** Decodes a cursor. @throws ApiError 400 */
+function decodeIntervalCursor(text: string): IntervalCursor {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    if (Array.isArray(parsed) && parsed.length === 2) {
+      const [start, backwards] = parsed as unknown[];
+      if (typeof start === 'string' && !Number.isNaN(Date.parse(start)) && typeof backwards === 'boolean')
+        return { start: new Date(start).toISOString(), backwards };
+    }
+  } catch {
+    // Not a cursor of this API; rejected below.
+  }
+  throw invalid(
+    'Invalid cursor. Follow the `next` and `previous` URLs of a page instead of building one.',
+    'cursor',
+  );
+}
+
+/** An entry of the ledger as read from the database. */
+type IntervalRow = Omit<IntervalResponse, 'intervals' | 'run_ids'> &
+  WaitColumns & {
+    readonly run_ids: string[] | null;
+  };
+
+/** A page of the interval ledger. */
+interface IntervalPage {
+  readonly count: number;
+  readonly intervals: IntervalResponse[];
+  /** Cursors of the adjacent pages, or null. */
+  readonly next: string | null;
+  readonly previous: string | null;
+}
+
+/** A range about which the schedule has recorded nothing yet; its status depends on the clock. */
+interface OpenRange {
+  readonly start: string;
+  readonly end: string;
+  readonly status: IntervalStatus;
+  readonly reason: SkipReason | null;
+}
+
+const columns = [
+  'data_interval_start',
+  'data_interval_end',
+  'status',
+  'reason',
+  'run_id',
+  'manifest_run_id',
+  'generation',
+  'rows',
+  'rejected_rows',
+  'bytes',
+  'files',
+  'kept_files',
+  'earlier_files',
+  'source_fingerprint',
+  'bucket_fingerprint',
+  'settled',
+  'settling_outcome',
+  'completed_at',
+  'expires_at',
+  'held',
+  'taken_keys',
+] as const;
+
+/** SQL: when the bucket deletes the first object of the manifest; $6 is the export's `retention_days`. */
+const expiresAt = 'least(expires_at, completed_at + make_interval(days => $6))';
+
+/** SQL: the status of a row of the ledger, which depends on the clock. */
+const statusNow = `case when status in ('exported', 'unsettled') and ${expiresAt} <= statement_timestamp() then 'expired'
+  else status end`;
+
+/** The columns of the ledger that depend on the clock or the definition. */
+const derivedColumns: Partial<Record<(typeof columns)[number], string>> = {
+  status: statusNow,
+  expires_at: expiresAt,
+};
+
+/** The columns that the parts of an open range have; the others are null. */
+const openColumns: Partial<Record<(typeof columns)[number], string>> = {
+  data_interval_start: 'part.starts',
+  data_interval_end: 'part.ends',
+  status: 'open.status',
+  reason: 'open.reason',
+  taken_keys: '0',
+};
+
+/** The statuses of rows that the index of intervals that are not exported lacks. */
+const indexlessStatuses = new Set<IntervalStatus>(['exported', 'expired']);
+
+/** SQL: the entries of export $1 that have a row. */
+const storedEntries = `select ${columns.map((column) => `${derivedColumns[column] ?? column} as ${column}`).join(', ')}
+  from exportd.intervals where batch_export_id = $1`;
+
+/** SQL: null, of the type of a column of the ledger. */
+const nullOf = (column: string): string => `(null::exportd.intervals).${column}`;
+
+/** SQL: the parts of the open ranges $2 to $5 in which export $1 has no row. */
+const openEntries = `select * from (
+    select ${columns.map((column) => `${openColumns[column] ?? nullOf(column)} as ${column}`).join(', ')}
+    from unnest($2::timestamptz[], $3::timestamptz[], $4::text[], $5::text[]) as open (starts, ends, status, reason)
+    cross join lateral (${partsWithoutEntry('$1', 'open.starts', 'open.ends')}) part) entry
+  where true`;
+
+/** SQL: the last comparison of the current manifest, or null. */
+const comparison = `case when compared.run_id is not null then json_build_object(
+  'compared_at', compared.last_compared_at, 'outcome', compared.outcome, 'bucket_rows', compared.bucket_rows,
+  'source_rows', compared.source_rows, 'added_rows', compared.added_rows, 'missing_rows', compared.missing_rows) end`;
+
+/** Reads a page of an export's interval ledger, newest first, with keyset pagination. */
+export async function readIntervalPage(
+  pool: Pool,
+  batchExportId: string,
+  query: Omit<IntervalsQuery, 'status'> & { readonly statuses: readonly IntervalStatus[] | undefined },
+): Promise<IntervalPage> {
+  const cursor = query.cursor === undefined ? undefined : decodeIntervalCursor(query.cursor);
+  const backwards = cursor?.backwards ?? false;
+  const { live, ranges } = await readOpenRanges(pool, batchExportId);
+  const values: unknown[] = [
+    batchExportId,
+    ranges.map(({ start }) => start),
+    ranges.map(({ end }) => end),
+    ranges.map(({ status }) => status),
+    ranges.map(({ reason }) => reason),
+    live.definition.retention_days,
+  ];
+  const conditions: ((status: string) => string)[] = [];
+  const parameter = (value: unknown): string => `$${values.push(value)}`;
+  if (query.statuses) {
+    const statuses = parameter(query.statuses);
+    conditions.push((status) => `${status} = any(${statuses})`);
+    // Lets PostgreSQL use a partial index.
+    if (!query.statuses.some((status) => indexlessStatuses.has(status)))
+      conditions.push(() => `status <> 'exported'`);
+  }
+  const bound = (condition: string, value: string | undefined) => {
+    if (value === undefined) return;
+    const compared = `${condition} ${parameter(value)}`;
+    conditions.push(() => compared);
+  };
+  bound('data_interval_end >', query.after);
+  bound('data_interval_start <', query.before);
+  /** Both kinds of entries; each is limited by itself, so that PostgreSQL reads the ledger in the order of its key. */
+  const entries = (rest: string): [string, string] => [
+    `${[storedEntries, ...conditions.map((condition) => condition(statusNow))].join(' and ')} ${rest}`,
+    `${[openEntries, ...conditions.map((condition) => condition('status'))].join(' and ')} ${rest}`,
+  ];
+  const [stored, open] = entries('');
+  const counted = await pool.query<{ count: number }>(
+    `select (select count(*) from (${stored}) stored) + (select count(*) from (${open}) open) as count`,
+    values,
+  );
+  bound(`data_interval_start ${backwards ? '>' : '<'}`, cursor?.start);
+  const order = `order by data_interval_start ${backwards ? 'asc' : 'desc'}`;
+  const limited = `${order} limit ${parameter(query.limit + 1)}`;
+  const { rows } = await pool.query<IntervalRow>(
+    `select page.*, newest.latest_error, ${waitColumns('newest')}, runs.ids as run_ids, ${comparison} as comparison
+     from (select * from (
+       ${entries(limited)
+         .map((entry) => `(${entry})`)
+         .join(' union all ')}) entry ${limited}) page
+     left join exportd.batch_export_runs newest on newest.id = page.run_id
+     left join exportd.interval_comparisons compared
+       on compared.run_id = page.manifest_run_id and compared.last_compared_at is not null
+     left join lateral (
+       select array_agg(id order by position desc) as ids from (
+         select id, position from exportd.batch_export_runs run
+         where run.batch_export_id = $1 and run.data_interval_start = page.data_interval_start
+           and run.data_interval_end = page.data_interval_end
+         order by position desc limit 10) newest_runs
+     ) runs on page.run_id is not null
+     order by page.data_interval_start ${backwards ? 'asc' : 'desc'}`,
+    values,
+  );
+  const { page, next, previous } = pageOf(rows, query.limit, { backwards, continued: cursor !== undefined });
+  return {
+    count: counted.rows[0]?.count ?? 0,
+    intervals: page.map((row) => toIntervalResponse(row, live)),
+    next: next && encodeIntervalCursor(next.data_interval_start, false),
+    previous: previous && encodeIntervalCursor(previous.data_interval_start, true),
+  };
+}
+
+/** Reads the ranges of an export's schedule that the ledger has no rows for. @throws ApiError 404 if it was deleted, 500 */
+async function readOpenRanges(
+  pool: Pool,
+  batchExportId: string,
+): Promise<{ readonly live: LiveBatchExport; readonly ranges: readonly OpenRange[] }> {
+  const { rows } = await pool.query<{ state: LiveBatchExport; now: string }>(
+    `select state, statement_timestamp() as now from exportd.stream_states
+     where stream_type = 'batch_export' and stream_id = $1 and state->>'status' = 'live'`,
+    [batchExportId],
+  );
+  const [row] = rows;
+  if (!row) throw notFound();
+  const ranges = readRanges(batchExportId, row).map(({ start, end, reason }) => ({
+    start,
+    end,
+    reason,
+    status: reason === null ? ('due' as const) : skipStatusOf(reason),
+  }));
+  return { live: row.state, ranges };
+}
+
+function readRanges(
+  batchExportId: string,
+  { state, now }: { readonly state: LiveBatchExport; readonly now: string },
+): readonly UndecidedRange[] {
+  try {
+    return undecidedRanges(state, new Date(now));
+  } catch {
+    throw unreadable('batch export', batchExportId);
+  }
+}
+
+const toIntervalResponse = (row: IntervalRow, { revisions }: LiveBatchExport): IntervalResponse => {
+  const { data_interval_start: start, data_interval_end: end } = row;
+  return {
+    data_interval_start: start,
+    data_interval_end: end,
+    intervals: row.run_id === null ? countIntervals(revisions, { start, end }) : 1,
+    status: row.status,
+    reason: row.reason,
+    latest_error: describeWait(row) ?? row.latest_error,
+    run_id: row.run_id,
+    manifest_run_id: row.manifest_run_id,
+    run_ids: row.run_ids ?? [],
+    generation: row.generation,
+    rows: row.rows,
+    rejected_rows: row.rejected_rows,
+    bytes: row.bytes,
+    files: row.files,
+    kept_files: row.kept_files,
+    earlier_files: row.earlier_files,
+    source_fingerprint: row.source_fingerprint,
+    bucket_fingerprint: row.bucket_fingerprint,
+    settled: row.settled,
+    settling_outcome: row.settling_outcome,
+    completed_at: row.completed_at,
+    expires_at: row.expires_at,
+    comparison: row.comparison && {
+      ...row.comparison,
+      compared_at: new Date(row.comparison.compared_at).toISOString(),
+    },
+    held: row.held,
+    taken_keys: row.taken_keys,
+  };
+};

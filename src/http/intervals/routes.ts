@@ -1,0 +1,106 @@
+import type { Pool } from '../../journal/database.ts';
+import { type LogLevel, logLevels } from '../../journal/journal.ts';
+import { backfillsPath } from '../backfills/schema.ts';
+import { requireBatchExport } from '../batch_exports/read_model.ts';
+import { batchExportPath } from '../batch_exports/schema.ts';
+import { resolveListTimes } from '../list_times.ts';
+import { offsetPage, withParameters } from '../paging.ts';
+import { parseChoices, type ProjectRoutes, teamOf } from '../route_context.ts';
+import { errorResponses, pageOf } from '../schemas.ts';
+import { readIntervalPage } from './read_model.ts';
+import {
+  intervalSchema,
+  intervalsQuery,
+  intervalStatuses,
+  type LogLineResponse,
+  logLineSchema,
+  type LogsQuery,
+  logsQuery,
+} from './schema.ts';
+
+/** List the interval ledger of an export. */
+export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
+  app.get(
+    '/batch_exports/:batch_export_id/intervals',
+    {
+      config: { scope: 'batch_export:read' },
+      schema: {
+        summary: 'List batch export intervals',
+        description:
+          'What exportd knows of each interval: its status, its current manifest, and its last comparison with the ' +
+          'source. Intervals without runs are listed as ranges. Newest first.',
+        params: backfillsPath,
+        querystring: intervalsQuery,
+        response: { 200: pageOf(intervalSchema), ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { batch_export_id } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const { status, ...query } = await resolveListTimes(pool, teamOf(request), request.query);
+      const statuses = parseChoices('status', status, intervalStatuses);
+      const page = await readIntervalPage(pool, batch_export_id, { ...query, statuses });
+      const urlOf = (cursor: string | null) => cursor && withParameters(request, settings, { cursor });
+      return {
+        count: page.count,
+        next: urlOf(page.next),
+        previous: urlOf(page.previous),
+        results: page.intervals,
+      };
+    },
+  );
+};
+
+/** A page of an export's log, newest first. */
+async function listLogLines(
+  pool: Pool,
+  batchExportId: string,
+  query: Omit<LogsQuery, 'level'> & { readonly levels: readonly LogLevel[] | undefined },
+): Promise<{ count: number; results: LogLineResponse[] }> {
+  const condition = `batch_export_id = $1
+    and ($2::text[] is null or level = any($2))
+    and ($3::timestamptz is null or timestamp >= $3::timestamptz + interval '1 millisecond')
+    and ($4::timestamptz is null or timestamp < $4)
+    and ($5::text is null or strpos(lower(message), lower($5)) > 0)
+    and ($6::uuid is null or run_id = $6)`;
+  const values = [
+    batchExportId,
+    query.levels ?? null,
+    query.after ?? null,
+    query.before ?? null,
+    query.search ?? null,
+    query.run_id ?? null,
+  ];
+  const counted = await pool.query<{ count: number }>(
+    `select count(*) as count from exportd.log_lines where ${condition}`,
+    values,
+  );
+  const { rows } = await pool.query<LogLineResponse>(
+    `select timestamp, level, message, run_id as instance_id, batch_export_id as log_source_id
+     from exportd.log_lines where ${condition} order by timestamp desc, id desc limit $7 offset $8`,
+    [...values, query.limit, query.offset],
+  );
+  return { count: counted.rows[0]?.count ?? 0, results: rows };
+}
+
+/** Read the log of a batch export. */
+export const logRoutes: ProjectRoutes = (app, { pool, settings }) => {
+  app.get(
+    '/batch_exports/:id/logs',
+    {
+      config: { scope: 'batch_export:read' },
+      schema: {
+        summary: 'Retrieve batch export logs',
+        params: batchExportPath,
+        querystring: logsQuery,
+        response: { 200: pageOf(logLineSchema), ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { id } = await requireBatchExport(pool, teamOf(request), request.params.id);
+      const { level, ...query } = await resolveListTimes(pool, teamOf(request), request.query);
+      const levels = parseChoices('level', level, logLevels, (text) => text.toUpperCase());
+      return offsetPage(request, settings, query, await listLogLines(pool, id, { ...query, levels }));
+    },
+  );
+};

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import type { ComparisonOutcome, SettlingOutcome } from '../../domain/comparison.ts';
+import { logLevels } from '../../journal/journal.ts';
+import { listTime } from '../list_times.ts';
+import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
+
+/** Every status of an interval, with its meaning. */
+const intervalStatusMeanings = {
+  exported: 'its manifest has the rows that the source had',
+  running: 'a run is active',
+  held: 'its newest run would have removed rows from the bucket, so it stopped; the earlier manifest stays',
+  unsettled: 'exported while transactions of the source were open; exportd follows up',
+  failed: 'its newest run failed; an automatic retry follows, or an earlier manifest stays',
+  gap: 'no manifest, and no automatic retry follows; `reason` is the status of its newest run',
+  due: 'ended, and the schedule has not created its run yet',
+  paused: 'ended while the export was paused',
+  excluded: 'ended before `start_at` or after `end_at`; `reason` says which',
+  expired:
+    "a lifecycle rule of the bucket has deleted its objects; exported again only on a person's request",
+} as const;
+export type IntervalStatus = keyof typeof intervalStatusMeanings;
+export const intervalStatuses = Object.keys(intervalStatusMeanings) as IntervalStatus[];
+
+const status = z.enum(intervalStatuses).meta({
+  id: 'BatchExportIntervalStatus',
+  description: intervalStatuses
+    .map((value) => `* \`${value}\` - ${intervalStatusMeanings[value]}`)
+    .join('\n'),
+});
+
+const count = z.number().int().nullable();
+
+const fingerprint = z
+  .object({
+    hash: z.string(),
+    rows: z.number().int(),
+    sum: z.string().describe("Sum of the hashes of the rows' ids modulo 2^64."),
+  })
+  .nullable();
+
+const settlingOutcomes = [
+  'same_rows',
+  'exported_again',
+  'no_late_rows',
+  'source_expired',
+  'not_exported_again',
+] as const satisfies readonly SettlingOutcome[];
+
+const comparisonOutcomes = [
+  'equal',
+  'rows_added',
+  'rows_missing',
+  'both',
+  'source_expired',
+] as const satisfies readonly ComparisonOutcome[];
+
+/** An entry of the interval ledger in a response. */
+export const intervalSchema = z
+  .object({
+    data_interval_start: responseTimestampSchema,
+    data_interval_end: responseTimestampSchema,
+    intervals: z
+      .number()
+      .int()
+      .describe('1, or the number of intervals of a range without runs: `due`, `paused` or `excluded`.'),
+    status,
+    reason: z.string().nullable().describe('Why it is a gap, failed, paused or excluded.'),
+    latest_error: z.string().nullable().describe('The latest error of the newest run.'),
+    run_id: z.string().nullable().describe('The newest run.'),
+    manifest_run_id: z.string().nullable().describe('The run that wrote the current manifest.'),
+    run_ids: z.array(z.string()).describe('The 10 newest runs, newest first.'),
+    generation: count.describe('The generation of the current manifest; null without one.'),
+    rows: count.describe('Rows in the files of the current manifest.'),
+    rejected_rows: count,
+    bytes: count,
+    files: count,
+    kept_files: count.describe('Files of earlier generations that stay and that readers do not need.'),
+    earlier_files: count.describe('Files of earlier generations that stay and that readers of persons need.'),
+    source_fingerprint: fingerprint.describe('The rows of the source after they were exported.'),
+    bucket_fingerprint: fingerprint.describe('The rows of the files and the rejected rows.'),
+    settled: z.boolean().nullable().describe('As in the current manifest.'),
+    settling_outcome: z
+      .enum(settlingOutcomes)
+      .nullable()
+      .describe('What followed once the transactions had ended that an unsettled run did not wait for.'),
+    completed_at: responseTimestampSchema
+      .nullable()
+      .describe('When the run of the current manifest completed.'),
+    expires_at: responseTimestampSchema
+      .nullable()
+      .describe(
+        'When the bucket deletes objects of the manifest, by its lifecycle rule or `retention_days`.',
+      ),
+    comparison: z
+      .object({
+        compared_at: responseTimestampSchema,
+        outcome: z.enum(comparisonOutcomes),
+        bucket_rows: z.number().int(),
+        source_rows: z.number().int(),
+        added_rows: z.number().int().describe('At least this many rows are only in the source.'),
+        missing_rows: z.number().int().describe('At least this many rows are only in the bucket.'),
+      })
+      .nullable()
+      .describe('The last comparison of the current manifest with the source.'),
+    held: z
+      .object({
+        missing_rows: z.number().int().describe('Rows of the bucket that the source no longer has.'),
+        bucket_rows: z.number().int(),
+        source_rows: z.number().int(),
+      })
+      .nullable()
+      .describe('Why the interval is held; null if it is not.'),
+    taken_keys: z.number().int().describe('Keys of the newest run that other objects in the bucket had.'),
+  })
+  .meta({ id: 'BatchExportInterval' });
+export type IntervalResponse = z.infer<typeof intervalSchema>;
+
+export const intervalsQuery = z.strictObject({
+  limit: limitParameter,
+  cursor: z.string().optional(),
+  status: repeatable.describe(`One or more of ${intervalStatuses.join(', ')}, repeated or comma-separated.`),
+  after: listTime.optional().describe('Only intervals that end after this time.'),
+  before: listTime.optional().describe('Only intervals that start before this time.'),
+});
+export type IntervalsQuery = z.infer<typeof intervalsQuery>;
+
+/** A line of an export's log. */
+export const logLineSchema = z
+  .object({
+    timestamp: responseTimestampSchema,
+    level: z.enum(logLevels),
+    message: z.string(),
+    instance_id: z
+      .string()
+      .nullable()
+      .describe('The run of the line; null when it is about the batch export itself.'),
+    log_source_id: z.string().describe('The batch export.'),
+  })
+  .meta({ id: 'LogEntry' });
+export type LogLineResponse = z.infer<typeof logLineSchema>;
+
+export const logsQuery = z.strictObject({
+  limit: limitParameter,
+  offset: offsetParameter,
+  level: repeatable.describe(`One or more of ${logLevels.join(', ')}, case-insensitive.`),
+  after: listTime.optional().describe('Only lines after this time.'),
+  before: listTime.optional().describe('Only lines before this time.'),
+  search: z.string().optional().describe('Text that the message contains, case-insensitive.'),
+  run_id: z.guid('Must be the UUID of a run.').optional(),
+});
+export type LogsQuery = z.infer<typeof logsQuery>;

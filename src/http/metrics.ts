@@ -1,0 +1,352 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Settings } from '../config/settings.ts';
+import { nominalLengthMs } from '../domain/intervals.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { shareReading } from '../telemetry/metrics.ts';
+import type { TaskQueueState } from '../temporal/clients/pollers.ts';
+import { readLags } from './batch_exports/read_model.ts';
+
+/** A reading serves every scrape of this time, in milliseconds. */
+const maxDeploymentAgeMs = 10_000;
+
+/** What waits in the control database. */
+interface Pending {
+  readonly commands: number;
+  readonly deliveries: number;
+  readonly unavailable_destinations: number;
+}
+
+/**
+ * Registers what concerns all processes of a deployment: whether the servers it needs respond, workers, task queues, and
+ * what waits. Every server reports the same numbers.
+ */
+export function registerDeploymentMetrics(
+  metrics: Registry,
+  {
+    pool,
+    describeTaskQueues,
+    cacheMs = maxDeploymentAgeMs,
+  }: {
+    readonly pool: Pool;
+    readonly describeTaskQueues: () => Promise<readonly TaskQueueState[]>;
+    /** For tests. */
+    readonly cacheMs?: number;
+  },
+): void {
+  const registers = [metrics];
+  const queues = shareReading(describeTaskQueues, cacheMs);
+  const pending = shareReading(() => readPending(pool), cacheMs);
+
+  const up: Gauge = new Gauge({
+    name: 'exportd_dependency_up',
+    help: 'Whether a server that exportd needs responds: 1 or 0.',
+    labelNames: ['dependency'],
+    registers,
+    collect: async () => {
+      up.set({ dependency: 'control_database' }, (await pending.read()) ? 1 : 0);
+      up.set({ dependency: 'temporal' }, (await queues.read()) ? 1 : 0);
+    },
+  });
+  const queueGauge = (
+    name: string,
+    help: string,
+    value: (state: TaskQueueState) => number,
+    isReported: (state: TaskQueueState) => boolean = () => true,
+  ): void => {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: ['queue'],
+      registers,
+      collect: async () => {
+        const states = (await queues.read()) ?? [];
+        gauge.reset();
+        for (const state of states) if (isReported(state)) gauge.set({ queue: state.name }, value(state));
+      },
+    });
+  };
+  queueGauge(
+    'exportd_workers',
+    'Worker processes that have polled a task queue within the last 70 seconds. Absent while Temporal does not respond.',
+    ({ pollers }) => pollers,
+  );
+  queueGauge(
+    'exportd_queued_tasks',
+    'Tasks of Temporal that wait for a worker, approximately.',
+    ({ backlog }) => backlog,
+  );
+  queueGauge(
+    'exportd_queued_task_age_seconds',
+    'How long the oldest waiting task has waited.',
+    ({ backlog_age_seconds }) => backlog_age_seconds,
+  );
+  const pendingGauge = (name: string, help: string, value: (found: Pending) => number): void => {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers,
+      collect: async () => {
+        const found = await pending.read();
+        gauge.remove();
+        if (found) gauge.set(value(found));
+      },
+    });
+  };
+  pendingGauge(
+    'exportd_unavailable_destinations',
+    'Buckets that do not respond. Their runs wait, and one request at a time probes each.',
+    ({ unavailable_destinations }) => unavailable_destinations,
+  );
+  pendingGauge(
+    'exportd_pending_commands',
+    'Commands of the API that no worker has applied yet.',
+    ({ commands }) => commands,
+  );
+  pendingGauge(
+    'exportd_pending_deliveries',
+    'Messages to webhooks that wait for their first or next attempt.',
+    ({ deliveries }) => deliveries,
+  );
+}
+
+async function readPending(pool: Pool): Promise<Pending> {
+  const { rows } = await pool.query<Pending>(
+    `select (select count(*) from exportd.commands where status = 'pending') as commands,
+       (select count(*) from exportd.webhook_deliveries where status = 'pending') as deliveries,
+       -- Nobody probes a destination that no export uses any more.
+       (select count(distinct circuit.destination) from exportd.destination_circuits circuit
+        join exportd.destination_configs config on config.circuit = circuit.destination
+        join exportd.batch_exports export
+          on export.id = config.batch_export_id and export.config_version = config.version
+        where circuit.opened_at is not null and not export.deleted and (not export.paused or exists (
+          select from exportd.batch_export_runs run
+          where run.batch_export_id = export.id and run.status in ('Starting', 'Running')))
+       ) as unavailable_destinations`,
+  );
+  const [row] = rows;
+  if (!row) throw new RangeError('A statement without FROM returns one row.');
+  return row;
+}
+
+/** Outcomes of a comparison with the source after which a person or another run has to act. */
+const comparisonOutcomes = ['rows_added', 'rows_missing', 'both'] as const;
+/** Also `verification`: the newest verification that a person requested has findings. */
+const differences = [...comparisonOutcomes, 'verification'] as const;
+type Difference = (typeof differences)[number];
+
+/** Counts the intervals by export whose newest verification has findings, and that were not exported again since. */
+const verificationCounts = `
+  select batch_export_id, 'verification', count(*) as intervals from (
+    select distinct on (batch_export_id, data_interval_start, data_interval_end) *
+    from exportd.verifications where report is not null
+    order by batch_export_id, data_interval_start, data_interval_end, created_at desc
+  ) newest
+  where has_findings and not exists (
+    select from exportd.intervals interval
+    where (interval.batch_export_id, interval.data_interval_start, interval.data_interval_end)
+        = (newest.batch_export_id, newest.data_interval_start, newest.data_interval_end)
+      and interval.completed_at > newest.created_at)
+  group by 1`;
+
+/** How a live export is doing. */
+interface ExportHealth {
+  readonly id: string;
+  readonly team_id: number;
+  readonly interval: string;
+  readonly paused: boolean;
+  /** Seconds since the end of the newest interval that is exported or skipped; null if the schedule owes nothing more. */
+  readonly freshness_seconds: number | null;
+  /** Ended intervals of the schedule without a manifest, and gaps. Null if its schedule cannot be read. */
+  readonly missing_intervals: number | null;
+  readonly unsettled_intervals: number;
+  readonly held_intervals: number;
+  /** Intervals whose files differ from the source, by the outcome of the latest comparison or verification. */
+  readonly differing_intervals: Readonly<Partial<Record<Difference, number>>>;
+  /** When any of its intervals was last compared with the source, in seconds since 1970; null if none was. */
+  readonly last_compared_at: number | null;
+}
+
+type Row = Omit<ExportHealth, 'missing_intervals'>;
+
+/** Reads the health of all live exports, with one statement for each index that it uses. */
+async function readExportHealth(
+  pool: Pool,
+  onUnreadable: (id: string, error: unknown) => void,
+): Promise<ExportHealth[]> {
+  const { rows } = await pool.query<Row>(
+    `select export.id, export.team_id, export.interval, export.paused,
+       case when not export.paused and coalesce(export.start_at <= now, true) and coalesce(export.end_at > now, true)
+         then greatest(0, extract(epoch from
+           now - coalesce(decided.until, greatest(export.created_at, export.start_at))))::float8
+       end as freshness_seconds,
+       unexported.unsettled as unsettled_intervals, unexported.held as held_intervals,
+       coalesce(differing.counts, '{}') as differing_intervals,
+       extract(epoch from compared.last_compared_at)::float8 as last_compared_at
+     from exportd.batch_exports export cross join statement_timestamp() as now
+     left join lateral (
+       select interval.data_interval_end as until from exportd.intervals interval
+       where interval.batch_export_id = export.id
+         and (interval.manifest_run_id is not null or interval.run_id is null)
+       order by interval.data_interval_start desc limit 1
+     ) decided on true
+     cross join lateral (
+       select count(*) filter (where interval.status = 'unsettled') as unsettled,
+         count(*) filter (where interval.status = 'held') as held
+       from exportd.intervals interval where interval.batch_export_id = export.id and interval.status <> 'exported'
+     ) unexported
+     left join lateral (
+       select comparison.last_compared_at from exportd.interval_comparisons comparison
+       where comparison.batch_export_id = export.id and comparison.last_compared_at is not null
+       order by comparison.last_compared_at desc limit 1
+     ) compared on true
+     left join (
+       select batch_export_id, jsonb_object_agg(outcome, intervals) as counts
+       from (
+         select batch_export_id, outcome, count(*) as intervals from exportd.interval_comparisons
+         where outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')}) group by 1, 2
+         union all ${verificationCounts}
+       ) counted group by 1
+     ) differing on differing.batch_export_id = export.id
+     where not export.deleted`,
+  );
+  const lags = await readLags(pool, rows, onUnreadable);
+  return rows.map((row) => ({ ...row, missing_intervals: lags.get(row.id)?.intervals ?? null }));
+}
+
+/** A reading serves every scrape of this time, in milliseconds. */
+const maxExportAgeMs = 10_000;
+
+/** Exports that share the values of their labels. */
+interface Series {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly exports: readonly ExportHealth[];
+}
+
+type Aggregate = (values: readonly number[]) => number;
+const sum: Aggregate = (values) => values.reduce((total, value) => total + value, 0);
+const max: Aggregate = (values) => Math.max(...values);
+const min: Aggregate = (values) => Math.min(...values);
+
+/**
+ * Registers how far exports are, from the read models. There is one series for each interval, `hour` and `day` for
+ * example, or with EXPORTD_METRICS_PER_EXPORT one for each export. Every server reports the same numbers, so rules take
+ * their maximum. While the control database does not respond, they are absent.
+ */
+export function registerExportMetrics(
+  metrics: Registry,
+  {
+    pool,
+    logger,
+    settings,
+    cacheMs = maxExportAgeMs,
+  }: {
+    readonly pool: Pool;
+    readonly logger: Logger;
+    readonly settings: Pick<Settings, 'EXPORTD_METRICS_PER_EXPORT'>;
+    /** For tests. */
+    readonly cacheMs?: number;
+  },
+): void {
+  const perExport = settings.EXPORTD_METRICS_PER_EXPORT;
+  const ownLabels = perExport ? ['interval', 'project_id', 'batch_export_id'] : ['interval'];
+  const health = shareReading(
+    () =>
+      readExportHealth(pool, (id, error) =>
+        logger.warn({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.'),
+      ),
+    cacheMs,
+  );
+  const labelsOf = ({ id, team_id, interval }: ExportHealth): Series['labels'] =>
+    perExport ? { interval, project_id: String(team_id), batch_export_id: id } : { interval };
+  const readSeries = async (): Promise<Series[]> => {
+    const exports = (await health.read()) ?? [];
+    const bySeries = Map.groupBy(exports, (one) => JSON.stringify(labelsOf(one)));
+    return [...bySeries.values()].flatMap((members) => {
+      const [first] = members;
+      return first ? [{ labels: labelsOf(first), exports: members }] : [];
+    });
+  };
+
+  /** A gauge of one number for each series; exports without the number do not take part. */
+  const gaugeOf = (
+    name: string,
+    help: string,
+    aggregate: Aggregate,
+    value: (one: ExportHealth) => number | null,
+  ): void => {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: ownLabels,
+      registers: [metrics],
+      collect: async () => {
+        const series = await readSeries();
+        gauge.reset();
+        for (const { labels, exports } of series) {
+          const values = exports.map(value).filter((number) => number !== null);
+          if (values.length > 0) gauge.set(labels, aggregate(values));
+        }
+      },
+    });
+  };
+  gaugeOf(
+    'exportd_freshness_seconds',
+    'Time since the end of the newest exported interval: how far behind the slowest export is. Without paused exports.',
+    max,
+    ({ freshness_seconds }) => freshness_seconds,
+  );
+  gaugeOf(
+    'exportd_interval_seconds',
+    'Length of the interval. `exportd_freshness_seconds` rises to it and to the duration of a run, and falls again.',
+    max,
+    ({ interval }) => nominalLengthMs(interval) / 1_000,
+  );
+  gaugeOf(
+    'exportd_missing_intervals',
+    'Ended intervals without a manifest: due, running, failed or gaps.',
+    sum,
+    ({ missing_intervals }) => missing_intervals,
+  );
+  gaugeOf(
+    'exportd_unsettled_intervals',
+    'Intervals that were exported while transactions of the source were open, which may still add rows.',
+    sum,
+    ({ unsettled_intervals }) => unsettled_intervals,
+  );
+  gaugeOf(
+    'exportd_held_intervals',
+    'Intervals whose newest run was held, because it would have removed exported rows.',
+    sum,
+    ({ held_intervals }) => held_intervals,
+  );
+  gaugeOf(
+    'exportd_last_verified_timestamp_seconds',
+    'When an export was last compared with the source: of several exports, the one that was compared longest ago.',
+    min,
+    ({ last_compared_at }) => last_compared_at,
+  );
+  for (const [name, isPaused] of [
+    ['exportd_active_exports', false],
+    ['exportd_paused_exports', true],
+  ] as const)
+    gaugeOf(name, `Exports that are ${isPaused ? 'paused' : 'not paused'}.`, sum, ({ paused }) =>
+      paused === isPaused ? 1 : 0,
+    );
+  const differing: Gauge = new Gauge({
+    name: 'exportd_differing_intervals',
+    help: 'Intervals whose files differed from the source when they were last compared, or verified on request.',
+    labelNames: [...ownLabels, 'outcome'],
+    registers: [metrics],
+    collect: async () => {
+      const series = await readSeries();
+      differing.reset();
+      for (const { labels, exports } of series)
+        for (const outcome of differences)
+          differing.set(
+            { ...labels, outcome },
+            sum(exports.map(({ differing_intervals }) => differing_intervals[outcome] ?? 0)),
+          );
+    },
+  });
+}

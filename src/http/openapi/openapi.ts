@@ -1,0 +1,311 @@
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { ApiError } from '../api_error.ts';
+import backfills from '../backfills/examples.json' with { type: 'json' };
+import batchExports from '../batch_exports/examples.json' with { type: 'json' };
+import dashboards from '../dashboards/examples.json' with { type: 'json' };
+import intervals from '../intervals/examples.json' with { type: 'json' };
+import projects from '../projects/examples.json' with { type: 'json' };
+import query from '../query/examples.json' with { type: 'json' };
+import type { HttpApp } from '../route_context.ts';
+import runs from '../runs/examples.json' with { type: 'json' };
+import webhooks from '../webhooks/examples.json' with { type: 'json' };
+import messages from '../webhooks/message_examples.json' with { type: 'json' };
+import { webhookMessageSchema } from '../webhooks/schema.ts';
+import errors from './errors.json' with { type: 'json' };
+
+/** Examples of a body by name. In the document, the spaces of a name are underscores. */
+type Examples = Readonly<Record<string, unknown>>;
+
+interface ErrorExample {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly attr?: string | null;
+}
+
+/** The examples of an operation. An operation of the document without them fails `test/http/openapi`. */
+interface OperationExamples {
+  readonly body?: Examples;
+  /** By status code. */
+  readonly responses?: Readonly<Record<string, Examples>>;
+  /** Errors of this operation only, besides those of operations of its kind. */
+  readonly errors?: readonly ErrorExample[];
+}
+
+/** The examples of every operation, by its method and its path below the project. They stand beside their schemas. */
+export const examples: Readonly<Record<string, OperationExamples>> = {
+  ...batchExports,
+  ...runs,
+  ...backfills,
+  ...intervals,
+  ...webhooks,
+  ...dashboards,
+  ...projects,
+  ...query,
+};
+
+/** Every error that the API responds with, by the kind of operations that do. */
+const errorsByKind: Readonly<Record<keyof typeof errors, readonly ErrorExample[]>> = errors;
+
+/** Every error that the API responds with, so that none lacks an example. */
+export const allErrors: readonly ErrorExample[] = Object.values(errorsByKind).flat();
+
+/** The parts of an OpenAPI document that are completed here. */
+interface Document {
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+interface Operation {
+  tags?: readonly string[];
+  readonly requestBody?: { readonly content?: Content };
+  readonly responses?: Readonly<Record<string, Response>>;
+}
+interface Response {
+  description?: string;
+  readonly content?: Content;
+}
+type Content = Readonly<Record<string, { examples?: Readonly<Record<string, NamedExample>> }>>;
+interface NamedExample {
+  readonly summary: string;
+  readonly value: unknown;
+}
+
+/** The groups of operations, in the order of the page, by the start of their paths below a project. */
+const tags = [
+  { name: 'Batch exports', prefixes: ['/batch_exports'] },
+  { name: 'Runs', prefixes: ['/batch_exports/{batch_export_id}/runs'] },
+  { name: 'Backfills', prefixes: ['/batch_exports/{batch_export_id}/backfills'] },
+  {
+    name: 'Intervals and logs',
+    prefixes: ['/batch_exports/{batch_export_id}/intervals', '/batch_exports/{id}/logs'],
+  },
+  { name: 'Webhooks', prefixes: ['/webhooks'] },
+  { name: 'Queries', prefixes: ['/query'] },
+  { name: 'Dashboards', prefixes: ['/dashboards'] },
+  { name: 'Projects', prefixes: ['/api/projects'] },
+] as const;
+
+/** The tags of the document. */
+const documentTags = tags.map(({ name }) => ({ name }));
+
+const descriptions: Readonly<Record<string, string>> = {
+  '200': 'Success.',
+  '201': 'Created. `Location` is its URL.',
+  '202': 'Accepted and not applied yet.',
+  '204': 'Success, without a body.',
+  '4XX': 'The request was rejected. `code` says why, `attr` names the invalid field.',
+  '5XX': 'The request could not be carried out. Retry it; commands with the same `Idempotency-Key`.',
+};
+
+/** The path below the project, or the whole path of an operation that has no project in it. */
+export const pathInProject = (path: string): string =>
+  path.replace(/^\/api\/(projects|environments)\/\{project_id\}/, '');
+
+/** Adds tags, descriptions of responses and examples to each operation of a document, in place. */
+function completeDocument<Given extends object>(document: Given): Given {
+  const { paths } = document as Document;
+  for (const [path, operations] of Object.entries(paths ?? {}))
+    for (const [method, operation] of Object.entries(operations))
+      completeOperation(method.toUpperCase(), pathInProject(path), operation);
+  return document;
+}
+
+function completeOperation(method: string, path: string, operation: Operation): void {
+  const own = examples[`${method} ${path}`];
+  operation.tags = [tagOf(path)];
+  addExamples(operation.requestBody?.content, own?.body);
+  const rejections = errorExamples(
+    {
+      always: true,
+      of_path_ids: path.includes('{'),
+      of_bodies: operation.requestBody !== undefined,
+      of_commands: operation.responses?.['202'] !== undefined,
+      // Dry runs count the rows of the source.
+      of_source_reads: method === 'POST' && /\/backfills?$/.test(path),
+      of_queries: (method === 'POST' && path === '/query') || path === '/query/draft_sql',
+      of_drafts: path === '/query/draft_sql',
+      // A worker carries them out while the request waits.
+      of_tests: path.endsWith('/test'),
+    },
+    own?.errors ?? [],
+  );
+  for (const [status, response] of Object.entries(operation.responses ?? {})) {
+    const isError = status === '4XX' || status === '5XX';
+    addExamples(response.content, isError ? rejections[status] : own?.responses?.[status]);
+    const description = descriptions[status];
+    if (description !== undefined) response.description = description;
+  }
+}
+
+/** The examples of an operation's error responses, as `4XX` and `5XX` of the document. */
+function errorExamples(
+  kinds: Readonly<Record<keyof typeof errors, boolean>>,
+  own: readonly ErrorExample[],
+): Readonly<Record<'4XX' | '5XX', Examples>> {
+  const possible = [
+    ...Object.entries(errorsByKind).flatMap(([kind, given]) =>
+      kinds[kind as keyof typeof errors] ? given : [],
+    ),
+    ...own,
+  ];
+  const examplesOf = (isOf: (status: number) => boolean): Examples =>
+    Object.fromEntries(
+      possible
+        .filter(({ status }) => isOf(status))
+        .sort((one, other) => one.status - other.status)
+        .map(({ status, code, detail, attr = null }) => [
+          `${status}_${code}`,
+          new ApiError(status, code, detail, { attr }).body(),
+        ]),
+    );
+  return {
+    '4XX': examplesOf((status) => status < 500),
+    '5XX': examplesOf((status) => status >= 500),
+  };
+}
+
+function addExamples(content: Content | undefined, given: Examples | undefined): void {
+  if (content === undefined || given === undefined) return;
+  const named = Object.entries(given).map(([name, value]): [string, NamedExample] => [
+    name,
+    { summary: name.replaceAll('_', ' '), value },
+  ]);
+  for (const media of Object.values(content)) media.examples = Object.fromEntries(named);
+}
+
+/** The tag with the longest matching prefix. */
+function tagOf(path: string): string {
+  const matching = tags.flatMap(({ name, prefixes }) =>
+    prefixes.filter((prefix) => path.startsWith(prefix)).map((prefix) => ({ name, length: prefix.length })),
+  );
+  return matching.sort((one, other) => other.length - one.length)[0]?.name ?? 'Other';
+}
+
+const header = (name: string, description: string, example: string) => ({
+  name,
+  in: 'header' as const,
+  required: true,
+  description,
+  schema: { type: 'string' as const },
+  example,
+});
+
+/** What exportd sends to the webhooks of users, as the section `webhooks` of the OpenAPI document. */
+const outgoingMessages = {
+  notification: {
+    post: {
+      tags: ['Webhooks'],
+      summary: 'Message to a webhook',
+      description:
+        'Signed as [Standard Webhooks](https://www.standardwebhooks.com) defines. Sent at least once, and for an interval in ' +
+        'the order of its generations. Webhooks of the format `slack` receive a message for Slack instead.',
+      security: [],
+      parameters: [
+        header(
+          'webhook-id',
+          'The same in every attempt and resend of a message.',
+          messages.published_interval.id,
+        ),
+        header('webhook-timestamp', 'The Unix time of the attempt in seconds.', '1793530805'),
+        header(
+          'webhook-signature',
+          '`v1,` and the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64.',
+          'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+        ),
+      ],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            // A schema with an id is a component of the document.
+            schema: { $ref: `#/components/schemas/${webhookMessageSchema.meta()?.id ?? ''}` },
+            examples: {
+              published_interval: { summary: 'published interval', value: messages.published_interval },
+              failed_run: { summary: 'failed run', value: messages.failed_run },
+            },
+          },
+        },
+      },
+      responses: {
+        '2XX': { description: 'The message is delivered.' },
+        '410': { description: 'The message is not sent again, and the webhook is disabled.' },
+        default: { description: 'The message is sent again, for a day. Redirects are not followed.' },
+      },
+    },
+  },
+};
+
+/** How the OpenAPI document is made from the schemas of the routes. */
+export const documentOptions: FastifyDynamicSwaggerOptions = {
+  openapi: {
+    openapi: '3.1.0',
+    info: {
+      title: 'exportd',
+      version: '1',
+      description:
+        'Batch exports of events and persons to object storage, dashboards and queries. Each path of a project exists ' +
+        'below `/api/projects/{project_id}` and `/api/environments/{project_id}`, with or without a trailing slash.',
+    },
+    components: { securitySchemes: { personalApiKey: { type: 'http', scheme: 'bearer' } } },
+    security: [{ personalApiKey: [] }],
+    tags: documentTags,
+    webhooks: outgoingMessages,
+  },
+  transform: jsonSchemaTransform,
+  transformObject: (document) => completeDocument(jsonSchemaTransformObject(document)),
+};
+
+/** The path of the rendered OpenAPI document. */
+const path = '/api/docs';
+
+/** No other host, no inline script and no inline style. The page's icons are `data:` URLs in its style sheet. */
+const contentSecurityPolicy = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': ["'self'", 'data:'],
+  'connect-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+};
+
+const styles = `
+  body { background: Canvas; }
+  .swagger-ui .info { margin: 24px 0; }
+  .swagger-ui .scheme-container { box-shadow: none; padding: 12px 0; }
+`;
+
+/** Serves the OpenAPI document as a page. Its assets come from the package of Swagger UI. */
+export async function addApiDocs(app: HttpApp): Promise<void> {
+  await app.register(async (scope) => {
+    scope.addHook('onSend', (_request, reply, _payload, done) => {
+      void reply.headers({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
+      done();
+    });
+    await scope.register(swaggerUi, {
+      routePrefix: path,
+      staticCSP: contentSecurityPolicy,
+      theme: { title: 'exportd API', css: [{ filename: 'exportd.css', content: styles }] },
+      uiConfig: {
+        // Without the bar that loads documents of other hosts.
+        layout: 'BaseLayout',
+        deepLinking: true,
+        docExpansion: 'list',
+        defaultModelsExpandDepth: 0,
+        persistAuthorization: false,
+        validatorUrl: null,
+      },
+      transformSpecification: onlyBelowProjects,
+      // The paths are filtered, and what they refer to is not changed.
+      transformSpecificationClone: false,
+    });
+  });
+}
+
+/** Every path below `environments` exists below `projects` too. The page shows it once. */
+function onlyBelowProjects(document: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const paths = Object.entries(document.paths ?? {}).filter(([url]) => !url.startsWith('/api/environments/'));
+  return { ...document, paths: Object.fromEntries(paths) };
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { weekStartDays } from '../accounts.ts';
+
+/** A project in a response. */
+export const projectSchema = z
+  .object({
+    id: z.number().int(),
+    name: z.string(),
+    timezone: z.string(),
+    week_start_day: z.enum(weekStartDays),
+    external_id: z
+      .string()
+      .describe('The `sts:ExternalId` that roles of the project demand, for destinations with `role_arn`.'),
+  })
+  .meta({ id: 'Project' });
+
+/** Who is signed in to the console, and what the key may do. */
+const sessionSchema = z.object({
+  user: z.object({ id: z.number().int(), first_name: z.string(), last_name: z.string(), email: z.string() }),
+  project: projectSchema,
+  scopes: z.array(z.string()),
+  version: z.string().describe('The version of exportd.'),
+  temporal_ui: z.string().nullable().describe('Base URL of the Temporal UI.'),
+});
+export type Session = z.infer<typeof sessionSchema>;
+
+/** Null when nobody is signed in: not an error, so that the browser logs none. */
+export const sessionResponse = z.object({ session: sessionSchema.nullable() });
+
+export const signInBody = z.strictObject({ key: z.string().trim().min(1, 'Enter an API key.').max(1_000) });

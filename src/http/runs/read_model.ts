@@ -1,0 +1,232 @@
+import { describeOpenCircuit, destinationUnavailable, type OpenCircuit } from '../../domain/circuit.ts';
+import { activeRunStatuses, type RunStatus } from '../../domain/run_state.ts';
+import type { Connection, Pool } from '../../journal/database.ts';
+import { invalid } from '../api_error.ts';
+import { pageOf } from '../paging.ts';
+import type { RunResponse, RunsQuery } from './schema.ts';
+
+/** What a run may wait for, as read from the database. */
+export interface WaitColumns {
+  /** The open circuit of an active run's destination. */
+  readonly open_circuit: OpenCircuit | null;
+  /** The operator's fault that an active run waits for. */
+  readonly operator_fault: {
+    readonly type: string;
+    readonly message: string;
+    readonly waiting_since: string;
+  } | null;
+}
+
+const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
+
+/**
+ * SQL: the `WaitColumns` of a run. They are joined when a run is read, so that no outage writes to each run that waits.
+ * @param run the name of exportd.batch_export_runs in the statement
+ */
+export const waitColumns = (run: string): string => `case when ${run}.status in (${active}) then (
+  select json_build_object('error', circuit.error, 'opened_at', circuit.opened_at, 'next_probe_at', circuit.next_probe_at)
+  from exportd.destination_configs config
+  join exportd.destination_circuits circuit on circuit.destination = config.circuit and circuit.opened_at is not null
+  where config.batch_export_id = ${run}.batch_export_id and config.version = ${run}.config_version
+) end as open_circuit, case when ${run}.status in (${active}) then (
+  select json_build_object('type', fault.type, 'message', fault.message, 'waiting_since', waiting.waiting_since)
+  from exportd.operator_fault_runs waiting
+  join exportd.operator_faults fault on fault.id = waiting.fault_id and fault.resolved_at is null
+  where waiting.run_id = ${run}.id and waiting.resumed_at is null
+) end as operator_fault`;
+
+const isoTime = (time: string): string => new Date(time).toISOString();
+
+/** Says what a run waits for, as `type: message`; null when it does not wait. */
+export function describeWait({ open_circuit, operator_fault }: WaitColumns): string | null {
+  if (operator_fault) {
+    const { type, message, waiting_since } = operator_fault;
+    return `${type}: ${message} Waiting for the operator since ${isoTime(waiting_since)}.`;
+  }
+  if (!open_circuit) return null;
+  const { error, opened_at, next_probe_at } = open_circuit;
+  return `${destinationUnavailable}: ${describeOpenCircuit({ error, opened_at: isoTime(opened_at), next_probe_at: isoTime(next_probe_at) })}`;
+}
+
+/** Returns the URL of a run's workflow in the Temporal UI; null when no UI is configured. */
+export type RunLink = (run: RunRow) => string | null;
+
+/** A run as stored in the read model. */
+export interface RunRow extends WaitColumns {
+  readonly id: string;
+  readonly position: number;
+  readonly batch_export_id: string;
+  readonly status: RunStatus;
+  readonly records_completed: number;
+  readonly records_total_count: number | null;
+  readonly latest_error: string | null;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  readonly cursor: string | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+  readonly last_updated_at: string;
+  readonly bytes: number;
+  readonly files: number;
+  readonly generation: number;
+  readonly manifest_key: string | null;
+  readonly backfill_id: string | null;
+  readonly allow_shrink: boolean;
+}
+
+/** The columns of a `RunRow`, of exportd.batch_export_runs without an alias. */
+export const runColumns = `id, position, batch_export_id, status, records_completed, records_total_count, latest_error,
+  data_interval_start, data_interval_end, cursor, created_at, finished_at, last_updated_at, bytes, files, generation,
+  manifest_key, backfill_id, allow_shrink, ${waitColumns('batch_export_runs')}`;
+
+/** Converts a run to a response. */
+export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => {
+  const status_detail = describeWait(run);
+  return {
+    id: run.id,
+    status: run.status,
+    status_detail,
+    records_completed: run.records_completed,
+    latest_error: status_detail ?? run.latest_error,
+    data_interval_start: run.data_interval_start,
+    data_interval_end: run.data_interval_end,
+    cursor: run.cursor,
+    created_at: run.created_at,
+    finished_at: run.finished_at,
+    last_updated_at: run.last_updated_at,
+    records_total_count: run.records_total_count,
+    batch_export: run.batch_export_id,
+    bytes: run.bytes,
+    files: run.files,
+    generation: run.generation === 0 ? null : run.generation,
+    manifest_key: run.manifest_key,
+    backfill_id: run.backfill_id,
+    allow_shrink: run.allow_shrink,
+    temporal_ui: linkOf(run),
+  };
+};
+
+/** Finds a run of an export. */
+export async function findRun(
+  database: Pool | Connection,
+  batchExportId: string,
+  id: string,
+): Promise<RunRow | undefined> {
+  const { rows } = await database.query<RunRow>(
+    `select ${runColumns} from exportd.batch_export_runs where batch_export_id = $1 and id = $2`,
+    [batchExportId, id],
+  );
+  return rows[0];
+}
+
+/** The newest runs of each export, newest first. */
+export async function latestRuns(
+  pool: Pool,
+  batchExportIds: readonly string[],
+  perExport: number,
+): Promise<RunRow[]> {
+  const { rows } = await pool.query<RunRow>(
+    `select newest.* from unnest($1::uuid[]) as export (id) cross join lateral (
+       select ${runColumns} from exportd.batch_export_runs
+       where batch_export_id = export.id order by position desc limit $2) newest
+     order by newest.position desc`,
+    [batchExportIds, perExport],
+  );
+  return rows;
+}
+
+/** Where a page starts: after this row in the list's order, or before it when `backwards`. */
+interface RunCursor {
+  readonly position: number;
+  readonly start: string;
+  readonly backwards: boolean;
+}
+
+/** A page of runs. */
+interface RunPage {
+  readonly count: number;
+  readonly rows: readonly RunRow[];
+  /** Cursors of the adjacent pages, or null. */
+  readonly next: string | null;
+  readonly previous: string | null;
+}
+
+const encodeCursor = (run: RunRow, backwards: boolean): string =>
+  Buffer.from(JSON.stringify([run.position, run.data_interval_start, backwards])).toString('base64url');
+
+function decodeCursor(text: string): RunCursor {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    if (Array.isArray(parsed)) {
+      const [position, start, backwards] = parsed as unknown[];
+      if (
+        Number.isSafeInteger(position) &&
+        typeof start === 'string' &&
+        !Number.isNaN(Date.parse(start)) &&
+        typeof backwards === 'boolean'
+      )
+        return { position: Number(position), start: new Date(start).toISOString(), backwards };
+    }
+  } catch {
+    // Not a cursor of this API; rejected below.
+  }
+  throw invalid(
+    'Invalid cursor. Follow the `next` and `previous` URLs of a page instead of building one.',
+    'cursor',
+  );
+}
+
+/** Reads a page of an export's runs with keyset pagination, so that new runs do not shift later pages. */
+export async function readRunPage(
+  pool: Pool,
+  batchExportId: string,
+  query: Omit<RunsQuery, 'status' | 'cursor'> & {
+    readonly statuses: readonly RunStatus[] | undefined;
+    readonly cursor: string | undefined;
+  },
+): Promise<RunPage> {
+  const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+  const backwards = cursor?.backwards ?? false;
+  const descending = query.ordering.startsWith('-') !== backwards;
+  // `created_at` sorts by the position of the RunCreated event in the journal, which has no ties.
+  const keys = query.ordering.endsWith('created_at') ? ['position'] : ['data_interval_start', 'position'];
+  const conditions = ['batch_export_id = $1'];
+  const values: unknown[] = [batchExportId];
+  const where = (condition: (parameter: string) => string, value: unknown) => {
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  if (query.statuses) where((parameter) => `status = any(${parameter})`, query.statuses);
+  // Responses have milliseconds: a run whose `created_at` reads the same is neither after nor before it.
+  if (query.after)
+    where((parameter) => `created_at >= ${parameter}::timestamptz + interval '1 millisecond'`, query.after);
+  if (query.before) where((parameter) => `created_at < ${parameter}`, query.before);
+  if (query.start) where((parameter) => `data_interval_start >= ${parameter}`, query.start);
+  if (query.end) where((parameter) => `data_interval_end <= ${parameter}`, query.end);
+  const counted = await pool.query<{ count: number }>(
+    `select count(*) as count from exportd.batch_export_runs where ${conditions.join(' and ')}`,
+    values,
+  );
+  if (cursor) {
+    const comparison = descending ? '<' : '>';
+    const parameters = keys.map((key) => {
+      values.push(key === 'position' ? cursor.position : cursor.start);
+      return key === 'position' ? `$${values.length}::bigint` : `$${values.length}::timestamptz`;
+    });
+    conditions.push(`(${keys.join(', ')}) ${comparison} (${parameters.join(', ')})`);
+  }
+  values.push(query.limit + 1);
+  const direction = descending ? 'desc' : 'asc';
+  const { rows } = await pool.query<RunRow>(
+    `select ${runColumns} from exportd.batch_export_runs where ${conditions.join(' and ')}
+     order by ${keys.map((key) => `${key} ${direction}`).join(', ')} limit $${values.length}`,
+    values,
+  );
+  const { page, next, previous } = pageOf(rows, query.limit, { backwards, continued: cursor !== undefined });
+  return {
+    count: counted.rows[0]?.count ?? 0,
+    rows: page,
+    next: next && encodeCursor(next, false),
+    previous: previous && encodeCursor(previous, true),
+  };
+}

@@ -1,0 +1,85 @@
+import type { Pool } from '../../journal/database.ts';
+import { resendDelivery } from '../../notifications/deliveries.ts';
+import type { Attempt } from '../../notifications/send_webhook.ts';
+import { deleteWebhookTest, storeWebhookTest } from '../../notifications/webhooks.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type {
+  NotificationClient,
+  WebhookTestClient,
+  WebhookTestOutcome,
+} from '../../temporal/clients/notification_client.ts';
+import { ApiError, notFound } from '../api_error.ts';
+
+/** What testing a webhook needs. */
+export interface WebhookTestService {
+  readonly pool: Pool;
+  readonly webhookTests: WebhookTestClient;
+  readonly logger: Logger;
+}
+
+const retryLater = { headers: { 'retry-after': '5' } };
+
+/**
+ * Sends a test message through a worker, since only workers decrypt the webhook's secret. Stores nothing permanently.
+ * @throws ApiError 503 when Temporal cannot be reached, or no worker sent the message in time.
+ */
+export async function testWebhook(
+  { pool, webhookTests, logger }: WebhookTestService,
+  teamId: number,
+  webhookId: string,
+): Promise<Attempt> {
+  const deliveryId = await storeWebhookTest(pool, teamId, webhookId);
+  try {
+    const outcome = await webhookTests.test(deliveryId).catch((error: unknown): WebhookTestOutcome => {
+      logger.warn({ err: error, webhook_id: webhookId }, 'Could not start a webhook test.');
+      throw new ApiError(
+        503,
+        'temporal_unreachable',
+        'Temporal cannot be reached. Nothing was sent. Retry in a few seconds.',
+        retryLater,
+      );
+    });
+    if (!outcome.tested) throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryLater);
+    const { delivered, status, detail } = outcome;
+    return { delivered, status, detail };
+  } finally {
+    await deleteWebhookTest(pool, deliveryId);
+  }
+}
+
+/** What resending a delivery needs. */
+export interface ResendService {
+  readonly pool: Pool;
+  readonly notifications: Pick<NotificationClient, 'start' | 'restart'>;
+  readonly logger: Logger;
+}
+
+/**
+ * Sends the notification of a delivery again. Without Temporal, the reconciler starts the delivery within a minute.
+ * @returns the delivery that sends it, and whether it is a new one
+ * @throws ApiError 404, or 409 when the webhook is disabled or has too many pending deliveries
+ */
+export async function resend(
+  { pool, notifications, logger }: ResendService,
+  webhookId: string,
+  deliveryId: string,
+): Promise<{ readonly delivery_id: string; readonly created: boolean }> {
+  const resent = await resendDelivery(pool, webhookId, deliveryId);
+  switch (resent.outcome) {
+    case 'not_found':
+      throw notFound();
+    case 'disabled':
+      throw new ApiError(409, 'conflict', 'The webhook is disabled. Enable it, then resend.');
+    case 'full':
+      throw new ApiError(409, 'conflict', 'The webhook has too many pending deliveries. Resend it later.');
+    default:
+      break;
+  }
+  const { outcome, delivery_id } = resent;
+  // Its workflow sleeps until the time of its next attempt, so it is replaced.
+  const start = outcome === 'advanced' ? notifications.restart : notifications.start;
+  await start(delivery_id).catch((error: unknown) => {
+    logger.warn({ err: error, delivery_id }, 'A resend could not be started; the reconciler will start it.');
+  });
+  return { delivery_id, created: outcome === 'created' };
+}
