@@ -1,18 +1,109 @@
 import { useSignal } from '@preact/signals';
 import { Component } from 'preact';
-import { useEffect } from 'preact/hooks';
-import { toFailure, type ApiFailure } from './api/api_failure.ts';
-import { readSession, session } from './api/session.ts';
-import { Button } from './components/button.ts';
-import { EmptyState } from './components/empty_state.ts';
-import { FailureNotice } from './components/failure_notice.ts';
-import { Page } from './components/page.ts';
-import { Frame } from './frame.ts';
-import { html, type Content, type View } from './html.ts';
+import { useCallback, useEffect } from 'preact/hooks';
+import { type ApiFailure, may, readSession, session, signOut, toFailure } from './api/client.ts';
+import { Button, Dialog, Toasts } from './components/actions.ts';
+import { EmptyState, FailureNotice, Page } from './components/page.ts';
+import { type Content, html, type View } from './html.ts';
+import { shortcuts, useShortcut } from './keyboard.ts';
 import { SignInPage } from './pages/sign_in/page.ts';
-import { currentUrl } from './router/location.ts';
-import { loadAllPages, loadPage } from './router/page_modules.ts';
+import { currentUrl, navigate } from './router/location.ts';
 import { paths } from './router/paths.ts';
+import { loadAllPages, loadPage } from './router/routes.ts';
+import { setTheme, theme, type Theme } from './theme.ts';
+
+/** Every shortcut of the page that is shown. */
+function ShortcutList({ onClose }: { readonly onClose: () => void }): View {
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
+    <dl class="shortcuts">
+      ${shortcuts.value.map(
+        ({ keys, label }) =>
+          html`<div key=${keys}>
+            <dt>${keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd>`)}</dt>
+            <dd>${label}</dd>
+          </div>`,
+      )}
+    </dl>
+  <//>`;
+}
+
+const nextTheme: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' };
+const themeNames: Record<Theme, string> = { system: 'System', light: 'Light', dark: 'Dark' };
+
+/** What surrounds every page: navigation, project, colours, sign-out, and the skip link. */
+function Frame({ children }: { readonly children: Content }): View {
+  const showsShortcuts = useSignal(false);
+  const open = useCallback(() => {
+    showsShortcuts.value = true;
+  }, [showsShortcuts]);
+  useShortcut('g e', 'Go to exports', goToExports);
+  useShortcut('g q', 'Go to query', goToQuery);
+  useShortcut('?', 'List the shortcuts', open);
+  const current = session.value;
+  return html`<div class="frame">
+    <a class="skip-link" href="#content">Skip to content</a>
+    <header class="top-bar">
+      <a class="brand" href=${paths.exports}>
+        <svg viewBox="0 0 18 16" aria-hidden="true">
+          <path d="M0 0h5v5H0zM7 0h5v5H7zM0 7h5v9H0zM7 7h5v9H7zM14 7h4v9h-4z" />
+        </svg>
+        exportd</a
+      >
+      <nav class="top-links" aria-label="Main">
+        <${TopLink} path=${paths.exports} isCurrent=${!currentUrl.value.pathname.startsWith(paths.query)}
+          >Exports<//
+        >
+        ${
+          may('query:read') &&
+          html`<${TopLink} path=${paths.query} isCurrent=${currentUrl.value.pathname.startsWith(paths.query)}
+            >Query<//
+          >`
+        }
+        ${current?.temporal_ui && html`<a href=${current.temporal_ui} target="_blank" rel="noreferrer">Temporal</a>`}
+        <a href="/api/docs" target="_blank">API</a>
+      </nav>
+      <div class="top-side">
+        <span class="top-project" title="Project ${current?.project.id}">${current?.project.name}</span>
+        <${Button}
+          kind="quiet"
+          label="Theme: ${themeNames[theme.value]}"
+          onClick=${() => setTheme(nextTheme[theme.value])}
+        >
+          <span class="theme-label">Theme:</span> ${themeNames[theme.value].toLowerCase()}
+        <//>
+        <${Button} kind="quiet" label="Keyboard shortcuts" onClick=${open}>?<//>
+        <${Button} kind="quiet" onClick=${() => void signOut()}>Sign out<//>
+      </div>
+    </header>
+    <main id="content" tabindex="-1">${children}</main>
+    <${Toasts} />
+    ${
+      showsShortcuts.value &&
+      html`<${ShortcutList}
+        onClose=${() => {
+          showsShortcuts.value = false;
+        }}
+      />`
+    }
+  </div>`;
+}
+
+const goToExports = () => navigate(paths.exports);
+const goToQuery = () => {
+  if (may('query:read')) navigate(paths.query);
+};
+
+function TopLink({
+  path,
+  isCurrent,
+  children,
+}: {
+  readonly path: string;
+  readonly isCurrent: boolean;
+  readonly children: Content;
+}): View {
+  return html`<a href=${path} aria-current=${isCurrent ? 'page' : undefined}>${children}</a>`;
+}
 
 /** The console: the sign-in page, or the frame with the page of the current path. */
 export function App(): View {

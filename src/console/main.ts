@@ -1,7 +1,7 @@
 import { render } from 'preact';
-import { listenToChanges } from './api/live.ts';
+import { listenToChanges } from './api/resource.ts';
 import { App } from './app.ts';
-import { startClock } from './clock.ts';
+import { startClock } from './components/moment.ts';
 import { html } from './html.ts';
 import { listenToKeys } from './keyboard.ts';
 import { followLinks } from './router/location.ts';

@@ -1,8 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { formatBytes } from '../../src/console/formatting/bytes.ts';
-import { formatCount, formatQuantity, formatShortCount } from '../../src/console/formatting/count.ts';
-import { formatDuration } from '../../src/console/formatting/duration.ts';
-import { formatInterval, formatMoment, formatRelative } from '../../src/console/formatting/moment.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatInterval,
+  formatMoment,
+  formatQuantity,
+  formatRelative,
+  formatShortCount,
+} from '../../src/console/formatting/format.ts';
 
 describe('formatBytes', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { isLive, listenToChanges, onChange } from '../../src/console/api/live.ts';
-import { session } from '../../src/console/api/session.ts';
+import { isLive, listenToChanges, onChange } from '../../src/console/api/resource.ts';
+import { session } from '../../src/console/api/client.ts';
 import type { Session } from '../../src/http/projects/schema.ts';
 
 /** The connections that the console has opened, newest last. */

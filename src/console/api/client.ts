@@ -1,7 +1,104 @@
-import { ApiFailure, failureOf } from './api_failure.ts';
-import { projectOf, signedOut } from './session.ts';
+import { computed, signal } from '@preact/signals';
+import type { Session } from '../../http/projects/schema.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+/** A response that is an error, or a request without a response. `attr` names the field, its path joined by `__`. */
+export class ApiFailure extends Error {
+  override readonly name = 'ApiFailure';
+  /** 0 without a response. */
+  readonly status: number;
+  readonly code: string;
+  readonly attr: string | null;
+
+  constructor(
+    status: number,
+    { code, detail, attr }: { readonly code: string; readonly detail: string; readonly attr: string | null },
+  ) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+    this.attr = attr;
+  }
+}
+
+/** Reads the body of an error response; a proxy's may have another form. */
+async function failureOf(response: Response): Promise<ApiFailure> {
+  const body: unknown = await response.json().catch(() => null);
+  const { code, detail, attr } = (body ?? {}) as Record<string, unknown>;
+  return new ApiFailure(response.status, {
+    code: typeof code === 'string' ? code : 'error',
+    detail: typeof detail === 'string' ? detail : `The server responded with status ${response.status}.`,
+    attr: typeof attr === 'string' ? attr : null,
+  });
+}
+
+/** Any error as a failure, so that components show one kind. */
+export const toFailure = (error: unknown): ApiFailure =>
+  error instanceof ApiFailure
+    ? error
+    : new ApiFailure(0, {
+        code: 'unreachable',
+        detail: `The server did not respond: ${error instanceof Error ? error.message : String(error)}`,
+        attr: null,
+      });
+
+export type { Session };
+
+const path = '/console/session';
+const headers = { 'x-exportd-console': '1', 'content-type': 'application/json' };
+
+/** Who is signed in; null: nobody; undefined: not known yet. */
+export const session = signal<Session | null | undefined>(undefined);
+
+/** Reads who is signed in. @throws ApiFailure */
+export async function readSession(): Promise<void> {
+  const response = await fetch(path);
+  if (!response.ok) throw await failureOf(response);
+  session.value = ((await response.json()) as { session: Session | null }).session;
+}
+
+/** Signs in with an API key, which the browser then keeps out of reach of scripts. @throws ApiFailure */
+export async function signIn(key: string): Promise<void> {
+  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify({ key }) });
+  if (!response.ok) throw await failureOf(response);
+  session.value = ((await response.json()) as { session: Session }).session;
+}
+
+/** Signs out: the server removes the cookie. */
+export async function signOut(): Promise<void> {
+  await fetch(path, { method: 'DELETE', headers: { 'x-exportd-console': '1' } });
+  signedOut();
+}
+
+/** Shows the sign-in page: the key was revoked or the cookie is gone. */
+function signedOut(): void {
+  session.value = null;
+}
+
+/** The id of the project of the key. @throws ApiFailure 401 if nobody is signed in */
+function projectOf(): number {
+  const current = session.peek();
+  if (!current)
+    throw new ApiFailure(401, { code: 'not_authenticated', detail: 'Sign in first.', attr: null });
+  return current.project.id;
+}
+
+/** The scopes that keys can have. */
+export type Scope =
+  | 'batch_export:read'
+  | 'batch_export:write'
+  | 'dashboard:read'
+  | 'dashboard:write'
+  | 'query:read';
+
+const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
+
+/** Whether the key may do this. What it may not do is not shown as possible. */
+export const may = (scope: Scope): boolean => scopes.value.has(scope);
+
+/** The time zone of the project, which times are shown in. */
+export const timezone = computed(() => session.value?.project.timezone ?? 'UTC');
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 interface RequestOptions {
@@ -75,3 +172,30 @@ export interface ListOf<Item> {
   readonly previous: string | null;
   readonly results: readonly Item[];
 }
+
+/** A request that an action sends, and the `exportd` command that does the same. */
+export interface ActionRequest {
+  readonly method: Exclude<Method, 'GET'>;
+  /** Relative to the project, as for `api`. */
+  readonly path: string;
+  readonly body?: unknown;
+  /** The arguments of `npx exportd`, such as `['export', 'pause', id]`. Without it, no line is shown. */
+  readonly command?: readonly string[] | undefined;
+}
+
+/** The request as a line for a shell. The key is read from the environment: no line holds one. */
+export function curlLine({ method, path, body }: ActionRequest): string {
+  const url = shellWord(window.location.origin + apiPath(path));
+  const parts = ['curl -sS', `-X ${method}`, '-H "Authorization: Bearer $EXPORTD_API_KEY"'];
+  const content =
+    body === undefined ? [] : ["-H 'Content-Type: application/json'", '-d', shellWord(JSON.stringify(body))];
+  return [...parts, ...content, url].join(' ');
+}
+
+/** The command as a line for a shell. */
+export const exportdLine = ({ command }: ActionRequest): string | undefined =>
+  command && ['npx exportd', ...command.map(shellWord)].join(' ');
+
+/** A word as a POSIX shell reads it literally. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,14 +1,11 @@
 import { useSignal } from '@preact/signals';
 import type { z } from 'zod';
 import type { destinationTestSchema } from '../../http/batch_exports/schema.ts';
-import { toFailure, type ApiFailure } from '../api/api_failure.ts';
-import { api } from '../api/client.ts';
-import { may } from '../api/session.ts';
+import { api, type ApiFailure, may, toFailure } from '../api/client.ts';
 import { html, type View } from '../html.ts';
-import { Button } from './button.ts';
-import { CommandLines } from './action_button.ts';
-import { FailureNotice } from './failure_notice.ts';
-import { StatusBadge } from './status_badge.ts';
+import { Button, CommandLines } from './actions.ts';
+import { FailureNotice } from './page.ts';
+import { StatusBadge } from './statuses.ts';
 
 /** The steps of a destination test and their results. */
 export type DestinationTestResult = z.infer<typeof destinationTestSchema>;

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals';
-import { timezone } from '../api/session.ts';
-import { formatInterval } from '../formatting/moment.ts';
+import type { IntervalStatus } from '../../http/intervals/schema.ts';
+import { timezone } from '../api/client.ts';
+import { formatInterval } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
 import { navigate } from '../router/location.ts';
-import { intervalLooks, shapePath, type Shape, type Tone } from './statuses.ts';
-import type { IntervalStatus } from '../../http/intervals/schema.ts';
+import { intervalLooks, type Shape, shapePath, StatusSign, type Tone } from './statuses.ts';
 
 /** An interval of a ledger. */
 export interface IntervalCell {
@@ -93,3 +93,15 @@ const slotsOf = (empty: number): string =>
 /** A shape moved to the right: its outlines begin with absolute moves and continue with relative lines. */
 const shiftedPath = (shape: Shape, x: number): string =>
   shapePath(shape).replaceAll(/M([\d.]+) /g, (_, from: string) => `M${x + Number(from)} `);
+
+/** What the shapes and colours of intervals mean. */
+export function IntervalLegend({ statuses }: { readonly statuses: readonly IntervalStatus[] }): View {
+  return html`<ul class="legend">
+    ${statuses.map(
+      (status) =>
+        html`<li key=${status}>
+          <${StatusSign} look=${intervalLooks[status]} />${intervalLooks[status].label}
+        </li>`,
+    )}
+  </ul>`;
+}

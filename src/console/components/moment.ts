@@ -1,7 +1,19 @@
-import { timezone } from '../api/session.ts';
-import { now } from '../clock.ts';
-import { formatMoment, formatRelative } from '../formatting/moment.ts';
+import { signal } from '@preact/signals';
+import { timezone } from '../api/client.ts';
+import { formatMoment, formatRelative } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
+
+/** The time in milliseconds, every few seconds. Components that read it show elapsed time without a request. */
+export const now = signal(Date.now());
+
+const tickMs = 5_000;
+
+/** Keeps `now` going. Call it once. */
+export function startClock(): void {
+  window.setInterval(() => {
+    now.value = Date.now();
+  }, tickMs);
+}
 
 /** A moment, relative to now; its exact time appears on hover. `exact` shows that instead. */
 export function Moment({

@@ -1,5 +1,8 @@
-import { useEffect } from 'preact/hooks';
-import { html, type Content, type View } from '../html.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApiFailure } from '../api/client.ts';
+import type { Resource } from '../api/resource.ts';
+import { type Content, html, type View } from '../html.ts';
+import { Button } from './actions.ts';
 
 /** A page: its title, also of the document, what stands above and beside it, and the content. */
 export function Page({
@@ -55,4 +58,79 @@ export function Section({
     </header>
     ${children}
   </section>`;
+}
+
+/** What stands where nothing is yet. `children` says what to do next: a sentence, a link or a button. */
+export function EmptyState({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children?: Content;
+}): View {
+  return html`<div class="empty-state">
+    <p class="empty-state-title">${title}</p>
+    ${children && html`<div class="empty-state-next">${children}</div>`}
+  </div>`;
+}
+
+/** An error of the API, with a button that tries again. */
+export function FailureNotice({
+  failure,
+  onRetry,
+}: {
+  readonly failure: ApiFailure;
+  readonly onRetry?: () => unknown;
+}): View {
+  return html`<div class="notice notice-danger" role="alert">
+    <p>${failure.message}</p>
+    ${onRetry && html`<${Button} onClick=${() => void onRetry()}>Try again<//>`}
+  </div>`;
+}
+
+/** Shows a resource once it is read, and its failure if it cannot be. `children` is a function of the data. */
+export function Loaded<Data>({
+  resource,
+  children,
+}: {
+  readonly resource: Resource<Data>;
+  readonly children: (data: Data) => Content;
+}): View {
+  const { data, failure, reload } = resource;
+  return html`<div class="loaded" aria-busy=${resource.isLoading ? 'true' : undefined}>
+    ${failure && html`<${FailureNotice} failure=${failure} onRetry=${reload} />`}
+    ${data === undefined ? !failure && html`<div class="loading" />` : children(data)}
+  </div>`;
+}
+
+/** A part of a page that is shown alone. */
+interface Tab {
+  readonly id: string;
+  readonly label: string;
+}
+
+/** Links to the parts of a page, of which one is shown. Each has an address of its own. */
+export function Tabs({
+  label,
+  tabs,
+  current,
+  pathOf,
+}: {
+  /** What the parts are of, for screen readers. */
+  readonly label: string;
+  readonly tabs: readonly Tab[];
+  readonly current: string;
+  readonly pathOf: (id: string) => string;
+}): View {
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone the tabs are wider than the window.
+    element.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
+  return html`<nav class="tabs" aria-label=${label} ref=${element}>
+    ${tabs.map(
+      ({ id, label: name }) =>
+        html`<a key=${id} href=${pathOf(id)} aria-current=${id === current ? 'page' : undefined}>${name}</a>`,
+    )}
+  </nav>`;
 }

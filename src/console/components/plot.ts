@@ -1,11 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { timezone } from '../api/session.ts';
+import { timezone } from '../api/client.ts';
 import { html, type View } from '../html.ts';
-import { formatBytes } from '../formatting/bytes.ts';
-import { formatShortCount } from '../formatting/count.ts';
-import { formatDuration } from '../formatting/duration.ts';
-import { formatMoment } from '../formatting/moment.ts';
+import { formatBytes, formatDuration, formatMoment, formatShortCount } from '../formatting/format.ts';
 import { theme } from '../theme.ts';
 import type { Tone } from './statuses.ts';
 

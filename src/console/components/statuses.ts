@@ -1,4 +1,5 @@
 import type { IntervalStatus } from '../../http/intervals/schema.ts';
+import { html, type View } from '../html.ts';
 
 /** The colours that mean something; tokens.css has `--tone-…` for each. */
 export type Tone = 'good' | 'running' | 'held' | 'attention' | 'danger' | 'neutral';
@@ -72,7 +73,7 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
 };
 
 /** How a status looks; one that this version does not know is shown by its name. */
-export const lookOf = (status: string): StatusLook =>
+const lookOf = (status: string): StatusLook =>
   (intervalLooks as Partial<Record<string, StatusLook>>)[status] ??
   otherLooks[status] ?? { label: status, tone: 'neutral', shape: 'dot' };
 
@@ -92,3 +93,18 @@ const statusesByLetter: Readonly<Record<string, IntervalStatus>> = {
 
 /** The status of a letter. */
 export const statusOfLetter = (letter: string): IntervalStatus => statusesByLetter[letter] ?? 'excluded';
+
+/** The sign of a status: its shape in its colour. The text beside it names it. */
+export function StatusSign({ look }: { readonly look: StatusLook }): View {
+  return html`<svg class="status-sign tone-${look.tone}" viewBox="0 0 12 12" aria-hidden="true">
+    <path fill-rule="evenodd" d=${shapePath(look.shape)} />
+  </svg>`;
+}
+
+/** A status as sign and text. `label` replaces the text, not the look. */
+export function StatusBadge({ status, label }: { readonly status: string; readonly label?: string }): View {
+  const look = lookOf(status);
+  return html`<span class="status-badge tone-${look.tone}"
+    ><${StatusSign} look=${look} />${label ?? look.label}</span
+  >`;
+}

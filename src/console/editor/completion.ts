@@ -1,5 +1,7 @@
 import type { ProjectNamesResponse, VocabularyResponse } from '../../http/console/schema.ts';
-import { dialectTokens, type DialectToken } from './dialect_tokens.ts';
+import { may } from '../api/client.ts';
+import { useResource } from '../api/resource.ts';
+import { type DialectToken, dialectTokens } from './marked_text.ts';
 
 /** Something that can replace the word before the caret. */
 export interface Completion {
@@ -183,4 +185,13 @@ function ranked(from: number, typed: string, items: readonly Completion[]): Comp
   };
   const found = [0, 1].flatMap((wantedRank) => items.filter((item) => rank(item) === wantedRank));
   return { from, items: found.slice(0, maxItems) };
+}
+
+/** What editors of queries complete; null until it is read, and for keys that may not query. */
+export function useCompletionSource(): CompletionSource | null {
+  const mayQuery = may('query:read');
+  const vocabulary = useResource<VocabularyResponse>(mayQuery ? 'console/query/vocabulary/' : null);
+  // Reading the names scans rows: first what every query needs.
+  const names = useResource<ProjectNamesResponse>(vocabulary.data ? 'console/query/names/' : null);
+  return vocabulary.data ? { vocabulary: vocabulary.data, names: names.data ?? null } : null;
 }

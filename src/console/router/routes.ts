@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact';
+import { matchRoute } from './match_route.ts';
 import type { PageProps } from './paths.ts';
 
 /** The module of a page: `pages/<name>/page.ts`, whose default export is its component. */
@@ -7,7 +8,7 @@ interface PageModule {
 }
 
 /** The pattern of a path and its page. */
-export interface Route {
+interface Route {
   readonly pattern: string;
   readonly load: () => Promise<PageModule>;
 }
@@ -16,7 +17,7 @@ export interface Route {
  * Every page of the console; the first pattern that matches wins. The server reads these lines, to preload the modules of a
  * page (src/http/console/page_modules.ts).
  */
-export const routes: readonly Route[] = [
+const routes: readonly Route[] = [
   { pattern: '/', load: () => import('../pages/exports/page.ts') },
   { pattern: '/exports/new', load: () => import('../pages/edit/page.ts') },
   { pattern: '/exports/:id', load: () => import('../pages/export/page.ts') },
@@ -24,3 +25,48 @@ export const routes: readonly Route[] = [
   { pattern: '/exports/:id/intervals/:start', load: () => import('../pages/interval/page.ts') },
   { pattern: '/query', load: () => import('../pages/query/page.ts') },
 ];
+
+/** The component of a page, and the parameters of its path. */
+interface FoundPage {
+  readonly PageView: ComponentType<PageProps>;
+  readonly params: PageProps['params'];
+}
+
+/** The pause before a module that did not load is requested again. */
+const retryMs = 500;
+
+/** Loads the page of a path; undefined if there is none. @throws TypeError when it cannot be loaded twice. */
+export async function loadPage(path: string): Promise<FoundPage | undefined> {
+  for (const route of routes) {
+    const params = matchRoute(route.pattern, path);
+    if (params) return { PageView: await loadTwice(route), params };
+  }
+  return undefined;
+}
+
+async function loadTwice({ load }: Route): Promise<ComponentType<PageProps>> {
+  try {
+    return (await load()).default;
+  } catch {
+    await new Promise((resolve) => {
+      window.setTimeout(resolve, retryMs);
+    });
+    return (await load()).default;
+  }
+}
+
+/** Loads every page, one after the other, whenever the browser has nothing else to do. */
+export async function loadAllPages(): Promise<void> {
+  for (const { load } of routes) {
+    await idle();
+    // A page that is opened later is requested again.
+    await load().catch(() => undefined);
+  }
+}
+
+/** Resolves when the browser is idle. Safari does not say so. */
+const idle = (): Promise<unknown> =>
+  new Promise((resolve) => {
+    if ('requestIdleCallback' in window) window.requestIdleCallback(resolve);
+    else setTimeout(resolve, retryMs);
+  });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { dialectTokens } from '../../../src/console/editor/dialect_tokens.ts';
-import { markedPieces } from '../../../src/console/editor/marked_text.ts';
+import { dialectTokens, markedPieces } from '../../../src/console/editor/marked_text.ts';
 
 const keywords = new Set(['SELECT', 'FROM', 'WHERE', 'IN', 'AS', 'AND']);
 const looksOf = (text: string) =>

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { dialectTokens } from '../../../src/console/editor/dialect_tokens.ts';
-import { errorRangeOf, markedPieces, summaryOfError } from '../../../src/console/editor/marked_text.ts';
+import {
+  dialectTokens,
+  errorRangeOf,
+  markedPieces,
+  summaryOfError,
+} from '../../../src/console/editor/marked_text.ts';
 import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
 import { DialectError } from '../../../src/dialect/dialect_error.ts';
 import { project } from '../../dialect/project.ts';

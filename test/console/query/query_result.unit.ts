@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { chartOf, textOfValue, valueKindOf } from '../../../src/console/pages/query/query_result.ts';
+import { chartOf, textOfValue, valueKindOf } from '../../../src/console/pages/query/query_run.ts';
 
 describe('the kind of a type', () => {
   it.each([

@@ -1,19 +1,15 @@
 import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
-import { api } from '../../api/client.ts';
-import type { ActionRequest } from '../../api/command_lines.ts';
-import { CommandLines } from '../../components/action_button.ts';
-import { Button } from '../../components/button.ts';
+import { type ActionRequest, api, type ApiFailure, toFailure } from '../../api/client.ts';
+import { Button, CommandLines, toast } from '../../components/actions.ts';
 import { DestinationTestSteps, type DestinationTestResult } from '../../components/destination_test.ts';
-import { FailureNotice } from '../../components/failure_notice.ts';
-import { toast } from '../../components/toast.ts';
-import { useCompletionSource } from '../../editor/completion_source.ts';
+import { FailureNotice } from '../../components/page.ts';
+import { useCompletionSource } from '../../editor/completion.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
-import { EstimatePanel } from './estimate_panel.ts';
+import { EstimatePanel, PreviewPanel, SourceCheck, usePreview } from './side_panels.ts';
 import {
   createBodyOf,
   fieldOfError,
@@ -26,9 +22,6 @@ import {
   type Inputs,
 } from './form_fields.ts';
 import { FormSections } from './form_sections.ts';
-import { PreviewPanel } from './preview_panel.ts';
-import { SourceCheck } from './source_check.ts';
-import { usePreview } from './use_preview.ts';
 
 type Busy = 'testing' | 'saving' | null;
 

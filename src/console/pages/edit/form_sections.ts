@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import { Button } from '../../components/button.ts';
+import { Button } from '../../components/actions.ts';
 import { Field, type ControlProps } from '../../components/field.ts';
 import type { CompletionSource } from '../../editor/completion.ts';
 import { DialectEditor } from '../../editor/dialect_editor.ts';

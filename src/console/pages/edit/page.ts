@@ -1,9 +1,7 @@
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { useResource } from '../../api/resource.ts';
-import { may } from '../../api/session.ts';
-import { EmptyState } from '../../components/empty_state.ts';
-import { Loaded } from '../../components/loaded.ts';
-import { Page } from '../../components/page.ts';
+import { may } from '../../api/client.ts';
+import { EmptyState, Loaded, Page } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
 import { EditForm } from './edit_form.ts';

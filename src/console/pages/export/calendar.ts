@@ -1,10 +1,9 @@
 import { useMemo } from 'preact/hooks';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import type { IntervalStatus } from '../../../http/intervals/schema.ts';
-import { IntervalLegend } from '../../components/interval_legend.ts';
+import { IntervalLegend } from '../../components/interval_cells.ts';
 import { intervalLooks, shapePath } from '../../components/statuses.ts';
-import { formatQuantity } from '../../formatting/count.ts';
-import { formatInterval } from '../../formatting/moment.ts';
+import { formatInterval, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { paths } from '../../router/paths.ts';
 import {

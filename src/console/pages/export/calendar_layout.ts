@@ -1,5 +1,5 @@
 import type { TimelineResponse } from '../../../http/console/schema.ts';
-import { localTimeOf } from '../../formatting/local_time.ts';
+import { localTimeOf } from '../../formatting/format.ts';
 
 /** An entry of the timeline. */
 export type TimelineEntry = TimelineResponse['entries'][number];

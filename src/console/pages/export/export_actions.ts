@@ -1,10 +1,9 @@
-import { ActionButton, type Action } from '../../components/action_button.ts';
-import { Button } from '../../components/button.ts';
-import { may } from '../../api/session.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
+import { may } from '../../api/client.ts';
+import { type Action, ActionButton, Button } from '../../components/actions.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
-import type { PartProps } from './part_props.ts';
 
 /** What can be done with an export: edit, pause or unpause, delete. */
 export function ExportActions({ found, reload }: PartProps): View {
@@ -50,4 +49,10 @@ export function ExportActions({ found, reload }: PartProps): View {
     }
     <${ActionButton} action=${remove} />
   `;
+}
+
+/** What a part of the page is given. */
+export interface PartProps {
+  readonly found: BatchExportResponse;
+  readonly reload: () => Promise<void>;
 }

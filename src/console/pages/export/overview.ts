@@ -1,27 +1,141 @@
 import { useMemo } from 'preact/hooks';
 import type { LagResponse } from '../../../http/batch_exports/schema.ts';
-import type { TimelineResponse } from '../../../http/console/schema.ts';
+import type { ActiveRun, ActiveRunsResponse, TimelineResponse } from '../../../http/console/schema.ts';
+import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
-import { timezone } from '../../api/session.ts';
-import { ActionButton } from '../../components/action_button.ts';
-import { Button } from '../../components/button.ts';
-import { EmptyState } from '../../components/empty_state.ts';
-import { Loaded } from '../../components/loaded.ts';
+import { ActionButton, Button } from '../../components/actions.ts';
 import { Moment } from '../../components/moment.ts';
-import { Section } from '../../components/page.ts';
-import { retryAction } from '../../components/run_table.ts';
-import { StatusBadge } from '../../components/status_badge.ts';
-import { formatCount, formatQuantity } from '../../formatting/count.ts';
-import { formatDuration } from '../../formatting/duration.ts';
-import { formatInterval } from '../../formatting/moment.ts';
+import { EmptyState, Loaded, Section } from '../../components/page.ts';
+import { Plot } from '../../components/plot.ts';
+import { cancelRunAction, retryAction } from '../../components/runs.ts';
+import { StatusBadge } from '../../components/statuses.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatInterval,
+  formatQuantity,
+} from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
-import { currentQuery, setQuery } from '../../router/location.ts';
+import { currentQuery, navigate, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
-import { ActiveRuns } from './active_runs.ts';
 import { Calendar } from './calendar.ts';
-import { spanMsOf } from './calendar_layout.ts';
-import { LandingPlots } from './landing_plots.ts';
-import type { PartProps } from './part_props.ts';
+import { spanMsOf, type TimelineEntry } from './calendar_layout.ts';
+import type { PartProps } from './export_actions.ts';
+import { runPath } from './runs.ts';
+
+/** The runs that are active now, with their progress and speed. Nothing while none is. */
+function ActiveRuns({
+  exportId,
+  onChange,
+}: {
+  readonly exportId: string;
+  readonly onChange: () => unknown;
+}): View {
+  const active = useResource<ActiveRunsResponse>(`console/batch_exports/${exportId}/active_runs/`, {
+    live: exportId,
+  });
+  if (!active.data || active.data.runs.length === 0) return null;
+  return html`<${Section} title="Running now">
+    <ul class="active-runs">
+      ${active.data.runs.map((run) => html`<${RunCard} key=${run.run.id} active=${run} onChange=${onChange} />`)}
+    </ul>
+    ${active.data.total > active.data.runs.length && html`<p class="muted">The oldest ${active.data.runs.length} of ${formatCount(active.data.total)} are shown.</p>`}
+  <//>`;
+}
+
+function RunCard({
+  active,
+  onChange,
+}: {
+  readonly active: ActiveRun;
+  readonly onChange: () => unknown;
+}): View {
+  const { run } = active;
+  const { records_completed: done, records_total_count: total } = run;
+  return html`<li class="card active-run">
+    <div class="active-run-header">
+      <a class="figures" href=${runPath(run)}
+        >${formatInterval(run.data_interval_start, run.data_interval_end, timezone.value)}</a
+      >
+      <${StatusBadge} status=${run.status} />
+      <${ActionButton} action=${cancelRunAction(run, onChange)} />
+    </div>
+    ${
+      total !== null &&
+      total > 0 &&
+      html`<progress
+        class="progress"
+        max=${total}
+        value=${Math.min(done, total)}
+        aria-label="Exported rows"
+      />`
+    }
+    <p class="figures muted">${progressOf(active)}<${Moment} at=${run.created_at} /></p>
+    ${run.latest_error !== null && html`<p class="run-error">${run.latest_error}</p>`}
+  </li>`;
+}
+
+/** `12,000 of 50,000 rows · 4,100 rows/s · 1.2 MB/s · about 9 s left · attempt 2 · started `. */
+function progressOf(active: ActiveRun): string {
+  const { run, attempts } = active;
+  const total = run.records_total_count;
+  const done =
+    total === null
+      ? 'Waits for the source to settle'
+      : `${formatCount(run.records_completed)} of ${formatQuantity(total, 'row')}`;
+  return `${done}${speedOf(active)}${attempts > 1 ? ` · attempt ${attempts}` : ''} · started `;
+}
+
+/** ` · 41,000 rows/s · 3.2 MB/s · about 12 s left`; empty before the first part. */
+function speedOf({ run, rows_per_second: rows, bytes_per_second: bytes }: ActiveRun): string {
+  if (rows === null || rows === 0) return '';
+  const left = (run.records_total_count ?? 0) - run.records_completed;
+  const rest = left > 0 ? ` · about ${formatDuration(Math.ceil(left / rows))} left` : '';
+  return ` · ${formatCount(rows)} rows/s · ${formatBytes(bytes)}/s${rest}`;
+}
+
+/** How long after its end each interval landed in the bucket, and how many rows it has. A click opens the interval. */
+function LandingPlots({
+  exportId,
+  entries,
+}: {
+  readonly exportId: string;
+  readonly entries: readonly TimelineEntry[];
+}): View {
+  const landed = useMemo(() => entries.filter(({ landed_at }) => landed_at !== null), [entries]);
+  const times = useMemo(
+    () => landed.map(({ data_interval_end }) => Date.parse(data_interval_end) / 1_000),
+    [landed],
+  );
+  const delays = useMemo(
+    () => [{ label: 'After its end', kind: 'points' as const, values: landed.map(delayOf) }],
+    [landed],
+  );
+  const rows = useMemo(
+    () => [{ label: 'Rows', kind: 'bars' as const, values: landed.map((entry) => entry.rows) }],
+    [landed],
+  );
+  if (landed.length < 2) return null;
+  const open = (index: number) => {
+    const entry = landed[index];
+    if (entry) navigate(paths.interval(exportId, entry.data_interval_start));
+  };
+  return html`<div class="side-by-side">
+    <${Plot}
+      label="Landing time after the end of the interval"
+      unit="seconds"
+      times=${times}
+      series=${delays}
+      onSelect=${open}
+    />
+    <${Plot} label="Rows of each interval" unit="count" times=${times} series=${rows} onSelect=${open} />
+  </div>`;
+}
+
+/** Seconds from the end of an interval to its first manifest. */
+const delayOf = ({ landed_at, data_interval_end }: TimelineEntry): number | null =>
+  landed_at === null ? null : (Date.parse(landed_at) - Date.parse(data_interval_end)) / 1_000;
 
 /** How an export does: what runs, what is missing, its intervals as a calendar, and when they landed. */
 export function Overview({ found, reload }: PartProps): View {

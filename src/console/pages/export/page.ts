@@ -1,17 +1,14 @@
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
-import { Loaded } from '../../components/loaded.ts';
-import { Page } from '../../components/page.ts';
-import { StatusBadge } from '../../components/status_badge.ts';
-import { Tabs } from '../../components/tabs.ts';
+import { Loaded, Page, Tabs } from '../../components/page.ts';
+import { StatusBadge } from '../../components/statuses.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
 import { Backfills } from './backfills.ts';
 import { ExportActions } from './export_actions.ts';
-import { Log } from './log.ts';
+import { Log, Runs } from './runs.ts';
 import { Overview } from './overview.ts';
-import { Runs } from './runs.ts';
 import { Settings } from './settings.ts';
 import { Webhooks } from './webhooks.ts';
 

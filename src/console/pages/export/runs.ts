@@ -1,22 +1,22 @@
+import type { LogLineResponse } from '../../../http/intervals/schema.ts';
 import type { RunResponse } from '../../../http/runs/schema.ts';
-import type { ListOf } from '../../api/client.ts';
+import { type ListOf, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
-import { timezone } from '../../api/session.ts';
-import { Button } from '../../components/button.ts';
-import { EmptyState } from '../../components/empty_state.ts';
-import { SelectField } from '../../components/field.ts';
-import { Loaded } from '../../components/loaded.ts';
-import { Section } from '../../components/page.ts';
-import { RunSteps } from '../../components/run_steps.ts';
-import { RunTable } from '../../components/run_table.ts';
-import { formatInterval } from '../../formatting/moment.ts';
+import { Button } from '../../components/actions.ts';
+import { SelectField, TextField } from '../../components/field.ts';
+import { EmptyState, Loaded, Section } from '../../components/page.ts';
+import { LogLines, RunSteps, RunTable } from '../../components/runs.ts';
+import { formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
-import type { PartProps } from './part_props.ts';
-import { runPath } from './run_path.ts';
+import type { PartProps } from './export_actions.ts';
 
-const pageSize = 25;
+/** The address of what is known of a run. */
+export const runPath = ({ batch_export, id }: Pick<RunResponse, 'batch_export' | 'id'>): string =>
+  `${paths.export(batch_export)}?tab=runs&run=${id}`;
+
+const runsPageSize = 25;
 
 const statusChoices = [
   { value: '', label: 'All' },
@@ -32,7 +32,7 @@ export function Runs({ found, reload }: PartProps): View {
   const cursor = currentQuery.value.get('cursor');
   const selected = currentQuery.value.get('run');
   const runs = useResource<ListOf<RunResponse>>(`batch_exports/${found.id}/runs/`, {
-    query: { limit: pageSize, status, cursor },
+    query: { limit: runsPageSize, status, cursor },
     live: found.id,
   });
   const reloadAll = async () => {
@@ -94,5 +94,57 @@ function SelectedRun({ exportId, runId }: { readonly exportId: string; readonly 
       >
         <div class="card"><${RunSteps} exportId=${exportId} runId=${runId} /></div>
       <//>`}
+  <//>`;
+}
+
+const logPageSize = 100;
+
+const levels = [
+  { value: '', label: 'All' },
+  { value: 'WARNING,ERROR', label: 'Warnings and errors' },
+  { value: 'ERROR', label: 'Errors' },
+];
+
+/** The log of an export, newest line first. */
+export function Log({ found }: PartProps): View {
+  const level = currentQuery.value.get('level') ?? '';
+  const search = currentQuery.value.get('search') ?? '';
+  const offset = Number(currentQuery.value.get('offset') ?? 0);
+  const lines = useResource<ListOf<LogLineResponse>>(`batch_exports/${found.id}/logs/`, {
+    query: { level, search, offset, limit: logPageSize },
+    live: found.id,
+  });
+  const show = (start: number) => () => setQuery({ offset: start > 0 ? String(start) : null });
+  return html`<${Section} title="Log">
+    <div class="filters">
+      <${SelectField}
+        label="Level"
+        value=${level}
+        options=${levels}
+        onChange=${(value: string) => setQuery({ level: value, offset: null })}
+      />
+      <${TextField}
+        label="Search"
+        type="search"
+        value=${search}
+        onInput=${(value: string) => setQuery({ search: value, offset: null })}
+      />
+    </div>
+    <${Loaded} resource=${lines}>
+      ${(page: ListOf<LogLineResponse>) =>
+        html`<div class="card">
+            <${LogLines}
+              lines=${page.results}
+              empty=${level === '' && search === '' ? 'Nothing was logged yet' : 'No line matches'}
+            />
+          </div>
+          ${
+            (page.previous !== null || page.next !== null) &&
+            html`<div class="page-actions">
+              <${Button} disabled=${page.previous === null} onClick=${show(offset - logPageSize)}>Newer<//>
+              <${Button} disabled=${page.next === null} onClick=${show(offset + logPageSize)}>Older<//>
+            </div>`
+          }`}
+    <//>
   <//>`;
 }

@@ -1,18 +1,205 @@
 import { useSignal } from '@preact/signals';
-import type { WebhookResponse } from '../../../http/webhooks/schema.ts';
-import type { ListOf } from '../../api/client.ts';
+import type { DeliveryResponse, WebhookResponse } from '../../../http/webhooks/schema.ts';
+import { api, type ApiFailure, type ListOf, may, timezone, toFailure } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
-import { may } from '../../api/session.ts';
-import { ActionButton, type Action } from '../../components/action_button.ts';
-import { Button } from '../../components/button.ts';
-import { EmptyState } from '../../components/empty_state.ts';
-import { Loaded } from '../../components/loaded.ts';
+import {
+  type Action,
+  ActionButton,
+  Button,
+  CommandLines,
+  CopyLine,
+  Dialog,
+} from '../../components/actions.ts';
+import { SelectField, TextField } from '../../components/field.ts';
 import { Moment } from '../../components/moment.ts';
-import { Section } from '../../components/page.ts';
+import { EmptyState, Loaded, Section } from '../../components/page.ts';
+import { StatusBadge } from '../../components/statuses.ts';
+import { type Column, Table } from '../../components/table.ts';
+import { formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
-import { Deliveries } from './deliveries.ts';
-import type { PartProps } from './part_props.ts';
-import { WebhookDialog } from './webhook_dialog.ts';
+import type { PartProps } from './export_actions.ts';
+
+/** What a webhook received of an export and what it did not, newest first. Each message can be sent again. */
+function Deliveries({
+  webhookId,
+  exportId,
+}: {
+  readonly webhookId: string;
+  readonly exportId: string;
+}): View {
+  const deliveries = useResource<ListOf<DeliveryResponse>>(`webhooks/${webhookId}/deliveries/`, {
+    query: { batch_export: exportId, limit: 50 },
+    live: exportId,
+  });
+  return html`<${Loaded} resource=${deliveries}>
+    ${({ results }: ListOf<DeliveryResponse>) =>
+      html`<${Table}
+        caption="Deliveries"
+        columns=${columnsOf(deliveries.reload)}
+        rows=${results}
+        rowKey=${({ id }: DeliveryResponse) => id}
+        empty=${html`<${EmptyState} title="No message about this export yet" />`}
+      />`}
+  <//>`;
+}
+
+const columnsOf = (reload: () => Promise<void>): readonly Column<DeliveryResponse>[] => [
+  { header: 'Event', render: ({ event }) => event },
+  {
+    header: 'Interval',
+    secondary: true,
+    render: ({ data_interval_start: start, data_interval_end: end }) =>
+      start === null || end === null
+        ? '–'
+        : html`<span class="figures">${formatInterval(start, end, timezone.value)}</span>`,
+  },
+  {
+    header: 'Status',
+    render: ({ status, detail }) =>
+      html`<div class="run-status">
+        <${StatusBadge} status=${status} />
+        ${detail !== null && html`<p class="muted">${detail}</p>`}
+      </div>`,
+  },
+  { header: 'Attempts', align: 'right', secondary: true, render: ({ attempts }) => attempts },
+  { header: 'Created', render: ({ created_at }) => html`<${Moment} at=${created_at} />` },
+  {
+    header: 'Actions',
+    render: ({ id, webhook }) => {
+      const resend: Action = {
+        label: 'Resend',
+        method: 'POST',
+        path: `webhooks/${webhook}/deliveries/${id}/resend/`,
+        body: {},
+        command: ['webhook', 'resend', webhook, id],
+        done: 'The message is sent again.',
+        onDone: reload,
+      };
+      return html`<${ActionButton} action=${resend} />`;
+    },
+  },
+];
+
+/** An event that webhooks can receive. */
+type WebhookEvent = WebhookResponse['events'][number];
+
+/** What each event means. */
+const webhookEvents: Readonly<Record<WebhookEvent, string>> = {
+  'run.failed': 'a run failed',
+  'run.retries_exhausted': 'no automatic retry is left',
+  'run.held': 'a run is held, because rows are missing in the source',
+  'run.key_taken': 'another object has the key of a file',
+  'interval.published': 'an interval was published',
+  'interval.expired': 'the bucket has deleted an interval',
+  'batch_export.paused': 'the export was paused after failures',
+  'batch_export.recovered': 'it works again',
+  'backfill.paused': 'a backfill was paused after failures',
+};
+
+/** What a new webhook receives, unless somebody chooses: what a person has to know. */
+const incidentEvents = (Object.keys(webhookEvents) as WebhookEvent[]).filter(
+  (event) => event !== 'interval.published',
+);
+
+const formats = [
+  { value: 'json', label: 'JSON' },
+  { value: 'slack', label: 'Slack' },
+];
+
+const allEvents = Object.keys(webhookEvents) as WebhookEvent[];
+
+/** Asks for the fields of a webhook of one export, adds it, and shows its signing secret once. */
+function WebhookDialog({
+  exportId,
+  onAdded,
+  onClose,
+}: {
+  readonly exportId: string;
+  readonly onAdded: () => unknown;
+  readonly onClose: () => void;
+}): View {
+  const url = useSignal('');
+  const format = useSignal('json');
+  const events = useSignal<readonly WebhookEvent[]>(incidentEvents);
+  const failure = useSignal<ApiFailure | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const secret = useSignal<string | undefined>(undefined);
+  const body = { url: url.value, format: format.value, events: events.value, batch_export: exportId };
+  const add = async () => {
+    isBusy.value = true;
+    failure.value = undefined;
+    try {
+      const created = await api.post<WebhookResponse & { readonly secret: string }>('webhooks/', body);
+      secret.value = created.secret;
+      await onAdded();
+    } catch (error) {
+      failure.value = toFailure(error);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  if (secret.value !== undefined)
+    return html`<${Dialog}
+      title="Webhook added"
+      onClose=${onClose}
+      actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
+    >
+      <p>Messages are signed with this secret. Store it now: it is not shown again.</p>
+      <${CopyLine} label="signing secret" text=${secret.value} />
+    <//>`;
+  const choose = (event: WebhookEvent) => () => {
+    const isChosen = events.value.includes(event);
+    events.value = allEvents.filter((one) => (one === event ? !isChosen : events.value.includes(one)));
+  };
+  const { attr, message } = failure.value ?? {};
+  return html`<${Dialog}
+    title="Add webhook"
+    onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Close<//>
+      <${Button} kind="primary" busy=${isBusy.value} onClick=${() => void add()}>Add webhook<//>`}
+  >
+    <${TextField}
+      label="URL"
+      type="url"
+      required
+      value=${url.value}
+      onInput=${(value: string) => {
+        url.value = value;
+      }}
+      error=${attr === 'url' ? message : undefined}
+    />
+    <${SelectField}
+      label="Format"
+      value=${format.value}
+      options=${formats}
+      onChange=${(value: string) => {
+        format.value = value;
+      }}
+    />
+    <fieldset class="checks">
+      <legend>Send when</legend>
+      ${allEvents.map(
+        (event) =>
+          html`<label key=${event} class="check">
+            <input type="checkbox" checked=${events.value.includes(event)} onChange=${choose(event)} />
+            <span>${webhookEvents[event]} <code class="muted">${event}</code></span>
+          </label>`,
+      )}
+    </fieldset>
+    ${message !== undefined && attr !== 'url' && html`<p class="tone-danger" role="alert">${message}</p>`}
+    <${CommandLines}
+      request=${{
+        method: 'POST',
+        path: 'webhooks/',
+        body,
+        command: [
+          ...['webhook', 'create', '--url', url.value, '--format', format.value],
+          ...['--events', events.value.join(','), '--batch-export', exportId],
+        ],
+      }}
+    />
+  <//>`;
+}
 
 /** The webhooks that hear of an export, their deliveries, and the dialog that adds one. */
 export function Webhooks({ found }: PartProps): View {

@@ -1,13 +1,39 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import type { OverviewItem } from '../../../http/console/schema.ts';
-import { IntervalCells, type IntervalCell } from '../../components/interval_cells.ts';
+import { type IntervalCell, IntervalCells } from '../../components/interval_cells.ts';
 import { Moment } from '../../components/moment.ts';
-import { Sparkline } from '../../components/sparkline.ts';
-import { StatusBadge } from '../../components/status_badge.ts';
-import { statusOfLetter } from '../../components/statuses.ts';
-import { formatBytes } from '../../formatting/bytes.ts';
-import { formatQuantity, formatShortCount } from '../../formatting/count.ts';
+import { StatusBadge, statusOfLetter } from '../../components/statuses.ts';
+import { formatBytes, formatQuantity, formatShortCount } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { paths } from '../../router/paths.ts';
+
+const height = 20;
+const barWidth = 4;
+const barGap = 1;
+
+/** Values over time as small bars, the newest at the right. `label` says what they are, and their sum. */
+function Sparkline({ values, label }: { readonly values: readonly number[]; readonly label: string }): View {
+  const max = Math.max(...values, 1);
+  const width = values.length * (barWidth + barGap);
+  const bars = values.map((value, index) => {
+    // A bar of what is not zero is never invisible.
+    const size = value === 0 ? 0.5 : Math.max(1.5, (value / max) * height);
+    const top = (height - size).toFixed(1);
+    return `M${index * (barWidth + barGap)} ${top}h${barWidth}v${size.toFixed(1)}h-${barWidth}z`;
+  });
+  return html`<svg
+    class="sparkline"
+    role="img"
+    aria-label=${label}
+    viewBox="0 0 ${width} ${height}"
+    width=${width}
+    height=${height}
+  >
+    <title>${label}</title>
+    <path d=${bars.join('')} />
+  </svg>`;
+}
 
 /** An export in the list of all. */
 export function ExportRow({ item }: { readonly item: OverviewItem }): View {
@@ -76,4 +102,16 @@ function cellsOf({ cells }: OverviewItem): IntervalCell[] {
     start = end;
     return cell;
   });
+}
+
+/** The value as of the last pause of this length, so that nothing is read with every key. */
+export function usePaused<Value>(value: Value, pauseMs: number): Value {
+  const paused = useSignal(value);
+  useEffect(() => {
+    const timer = window.setTimeout(() => {
+      paused.value = value;
+    }, pauseMs);
+    return () => window.clearTimeout(timer);
+  }, [value, pauseMs]);
+  return paused.value;
 }

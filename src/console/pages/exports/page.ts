@@ -2,19 +2,16 @@ import { useSignal } from '@preact/signals';
 import { useCallback, useRef } from 'preact/hooks';
 import type { Overview } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
-import { may } from '../../api/session.ts';
-import { Button } from '../../components/button.ts';
-import { EmptyState } from '../../components/empty_state.ts';
-import { IntervalLegend } from '../../components/interval_legend.ts';
-import { Loaded } from '../../components/loaded.ts';
-import { Page } from '../../components/page.ts';
-import { formatQuantity } from '../../formatting/count.ts';
+import { may } from '../../api/client.ts';
+import { Button } from '../../components/actions.ts';
+import { EmptyState, Loaded, Page } from '../../components/page.ts';
+import { IntervalLegend } from '../../components/interval_cells.ts';
+import { formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { useShortcut } from '../../keyboard.ts';
 import { currentQuery, navigate, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
-import { ExportRow } from './export_row.ts';
-import { usePaused } from './use_paused.ts';
+import { ExportRow, usePaused } from './export_row.ts';
 
 /** How many rows are shown at once; a button shows more. */
 const pageSize = 100;

@@ -4,14 +4,12 @@ import type {
   IntervalFile,
   RowLocationResponse,
 } from '../../../http/console/schema.ts';
-import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
-import { api } from '../../api/client.ts';
-import { Button } from '../../components/button.ts';
+import { api, type ApiFailure, toFailure } from '../../api/client.ts';
+import { Button } from '../../components/actions.ts';
 import { TextField } from '../../components/field.ts';
 import { Section } from '../../components/page.ts';
 import { Table, type Column } from '../../components/table.ts';
-import { formatBytes } from '../../formatting/bytes.ts';
-import { formatCount, formatQuantity } from '../../formatting/count.ts';
+import { formatBytes, formatCount, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 
 /** The files of the current manifest, and a field that says which of them holds an event. */

@@ -1,23 +1,17 @@
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
-import { timezone } from '../../api/session.ts';
-import { ActionButton, type Action } from '../../components/action_button.ts';
-import { EmptyState } from '../../components/empty_state.ts';
-import { Loaded } from '../../components/loaded.ts';
-import { Page, Section } from '../../components/page.ts';
-import { retryAction, RunTable } from '../../components/run_table.ts';
-import { RunSteps } from '../../components/run_steps.ts';
-import { StatusBadge } from '../../components/status_badge.ts';
-import { formatInterval } from '../../formatting/moment.ts';
+import { timezone } from '../../api/client.ts';
+import { type Action, ActionButton } from '../../components/actions.ts';
+import { EmptyState, Loaded, Page, Section } from '../../components/page.ts';
+import { retryAction, RunSteps, RunTable } from '../../components/runs.ts';
+import { StatusBadge } from '../../components/statuses.ts';
+import { formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
 import { Files } from './files.ts';
-import { Generations } from './generations.ts';
-import { HeldNotice } from './held_notice.ts';
-import { IntervalFacts } from './interval_facts.ts';
-import { ManifestView } from './manifest_view.ts';
+import { Generations, HeldNotice, IntervalFacts, ManifestView } from './interval_facts.ts';
 import { Proof } from './proof.ts';
 
 /** An interval: its generations, files, manifest, proof and runs. */

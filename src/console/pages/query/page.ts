@@ -1,19 +1,16 @@
 import { useSignal } from '@preact/signals';
 import { useCallback } from 'preact/hooks';
-import { may } from '../../api/session.ts';
-import { Button } from '../../components/button.ts';
-import { EmptyState } from '../../components/empty_state.ts';
-import { Page } from '../../components/page.ts';
-import { useCompletionSource } from '../../editor/completion_source.ts';
+import { may } from '../../api/client.ts';
+import { Button } from '../../components/actions.ts';
+import { EmptyState, Page } from '../../components/page.ts';
+import { useCompletionSource } from '../../editor/completion.ts';
 import { DialectEditor } from '../../editor/dialect_editor.ts';
 import { errorRangeOf, summaryOfError } from '../../editor/marked_text.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { QueryOutcome } from './query_outcome.ts';
-import { useQueryCheck } from './query_check.ts';
+import { SavedDashboards, SchemaList, useQueryCheck } from './query_aids.ts';
 import { useQueryRun } from './query_run.ts';
-import { SchemaList } from './schema_list.ts';
-import { SavedDashboards } from './saved_dashboards.ts';
 
 const example = `SELECT event, count() AS events, uniq(distinct_id) AS people
 FROM events

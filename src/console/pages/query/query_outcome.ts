@@ -1,13 +1,100 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { EmptyState } from '../../components/empty_state.ts';
-import { formatQuantity } from '../../formatting/count.ts';
-import { formatDuration } from '../../formatting/duration.ts';
+import { Button } from '../../components/actions.ts';
+import { EmptyState } from '../../components/page.ts';
+import { Plot } from '../../components/plot.ts';
+import { type Column, Table } from '../../components/table.ts';
+import { formatDuration, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
-import { chartOf, type QueryResult } from './query_result.ts';
-import type { QueryState } from './query_run.ts';
-import { ResultChart } from './result_chart.ts';
-import { ResultTable } from './result_table.ts';
+import {
+  type Chart,
+  chartOf,
+  type QueryResult,
+  type QueryState,
+  textOfValue,
+  valueKindOf,
+} from './query_run.ts';
+
+const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+
+/** A result as lines over time, or as bars. */
+function ResultChart({ chart }: { readonly chart: Chart }): View {
+  if (chart.kind === 'times')
+    return html`<${Plot}
+      label=${chart.series.map(({ label }) => label).join(', ')}
+      times=${chart.times}
+      series=${chart.series}
+      unit="count"
+      height=${280}
+    />`;
+  const largest = Math.max(...chart.bars.map(({ value }) => Math.abs(value)), 1);
+  return html`<figure class="bar-chart card">
+    <figcaption>${chart.label}</figcaption>
+    <dl>
+      ${chart.bars.map(
+        ({ name, value }, index) =>
+          html`<div class="bar-row" key=${index}>
+            <dt title=${name}>${name}</dt>
+            <dd>
+              <span class="bar" style=${{ '--share': Math.abs(value) / largest }} aria-hidden="true"></span>
+              <span class="figures">${numbers.format(value)}</span>
+            </dd>
+          </div>`,
+      )}
+    </dl>
+  </figure>`;
+}
+
+type NumberedRow = readonly [number: number, row: readonly unknown[]];
+
+/** Rows that are drawn at once: thousands of cells make a browser slow. */
+const pageRows = 200;
+/** Longer values are cut; a title shows more of them. */
+const maxShown = 200;
+const maxTitle = 2_000;
+
+/** The rows of a result. */
+function ResultTable({ result }: { readonly result: QueryResult }): View {
+  const shown = useSignal(pageRows);
+  const columns = result.types.map(([name, type], index): Column<NumberedRow> => ({
+    header: distinctName(result.types, name, index),
+    align: valueKindOf(type) === 'number' ? 'right' : 'left',
+    render: ([, row]) => html`<${Value} value=${row[index]} />`,
+  }));
+  const rows = result.results.slice(0, shown.value).map((row, number): NumberedRow => [number, row]);
+  const hidden = result.results.length - rows.length;
+  return html`<div class="query-result">
+    <${Table}
+      caption="Result of the query"
+      columns=${columns}
+      rows=${rows}
+      rowKey=${([number]: NumberedRow) => String(number)}
+    />
+    ${
+      hidden > 0 &&
+      html`<${Button}
+        onClick=${() => {
+          shown.value += pageRows;
+        }}
+        >Show ${Math.min(pageRows, hidden)} more of ${hidden}<//
+      >`
+    }
+  </div>`;
+}
+
+/** Columns can have the same name; their headers cannot. */
+function distinctName(types: QueryResult['types'], name: string, index: number): string {
+  const earlier = types.slice(0, index).filter(([other]) => other === name).length;
+  return earlier === 0 ? name : `${name} (${earlier + 1})`;
+}
+
+function Value({ value }: { readonly value: unknown }): View {
+  if (value === null || value === undefined) return html`<span class="muted">null</span>`;
+  const text = textOfValue(value);
+  return text.length > maxShown
+    ? html`<span title=${text.slice(0, maxTitle)}>${text.slice(0, maxShown)}…</span>`
+    : html`<span>${text}</span>`;
+}
 
 const seconds = (elapsedMs: number): string => formatDuration(elapsedMs / 1_000);
 

@@ -1,8 +1,93 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { toFailure, type ApiFailure } from '../../api/api_failure.ts';
-import { api } from '../../api/client.ts';
-import type { QueryResult } from './query_result.ts';
+import { api, type ApiFailure, toFailure } from '../../api/client.ts';
+
+/** What the query endpoint returns for a query in the dialect. */
+export interface QueryResult {
+  readonly results: readonly (readonly unknown[])[];
+  readonly columns: readonly string[];
+  /** Pairs of name and ClickHouse type. */
+  readonly types: readonly (readonly [name: string, type: string])[];
+  readonly hasMore: boolean;
+}
+
+/** What values of a type are: how they are aligned and drawn. */
+type ValueKind = 'number' | 'time' | 'text';
+
+/** The kind of a ClickHouse type, such as `Nullable(Int64)`. */
+export function valueKindOf(type: string): ValueKind {
+  const inner = /^Nullable\((.*)\)$/.exec(type)?.[1] ?? type;
+  if (/^(Int|UInt|Float|Decimal)/.test(inner)) return 'number';
+  return inner.startsWith('Date') ? 'time' : 'text';
+}
+
+/** The text of a value in a cell. Null is shown as such by the caller. */
+export const textOfValue = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+/** What a result can be drawn as. */
+export type Chart =
+  | {
+      readonly kind: 'times';
+      /** Seconds since 1970, ascending. */
+      readonly times: readonly number[];
+      readonly series: readonly { readonly label: string; readonly values: readonly (number | null)[] }[];
+    }
+  | {
+      readonly kind: 'bars';
+      readonly label: string;
+      readonly bars: readonly { readonly name: string; readonly value: number }[];
+    };
+
+const maxBars = 50;
+const maxSeries = 6;
+
+/**
+ * The chart of a result: numbers over its first column of times, else its first numbers by the first column. Null for a
+ * result without numbers, or with a single column.
+ */
+export function chartOf({ results, types }: Pick<QueryResult, 'results' | 'types'>): Chart | null {
+  const kinds = types.map(([, type]) => valueKindOf(type));
+  const numbers = kinds.flatMap((kind, index) => (kind === 'number' ? [index] : []));
+  const time = kinds.indexOf('time');
+  const [first] = numbers;
+  if (first === undefined || results.length < 2) return null;
+  if (time >= 0) return timesOf(results, types, time, numbers.slice(0, maxSeries));
+  const name = kinds.includes('text') ? kinds.indexOf('text') : numbers.find((index) => index !== first);
+  if (name === undefined) return null;
+  const bars = results.slice(0, maxBars).map((row) => ({
+    name: row[name] === null ? 'null' : textOfValue(row[name]),
+    value: numberOf(row[first]) ?? 0,
+  }));
+  return { kind: 'bars', label: types[first]?.[0] ?? '', bars };
+}
+
+/** Rows of the same time, as of several groups, cannot be told apart by one line: only distinct times are drawn. */
+function timesOf(
+  results: QueryResult['results'],
+  types: QueryResult['types'],
+  time: number,
+  numbers: readonly number[],
+): Chart | null {
+  const rows = results
+    .map((row) => ({ row, at: Date.parse(textOfValue(row[time])) / 1_000 }))
+    .filter(({ at }) => Number.isFinite(at))
+    .sort((one, other) => one.at - other.at);
+  const times = rows.map(({ at }) => at);
+  if (times.length < 2 || new Set(times).size < times.length) return null;
+  const series = numbers.map((index) => ({
+    label: types[index]?.[0] ?? '',
+    values: rows.map(({ row }) => numberOf(row[index])),
+  }));
+  return { kind: 'times', times, series };
+}
+
+/** Large integers and decimals are strings in responses. */
+function numberOf(value: unknown): number | null {
+  if (value === null || value === undefined || value === '') return null;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : null;
+}
 
 /** The last run of the query, or the current one. */
 export type QueryState =
@@ -18,7 +103,7 @@ export type QueryState =
   | { readonly status: 'completed'; readonly elapsedMs: number; readonly result: QueryResult };
 
 /** Runs queries, one at a time. */
-export interface QueryRun {
+interface QueryRun {
   readonly state: QueryState;
   readonly run: (query: string) => Promise<void>;
   /** Cancels the running query in the database. */

@@ -1,9 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { toFailure } from '../../api/api_failure.ts';
-import { signIn } from '../../api/session.ts';
-import { Button } from '../../components/button.ts';
-import { CopyLine } from '../../components/copy_line.ts';
+import { signIn, toFailure } from '../../api/client.ts';
+import { Button, CopyLine } from '../../components/actions.ts';
 import { TextField } from '../../components/field.ts';
 import { html, type View } from '../../html.ts';
 

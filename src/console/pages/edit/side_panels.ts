@@ -1,0 +1,273 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type {
+  EstimateResponse,
+  PreviewResponse,
+  SourceReportResponse,
+} from '../../../http/console/schema.ts';
+import { api, type ApiFailure, timezone, toFailure } from '../../api/client.ts';
+import { useResource } from '../../api/resource.ts';
+import { Button, CopyBlock } from '../../components/actions.ts';
+import { SelectField } from '../../components/field.ts';
+import { FailureNotice } from '../../components/page.ts';
+import { type StatusLook, StatusSign } from '../../components/statuses.ts';
+import { type Column, Table } from '../../components/table.ts';
+import { formatBytes, formatCount, formatInterval, formatMoment } from '../../formatting/format.ts';
+import { html, type View } from '../../html.ts';
+
+const looks = {
+  ok: { label: 'Ready', tone: 'good', shape: 'full' },
+  error: { label: 'Error', tone: 'danger', shape: 'cross' },
+  warning: { label: 'Warning', tone: 'attention', shape: 'cutCorner' },
+} as const satisfies Record<string, StatusLook>;
+
+const path = 'console/source/check/';
+
+/** Whether the source has what exports of the model need, and the SQL that fixes what it lacks. */
+export function SourceCheck({
+  model,
+  onCheck,
+}: {
+  readonly model: string;
+  /** The source was checked again on request. */
+  readonly onCheck: () => void;
+}): View {
+  const table = useSignal('');
+  const query = { model: model === '' ? 'events' : model };
+  const { data, failure, isLoading, reload } = useResource<SourceReportResponse>(path, { query });
+  const drafted = useResource<SourceReportResponse>(table.value === '' ? null : path, {
+    query: { ...query, table: table.value },
+  });
+  const views = data?.tables.includes(table.value) === true ? drafted.data?.views : data?.views;
+  return html`<section class="card edit-panel" aria-busy=${isLoading ? 'true' : undefined}>
+    <h2>Source</h2>
+    ${!data && !failure && html`<p class="muted">Checking the source…</p>`}
+    ${failure && html`<${FailureNotice} failure=${failure} onRetry=${reload} />`}
+    ${
+      data &&
+      html`<ul class="source-findings">
+          ${
+            data.ok &&
+            html`<li>
+              <${StatusSign} look=${looks.ok} />
+              <p>Exports can read <code>${data.relations[0]?.relation}</code>.</p>
+            </li>`
+          }
+          ${data.findings.map(
+            (finding, index) =>
+              html`<li key=${index}>
+                <${StatusSign} look=${looks[finding.level]} />
+                <div>
+                  <p>
+                    <strong>${looks[finding.level].label}</strong>
+                    <code>${finding.subject}${finding.column === null ? '' : `.${finding.column}`}</code>
+                  </p>
+                  <p>${finding.message}</p>
+                  ${finding.sql !== null && html`<${CopyBlock} label="SQL" text=${finding.sql} />`}
+                </div>
+              </li>`,
+          )}
+        </ul>
+        ${
+          data.tables.length > 0 &&
+          html`<${SelectField}
+            label="Table of your events"
+            hint="The tables of the source that have a column of a time."
+            value=${table.value}
+            options=${['', ...data.tables].map((value) => ({ value, label: value === '' ? 'Choose…' : value }))}
+            onChange=${(value: string) => {
+              table.value = value;
+            }}
+          />`
+        }
+        ${views?.map((view) => html`<${DraftedView} key=${view.name} view=${view} isRead=${data.tables.length > 0} />`)}
+        ${data.findings.length > 0 && html`<div><${Button} onClick=${() => void reload().then(onCheck)}>Check again<//></div>`}`
+    }
+  </section>`;
+}
+
+/** A view to create in the source. `isRead`: exportd reads a view of its name, so that no setting has to change. */
+function DraftedView({
+  view,
+  isRead,
+}: {
+  readonly view: SourceReportResponse['views'][number];
+  readonly isRead: boolean;
+}): View {
+  const { name, setting, sql, to_choose } = view;
+  return html`<div>
+    <p>
+      ${
+        isRead
+          ? html`Create this view in your database, then check again:`
+          : html`Or create this view in your database, start exportd with <code>${setting}=${name}</code>, and
+              check again:`
+      }
+    </p>
+    ${to_choose.length > 0 && html`<p><strong>Fill in first: ${to_choose.join(', ')}.</strong></p>`}
+    <${CopyBlock} label="SQL of the view" text=${sql} />
+  </div>`;
+}
+
+/** What an export would write, and why that is not known. */
+interface Preview {
+  readonly data: PreviewResponse | undefined;
+  readonly failure: ApiFailure | undefined;
+  readonly isLoading: boolean;
+}
+
+/** The pause in typing after which the preview is read again. */
+const pauseMs = 700;
+
+/** The path of an operation on a new or an existing export that only the console needs. */
+const consolePath = (id: string | null, operation: 'preview' | 'estimate'): string =>
+  `console/batch_exports/${id === null ? '' : `${id}/`}${operation}/`;
+
+/**
+ * Reads the preview of a body again after each pause in typing, and when the source was checked again (`sourceChecks`).
+ * What was read before stays until then.
+ */
+export function usePreview(
+  id: string | null,
+  body: Readonly<Record<string, unknown>>,
+  sourceChecks: number,
+): Preview {
+  const state = useSignal<Preview>({ data: undefined, failure: undefined, isLoading: true });
+  const text = JSON.stringify(body);
+  useEffect(() => {
+    const stop = new AbortController();
+    state.value = { ...state.peek(), isLoading: true };
+    const timer = window.setTimeout(() => {
+      api
+        .post<PreviewResponse>(consolePath(id, 'preview'), JSON.parse(text), stop.signal)
+        .then((data) => {
+          state.value = { data, failure: undefined, isLoading: false };
+        })
+        .catch((error: unknown) => {
+          if (!stop.signal.aborted)
+            state.value = { ...state.peek(), failure: toFailure(error), isLoading: false };
+        });
+    }, pauseMs);
+    return () => {
+      window.clearTimeout(timer);
+      stop.abort();
+    };
+  }, [id, text, sourceChecks]);
+  return state.value;
+}
+
+/** The keys that the newest interval would have, and the first rows. */
+export function PreviewPanel({ preview }: { readonly preview: Preview }): View {
+  const { data, failure, isLoading } = preview;
+  return html`<section class="card edit-panel" aria-busy=${isLoading ? 'true' : undefined}>
+    <h2>Preview</h2>
+    ${!data && !failure && html`<p class="muted">Reading the first rows…</p>`}
+    ${failure && html`<p class="field-error" role="status">${failure.message.split('\n')[0]}</p>`}
+    ${data && html`<${Keys} data=${data} /><${FirstRows} data=${data} />`}
+  </section>`;
+}
+
+function Keys({ data }: { readonly data: PreviewResponse }): View {
+  const { interval, file, manifest } = data;
+  return html`<p class="muted">Interval ${formatInterval(interval.start, interval.end, timezone.value)}</p>
+    <dl class="preview-keys">
+      <div>
+        <dt>First file</dt>
+        <dd><code>${file}</code></dd>
+      </div>
+      <div>
+        <dt>Manifest</dt>
+        <dd><code>${manifest}</code></dd>
+      </div>
+    </dl>`;
+}
+
+type Row = readonly [number: number, values: readonly unknown[]];
+
+const maxShown = 80;
+
+function FirstRows({ data }: { readonly data: PreviewResponse }): View {
+  const { columns, rows, rows_since } = data;
+  const since = formatMoment(rows_since, timezone.value, { seconds: false });
+  if (rows.length === 0)
+    return html`<p class="muted">
+      No row since ${since}. Check the filters, and that rows have the project's team_id.
+    </p>`;
+  const shown = columns.map(({ name }, index): Column<Row> => ({
+    header: name,
+    render: ([, values]) => textOf(values[index]),
+  }));
+  return html`<div class="preview-rows" tabindex="0" role="region" aria-label="First rows">
+    <p class="muted">The first ${rows.length} rows since ${since}</p>
+    <${Table}
+      caption="First rows"
+      columns=${shown}
+      rows=${rows.map((values, index): Row => [index, values])}
+      rowKey=${([number]: Row) => String(number)}
+    />
+  </div>`;
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '–';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+}
+
+/** How many rows, bytes and files an interval would have. Counting can take long, so it waits to be asked. */
+export function EstimatePanel({
+  id,
+  body,
+}: {
+  readonly id: string | null;
+  readonly body: Readonly<Record<string, unknown>>;
+}): View {
+  const isBusy = useSignal(false);
+  const estimate = useSignal<{ readonly of: string; readonly data: EstimateResponse } | undefined>(undefined);
+  const failure = useSignal<ApiFailure | undefined>(undefined);
+  const text = JSON.stringify(body);
+  const run = async () => {
+    isBusy.value = true;
+    failure.value = undefined;
+    try {
+      const data = await api.post<EstimateResponse>(consolePath(id, 'estimate'), body);
+      estimate.value = { of: text, data };
+    } catch (error) {
+      failure.value = toFailure(error);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  const data = estimate.value?.of === text ? estimate.value.data : undefined;
+  return html`<section class="card edit-panel">
+    <h2>Size of an interval</h2>
+    <div aria-live="polite">
+      ${failure.value && html`<p class="field-error">${failure.value.message.split('\n')[0]}</p>`}
+      ${data && html`<${Estimate} data=${data} />`}
+      ${!data && !failure.value && html`<p class="muted">Counts the rows of the last day and encodes some of them.</p>`}
+    </div>
+    <div><${Button} busy=${isBusy.value} onClick=${() => void run()}>Estimate<//></div>
+  </section>`;
+}
+
+function Estimate({ data }: { readonly data: EstimateResponse }): View {
+  if (data.rows === null) return html`<p class="muted">${data.detail}</p>`;
+  const { intervals, rows } = data;
+  const counted = intervals === 1 ? 'The interval' : `The average of ${formatCount(intervals)} intervals,`;
+  const range = formatInterval(data.start, data.end, timezone.value);
+  return html`<dl class="facts">
+      <div>
+        <dt>Rows</dt>
+        <dd>${formatCount(data.rows_per_interval)}</dd>
+      </div>
+      <div>
+        <dt>Bytes, about</dt>
+        <dd>${formatBytes(data.bytes_per_interval)}</dd>
+      </div>
+      <div>
+        <dt>Files</dt>
+        <dd>${formatCount(data.files_per_interval)}</dd>
+      </div>
+    </dl>
+    <p class="muted">${`${counted} ${range}, with ${formatCount(rows)} rows.`}</p>`;
+}
