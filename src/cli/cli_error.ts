@@ -1,3 +1,15 @@
+import { SecretUnreadable } from '../config/key_ring.ts';
+import { SettingsError } from '../config/settings.ts';
+import { DestinationError } from '../destination/destination.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import { InvalidAccount } from '../http/accounts.ts';
+import { LaunchError } from '../local_stack/launch_error.ts';
+import { InvalidVariable } from '../queries/prepared_query.ts';
+import { InvalidProperty } from '../queries/property_definitions.ts';
+import { InvalidWarehouseTable } from '../queries/warehouse_tables.ts';
+import { InvalidRelationName, RelationNotFound } from '../source/relations.ts';
+import { CannotVerify } from '../verify/report.ts';
+
 /** A command failed. The message is one sentence for the user. */
 export class CliError extends Error {
   override readonly name = 'CliError';
@@ -6,5 +18,43 @@ export class CliError extends Error {
   constructor(message: string, exitCode = 1) {
     super(message);
     this.exitCode = exitCode;
+  }
+}
+
+const userErrors = [
+  CliError,
+  SettingsError,
+  InvalidAccount,
+  InvalidVariable,
+  InvalidProperty,
+  InvalidWarehouseTable,
+  LaunchError,
+  CannotVerify,
+  CommandRejected,
+  DestinationError,
+  SecretUnreadable,
+  InvalidRelationName,
+  RelationNotFound,
+];
+
+/** The message of an expected error, the stack trace of any other. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (userErrors.some((type) => error instanceof type)) return error.message;
+  const code = 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'ECONNREFUSED':
+    case 'ENOTFOUND':
+    case 'ETIMEDOUT':
+      return 'Cannot connect to the database of DATABASE_URL.';
+    case '28P01':
+    case '28000':
+    case '3D000':
+      return `The database of DATABASE_URL rejected the connection: ${error.message}.`;
+    case '42P01':
+    case '3F000':
+      return 'The database is not migrated: run "exportd migrate".';
+    default:
+      return error.stack ?? error.message;
   }
 }

@@ -1,6 +1,28 @@
 import { type RunStatus, runStatusLabels } from '../domain/run_state.ts';
-import { table } from './output.ts';
-import type { JsonObject } from './commands/service_command.ts';
+import { counted, table } from './output.ts';
+import type { JsonObject } from './service_client.ts';
+
+/** Units of time in seconds, the longest first. */
+const units = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** Formats seconds with the two largest units, such as `2 h 5 min`. */
+export function formatDuration(seconds: number): string {
+  const parts: string[] = [];
+  let rest = Math.round(seconds);
+  for (const [unit, length] of units) {
+    const count = Math.floor(rest / length);
+    rest -= count * length;
+    if (count > 0) parts.push(`${count} ${unit}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
+  }
+  return parts.length === 0 ? '0 s' : parts.join(' ');
+}
 
 /** Formats batch exports. */
 export const exportTable = (exports: readonly JsonObject[]): string[] =>
@@ -63,4 +85,135 @@ export function definitionLines({ destination, ...definition }: JsonObject): str
     )}`,
     ...(typeof dialect_query === 'string' ? [`Query: ${dialect_query}`] : []),
   ];
+}
+
+/** Formats entries of the interval ledger. */
+export const intervalTable = (intervals: readonly JsonObject[]): string[] =>
+  table(
+    ['interval start', 'interval end', 'status', 'generation', 'rows', 'bytes', 'compared', 'run', 'detail'],
+    intervals.map((interval) => [
+      interval.data_interval_start,
+      interval.data_interval_end,
+      interval.status,
+      interval.generation,
+      interval.rows,
+      interval.bytes,
+      comparisonOf(interval),
+      interval.run_id,
+      intervalDetail(interval),
+    ]),
+  );
+
+const comparisonOf = ({ comparison }: JsonObject): string | null => {
+  if (typeof comparison !== 'object' || comparison === null) return null;
+  const { outcome, compared_at } = comparison as JsonObject;
+  return `${String(outcome)} ${String(compared_at)}`;
+};
+
+/** What a person has to know beside the status: the error, the reason, or how many intervals a range has. */
+function intervalDetail({ status, reason, latest_error, intervals, expires_at }: JsonObject): unknown {
+  const isRange = typeof intervals === 'number' && intervals > 1;
+  if (status === 'expired') return `expired ${String(expires_at)}`;
+  if (['failed', 'gap', 'held', 'running'].includes(String(status)) && latest_error !== null)
+    return latest_error;
+  return isRange ? `${intervals} intervals${typeof reason === 'string' ? `: ${reason}` : ''}` : reason;
+}
+
+/** The lag of an export, as in the response of the API. */
+export interface Lag {
+  readonly intervals: number;
+  readonly seconds: number;
+  readonly last_completed_interval_end: string | null;
+  readonly gaps: readonly {
+    readonly data_interval_start: string;
+    readonly data_interval_end: string;
+    readonly run_id: string;
+    readonly status: RunStatus;
+  }[];
+}
+
+/** Formats the lag of an export, with the gaps that need a manual retry. */
+export function lagLines(lag: Lag | null): string[] {
+  if (lag === null)
+    return ['Lag: unknown, since the server cannot read the schedule. Its log has the reason.'];
+  const { intervals, seconds, last_completed_interval_end, gaps } = lag;
+  const summary = `Lag: ${counted(intervals, 'interval')}, ${formatDuration(seconds)}. `;
+  const newest = `Newest completed interval: ${last_completed_interval_end ?? 'none'}.`;
+  if (gaps.length === 0) return [summary + newest];
+  return [
+    summary + newest,
+    'Gaps, which only a retry of the run fills:',
+    ...table(
+      ['interval start', 'interval end', 'status', 'run'],
+      gaps.map((gap) => [
+        gap.data_interval_start,
+        gap.data_interval_end,
+        runStatusLabels[gap.status],
+        gap.run_id,
+      ]),
+    ),
+  ];
+}
+
+/** Why a batch export needs attention, the most urgent first. */
+const attentions = ['gaps', 'failing', 'behind', 'unknown', 'paused', 'ok'] as const;
+type Attention = (typeof attentions)[number];
+
+const failedStatuses: ReadonlySet<unknown> = new Set(['Failed', 'FailedRetryable', 'TimedOut', 'Terminated']);
+
+interface ExportState {
+  readonly lag: Lag | null;
+  readonly latest_runs: readonly { readonly status: string; readonly latest_error: string | null }[];
+  readonly paused: boolean;
+}
+
+// The form of a batch export in the API.
+const stateOf = (batchExport: JsonObject): ExportState => batchExport as unknown as ExportState;
+
+/** Whether a batch export needs a person: gaps, failures, lag, or a pause. */
+export function attentionOf(batchExport: JsonObject): Attention {
+  const { lag, latest_runs, paused } = stateOf(batchExport);
+  if (lag !== null && lag.gaps.length > 0) return 'gaps';
+  if (failedStatuses.has(latest_runs[0]?.status)) return 'failing';
+  // The newest interval is being exported.
+  if (lag !== null && lag.intervals > 1) return 'behind';
+  if (paused) return 'paused';
+  return lag === null ? 'unknown' : 'ok';
+}
+
+/** The cells of each batch export, in the order of attention. */
+export const statusRows = (exports: readonly JsonObject[]): unknown[][] =>
+  exports
+    .map((one) => ({ one, attention: attentionOf(one) }))
+    .toSorted((first, second) => attentions.indexOf(first.attention) - attentions.indexOf(second.attention))
+    .map(({ one, attention }) => {
+      const { lag } = stateOf(one);
+      return [
+        attention,
+        one.id,
+        one.name,
+        one.model,
+        one.interval,
+        lag && (lag.intervals === 0 ? 'none' : formatDuration(lag.seconds)),
+        lag?.last_completed_interval_end,
+        statusDetail(stateOf(one), attention),
+      ];
+    });
+
+const gapCount = (lag: Lag | null): string => {
+  const gaps = lag?.gaps.length ?? 0;
+  return gaps === 1 ? '1 interval needs' : `${gaps} intervals need`;
+};
+
+function statusDetail({ lag, latest_runs }: ExportState, attention: Attention): string | null {
+  switch (attention) {
+    case 'gaps':
+      return `${gapCount(lag)} a retry: "exportd export show" lists them`;
+    case 'failing':
+      return latest_runs[0]?.latest_error ?? null;
+    case 'behind':
+      return `${lag?.intervals ?? 0} intervals are not exported yet`;
+    default:
+      return null;
+  }
 }

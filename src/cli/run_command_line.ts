@@ -1,7 +1,79 @@
-import { CliError } from './cli_error.ts';
-import { describeError } from './error_messages.ts';
+import { Command } from 'commander';
+import { version } from '../telemetry/version.ts';
+import { CliError, describeError } from './cli_error.ts';
+import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
+import { addApplyCommand } from './commands/apply.ts';
+import { addDashboardCommands, addVariableCommands } from './commands/dashboards.ts';
+import { addDestinationCommands } from './commands/destinations.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
+import { addExportCommands } from './commands/exports.ts';
+import { addProcessCommands, addSecretCommands, addTemporalCommands } from './commands/processes.ts';
+import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
+import { addQueryCommands } from './commands/query.ts';
+import { addBackfillCommands, addRunCommands, addStatusCommand } from './commands/runs.ts';
+import { addSourceCommands } from './commands/source.ts';
+import { addVerifyCommand } from './commands/verify.ts';
+import { addWebhookCommands } from './commands/webhooks.ts';
 import { stdoutFlushed } from './output.ts';
-import { createProgram } from './program.ts';
+import { commandSettings, databaseNameOf, serverUrlOf } from './running_stack.ts';
+
+/** What a command works on, for `--verbose`: a line for each server. */
+function describeInstallation(
+  environment: Readonly<Record<string, string | undefined>>,
+  options: { readonly baseUrl?: string },
+): string[] {
+  const server = serverUrlOf(environment, options.baseUrl) ?? 'none';
+  return [`server: ${server}`, ...describeServers(environment)];
+}
+
+function describeServers(environment: Readonly<Record<string, string | undefined>>): string[] {
+  try {
+    const settings = commandSettings(environment);
+    return [
+      `control database: ${databaseNameOf(settings.DATABASE_URL)}`,
+      `source: ${databaseNameOf(settings.SOURCE_DATABASE_URL)}`,
+      `Temporal: ${settings.TEMPORAL_ADDRESS}, namespace ${settings.TEMPORAL_NAMESPACE}`,
+    ];
+  } catch (error) {
+    return [`control database: none (${error instanceof Error ? error.message : String(error)})`];
+  }
+}
+
+/** The command line `exportd`. */
+function createProgram(): Command {
+  const program = new Command('exportd')
+    .description('Batch exports of events and persons from PostgreSQL to S3.')
+    .version(version, '-V, --version', 'print the version of exportd')
+    .option('--verbose', 'print which servers and databases the command uses')
+    .showHelpAfterError('(add --help for usage)')
+    .hook('preAction', (_, command) => {
+      const options = command.optsWithGlobals<{ verbose?: boolean; baseUrl?: string }>();
+      if (options.verbose)
+        for (const line of describeInstallation(process.env, options)) process.stderr.write(`${line}\n`);
+    });
+  addProcessCommands(program);
+  addDoctorCommand(program);
+  addSourceCommands(program);
+  addTemporalCommands(program);
+  addQueryCommands(program);
+  addUserCommands(program);
+  addProjectCommands(program);
+  addKeyCommands(program);
+  addDashboardCommands(program);
+  addVariableCommands(program);
+  addSecretCommands(program);
+  addPropertyCommands(program);
+  addWarehouseCommands(program);
+  addStatusCommand(program);
+  addApplyCommand(program);
+  addExportCommands(program);
+  addRunCommands(program);
+  addBackfillCommands(program);
+  addDestinationCommands(program);
+  addWebhookCommands(program);
+  addVerifyCommand(program);
+  return program;
+}
 
 /** Runs the command of the process's arguments, and ends the process. */
 export async function runCommandLine(): Promise<never> {

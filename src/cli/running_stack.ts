@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings, type Settings } from '../config/settings.ts';
+import { listUsers } from '../http/accounts.ts';
+import { createPool, type Pool } from '../journal/database.ts';
 import { dataFolderPath, readStack } from '../local_stack/stack_file.ts';
 import { CliError } from './cli_error.ts';
 
@@ -21,7 +23,7 @@ export function commandSettings(environment: Environment): Settings {
 }
 
 /** What the demo says of itself, as far as commands need it. */
-export interface DemoService {
+interface DemoService {
   readonly base_url?: string;
   readonly api_key?: string;
   readonly database_url?: string;
@@ -72,4 +74,22 @@ function isRunning(pid: number | undefined): boolean {
   } catch {
     return false;
   }
+}
+
+/** Runs `work` with a connection pool of the control database. @throws CliError when another installation runs here */
+export async function withPool<Result>(work: (pool: Pool) => Promise<Result>): Promise<Result> {
+  requireOneInstallation(process.env);
+  const pool = createPool(commandSettings(process.env).DATABASE_URL, { max: 2 });
+  try {
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** The id of the given user, or of the first one. @throws CliError when there is no user. */
+export async function resolveUser(pool: Pool, userId: number | undefined): Promise<number> {
+  const user = userId ?? (await listUsers(pool))[0]?.id;
+  if (user === undefined) throw new CliError('There is no user yet: create one with "exportd user create".');
+  return user;
 }

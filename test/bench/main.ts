@@ -1,8 +1,7 @@
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseCount, parseId } from '../../src/cli/arguments.ts';
-import { CliError } from '../../src/cli/cli_error.ts';
-import { describeError } from '../../src/cli/error_messages.ts';
+import { CliError, describeError } from '../../src/cli/cli_error.ts';
 import { printer, stdoutFlushed, table } from '../../src/cli/output.ts';
 import { createReport, type Report } from '../../src/local_stack/report.ts';
 import { listenForShutdown } from '../../src/local_stack/shutdown_signals.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { newDestinationOf } from '../../src/cli/commands/destination_options.ts';
+import { newDestinationOf } from '../../src/cli/commands/destinations.ts';
 
 const keys = { AWS_ACCESS_KEY_ID: 'AKIA1', AWS_SECRET_ACCESS_KEY: 'secret' };
 const bucket = { bucket: 'my-bucket', region: 'eu-central-1' };

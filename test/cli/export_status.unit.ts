@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { statusRows } from '../../src/cli/export_status.ts';
-import { formatDuration } from '../../src/cli/format_duration.ts';
+import { formatDuration, statusRows } from '../../src/cli/export_tables.ts';
 
 const lag = { intervals: 0, seconds: 0, last_completed_interval_end: '2026-11-01T10:00:00.000Z', gaps: [] };
 const gap = { data_interval_start: '', data_interval_end: '', run_id: 'run', status: 'Failed' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lagLines } from '../../src/cli/lag_lines.ts';
+import { lagLines } from '../../src/cli/export_tables.ts';
 
 const lag = {
   intervals: 1,

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { readExports } from '../../src/cli/read_exports.ts';
+import { readExports } from '../../src/cli/service_client.ts';
 
 it('all exports of a project are read, page by page', async () => {
   const ids = Array.from({ length: 1_001 }, (_, index) => ({ id: index }));

@@ -15,9 +15,8 @@ import {
 import type { RestrictionLevel } from '../../http/dashboards/access_levels.ts';
 import { CliError } from '../cli_error.ts';
 import { parseId, parseJsonArray, parseJsonObject, parseRestrictionLevel } from '../arguments.ts';
-import { resolveUser } from '../resolve_user.ts';
+import { resolveUser, withPool } from '../running_stack.ts';
 import { printer, table } from '../output.ts';
-import { withPool } from '../with_pool.ts';
 
 interface JsonOption {
   readonly json?: boolean;

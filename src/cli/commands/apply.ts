@@ -2,9 +2,14 @@ import type { Command } from 'commander';
 import type { PlannedExport, PlannedRequest } from '../apply/plan.ts';
 import { CliError } from '../cli_error.ts';
 import { printer } from '../output.ts';
-import { readExports } from '../read_exports.ts';
-import { openService, type ServiceClient } from '../service_client.ts';
-import { serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
+import {
+  type JsonObject,
+  openService,
+  readExports,
+  type ServiceClient,
+  serviceCommand,
+  type ServiceCommandOptions,
+} from '../service_client.ts';
 
 interface ApplyOptions extends ServiceCommandOptions {
   readonly file: string;
@@ -32,9 +37,9 @@ export function addApplyCommand(program: Command): void {
     .option('--prune', 'delete the exports of the project that are not in the file')
     .action(async (options: ApplyOptions) => {
       const [{ readExportsFile }, { makePlan }, { planLines }] = await Promise.all([
-        import('../apply/exports_file.ts'),
         import('../apply/plan.ts'),
-        import('../apply/plan_lines.ts'),
+        import('../apply/plan.ts'),
+        import('../apply/plan.ts'),
       ]);
       const declared = readExportsFile(options.file, process.env);
       const prune = options.prune === true;
@@ -99,7 +104,7 @@ export function addGetCommand(exports: Command): void {
       const format = options.json === true ? 'json' : options.output;
       if (format !== 'yaml' && format !== 'json')
         throw new CliError(`Unknown format ${format}. Write yaml or json.`);
-      const { exportsDocument, toDeclaration } = await import('../apply/exports_document.ts');
+      const { exportsDocument, toDeclaration } = await import('../apply/plan.ts');
       const service = openService(options);
       const found = ids.length > 0 ? await readNamed(service, ids) : (await readExports(service)).reverse();
       const declarations = { exports: found.map(toDeclaration) };

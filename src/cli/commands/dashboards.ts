@@ -1,7 +1,8 @@
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
+import type { JsonValue } from '../../domain/event.ts';
 import {
-  accessLevels,
   type AccessLevel,
+  accessLevels,
   type RestrictionLevel,
 } from '../../http/dashboards/access_levels.ts';
 import {
@@ -10,11 +11,11 @@ import {
   type StoredDashboard,
 } from '../../http/dashboards/dashboards.ts';
 import { createDashboardBody } from '../../http/dashboards/schema.ts';
+import { listVariables, setVariable, type Variable } from '../../queries/prepared_query.ts';
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
-import { resolveUser } from '../resolve_user.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { withPool } from '../with_pool.ts';
+import { resolveUser, withPool } from '../running_stack.ts';
 
 interface CreateOptions {
   readonly project: number;
@@ -28,7 +29,7 @@ interface CreateOptions {
   readonly json?: boolean;
 }
 
-interface ListOptions {
+interface DashboardListOptions {
   readonly project?: number;
   readonly json?: boolean;
 }
@@ -73,7 +74,7 @@ export function addDashboardCommands(program: Command): void {
     .description('list all dashboards, regardless of access')
     .option('--project <id>', 'only of this project', parseId)
     .option('--json', 'print JSON')
-    .action(async (options: ListOptions) => {
+    .action(async (options: DashboardListOptions) => {
       const dashboards = await withPool((pool) => listStoredDashboards(pool, options.project));
       printer(options)(dashboards, () => dashboardTable(dashboards));
     });
@@ -106,4 +107,85 @@ const dashboardTable = (dashboards: readonly StoredDashboard[]): string[] =>
       one.restriction_level,
       one.created_by?.email,
     ]),
+  );
+
+const types = ['String', 'Number', 'Boolean', 'List', 'Date'] as const;
+
+interface SetOptions {
+  readonly project: number;
+  readonly codeName: string;
+  readonly default: string;
+  readonly name?: string;
+  readonly type?: (typeof types)[number];
+  readonly json?: boolean;
+}
+
+interface VariableListOptions {
+  readonly project?: number;
+  readonly json?: boolean;
+}
+
+/** `variable set|list`. */
+export function addVariableCommands(program: Command): void {
+  const variable = program.command('variable').description('manage query variables');
+
+  variable
+    .command('set')
+    .description('create a variable or change its default; queries read it as {variables.<code name>}')
+    .requiredOption('--project <id>', 'id of its project', parseId)
+    .requiredOption('--code-name <name>', 'letters, digits and _')
+    .requiredOption('--default <value>', 'value when a request does not override it')
+    .option('--name <name>', 'display name; by default the code name')
+    .addOption(
+      new Option(
+        '--type <type>',
+        'type of the default value (default: JSON if it is valid JSON, otherwise text)',
+      ).choices(types),
+    )
+    .option('--json', 'print JSON')
+    .action(async (options: SetOptions) => {
+      const { project: team_id, codeName: code_name, name } = options;
+      const default_value = valueOf(options.default, options.type);
+      const stored = await withPool((pool) => setVariable(pool, { team_id, code_name, default_value, name }));
+      printer(options)(stored, () => variableTable([stored]));
+    });
+
+  variable
+    .command('list')
+    .description('list all variables')
+    .option('--project <id>', 'only of this project', parseId)
+    .option('--json', 'print JSON')
+    .action(async (options: VariableListOptions) => {
+      const variables = await withPool((pool) => listVariables(pool, options.project));
+      printer(options)(variables, () => variableTable(variables));
+    });
+}
+
+/** Parses a default value by its type. @throws CliError */
+function valueOf(text: string, type: SetOptions['type']): JsonValue {
+  const json = jsonOf(text);
+  const isValid: Record<(typeof types)[number], boolean> = {
+    String: true,
+    Number: typeof json === 'number',
+    Boolean: typeof json === 'boolean',
+    List: Array.isArray(json),
+    Date: /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)),
+  };
+  if (type !== undefined && !isValid[type])
+    throw new CliError(`--default: "${text}" is not a valid ${type}.`);
+  return type === 'String' || type === 'Date' || json === undefined ? text : json;
+}
+
+function jsonOf(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+const variableTable = (variables: readonly Variable[]): string[] =>
+  table(
+    ['id', 'project', 'code name', 'name', 'default'],
+    variables.map((one) => [one.id, one.team_id, one.code_name, one.name, one.default_value]),
   );

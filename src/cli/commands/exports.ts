@@ -1,23 +1,178 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { models } from '../../domain/batch_export.ts';
 import { parseJsonObject } from '../arguments.ts';
-import { definitionLines, exportTable, runTable } from '../export_tables.ts';
-import { intervalTable } from '../interval_table.ts';
-import { lagLines, type Lag } from '../lag_lines.ts';
-import { printer, table } from '../output.ts';
-import { readExports } from '../read_exports.ts';
-import { openService } from '../service_client.ts';
-import { allowShrinkOption, allowsShrink, type ShrinkOptions } from './allow_shrink.ts';
-import { addGetCommand } from './apply.ts';
-import { addCreateCommand } from './create_export.ts';
-import { addRetryCommand } from './retry.ts';
-import { sendAction } from './send_action.ts';
+import { CliError } from '../cli_error.ts';
 import {
+  definitionLines,
+  exportTable,
+  intervalTable,
+  type Lag,
+  lagLines,
+  runTable,
+} from '../export_tables.ts';
+import { counted, printer, table } from '../output.ts';
+import {
+  type JsonObject,
+  openService,
+  readExports,
   results,
   searchOf,
   serviceCommand,
-  type JsonObject,
   type ServiceCommandOptions,
-} from './service_command.ts';
+} from '../service_client.ts';
+import { addGetCommand } from './apply.ts';
+import {
+  type DestinationOptions,
+  hasFailed,
+  keysHelp,
+  newDestinationOf,
+  stepTable,
+  testDestination,
+  withDestinationOptions,
+} from './destinations.ts';
+
+/** The id at the end of a URL. */
+const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);
+
+/** Sends an action of a batch export and prints what it created. */
+async function sendAction(
+  options: ServiceCommandOptions,
+  method: 'POST' | 'DELETE',
+  id: string,
+  action: string,
+  body: JsonObject | undefined,
+  message: string,
+): Promise<void> {
+  const path = `batch_exports/${encodeURIComponent(id)}/${action}`;
+  const { status, location } = await openService(options).call(method, path, body);
+  const createdId = idIn(location);
+  const accepted = status === 202;
+  printer(options)({ accepted, location }, () => [
+    accepted
+      ? 'Accepted. The command is still being processed.'
+      : createdId === undefined
+        ? message
+        : `${message}: ${createdId}`,
+  ]);
+}
+
+/** Options of commands whose runs may remove rows from the bucket. */
+type ShrinkOptions = ServiceCommandOptions & { readonly allowShrink?: boolean };
+
+/** The option itself. */
+const allowShrinkOption = [
+  '--allow-shrink',
+  'also remove rows from the bucket that are no longer in the source',
+] as const;
+
+/** The field of the request. */
+const allowsShrink = ({ allowShrink }: ShrinkOptions): JsonObject =>
+  allowShrink === true ? { allow_shrink: true } : {};
+
+type RetryOptions = ShrinkOptions & { readonly failed?: boolean; readonly since?: string };
+
+/** `export retry`: of one run, or of all failed runs of the project. */
+function addRetryCommand(exports: Command): void {
+  serviceCommand(exports, 'retry', 'export the interval of a run, or of all failed runs, again')
+    .argument('[export id]')
+    .argument('[run id]')
+    .option(...allowShrinkOption)
+    .option('--failed', 'retry the failed runs of all batch exports of the project')
+    .option(
+      '--since <time>',
+      'with --failed: only runs that failed since then, as an ISO 8601 time or like -2h',
+    )
+    .action((id: string | undefined, run: string | undefined, options: RetryOptions) => {
+      if (options.failed) return retryFailed(options, [id, run]);
+      if (id === undefined || run === undefined)
+        throw new CliError('Name the batch export and the run, or pass --failed to retry all failed runs.');
+      if (options.since !== undefined) throw new CliError('--since needs --failed.');
+      const path = `runs/${encodeURIComponent(run)}/retry`;
+      return sendAction(options, 'POST', id, path, allowsShrink(options), 'Started run');
+    });
+}
+
+/** Retries the failed runs of the project. */
+async function retryFailed(options: RetryOptions, ids: readonly (string | undefined)[]): Promise<void> {
+  if (ids.some((id) => id !== undefined))
+    throw new CliError('--failed retries the runs of all batch exports: pass no ids.');
+  if (options.allowShrink)
+    throw new CliError('--failed never removes rows: retry single runs with --allow-shrink.');
+  const request = options.since === undefined ? {} : { since: options.since };
+  const { body } = await openService(options).call('POST', 'batch_exports/retry_failed/', request);
+  printer(options)(body, () => [
+    ...table(
+      ['batch export', 'runs', 'backfill', 'detail'],
+      results(body).map((one) => [one.batch_export, one.runs, one.backfill_id, one.detail]),
+    ),
+    `Retrying ${counted(Number(body.runs), 'run')}.`,
+  ]);
+}
+
+interface CreateOptions extends ServiceCommandOptions, DestinationOptions {
+  readonly name?: string;
+  readonly model?: string;
+  readonly interval?: string;
+  readonly timezone?: string;
+  readonly query?: string;
+  readonly paused?: boolean;
+  readonly test?: boolean;
+}
+
+const examples = `
+Examples:
+  exportd export create --bucket my-bucket --region eu-central-1 --prefix clicks/{year} --format Parquet --compression zstd
+  exportd export create '{"retention_days": 365}' --model persons --interval day --bucket my-bucket --region eu-central-1`;
+
+/** `export create`: from flags, from JSON, or from both. */
+function addCreateCommand(exports: Command): void {
+  const create = serviceCommand(exports, 'create', 'create a batch export')
+    .argument('[JSON]', 'its fields, as in POST …/batch_exports/; options are added to them', parseJsonObject)
+    .option('--name <name>', 'name of the export (default: where it writes to)')
+    .addOption(new Option('--model <model>', 'what to export (default: events)').choices(models))
+    .option('--interval <interval>', '"hour", "day", "week", "month" or "every N minutes" (default: hour)')
+    .option('--timezone <name>', 'IANA time zone in which days start (default: UTC)')
+    .option('--query <query>', 'SELECT over the model that chooses columns and rows')
+    .option('--paused', 'create it paused')
+    .option('--test', 'test the destination first, and create nothing if a step fails');
+  withDestinationOptions(create)
+    .addHelpText('after', `${keysHelp}\n${examples}`)
+    .action(async (given: JsonObject | undefined, options: CreateOptions) => {
+      const service = openService(options);
+      const body = await bodyOf(given, options);
+      if (options.test) {
+        const steps = await testDestination(service, body.destination as JsonObject);
+        if (hasFailed(steps)) {
+          for (const line of stepTable(steps)) process.stderr.write(`${line}\n`);
+          throw new CliError('The destination test failed, so no batch export was created.');
+        }
+      }
+      const { status, body: created } = await service.call('POST', 'batch_exports/', body);
+      printer(options)(created, () =>
+        status === 202
+          ? [`${String(created.id)}: ${String(created.detail)}`]
+          : [...exportTable([created]), '', ...definitionLines(created)],
+      );
+    });
+}
+
+/** The body of the request. Without any field that names a destination, there is nothing to create. */
+async function bodyOf(given: JsonObject | undefined, options: CreateOptions): Promise<JsonObject> {
+  if (given === undefined && options.bucket === undefined)
+    throw new CliError('Name the bucket with --bucket, or pass the fields of the batch export as JSON.');
+  const { name, model, interval, timezone, query, paused, bucket, prefix } = options;
+  const fields = { name, model, interval, timezone, dialect_query: query, paused };
+  const destination = await newDestinationOf(options, (given?.destination ?? {}) as JsonObject, process.env);
+  return {
+    ...(bucket !== undefined && {
+      name: prefix === undefined || prefix === '' ? bucket : `${bucket}/${prefix}`,
+      interval: 'hour',
+    }),
+    ...given,
+    ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+    destination,
+  };
+}
 
 type Options = ServiceCommandOptions;
 

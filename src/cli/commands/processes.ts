@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
-import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
-import { counted, printer } from '../output.ts';
+import { createKeyRing } from '../../config/key_ring.ts';
+import type { Settings } from '../../config/settings.ts';
 import type { PendingChanges } from '../../migrate/migrate.ts';
-import { commandSettings } from '../running_stack.ts';
+import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
+import { CliError } from '../cli_error.ts';
+import { counted, printer } from '../output.ts';
+import { commandSettings, withPool } from '../running_stack.ts';
 import { handOverSignals } from '../startup_signals.ts';
-import { withPool } from '../with_pool.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
 
@@ -93,4 +95,111 @@ function pendingChangeLines({ migrations, rebuilds_read_models }: PendingChanges
     ...(rebuilds_read_models ? ['Would rebuild the read models from the journal'] : []),
     'Stop all servers and workers of the previous version before you migrate.',
   ];
+}
+
+interface SetupOptions {
+  readonly print?: boolean;
+  readonly json?: boolean;
+}
+
+/** `temporal setup`: prepares the Temporal namespace of a deployment. */
+export function addTemporalCommands(program: Command): void {
+  program
+    .command('temporal')
+    .description('Temporal, on which exportd runs')
+    .command('setup')
+    .description(
+      'register the search attributes of exportd in the namespace, with the permissions of an operator',
+    )
+    .option('--print', 'print what to register and which dynamic config is useful, and change nothing')
+    .option('--json', 'print JSON')
+    .action(async (options: SetupOptions) => {
+      const settings = commandSettings(process.env);
+      const { setupInstructions } = await import('../../temporal/search_attributes.ts');
+      const instructions = setupInstructions(settings);
+      if (options.print === true) {
+        printer(options)(instructions, () => [
+          `Search attributes of namespace ${instructions.namespace}, in a Temporal cluster:`,
+          '',
+          instructions.cluster_command,
+          '',
+          'In Temporal Cloud:',
+          '',
+          instructions.cloud_command,
+          '',
+          'Useful dynamic config of a cluster; exportd works without it, only less evenly:',
+          '',
+          instructions.dynamic_config,
+        ]);
+        return;
+      }
+      const registered = await register(settings);
+      printer(options)({ namespace: instructions.namespace, registered }, () => [
+        registered.length === 0
+          ? `Namespace ${instructions.namespace} has all search attributes of exportd.`
+          : `Registered ${counted(registered.length, 'search attribute')} in namespace ${instructions.namespace}: ${registered.join(', ')}.`,
+        'For useful dynamic config, run "exportd temporal setup --print".',
+      ]);
+    });
+}
+
+/** Registers the missing search attributes and returns their names. */
+async function register(settings: Settings): Promise<string[]> {
+  const [{ createClient }, { registerSearchAttributes }, { describeConnection }, { describeProblem }] =
+    await Promise.all([
+      import('../../temporal/connections.ts'),
+      import('../../temporal/search_attributes.ts'),
+      import('../../temporal/connections.ts'),
+      import('../../temporal/problems.ts'),
+    ]);
+  const temporal = await createClient(settings);
+  try {
+    return await registerSearchAttributes(temporal, AbortSignal.timeout(registrationTimeoutMs));
+  } catch (error) {
+    const { message } = await describeProblem(error, settings);
+    throw new CliError(
+      `${describeConnection(settings)}: ${message} Registering search attributes needs the permissions of an operator; "exportd temporal setup --print" shows what to register.`,
+    );
+  } finally {
+    await temporal.close();
+  }
+}
+
+/** Longer than a server takes to make new attributes usable. */
+const registrationTimeoutMs = 90_000;
+
+/** `secrets rotate`. */
+export function addSecretCommands(program: Command): void {
+  const secrets = program
+    .command('secrets')
+    .description('secrets of destinations and webhooks, stored encrypted with EXPORTD_ENCRYPTION_KEYS');
+
+  secrets
+    .command('rotate')
+    .description('encrypt every stored secret with the first key of EXPORTD_ENCRYPTION_KEYS')
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: boolean }) => {
+      const { rotateConfigSecrets } = await import('../../destination/sealed_config.ts');
+      const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
+      const keyRing = createKeyRing(commandSettings(process.env).EXPORTD_ENCRYPTION_KEYS);
+      const { configs, webhooks } = await withPool(async (pool) => ({
+        configs: await rotateConfigSecrets(pool, keyRing),
+        webhooks: await rotateWebhookSecrets(pool, keyRing),
+      }));
+      const rotated = configs.rotated + webhooks.rotated;
+      const unreadable = [...configs.unreadable, ...webhooks.unreadable];
+      printer(options)({ key: keyRing.keyId, rotated, unreadable }, () => [
+        `Encrypted ${counted(rotated, 'secret')} again with the key "${keyRing.keyId}".`,
+        ...unreadable.map((reason) => `Not decrypted: ${reason}`),
+        ...(unreadable.length === 0
+          ? [
+              `All stored secrets are encrypted with it. Run "exportd query setup" if queries have a role, then remove the other keys from EXPORTD_ENCRYPTION_KEYS and restart the servers and workers.`,
+            ]
+          : []),
+      ]);
+      if (unreadable.length > 0)
+        throw new CliError(
+          `${counted(unreadable.length, 'secret')} could not be decrypted: add the missing keys to EXPORTD_ENCRYPTION_KEYS and run this command again, or set the secrets of these destinations and webhooks anew.`,
+        );
+    });
 }

@@ -1,30 +1,42 @@
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { createPool, type Pool } from '../../journal/database.ts';
 import {
   defineProperty,
   listProperties,
-  propertyScopes,
-  propertyTypes,
-  removeProperty,
   type PropertyDefinition,
   type PropertyScope,
+  propertyScopes,
   type PropertyType,
+  propertyTypes,
+  removeProperty,
 } from '../../queries/property_definitions.ts';
+import { queryRoleOf } from '../../queries/query_role/query_role.ts';
+import { findRegistrableRelation, type WarehouseRequest } from '../../queries/registrable_relation.ts';
+import {
+  addWarehouseTable,
+  listWarehouseTables,
+  type RegistrableRelation,
+  removeWarehouseTable,
+  type WarehouseTable,
+} from '../../queries/warehouse_tables.ts';
+import { relationsOf } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
+import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { withPool } from '../with_pool.ts';
+import { commandSettings, withPool } from '../running_stack.ts';
 
-interface NamedOptions {
+interface NamedPropertyOptions {
   readonly project: number;
   readonly scope: PropertyScope;
   readonly name: string;
   readonly json?: boolean;
 }
 
-interface DefineOptions extends NamedOptions {
+interface DefineOptions extends NamedPropertyOptions {
   readonly type: PropertyType;
 }
 
-interface ListOptions {
+interface PropertyListOptions {
   readonly project?: number;
   readonly json?: boolean;
 }
@@ -52,13 +64,13 @@ export function addPropertyCommands(program: Command): void {
     .description('list all definitions')
     .option('--project <id>', 'only of this project', parseId)
     .option('--json', 'print JSON')
-    .action(async (options: ListOptions) => {
+    .action(async (options: PropertyListOptions) => {
       const definitions = await withPool((pool) => listProperties(pool, options.project));
       printer(options)(definitions, () => propertyTable(definitions));
     });
 
   namedCommand(property, 'remove', 'remove the type of a property: queries read it as text again').action(
-    async (options: NamedOptions) => {
+    async (options: NamedPropertyOptions) => {
       const { project: team_id, scope, name } = options;
       await withPool((pool) => removeProperty(pool, { team_id, scope, name }));
       printer(options)({ removed: name }, () => ['Removed.']);
@@ -82,4 +94,108 @@ const propertyTable = (definitions: readonly PropertyDefinition[]): string[] =>
   table(
     ['project', 'scope', 'name', 'type'],
     definitions.map((one) => [one.team_id, one.scope, one.name, one.type]),
+  );
+
+interface NamedTableOptions {
+  readonly project: number;
+  readonly name: string;
+  readonly json?: boolean;
+}
+
+interface AddOptions extends NamedTableOptions {
+  readonly relation: string;
+  readonly teamColumn?: string;
+}
+
+interface TableListOptions {
+  readonly project?: number;
+  readonly json?: boolean;
+}
+
+/** `warehouse add|list|remove`. */
+export function addWarehouseCommands(program: Command): void {
+  const warehouse = program
+    .command('warehouse')
+    .description('register tables of the source that queries of a project can read');
+
+  warehouse
+    .command('add')
+    .description('register a table or view of the source')
+    .requiredOption('--project <id>', 'id of the project whose queries can read it', parseId)
+    .requiredOption('--name <name>', 'name in queries, such as stripe.charges')
+    .requiredOption('--relation <relation>', 'table or view in the source, such as public.stripe_charges')
+    .option(
+      '--team-column <column>',
+      'column with the id of the project; without it, all rows belong to this project',
+    )
+    .option('--json', 'print JSON')
+    .action(async (options: AddOptions) => {
+      const { project: team_id, name, relation, teamColumn: team_column = null } = options;
+      const found = await findRelation({ name, relation, team_column });
+      const stored = await withPool((pool) => addWarehouseTable(pool, { team_id, name, relation: found }));
+      printer(options)(stored, () => warehouseTable([stored]));
+      await updateQueryRole();
+    });
+
+  warehouse
+    .command('list')
+    .description('list all registered tables')
+    .option('--project <id>', 'only of this project', parseId)
+    .option('--json', 'print JSON')
+    .action(async (options: TableListOptions) => {
+      const tables = await withPool((pool) => listWarehouseTables(pool, options.project));
+      printer(options)(tables, () => warehouseTable(tables));
+    });
+
+  warehouse
+    .command('remove')
+    .description('unregister a table; the table itself stays unchanged')
+    .requiredOption('--project <id>', 'id of its project', parseId)
+    .requiredOption('--name <name>', 'name in queries')
+    .option('--json', 'print JSON')
+    .action(async (options: NamedTableOptions) => {
+      const { project: team_id, name } = options;
+      await withPool((pool) => removeWarehouseTable(pool, { team_id, name }));
+      printer(options)({ removed: name }, () => ['Removed.']);
+      await updateQueryRole();
+    });
+}
+
+/** Lets the role of queries read the registered tables, and no others. */
+async function updateQueryRole(): Promise<void> {
+  const settings = commandSettings(process.env);
+  const role = queryRoleOf(settings);
+  if (!role) return;
+  const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
+  await withPool((pool) => setUpQueryRole(pool, settings, role, { closeCatalog: false })).catch(
+    (error: unknown) => {
+      throw new CliError(
+        `The table is stored, but the rights of ${role.name} are not updated (${error instanceof Error ? error.message : String(error)}). Run "exportd query setup" as a role that may do so.`,
+      );
+    },
+  );
+}
+
+async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {
+  const settings = commandSettings(process.env);
+  const source: Pool = createPool(settings.SOURCE_DATABASE_URL, {
+    max: 1,
+    allowsStandby: true,
+  });
+  try {
+    return await findRegistrableRelation(source, relationsOf(settings), request);
+  } finally {
+    await source.end();
+  }
+}
+
+const warehouseTable = (tables: readonly WarehouseTable[]): string[] =>
+  table(
+    ['project', 'name', 'relation', 'team column'],
+    tables.map((one) => [
+      one.team_id,
+      one.name,
+      `${one.relation_schema}.${one.relation_name}`,
+      one.team_column,
+    ]),
   );

@@ -6,8 +6,7 @@ import type { QueryRoleSetup, QueryRoleSetupOptions } from '../../queries/query_
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
-import { commandSettings } from '../running_stack.ts';
-import { withPool } from '../with_pool.ts';
+import { commandSettings, withPool } from '../running_stack.ts';
 
 interface SetupOptions {
   readonly print?: boolean;

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { printer, table } from '../output.ts';
-import { openService } from '../service_client.ts';
 import {
+  type JsonObject,
+  openService,
   results,
   searchOf,
   serviceCommand,
-  type JsonObject,
   type ServiceCommandOptions,
-} from './service_command.ts';
+} from '../service_client.ts';
 
 type Options = ServiceCommandOptions;
 

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { exportsDocument } from '../../../src/cli/apply/exports_document.ts';
-import { parseExports } from '../../../src/cli/apply/exports_file.ts';
+import { exportsDocument, parseExports } from '../../../src/cli/apply/plan.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'exports-file-'));
 writeFileSync(join(folder, 'secret'), 'from a file\n');

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { updateBodyOf } from '../../../src/cli/apply/plan.ts';
-import { planLines } from '../../../src/cli/apply/plan_lines.ts';
+import { planLines, updateBodyOf } from '../../../src/cli/apply/plan.ts';
 
 describe('a plan', () => {
   it('is a diff without secrets', () => {
