@@ -3,7 +3,7 @@ import { SettingsError } from '../config/settings.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { InvalidAccount } from '../http/accounts.ts';
-import { LaunchError } from '../local_stack/launch_error.ts';
+import { LaunchError } from '../local_stack/data_folder.ts';
 import { InvalidVariable } from '../queries/prepared_query.ts';
 import { InvalidProperty } from '../queries/property_definitions.ts';
 import { InvalidWarehouseTable } from '../queries/warehouse_tables.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { listUsers } from '../http/accounts.ts';
 import { createPool, type Pool } from '../journal/database.ts';
-import { dataFolderPath, readStack } from '../local_stack/stack_file.ts';
+import { dataFolderPath, readStack } from '../local_stack/data_folder.ts';
 import { CliError } from './cli_error.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

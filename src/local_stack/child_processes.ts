@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { writeFileAtomically, type DataFolder } from './data_folder.ts';
-import { identify, isRunning, readIdentity, type ProcessIdentity } from './process_identity.ts';
+import { asDiskFull, type DataFolder, LaunchError, writeFileAtomically } from './data_folder.ts';
+import { identify, isRunning, type ProcessIdentity, readIdentity } from './lock.ts';
+import type { Report } from './report.ts';
 
 /** The order in which processes are stopped: each before the servers that it uses. */
 const stopOrder = { worker: 0, server: 1, s3: 2, temporal: 3, postgresql: 4 } as const;
@@ -157,4 +158,103 @@ export function createChildProcesses(folder: DataFolder): ChildProcesses {
       return stopping;
     },
   };
+}
+
+/**
+ * Waits until a child process is ready.
+ * @throws LaunchError when it exits or is not ready in time. The message includes the last lines of its log.
+ */
+export async function waitUntilReady(
+  child: Child,
+  isReady: () => Promise<boolean>,
+  timeoutMs = 60_000,
+): Promise<void> {
+  const { name } = child.program;
+  const deadline = performance.now() + timeoutMs;
+  const exit = child.exited.then((how) => ({ how }));
+  for (;;) {
+    if (await isReady().catch(() => false)) return;
+    const exited = await Promise.race([exit, delay(25)]);
+    const log = () => `Last lines of ${child.logFile}:\n${lastLines(child.logFile)}`;
+    if (exited)
+      throw (
+        asDiskFull(lastLines(child.logFile), child.logFile) ??
+        new LaunchError(`${name} ${exited.how} before it was ready. ${log()}`)
+      );
+    if (performance.now() > deadline)
+      throw new LaunchError(`${name} was not ready after ${String(timeoutMs / 1_000)} s. ${log()}`);
+  }
+}
+
+/** How a process is restarted. The delay doubles from the initial to the maximum one. */
+interface SupervisionOptions {
+  /** Called with each new process. */
+  readonly onRestart?: (child: Child) => void;
+  /** Called when a process keeps exiting soon after its start. Without it the process is restarted indefinitely. */
+  readonly onCrashLoop?: (child: Child, how: string) => void;
+  readonly initialDelayMs?: number;
+  readonly maxDelayMs?: number;
+}
+
+/** An exit after this time is not a rapid one and resets their count. */
+const healthyMs = 20_000;
+const maxRapidExits = 6;
+
+/**
+ * Restarts a process whenever it exits, with a growing delay, until the stack is stopped.
+ * @returns Resolves when the supervision ends.
+ */
+export async function supervise(
+  children: ChildProcesses,
+  first: Child,
+  report: Report,
+  options: SupervisionOptions = {},
+): Promise<void> {
+  const { initialDelayMs = 200, maxDelayMs = 10_000 } = options;
+  let child = first;
+  let rapidExits = 0;
+  for (;;) {
+    const startedAt = performance.now();
+    const how = await child.exited;
+    if (children.stopping) return;
+    rapidExits = performance.now() - startedAt > healthyMs ? 1 : rapidExits + 1;
+    if (options.onCrashLoop && rapidExits >= maxRapidExits) {
+      options.onCrashLoop(child, how);
+      return;
+    }
+    report(`${child.program.name} ${how}: restarting it`);
+    await delay(Math.min(initialDelayMs * 2 ** (rapidExits - 1), maxDelayMs));
+    await child.program.beforeRestart?.();
+    // A function call, because the type checker assumes that the property has not changed.
+    if (isStopping(children)) return;
+    child = children.start(child.program);
+    options.onRestart?.(child);
+  }
+}
+
+const isStopping = (children: ChildProcesses): boolean => children.stopping;
+
+/** Requests to shut down from outside the process. */
+interface ShutdownSignals {
+  /** Resolves at the first request: Ctrl-C, SIGTERM, or the exit of the parent process. */
+  readonly first: Promise<void>;
+}
+
+/** Listens for shutdown requests. `onSecond` is called for every further request, to exit at once. */
+export function listenForShutdown(onSecond: () => void): ShutdownSignals {
+  let requested = false;
+  const first = new Promise<void>((resolve) => {
+    const request = () => {
+      if (requested) onSecond();
+      requested = true;
+      resolve();
+    };
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, request);
+    process.once('disconnect', () => {
+      if (!requested) request();
+    });
+  });
+  // The IPC channel to the parent must not keep this process alive.
+  process.channel?.unref();
+  return { first };
 }

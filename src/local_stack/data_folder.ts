@@ -1,6 +1,12 @@
-import { mkdirSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { LaunchError } from './launch_error.ts';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/** The stack cannot start. The message tells the user what to do. */
+export class LaunchError extends Error {
+  override readonly name = 'LaunchError';
+}
 
 /** The folder of one stack: the servers' data, its ports and secrets, logs and process ids. */
 export interface DataFolder {
@@ -63,5 +69,60 @@ export function asLaunchError(error: unknown, path: string): LaunchError | undef
       );
     default:
       return undefined;
+  }
+}
+
+/** A folder in the user's cache, shared by all clones: servers, programs of the tests, or compiled modules. */
+export const cacheFolder = (name: 'servers' | 'programs' | 'compiled'): string =>
+  join(process.env.EXPORTD_CACHE_DIR ?? join(homedir(), '.cache', 'exportd'), name);
+
+/** Secrets that a stack generates at its first start and keeps. */
+export interface Secrets {
+  readonly postgresqlPassword: string;
+  readonly s3AccessKeyId: string;
+  readonly s3SecretAccessKey: string;
+  /** Value of EXPORTD_ENCRYPTION_KEYS. */
+  readonly encryptionKeys: string;
+}
+
+const createSecrets = (): Secrets => ({
+  postgresqlPassword: randomBytes(18).toString('base64url'),
+  s3AccessKeyId: `EXPORTD${randomBytes(7).toString('hex').toUpperCase().slice(0, 13)}`,
+  s3SecretAccessKey: randomBytes(30).toString('base64url'),
+  encryptionKeys: `local:${randomBytes(32).toString('base64')}`,
+});
+
+/** Reads the secrets of the folder, or creates them in a file that only its owner can read. */
+export function loadOrCreateSecrets(folder: DataFolder): Secrets {
+  const file = folder.inside('secrets.json');
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Secrets;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  const secrets = createSecrets();
+  writeFileAtomically(file, JSON.stringify(secrets, null, 2), 0o600);
+  return secrets;
+}
+
+/** Settings of the stack's processes. The CLI reads them to connect to the same servers. */
+export type StackEnvironment = Readonly<Record<string, string>>;
+
+const fileName = 'stack.json';
+
+/** Data folder of the local stack: EXPORTD_DATA_DIR, by default `.exportd` in the clone. */
+export const dataFolderPath = (): string =>
+  resolve(process.env.EXPORTD_DATA_DIR ?? join(import.meta.dirname, '../../.exportd'));
+
+/** Writes the settings to a file that only its owner can read, because they contain secrets. */
+export const writeStack = (folder: DataFolder, environment: StackEnvironment): void =>
+  writeFileAtomically(folder.inside(fileName), JSON.stringify(environment, null, 2), 0o600);
+
+/** Settings of the stack that was started last in the folder; undefined when there was none. */
+export function readStack(path = dataFolderPath()): StackEnvironment | undefined {
+  try {
+    return JSON.parse(readFileSync(join(path, fileName), 'utf8')) as StackEnvironment;
+  } catch {
+    return undefined;
   }
 }

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
-import { cacheFolder } from './cache_folder.ts';
-import type { Child, ChildProcesses, ProgramSpec } from './child_processes.ts';
-import { LaunchError } from './launch_error.ts';
-import { lastLines } from './child_processes.ts';
-import { waitUntilReady } from './wait_until_ready.ts';
-import type { StackEnvironment } from './stack_file.ts';
+import { cacheFolder, LaunchError, type StackEnvironment } from './data_folder.ts';
+import {
+  type Child,
+  type ChildProcesses,
+  lastLines,
+  type ProgramSpec,
+  waitUntilReady,
+} from './child_processes.ts';
 
 /** The processes of exportd itself: `exportd server` and `exportd worker`. */
 export interface ExportdProcesses {

@@ -2,31 +2,37 @@ import { readSettings, type Settings } from '../config/settings.ts';
 import { migrateControl, migrateSource } from '../migrate/migrate.ts';
 import { writeWorkflowBundle } from '../temporal/worker/bundle.ts';
 import {
-  createChildProcesses,
-  stopRecordedProcesses,
   type Child,
   type ChildProcesses,
+  createChildProcesses,
+  listenForShutdown,
+  stopRecordedProcesses,
+  supervise,
 } from './child_processes.ts';
-import { asLaunchError, openDataFolder, type DataFolder } from './data_folder.ts';
-import { ensureAccounts } from './demo/accounts.ts';
-import { demoBucket, demoSeed, prepareDemo, runDemo, serviceFileOf } from './demo/demo.ts';
-import { removeDemoFile, writeDemoFile, type ServiceFile } from './demo/demo_file.ts';
-import { ensureBucket } from './demo/demo_bucket.ts';
-import { ownSourceInstructions } from './demo/instructions.ts';
-import { startEventGenerator, type EventGenerator } from './demo/event_generator.ts';
+import {
+  asLaunchError,
+  type DataFolder,
+  dataFolderPath,
+  LaunchError,
+  loadOrCreateSecrets,
+  openDataFolder,
+  writeStack,
+} from './data_folder.ts';
+import {
+  ensureAccounts,
+  ownSourceInstructions,
+  removeDemoFile,
+  type ServiceFile,
+  writeDemoFile,
+} from './demo/demo_file.ts';
+import { demoBucket, demoSeed, ensureBucket, prepareDemo, runDemo, serviceFileOf } from './demo/demo.ts';
+import { type EventGenerator, startEventGenerator } from './demo/seed.ts';
 import { startExportd } from './exportd_processes.ts';
-import { LaunchError } from './launch_error.ts';
 import { LockHeld, acquireLock } from './lock.ts';
 import { isPortFree, assignPorts } from './ports.ts';
-import { prepareQueryRole } from './query_role.ts';
-import { requireSameSource } from './own_source.ts';
+import { baseUrl, prepareQueryRole, requireSameSource, stackEnvironment } from './stack_environment.ts';
 import { createReport, type Report } from './report.ts';
-import { loadOrCreateSecrets } from './secrets.ts';
 import { startServers } from './servers/start_servers.ts';
-import { baseUrl, stackEnvironment } from './stack_environment.ts';
-import { dataFolderPath, writeStack } from './stack_file.ts';
-import { listenForShutdown } from './shutdown_signals.ts';
-import { supervise } from './supervise.ts';
 
 /** The bucket for exports of the user's own data, on the S3 server of the stack. */
 const trialBucket = 'exportd-trial';

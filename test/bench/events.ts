@@ -1,7 +1,13 @@
 import { availableParallelism } from 'node:os';
 import pg from 'pg';
-import { json, jsonFields, jsonNumber, jsonObject, jsonString } from '../../src/local_stack/demo/json_sql.ts';
-import { createSeededRandom } from '../../src/local_stack/demo/seeded_random.ts';
+import {
+  createSeededRandom,
+  json,
+  jsonFields,
+  jsonNumber,
+  jsonObject,
+  jsonString,
+} from '../../src/local_stack/demo/seeded_random.ts';
 import type { Report } from '../../src/local_stack/report.ts';
 import { benchApplicationName } from './scratch.ts';
 

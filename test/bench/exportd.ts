@@ -1,19 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import {
-  createChildProcesses,
-  lastLines,
   type Child,
   type ChildProcesses,
+  createChildProcesses,
+  lastLines,
+  waitUntilReady,
 } from '../../src/local_stack/child_processes.ts';
 import { createApiClient, type ApiClient } from '../../src/local_stack/demo/api_client.ts';
 import { startExportd } from '../../src/local_stack/exportd_processes.ts';
-import { LaunchError } from '../../src/local_stack/launch_error.ts';
+import {
+  LaunchError,
+  loadOrCreateSecrets,
+  type StackEnvironment,
+} from '../../src/local_stack/data_folder.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
-import { loadOrCreateSecrets } from '../../src/local_stack/secrets.ts';
 import { stackEnvironment } from '../../src/local_stack/stack_environment.ts';
-import type { StackEnvironment } from '../../src/local_stack/stack_file.ts';
-import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import type { BenchAccount, Scratch, ScratchStack } from './scratch.ts';
 
 /** Where exportd's processes run, and with which settings. */

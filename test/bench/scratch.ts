@@ -12,8 +12,7 @@ import pg from 'pg';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createChildProcesses, stopRecordedProcesses } from '../../src/local_stack/child_processes.ts';
-import { openDataFolder, type DataFolder } from '../../src/local_stack/data_folder.ts';
-import { LaunchError } from '../../src/local_stack/launch_error.ts';
+import { type DataFolder, LaunchError, openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { LockHeld, acquireLock } from '../../src/local_stack/lock.ts';
 import type { Report } from '../../src/local_stack/report.ts';
 import {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { findOnPath } from '../../src/local_stack/servers/executable.ts';
+import { findOnPath } from '../../src/local_stack/servers/find_server.ts';
 import { programPath } from '../setup/programs.ts';
 
 /** The sizes of windows that pages are looked at in. */

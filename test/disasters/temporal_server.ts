@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { createChildProcesses, type Child } from '../../src/local_stack/child_processes.ts';
+import { type Child, createChildProcesses, waitUntilReady } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { acquireLock } from '../../src/local_stack/lock.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
-import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import { isTemporalReady, temporalProgram } from '../../src/local_stack/servers/temporal.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { createChildProcesses, type Child } from '../../src/local_stack/child_processes.ts';
+import { type Child, createChildProcesses, waitUntilReady } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { acquireLock } from '../../src/local_stack/lock.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
@@ -12,7 +12,6 @@ import {
   objectStoreRegion,
   objectStoreServer,
 } from '../../src/local_stack/servers/object_store.ts';
-import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 import { fromSetUp } from '../setup/environment.ts';
 

@@ -2,13 +2,13 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import {
   createChildProcesses,
-  stopRecordedProcesses,
   type ProgramSpec,
+  stopRecordedProcesses,
+  supervise,
+  waitUntilReady,
 } from '../../src/local_stack/child_processes.ts';
-import { LaunchError } from '../../src/local_stack/launch_error.ts';
-import { identify, isRunning } from '../../src/local_stack/process_identity.ts';
-import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
-import { supervise } from '../../src/local_stack/supervise.ts';
+import { LaunchError } from '../../src/local_stack/data_folder.ts';
+import { identify, isRunning } from '../../src/local_stack/lock.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { temporaryFolder } from './data_folder.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { ensureDemoDashboards } from '../../src/local_stack/demo/dashboards.ts';
+import { ensureDemoDashboards } from '../../src/local_stack/demo/demo.ts';
 import { createProject, createUser } from '../../src/http/accounts.ts';
 import { listDashboards } from '../../src/http/dashboards/dashboards.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';

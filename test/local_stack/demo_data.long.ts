@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { revenueQuery } from '../../src/local_stack/demo/instructions.ts';
-import { seedDemo } from '../../src/local_stack/demo/seed.ts';
-import { ensureDemoTables } from '../../src/local_stack/demo/tables.ts';
-import { startEventGenerator } from '../../src/local_stack/demo/event_generator.ts';
+import { revenueQuery } from '../../src/local_stack/demo/demo_file.ts';
+import { seedDemo, startEventGenerator } from '../../src/local_stack/demo/seed.ts';
+import { ensureDemoTables } from '../../src/local_stack/demo/demo.ts';
 import { createProject } from '../../src/http/accounts.ts';
 import { readQueryProject } from '../../src/queries/query_kind.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';

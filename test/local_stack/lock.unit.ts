@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { LockHeld, acquireLock } from '../../src/local_stack/lock.ts';
-import { identify } from '../../src/local_stack/process_identity.ts';
+import { acquireLock, identify, LockHeld } from '../../src/local_stack/lock.ts';
 import { temporaryFolder } from './data_folder.ts';
 
 describe('the lock of a data folder', () => {

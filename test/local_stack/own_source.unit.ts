@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { saveDemoState } from '../../src/local_stack/demo/demo_file.ts';
-import { requireSameSource } from '../../src/local_stack/own_source.ts';
+import { requireSameSource } from '../../src/local_stack/stack_environment.ts';
 import { temporaryFolder } from './data_folder.ts';
 
 describe.each([

@@ -1,15 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { createChildProcesses, type Child } from '../../src/local_stack/child_processes.ts';
+import {
+  type Child,
+  createChildProcesses,
+  supervise,
+  waitUntilReady,
+} from '../../src/local_stack/child_processes.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
-import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import {
   isPostgresqlReady,
   postgresqlProgram,
   postgresqlUrl,
 } from '../../src/local_stack/servers/postgresql.ts';
-import { supervise } from '../../src/local_stack/supervise.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { temporaryFolder } from './data_folder.ts';
 

@@ -3,9 +3,8 @@ import { copyFileSync, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheFolder } from '../../src/local_stack/cache_folder.ts';
-import { installOnce } from '../../src/local_stack/install_once.ts';
-import { findOnPath } from '../../src/local_stack/servers/executable.ts';
+import { cacheFolder } from '../../src/local_stack/data_folder.ts';
+import { findOnPath, installOnce } from '../../src/local_stack/servers/find_server.ts';
 
 const run = promisify(execFile);
 

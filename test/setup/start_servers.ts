@@ -1,8 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder } from '../../src/local_stack/cache_folder.ts';
+import { cacheFolder, openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { createChildProcesses, stopRecordedProcesses } from '../../src/local_stack/child_processes.ts';
-import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { LockHeld, acquireLock } from '../../src/local_stack/lock.ts';
 import { createReport } from '../../src/local_stack/report.ts';
 import { startServers } from '../../src/local_stack/servers/start_servers.ts';

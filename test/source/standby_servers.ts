@@ -2,10 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { createChildProcesses } from '../../src/local_stack/child_processes.ts';
+import { createChildProcesses, waitUntilReady } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
-import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import {
   isPostgresqlReady,
   postgresqlProgram,

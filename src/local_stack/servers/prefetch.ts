@@ -1,6 +1,6 @@
 // Brings the servers of the local stack while npm installs the packages: bootstrap.mjs runs it in a fresh clone. It may
 // import modules of Node and of this folder only.
-import { LaunchError } from '../launch_error.ts';
+import { LaunchError } from '../data_folder.ts';
 import { findServer, type ServerProgram } from './find_server.ts';
 import { objectStoreServer } from './object_store.ts';
 import { temporalServer } from './temporal.ts';

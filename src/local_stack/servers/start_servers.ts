@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Child, ChildProcesses, ProgramSpec } from '../child_processes.ts';
-import { writeFileAtomically, type DataFolder } from '../data_folder.ts';
+import { type Child, type ChildProcesses, type ProgramSpec, waitUntilReady } from '../child_processes.ts';
+import { type DataFolder, loadOrCreateSecrets, writeFileAtomically } from '../data_folder.ts';
 import { assignPorts } from '../ports.ts';
-import { waitUntilReady } from '../wait_until_ready.ts';
 import type { Report } from '../report.ts';
-import { loadOrCreateSecrets } from '../secrets.ts';
 import { findServer } from './find_server.ts';
 import {
   isObjectStoreReady,

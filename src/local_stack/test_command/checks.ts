@@ -1,6 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Report } from '../report.ts';
-import { runProgram } from './programs.ts';
-import type { Counts } from './counts.ts';
+
+/** The folder of the clone. */
+const root = join(import.meta.dirname, '../../..');
+const running = new Set<ChildProcess>();
+
+/** How a program ended; `output` is empty when the program wrote to the terminal. */
+interface ProgramResult {
+  readonly code: number;
+  readonly output: string;
+}
+
+/**
+ * Runs a program in the clone's root folder.
+ * @param show whether its output goes straight to the terminal instead of into the result.
+ * @returns exit code 1 for a program that cannot be started or that a signal ended.
+ */
+function runProgram(command: string, args: readonly string[], show = false): Promise<ProgramResult> {
+  return new Promise((resolve) => {
+    const stream = show ? 'inherit' : 'pipe';
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', stream, stream] });
+    running.add(child);
+    let output = '';
+    for (const pipe of [child.stdout, child.stderr])
+      pipe?.setEncoding('utf8').on('data', (text: string) => (output += text));
+    child.once('error', (error) => resolve({ code: 1, output: error.message }));
+    child.once('close', (code) => {
+      running.delete(child);
+      resolve({ code: code ?? 1, output });
+    });
+  });
+}
+
+/** Sends SIGTERM to every program that still runs. */
+export function stopPrograms(): void {
+  for (const child of running) child.kill('SIGTERM');
+}
+
+/** How many checks or tests passed and failed. */
+interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+}
 
 /** A script of package.json that checks the code without running it. */
 export type Check = 'lint' | 'format:check' | 'imports';
@@ -25,4 +69,36 @@ export async function runChecks(
     else failures += `\n${check}: failed\n${output.trim()}\n`;
   }
   return { passed, failed: checks.length - passed, failures };
+}
+
+interface JestResults {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  /** Files that could not be run, so that none of their tests was counted. */
+  readonly numRuntimeErrorTestSuites: number;
+}
+
+/** Runs Jest with the project's config and these arguments; its output goes to the terminal. */
+export async function runJest(args: readonly string[]): Promise<Counts> {
+  const folder = mkdtempSync(join(tmpdir(), 'exportd-test-results-'));
+  const file = join(folder, 'results.json');
+  try {
+    const jest = join(root, 'node_modules/jest/bin/jest.js');
+    const options = ['--config', '.config/jest.config.js', '--json', '--outputFile', file];
+    const { code } = await runProgram(process.execPath, [jest, ...options, ...args], true);
+    const results = readResults(file);
+    const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
+    // Jest can fail without a failed test: a set-up that threw, or no tests found.
+    return { passed: results.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readResults(file: string): JestResults {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as JestResults;
+  } catch {
+    return { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 0 };
+  }
 }

@@ -1,8 +1,6 @@
 import { createReport } from '../report.ts';
-import { listenForShutdown } from '../shutdown_signals.ts';
-import { allChecks, runChecks, type Check } from './checks.ts';
-import { runJest } from './jest.ts';
-import { stopPrograms } from './programs.ts';
+import { listenForShutdown } from '../child_processes.ts';
+import { allChecks, type Check, runChecks, runJest, stopPrograms } from './checks.ts';
 
 interface Plan {
   readonly checks: readonly Check[];

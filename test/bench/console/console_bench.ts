@@ -1,6 +1,6 @@
 import { startServer } from '../../../src/http/server.ts';
 import { inTransaction, type Connection, type Pool } from '../../../src/journal/database.ts';
-import { LaunchError } from '../../../src/local_stack/launch_error.ts';
+import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { insertEvents, startOfHour } from '../events.ts';

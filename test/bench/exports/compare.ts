@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { LaunchError } from '../../../src/local_stack/launch_error.ts';
+import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import { megabytes, rounded, type ResultTable, type Statistics } from '../results.ts';
 import type { Compared, ExportsBenchResult } from './exports_bench.ts';
 

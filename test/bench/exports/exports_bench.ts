@@ -4,9 +4,8 @@ import { readSettings } from '../../../src/config/settings.ts';
 import { parseS3Config } from '../../../src/destination/config.ts';
 import { CommandRejected } from '../../../src/domain/errors.ts';
 import type { Pool } from '../../../src/journal/database.ts';
-import { LaunchError } from '../../../src/local_stack/launch_error.ts';
+import { LaunchError, type StackEnvironment } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
-import type { StackEnvironment } from '../../../src/local_stack/stack_file.ts';
 import { verifyBatchExport } from '../../../src/verify/verify_batch_export.ts';
 import { insertEvents } from '../events.ts';
 import {

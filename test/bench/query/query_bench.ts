@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readSettings } from '../../../src/config/settings.ts';
-import { LaunchError } from '../../../src/local_stack/launch_error.ts';
+import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { type QueryContext, type QueryOutput, readQueryProject } from '../../../src/queries/query_kind.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../../src/config/settings.ts';
 import { workflowIds, type RunInterval } from '../../../src/contract/workflow_ids.ts';
-import { LaunchError } from '../../../src/local_stack/launch_error.ts';
+import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { forEachConcurrently } from '../../../src/concurrency/keyed_semaphore.ts';
 import { createClient } from '../../../src/temporal/connections.ts';

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { createClient } from '../../../src/temporal/connections.ts';
 import { writeWorkflowBundle } from '../../../src/temporal/worker/bundle.ts';
-import { LaunchError } from '../../../src/local_stack/launch_error.ts';
+import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import { insertEvents, startOfHour } from '../events.ts';
 import {
   backfill,
