@@ -1,0 +1,61 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const root = join(import.meta.dirname, '../..');
+
+/** The text without blocks of code, whose comments look like headings. */
+const withoutCode = (text: string): string => text.replace(/^```.*?^```$/gms, '');
+
+/** Every Markdown file of the repository. Packages and the data of a running stack are not part of it. */
+const documents = readdirSync(root, { withFileTypes: true })
+  .filter(({ name }) => !/^(node_modules|\.git|\.exportd.*)$/.test(name))
+  .flatMap((entry) =>
+    entry.isDirectory()
+      ? readdirSync(join(root, entry.name), { recursive: true, encoding: 'utf8' }).map((path) =>
+          join(entry.name, path),
+        )
+      : [entry.name],
+  )
+  .filter((path) => path.endsWith('.md'))
+  .map((path) => ({ path, text: withoutCode(readFileSync(join(root, path), 'utf8')) }));
+
+const textOf = (path: string): string => documents.find((document) => document.path === path)?.text ?? '';
+
+/** The anchor that GitHub gives a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/ /g, '-');
+
+const anchorsOf = (text: string): string[] =>
+  [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
+
+/** Whether the target of a link in a file exists, with its anchor. */
+function leadsSomewhere(path: string, target: string): boolean {
+  const [file = '', anchor] = target.split('#');
+  const found = file === '' ? path : join(dirname(path), file);
+  return existsSync(join(root, found)) && (anchor === undefined || anchorsOf(textOf(found)).includes(anchor));
+}
+
+describe('a Markdown file', () => {
+  it.each(documents)('has only links that lead somewhere: $path', ({ path, text }) => {
+    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const relativeOnes = targets.filter((target) => !/^[a-z]+:/.test(target));
+    expect(relativeOnes.filter((target) => !leadsSomewhere(path, target))).toEqual([]);
+  });
+});
+
+describe('the index of decisions in src/README.md', () => {
+  const links = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/^### ((.+) \(\d{4}-\d\d-\d\d\))$/gm)].map(
+      ([, heading = '', title = '']) => `[${title}](${relative('src', path)}#${anchorOf(heading)})`,
+    ),
+  );
+
+  it('has a link to every decision of a README', () => {
+    expect(links).not.toEqual([]);
+    expect(links.filter((link) => !textOf('src/README.md').includes(link))).toEqual([]);
+  });
+});
