@@ -5,7 +5,7 @@
  * or from one above. A new folder needs a place here.
  */
 const floors = [
-  ['src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/sql', 'src/tracing'],
+  ['src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/tracing'],
   ['src/telemetry', 'src/dialect', 'src/journal'],
   ['src/filters'],
   ['src/source', 'src/projections', 'src/notifications'],

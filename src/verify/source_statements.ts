@@ -1,3 +1,4 @@
+import { readableJson } from '../dialect/resolve/team_relation.ts';
 import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ColumnTypes, Relations } from '../source/relations.ts';
@@ -6,7 +7,6 @@ import type { ColumnAccess } from '../source/row_query/model_row.ts';
 import { createSettingsSql } from '../source/row_query/read_row_query.ts';
 import { type SelectableRows, selectionConditions } from '../source/selection_conditions.ts';
 import type { RowRange } from '../source/source.ts';
-import { readableJson } from '../sql/json_property.ts';
 import { type ComparedColumn, digestSql, type RowKey } from './row.ts';
 import type { HashedId } from './row_fingerprint.ts';
 

@@ -16,7 +16,12 @@ const bounded = (share: number) => ({
   interruptAfterTimeLimit: seconds * share * 1000,
 });
 const timeoutMs = (seconds + 60) * 1000;
-const { query, expression } = grammar();
+const rules = grammar();
+/** The parser rejects more SELECTs in one text. */
+const maxSelects = 100;
+const isShort = (text: string): boolean => (text.match(/select/gi)?.length ?? 0) <= maxSelects;
+const query = rules.query.filter(isShort);
+const expression = rules.expression.filter(isShort);
 
 describe('the fuzzed parser', () => {
   it(

@@ -1,11 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseTime } from '../../src/dialect/compile/times/local_times.ts';
-import { readColumn } from '../../src/dialect/resolve/team_relation.ts';
-import { identifier, renderSql } from '../../src/dialect/sql.ts';
 import { isTimeZone as isTimeZoneOfDialect } from '../../src/dialect/time_zone.ts';
 import { instantOfLocalTime, isTimeZone } from '../../src/domain/intervals.ts';
-import { readableJson } from '../../src/sql/json_property.ts';
 
 const zones = [
   'UTC',
@@ -16,7 +13,7 @@ const zones = [
   'Asia/Tokyo',
 ];
 
-/** The dialect imports nothing of exportd, but both must read times and columns alike. */
+/** The dialect imports nothing of exportd, but both must read times alike. */
 describe('the dialect, which imports nothing of exportd, agrees with it', () => {
   it('on the instant of each local time', () => {
     const localTime = fc.date({
@@ -39,9 +36,4 @@ describe('the dialect, which imports nothing of exportd, agrees with it', () => 
       expect(isTimeZoneOfDialect(name)).toBe(isTimeZone(name));
     },
   );
-
-  it('on the SQL that reads a json column', () => {
-    const column = readColumn(identifier('properties'), 'json');
-    expect(column && renderSql(column).text).toBe(readableJson('"properties"'));
-  });
 });

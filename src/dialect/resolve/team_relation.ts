@@ -9,10 +9,10 @@ const plainTypes: ReadonlySet<string> = new Set([
 ]);
 
 /** The SQL that converts a column to its dialect type; null if no conversion is needed. */
-export function readColumn(column: Sql, postgresType: string): Sql | null {
+function readColumn(column: Sql, postgresType: string): Sql | null {
   if (plainTypes.has(postgresType)) return null;
   // Values that jsonb cannot represent are replaced, so that no row fails the statement.
-  if (postgresType === 'json') return readableJson(column);
+  if (postgresType === 'json') return rawSql(readableJson(renderSql(column).text));
   if (postgresType === 'timestamp without time zone') return sql`(${column} at time zone 'UTC')`;
   // Through text, so that 0.1 stays 0.1.
   if (postgresType === 'real') return sql`${column}::text::float8`;
@@ -30,12 +30,9 @@ const unreadableEscape = String.raw`\\u0000|${highHalf}(?!${lowHalf})|(?<!${high
  * Replaces these escapes in a `json` value by U+FFFD. Escaped backslashes are rewritten first, so that every remaining
  * backslash starts an escape.
  */
-function readableJson(column: Sql): Sql {
-  const { text } = renderSql(column);
-  return rawSql(`(case when ${text}::text ~ '${unreadable}'
-  then regexp_replace(replace(${text}::text, '\\\\', '\\u005c'), '${unreadableEscape}', '\\\\ufffd', 'g')::json
-  else ${text} end)`);
-}
+export const readableJson = (document: string): string => `(case when ${document}::text ~ '${unreadable}'
+  then regexp_replace(replace(${document}::text, '\\\\', '\\u005c'), '${unreadableEscape}', '\\\\ufffd', 'g')::json
+  else ${document} end)`;
 
 /** The conditions that restrict a relation to the rows of a project. */
 interface RowFilter {

@@ -9,11 +9,10 @@ import {
 import type { Statement } from '../../dialect/resolve/statement.ts';
 import { propertyColumns } from '../../dialect/resolve/tables/field_definitions.ts';
 import { personMappings } from '../../dialect/resolve/tables/persons.ts';
-import { TeamRelation } from '../../dialect/resolve/team_relation.ts';
+import { readableJson, TeamRelation } from '../../dialect/resolve/team_relation.ts';
 import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
 import { bind, rawSql, sql, type Sql } from '../../dialect/sql.ts';
 import { type ScalarKind, scalarType } from '../../dialect/types.ts';
-import { readableJson } from '../../sql/json_property.ts';
 import { jsonColumn } from '../model_query.ts';
 
 /** A column of a model that queries can use. */

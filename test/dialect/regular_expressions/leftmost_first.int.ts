@@ -64,8 +64,7 @@ describe('matches are those of RE2, which prefers the first branch and heeds eac
       }),
       { numRuns: randomCases(150) },
     );
-    // Random patterns depend on preferences more than those that people write.
-    expect(counts.compared).toBeGreaterThan(counts.rejected / 3);
+    expect(counts.compared).toBeGreaterThanOrEqual(counts.rejected);
   });
 });
 
