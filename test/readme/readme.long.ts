@@ -133,10 +133,26 @@ describe("the README's way to your own PostgreSQL and bucket", () => {
       .replace('AWS_SECRET_ACCESS_KEY=…', `AWS_SECRET_ACCESS_KEY='${bucket.secretAccessKey}'`);
   }
 
+  it('starts all the rest with one line', async () => {
+    const [line = ''] = codeBlocks(heading, 'sh');
+    expect(line).toMatch(/^SOURCE_DATABASE_URL=\S+ EXPORTD_DATA_DIR=\S+ npm start\n$/);
+    const withAddresses = line
+      .replace(/(?<=^SOURCE_DATABASE_URL=)\S+/, `'${source.url}'`)
+      .replace(/(?<=EXPORTD_DATA_DIR=)\S+/, `'${join(clone.path, '.exportd-trial')}'`);
+    const stack = clone.start(withAddresses, { EXPORTD_PORT: '0' });
+    try {
+      await stack.waitFor(() => stack.output().includes('Press Ctrl-C to stop.'), 'the stack is ready');
+      expect(stack.output()).toMatch(/API key +exk_/);
+      expect(stack.output()).toMatch(/Bucket +exportd-trial/);
+    } finally {
+      await stack.stop('SIGINT');
+    }
+  });
+
   it('exports a table of another name through a view', async () => {
     const [view = ''] = codeBlocks(heading, 'sql');
     await source.pool.query(view);
-    const [commands = ''] = codeBlocks(heading, 'sh');
+    const [, commands = ''] = codeBlocks(heading, 'sh');
     const ports = await assignPorts(join(clone.path, 'ports.json'), ['http']);
     const environment = {
       EXPORTD_PORT: String(ports.http),
