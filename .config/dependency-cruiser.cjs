@@ -1,10 +1,10 @@
 // Import rules. A command flows one way: http → signal → workflow → activity → journal → projection → http.
 
 /**
- * The floors of the house, ground floor first. A folder imports from the floors below its own, never from its own floor
- * or from one above. A new folder needs a place here.
+ * The layers, lowest first. A folder imports from the layers below its own, never from its own layer or from one above. A
+ * new folder needs a place here.
  */
-const floors = [
+const layers = [
   ['src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/tracing'],
   ['src/telemetry', 'src/dialect', 'src/journal'],
   ['src/filters'],
@@ -24,15 +24,15 @@ const floors = [
 
 const within = (folders) => `^(${folders.join('|')})/`;
 
-/** One rule per folder: no import of another folder on its floor or above. */
-const floorRules = floors.flatMap((floor, number) =>
-  floor.flatMap((folder) => {
-    const outOfReach = [...floor.filter((other) => other !== folder), ...floors.slice(number + 1).flat()];
+/** One rule per folder: no import of another folder in its layer or above. */
+const layerRules = layers.flatMap((layer, number) =>
+  layer.flatMap((folder) => {
+    const outOfReach = [...layer.filter((other) => other !== folder), ...layers.slice(number + 1).flat()];
     return outOfReach.length === 0
       ? []
       : [
           {
-            name: `${folder.replace('src/', '')}-imports-only-from-floors-below`,
+            name: `${folder.replace('src/', '')}-imports-only-from-layers-below`,
             severity: 'error',
             from: { path: within([folder]) },
             to: { path: within(outOfReach) },
@@ -53,12 +53,12 @@ module.exports = {
       from: { path: '^src/dialect/' },
       to: { pathNot: '^(src/dialect/|node_modules/(@types/)?luxon/|node:crypto$|crypto$)' },
     },
-    ...floorRules,
+    ...layerRules,
     {
-      name: 'every-folder-has-a-floor',
-      comment: 'Add the folder to `floors` in .config/dependency-cruiser.cjs.',
+      name: 'every-folder-has-a-layer',
+      comment: 'Add the folder to `layers` in .config/dependency-cruiser.cjs.',
       severity: 'error',
-      from: { path: '^(src|workflows|activities)/', pathNot: within(floors.flat()) },
+      from: { path: '^(src|workflows|activities)/', pathNot: within(layers.flat()) },
       to: {},
     },
     {
