@@ -73,10 +73,10 @@ module.exports = {
       },
     },
     {
-      name: 'contract-and-sql-import-nothing',
+      name: 'contract-imports-nothing',
       comment: 'No package either: the contract is part of the sandboxed workflow bundle.',
       severity: 'error',
-      from: { path: '^src/(contract|sql)/' },
+      from: { path: '^src/contract/' },
       to: { pathNot: ['^src/$1/'] },
     },
     {
