@@ -77,7 +77,7 @@ module.exports = {
       comment: 'No package either: the contract is part of the sandboxed workflow bundle.',
       severity: 'error',
       from: { path: '^src/contract/' },
-      to: { pathNot: ['^src/$1/'] },
+      to: { pathNot: '^src/contract/' },
     },
     {
       name: 'domain-is-pure',
