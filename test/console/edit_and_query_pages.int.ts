@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { configOf } from '../destination/s3/bucket_requests.ts';
+import { configOf } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { configOf } from '../destination/s3/bucket_requests.ts';
+import { configOf } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { completeRun } from '../http/console/complete_run.ts';
 import { minuteAgo } from '../setup/minutes.ts';

@@ -6,7 +6,7 @@ import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/registry.ts';
-import { s3Settings } from '../destination/s3/bucket_requests.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';

@@ -5,7 +5,7 @@ import { createDestinationOpener, createLocationOpener } from '../../src/destina
 import { createOutages } from '../../src/failures/outages.ts';
 import { findRun, toRunResponse } from '../../src/http/runs/read_model.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { s3Settings } from '../destination/s3/bucket_requests.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
 import { outageAfterFirstPart } from '../e2e/outage.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';

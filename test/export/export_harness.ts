@@ -21,7 +21,7 @@ import { createSource } from '../../src/source/postgres_source.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { configOf, s3Settings } from '../destination/s3/bucket_requests.ts';
+import { configOf, s3Settings } from '../destination/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createReader } from './reader.ts';

@@ -5,7 +5,7 @@ import { DestinationError } from '../../src/destination/destination.ts';
 import { createCircuitBreaker, createCircuitStore, type CircuitStore } from '../../src/failures/circuits.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { s3Settings } from '../destination/s3/bucket_requests.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

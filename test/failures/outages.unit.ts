@@ -4,7 +4,7 @@ import { operatorFaultDetails } from '../../src/contract/operator_fault.ts';
 import { createFaultPacing, createOutages } from '../../src/failures/outages.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { s3Settings } from '../destination/s3/bucket_requests.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
 
 const fault = { type: 'UndefinedTable', message: 'The source lacks a relation.' };
 const otherFault = { type: 'InvalidAuthorization', message: 'The database rejected the login.' };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { defaultConfig } from '../destination/s3/default_config.ts';
+import { defaultConfig } from '../destination/default_config.ts';
 import { withinOneMinute } from '../setup/minutes.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { readTraits } from '../../src/destination/store_traits.ts';
-import { configOf } from '../destination/s3/bucket_requests.ts';
+import { configOf } from '../destination/bucket_requests.ts';
 import {
   exportBody,
   openApiHarness,

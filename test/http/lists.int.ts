@@ -3,7 +3,7 @@ import { createCircuitStore } from '../../src/failures/circuits.ts';
 import { writeLogLine } from '../../src/journal/journal.ts';
 import { rebuild } from '../../src/projections/registry.ts';
 import { minutesAgo } from '../decisions/commander.ts';
-import { s3Settings } from '../destination/s3/bucket_requests.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 interface Page<Item> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { testNotificationData } from '../../src/notifications/notification.ts';
-import { startFakeServer, type FakeServer } from '../destination/s3/fake_server.ts';
+import { startFakeServer, type FakeServer } from '../destination/fake_server.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;

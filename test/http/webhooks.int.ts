@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startFakeServer, type FakeServer } from '../destination/s3/fake_server.ts';
+import { startFakeServer, type FakeServer } from '../destination/fake_server.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { startFakeServer } from '../destination/s3/fake_server.ts';
+import { startFakeServer } from '../destination/fake_server.ts';
 
 /** A message that a receiver got. */
 export interface Message {

@@ -1,7 +1,7 @@
 import dns from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createWebhookSecret, sendWebhook } from '../../src/notifications/send_webhook.ts';
-import { startFakeServer, type FakeServer } from '../destination/s3/fake_server.ts';
+import { startFakeServer, type FakeServer } from '../destination/fake_server.ts';
 
 let receiver: FakeServer;
 beforeEach(async () => {

@@ -9,7 +9,7 @@ import { createExpirations } from '../../src/verify/gaps.ts';
 import { createVersionFinder, readDefinition } from '../../src/verify/locations.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
-import { configOf } from '../destination/s3/bucket_requests.ts';
+import { configOf } from '../destination/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { createVerifyHarness, hours, remarksOf, teamId, type VerifyHarness } from './verify_harness.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { backfillDecider, type BackfillSpec } from '../../src/domain/backfill.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
-import { startExpiringProxy } from '../destination/s3/permission_proxy.ts';
+import { startExpiringProxy } from '../destination/permission_proxy.ts';
 import { createVerifyHarness, hours, teamId, type Exported, type VerifyHarness } from './verify_harness.ts';
 
 const eventsPerHour = 10;

@@ -20,7 +20,7 @@ import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { createReader } from '../export/reader.ts';
 import { definition } from '../decisions/commander.ts';
-import { configOf } from '../destination/s3/bucket_requests.ts';
+import { configOf } from '../destination/bucket_requests.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {

@@ -19,7 +19,7 @@ import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { definition } from '../decisions/commander.ts';
-import { configOf } from '../destination/s3/bucket_requests.ts';
+import { configOf } from '../destination/bucket_requests.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';

@@ -5,7 +5,7 @@ import { createPolicies } from '../../../src/decisions/policies.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
-import { configOf } from '../../destination/s3/bucket_requests.ts';
+import { configOf } from '../../destination/bucket_requests.ts';
 import { openApiHarness, plantedSecrets, type ApiHarness, type ApiResponse } from '../api_harness.ts';
 import { completeRun } from './complete_run.ts';
 

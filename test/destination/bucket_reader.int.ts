@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { parseS3Config } from '../../../src/destination/config.ts';
-import { openBucketReader, type BucketReader } from '../../../src/destination/objects.ts';
-import { useTestBucket } from '../../setup/use_test_bucket.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
+import { openBucketReader, type BucketReader } from '../../src/destination/objects.ts';
+import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
 
 const { signal } = new AbortController();

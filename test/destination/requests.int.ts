@@ -2,9 +2,9 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { parseS3Config } from '../../../src/destination/config.ts';
-import type { DestinationError } from '../../../src/destination/destination.ts';
-import { createS3Requests } from '../../../src/destination/requests.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
+import type { DestinationError } from '../../src/destination/destination.ts';
+import { createS3Requests } from '../../src/destination/requests.ts';
 import { s3Settings } from './bucket_requests.ts';
 
 let server: Server | undefined;

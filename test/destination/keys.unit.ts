@@ -6,7 +6,7 @@ import {
   manifestKey,
   prefixProblem,
   rejectedKey,
-} from '../../../src/destination/keys.ts';
+} from '../../src/destination/keys.ts';
 
 const spec = {
   batch_export_id: '018f0000-0000-4000-8000-000000000001',

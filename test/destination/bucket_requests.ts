@@ -1,10 +1,10 @@
 import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
-import { readSettings, type Settings } from '../../../src/config/settings.ts';
-import { DestinationError } from '../../../src/destination/destination.ts';
-import { openS3, type Destination } from '../../../src/destination/open_destination.ts';
-import { parseS3Config, type S3Config } from '../../../src/destination/config.ts';
-import { createS3Requests, type S3Requests } from '../../../src/destination/requests.ts';
-import type { TestBucket } from '../../setup/bucket.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { DestinationError } from '../../src/destination/destination.ts';
+import { openS3, type Destination } from '../../src/destination/open_destination.ts';
+import { parseS3Config, type S3Config } from '../../src/destination/config.ts';
+import { createS3Requests, type S3Requests } from '../../src/destination/requests.ts';
+import type { TestBucket } from '../setup/bucket.ts';
 
 /** Settings that allow loopback addresses, with short waits. */
 export const s3Settings = (more: Record<string, string> = {}): Settings =>

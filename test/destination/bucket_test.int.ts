@@ -1,11 +1,11 @@
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { parseS3Config } from '../../../src/destination/config.ts';
-import { testS3, type TestStep } from '../../../src/destination/bucket_test.ts';
-import { useTestBucket } from '../../setup/use_test_bucket.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
+import { testS3, type TestStep } from '../../src/destination/bucket_test.ts';
+import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
-import { createS3Proxy, type Interceptor, type S3Proxy } from '../../e2e/s3_proxy.ts';
-import { requiringEqualParts, errorResponse } from '../../export/stores.ts';
+import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { requiringEqualParts, errorResponse } from '../export/stores.ts';
 import { startPermissionProxy, type Treatment } from './permission_proxy.ts';
 import { startFakeServer, type ReceivedRequest, type FakeServer } from './fake_server.ts';
 

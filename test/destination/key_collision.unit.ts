@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseS3Config } from '../../../src/destination/config.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
 import {
   fileKey,
   keysCollide,
   locationOf,
   prefixesOverlap,
   type KeySource,
-} from '../../../src/destination/keys.ts';
-import { randomCases } from '../../setup/effort.ts';
+} from '../../src/destination/keys.ts';
+import { randomCases } from '../setup/effort.ts';
 
 const keys = { aws_access_key_id: 'id', aws_secret_access_key: 'secret' };
 

@@ -1,11 +1,11 @@
 import { GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { DestinationError } from '../../../src/destination/destination.ts';
-import { abortUpload, createUpload, listParts } from '../../../src/destination/multipart.ts';
-import type { S3Requests } from '../../../src/destination/requests.ts';
-import { blockRequests } from '../../e2e/request_gate.ts';
-import { createS3Proxy } from '../../e2e/s3_proxy.ts';
-import { useTestBucket } from '../../setup/use_test_bucket.ts';
+import { DestinationError } from '../../src/destination/destination.ts';
+import { abortUpload, createUpload, listParts } from '../../src/destination/multipart.ts';
+import type { S3Requests } from '../../src/destination/requests.ts';
+import { blockRequests } from '../e2e/request_gate.ts';
+import { createS3Proxy } from '../e2e/s3_proxy.ts';
+import { useTestBucket } from '../setup/use_test_bucket.ts';
 import {
   denying,
   losingResponses,

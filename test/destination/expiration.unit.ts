@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseExpiration } from '../../../src/destination/objects.ts';
+import { parseExpiration } from '../../src/destination/objects.ts';
 
 describe('the expiration of an object', () => {
   it.each([

@@ -1,12 +1,12 @@
 import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { parseS3Config } from '../../../src/destination/config.ts';
-import { createS3Client } from '../../../src/destination/client.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
+import { createS3Client } from '../../src/destination/client.ts';
 import {
   observeS3Requests,
   outcomeOf,
   type EndedS3Request,
-} from '../../../src/destination/request_events.ts';
+} from '../../src/destination/request_events.ts';
 import { s3Settings } from './bucket_requests.ts';
 import { startFakeServer, type FakeServer } from './fake_server.ts';
 

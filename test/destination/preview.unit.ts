@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { CommandRejected } from '../../../src/domain/errors.ts';
-import { previewOf } from '../../../src/destination/config.ts';
+import { CommandRejected } from '../../src/domain/errors.ts';
+import { previewOf } from '../../src/destination/config.ts';
 
 const spec = {
   batch_export_id: '<id>',

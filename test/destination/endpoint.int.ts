@@ -1,6 +1,6 @@
 import dns from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { endpointLookup } from '../../../src/destination/config.ts';
+import { endpointLookup } from '../../src/destination/config.ts';
 import { s3Settings, requestError } from './bucket_requests.ts';
 import { startFakeServer, type FakeServer } from './fake_server.ts';
 

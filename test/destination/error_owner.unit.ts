@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { DestinationError, type DestinationErrorOptions } from '../../../src/destination/destination.ts';
-import { toAssumeRoleError, withOwner } from '../../../src/destination/errors.ts';
-import { classifyError } from '../../../src/failures/classify_error.ts';
+import { DestinationError, type DestinationErrorOptions } from '../../src/destination/destination.ts';
+import { toAssumeRoleError, withOwner } from '../../src/destination/errors.ts';
+import { classifyError } from '../../src/failures/classify_error.ts';
 
 const own = { aws_access_key_id: 'AKIAIOSFODNN7EXAMPLE', endpoint_url: 'https://minio.example' };
 const machine = { aws_access_key_id: undefined, endpoint_url: null };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { CommandRejected } from '../../../src/domain/errors.ts';
-import { parseS3Config } from '../../../src/destination/config.ts';
+import { CommandRejected } from '../../src/domain/errors.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
 import { defaultConfig } from './default_config.ts';
 
 const minimal = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };

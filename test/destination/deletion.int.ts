@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { parseS3Config, withCredentialsOf } from '../../../src/destination/config.ts';
+import { parseS3Config, withCredentialsOf } from '../../src/destination/config.ts';
 import {
   deleteIfUnchanged,
   deleteObject,
   getManifestObject,
   isFromUpload,
   putSmallObject,
-} from '../../../src/destination/objects.ts';
-import { createUpload } from '../../../src/destination/multipart.ts';
-import { useTestBucket } from '../../setup/use_test_bucket.ts';
+} from '../../src/destination/objects.ts';
+import { createUpload } from '../../src/destination/multipart.ts';
+import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { configOf, denying, requestsOf, s3Settings, withoutConditionalWrites } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
