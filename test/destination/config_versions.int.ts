@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { createKeyRing, SecretUnreadable } from '../../src/config/key_ring.ts';
 import {
   ConfigVersionNotFound,
+  createSelectionReader,
   mergeConfig,
   readConfig,
   readPublicConfig,
@@ -11,36 +12,36 @@ import {
 import { inTransaction } from '../../src/journal/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 
-const newKeyRing = () => createKeyRing(`main:${randomBytes(32).toString('base64')}`);
-const keyRing = newKeyRing();
-const settings = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
-const keyId = `id-${randomUUID()}`;
-const secret = `secret-${randomUUID()}`;
-const given = {
-  bucket_name: 'bucket',
-  region: 'us-east-1',
-  prefix: 'exports',
-  aws_access_key_id: keyId,
-  aws_secret_access_key: secret,
-};
-
-const database = useTestDatabase();
-
-const store = (batch_export_id: string, config: unknown = given) =>
-  inTransaction(database.pool, (connection) =>
-    storeConfig(connection, { keyRing, settings }, { batch_export_id, destination_type: 'S3', config }),
-  );
-const merge = (
-  batch_export_id: string,
-  base_version: number,
-  config: Record<string, unknown>,
-  ring = keyRing,
-) =>
-  inTransaction(database.pool, (connection) =>
-    mergeConfig(connection, { keyRing: ring, settings }, { batch_export_id, base_version, config }),
-  );
-
 describe('stored configs', () => {
+  const newKeyRing = () => createKeyRing(`main:${randomBytes(32).toString('base64')}`);
+  const keyRing = newKeyRing();
+  const settings = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
+  const keyId = `id-${randomUUID()}`;
+  const secret = `secret-${randomUUID()}`;
+  const given = {
+    bucket_name: 'bucket',
+    region: 'us-east-1',
+    prefix: 'exports',
+    aws_access_key_id: keyId,
+    aws_secret_access_key: secret,
+  };
+
+  const database = useTestDatabase();
+
+  const store = (batch_export_id: string, config: unknown = given) =>
+    inTransaction(database.pool, (connection) =>
+      storeConfig(connection, { keyRing, settings }, { batch_export_id, destination_type: 'S3', config }),
+    );
+  const merge = (
+    batch_export_id: string,
+    base_version: number,
+    config: Record<string, unknown>,
+    ring = keyRing,
+  ) =>
+    inTransaction(database.pool, (connection) =>
+      mergeConfig(connection, { keyRing: ring, settings }, { batch_export_id, base_version, config }),
+    );
+
   it('return everything except secrets, which are encrypted at rest', async () => {
     const id = randomUUID();
     expect(await store(id)).toBe(1);
@@ -123,5 +124,26 @@ describe('stored configs', () => {
     );
     await expect(readConfig(database.pool, keyRing, other, 1)).rejects.toThrow(SecretUnreadable);
     await expect(readPublicConfig(database.pool, id, 9)).rejects.toThrow(ConfigVersionNotFound);
+  });
+});
+
+describe('row selections', () => {
+  const database = useTestDatabase();
+
+  it('are read once per process and config version', async () => {
+    const batch_export_id = randomUUID();
+    for (const [version, event] of ['one', 'two'].entries())
+      await database.pool.query(
+        `insert into exportd.destination_configs (batch_export_id, version, destination_type, config)
+       values ($1, $2, 'S3', $3)`,
+        [batch_export_id, version + 1, { include_events: [event] }],
+      );
+    const selectionOf = createSelectionReader(database.pool);
+    const query = jest.spyOn(database.pool, 'query');
+    const first = await selectionOf({ batch_export_id, config_version: 1 });
+    expect(await selectionOf({ batch_export_id, config_version: 1 })).toBe(first);
+    expect(query).toHaveBeenCalledTimes(1);
+    expect(await selectionOf({ batch_export_id, config_version: 2 })).not.toEqual(first);
+    query.mockRestore();
   });
 });

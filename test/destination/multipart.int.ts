@@ -1,187 +1,262 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { testS3 } from '../../src/destination/bucket_test.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
+import { toDestinationError } from '../../src/destination/errors.ts';
 import { abortUpload, createUpload, listParts } from '../../src/destination/multipart.ts';
 import type { S3Requests } from '../../src/destination/requests.ts';
 import { blockRequests } from '../e2e/request_gate.ts';
 import { createS3Proxy } from '../e2e/s3_proxy.ts';
+import { createCertificateAuthority } from '../setup/certificates.ts';
+import { fromSetUp } from '../setup/environment.ts';
+import { openTlsProxy, type TlsProxy } from '../setup/tls_proxy.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import {
+  configOf,
   denying,
   losingResponses,
   openBucket,
+  requestError,
   requestsOf,
+  s3Settings,
   withoutConditionalWrites,
 } from './bucket_requests.ts';
 
-const { signal } = new AbortController();
-const options = { ContentType: 'application/jsonl', firstPartBytes: 5 * 1024 * 1024 };
-const first = Buffer.alloc(options.firstPartBytes, 'a');
-const second = Buffer.from('the end');
-const length = first.length + second.length;
+describe('multipart', () => {
+  const { signal } = new AbortController();
+  const options = { ContentType: 'application/jsonl', firstPartBytes: 5 * 1024 * 1024 };
+  const first = Buffer.alloc(options.firstPartBytes, 'a');
+  const second = Buffer.from('the end');
+  const length = first.length + second.length;
 
-const bucket = useTestBucket();
-const requests = requestsOf(bucket);
-afterAll(() => requests.close());
+  const bucket = useTestBucket();
+  const requests = requestsOf(bucket);
+  afterAll(() => requests.close());
 
-const textOf = async (key: string): Promise<string> => {
-  const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
-  return (await Body?.transformToString()) ?? '';
-};
+  const textOf = async (key: string): Promise<string> => {
+    const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
+    return (await Body?.transformToString()) ?? '';
+  };
 
-async function uploadTo(key: string, through = requests) {
-  const upload = await createUpload(through, key, options, signal);
-  const end = await upload.putPart(1_000, second, signal);
-  const start = await upload.putPart(1, first, signal);
-  return { upload, parts: [start, end] };
-}
+  async function uploadTo(key: string, through = requests) {
+    const upload = await createUpload(through, key, options, signal);
+    const end = await upload.putPart(1_000, second, signal);
+    const start = await upload.putPart(1, first, signal);
+    return { upload, parts: [start, end] };
+  }
 
-describe('a multipart upload', () => {
-  it('joins its parts in order, and can be completed twice', async () => {
-    const { upload, parts } = await uploadTo('twice');
-    expect(await listParts(requests, 'twice', upload.upload_id, signal)).toEqual([
-      { ...parts[0], bytes: first.length },
-      { ...parts[1], bytes: second.length },
-    ]);
-    await upload.complete(parts, length, signal);
-    await upload.complete(parts, length, signal);
-    expect(await textOf('twice')).toBe(`${first.toString()}the end`);
-  });
-
-  it('is completed although the response was lost', async () => {
-    const { upload, parts } = await uploadTo('lost', losingResponses(requests, 'CompleteMultipartUpload'));
-    await upload.complete(parts, length, signal);
-    const head = new HeadObjectCommand({ Bucket: bucket.bucket, Key: 'lost' });
-    expect(await bucket.client.send(head)).toMatchObject({ ContentLength: length });
-  });
-
-  it('never overwrites an object, even of the same size', async () => {
-    const standing = await uploadTo('taken');
-    await standing.upload.complete(standing.parts, length, signal);
-    const late = await createUpload(requests, 'taken', options, signal);
-    const part = await late.putPart(1, Buffer.alloc(length, 'z'), signal);
-    await expect(late.complete([part], length, signal)).rejects.toMatchObject({
-      type: 'UploadNotFound',
-      transient: true,
+  describe('a multipart upload', () => {
+    it('joins its parts in order, and can be completed twice', async () => {
+      const { upload, parts } = await uploadTo('twice');
+      expect(await listParts(requests, 'twice', upload.upload_id, signal)).toEqual([
+        { ...parts[0], bytes: first.length },
+        { ...parts[1], bytes: second.length },
+      ]);
+      await upload.complete(parts, length, signal);
+      await upload.complete(parts, length, signal);
+      expect(await textOf('twice')).toBe(`${first.toString()}the end`);
     });
-    expect(await textOf('taken')).toMatch(/^a.*the end$/);
-    await abortUpload(requests, 'taken', late.upload_id, signal);
-  });
 
-  it('can be aborted twice, and cannot be completed afterwards', async () => {
-    const { upload, parts } = await uploadTo('aborted');
-    await abortUpload(requests, 'aborted', upload.upload_id, signal);
-    await abortUpload(requests, 'aborted', upload.upload_id, signal);
-    await expect(upload.complete(parts, length, signal)).rejects.toMatchObject({ type: 'UploadNotFound' });
-    const open = await bucket.client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
-    expect(open.Uploads ?? []).toEqual([]);
-  });
-
-  it('is the only upload of its key although responses of earlier attempts were lost', async () => {
-    const openOf = async (key: string) => {
-      const list = new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: key });
-      return ((await bucket.client.send(list)).Uploads ?? []).map(({ UploadId }) => UploadId);
-    };
-    const losing = losingResponses(requests, 'CreateMultipartUpload');
-    const { upload_id } = await createUpload(losing, 'unanswered', options, signal);
-    expect(await openOf('unanswered')).toEqual([upload_id]);
-    await abortUpload(requests, 'unanswered', upload_id, signal);
-
-    const cut: S3Requests = {
-      ...requests,
-      send: async (operation, until, call) => {
-        const response = await requests.send(operation, until, call);
-        if (operation !== 'CreateMultipartUpload') return response;
-        throw new DestinationError('S3Unreachable', 'Cut.', { transient: true });
-      },
-    };
-    await expect(createUpload(cut, 'unanswered', options, signal)).rejects.toMatchObject({
-      type: 'S3Unreachable',
+    it('is completed although the response was lost', async () => {
+      const { upload, parts } = await uploadTo('lost', losingResponses(requests, 'CompleteMultipartUpload'));
+      await upload.complete(parts, length, signal);
+      const head = new HeadObjectCommand({ Bucket: bucket.bucket, Key: 'lost' });
+      expect(await bucket.client.send(head)).toMatchObject({ ContentLength: length });
     });
-    expect(await openOf('unanswered')).toEqual([]);
 
-    const blind = denying(losing, 'ListMultipartUploads');
-    expect(await createUpload(blind, 'unseen', options, signal)).toMatchObject({ key: 'unseen' });
-    for (const id of await openOf('unseen')) await abortUpload(requests, 'unseen', id ?? '', signal);
-  });
-
-  it('is aborted when it is created after the attempt was cancelled', async () => {
-    const proxy = await createS3Proxy(bucket.endpoint);
-    const proxied = requestsOf(bucket, { endpoint_url: proxy.endpoint });
-    try {
-      const gate = blockRequests(proxy, 'the creation of an upload', {
-        when: 'before',
-        matches: ({ operation }) => operation === 'CreateMultipartUpload',
+    it('never overwrites an object, even of the same size', async () => {
+      const standing = await uploadTo('taken');
+      await standing.upload.complete(standing.parts, length, signal);
+      const late = await createUpload(requests, 'taken', options, signal);
+      const part = await late.putPart(1, Buffer.alloc(length, 'z'), signal);
+      await expect(late.complete([part], length, signal)).rejects.toMatchObject({
+        type: 'UploadNotFound',
+        transient: true,
       });
-      const attempt = new AbortController();
-      const creating = createUpload(proxied, 'late', options, attempt.signal);
-      await gate.reached();
-      attempt.abort(new Error('cancelled'));
-      gate.open();
-      await expect(creating).rejects.toThrow('cancelled');
-      const operations = proxy.requests.map(({ operation }) => operation);
-      expect(operations).toEqual(['CreateMultipartUpload', 'AbortMultipartUpload']);
-      const list = new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: 'late' });
-      expect((await bucket.client.send(list)).Uploads ?? []).toEqual([]);
-    } finally {
-      proxied.close();
-      await proxy.close();
-    }
+      expect(await textOf('taken')).toMatch(/^a.*the end$/);
+      await abortUpload(requests, 'taken', late.upload_id, signal);
+    });
+
+    it('can be aborted twice, and cannot be completed afterwards', async () => {
+      const { upload, parts } = await uploadTo('aborted');
+      await abortUpload(requests, 'aborted', upload.upload_id, signal);
+      await abortUpload(requests, 'aborted', upload.upload_id, signal);
+      await expect(upload.complete(parts, length, signal)).rejects.toMatchObject({ type: 'UploadNotFound' });
+      const open = await bucket.client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
+      expect(open.Uploads ?? []).toEqual([]);
+    });
+
+    it('is the only upload of its key although responses of earlier attempts were lost', async () => {
+      const openOf = async (key: string) => {
+        const list = new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: key });
+        return ((await bucket.client.send(list)).Uploads ?? []).map(({ UploadId }) => UploadId);
+      };
+      const losing = losingResponses(requests, 'CreateMultipartUpload');
+      const { upload_id } = await createUpload(losing, 'unanswered', options, signal);
+      expect(await openOf('unanswered')).toEqual([upload_id]);
+      await abortUpload(requests, 'unanswered', upload_id, signal);
+
+      const cut: S3Requests = {
+        ...requests,
+        send: async (operation, until, call) => {
+          const response = await requests.send(operation, until, call);
+          if (operation !== 'CreateMultipartUpload') return response;
+          throw new DestinationError('S3Unreachable', 'Cut.', { transient: true });
+        },
+      };
+      await expect(createUpload(cut, 'unanswered', options, signal)).rejects.toMatchObject({
+        type: 'S3Unreachable',
+      });
+      expect(await openOf('unanswered')).toEqual([]);
+
+      const blind = denying(losing, 'ListMultipartUploads');
+      expect(await createUpload(blind, 'unseen', options, signal)).toMatchObject({ key: 'unseen' });
+      for (const id of await openOf('unseen')) await abortUpload(requests, 'unseen', id ?? '', signal);
+    });
+
+    it('is aborted when it is created after the attempt was cancelled', async () => {
+      const proxy = await createS3Proxy(bucket.endpoint);
+      const proxied = requestsOf(bucket, { endpoint_url: proxy.endpoint });
+      try {
+        const gate = blockRequests(proxy, 'the creation of an upload', {
+          when: 'before',
+          matches: ({ operation }) => operation === 'CreateMultipartUpload',
+        });
+        const attempt = new AbortController();
+        const creating = createUpload(proxied, 'late', options, attempt.signal);
+        await gate.reached();
+        attempt.abort(new Error('cancelled'));
+        gate.open();
+        await expect(creating).rejects.toThrow('cancelled');
+        const operations = proxy.requests.map(({ operation }) => operation);
+        expect(operations).toEqual(['CreateMultipartUpload', 'AbortMultipartUpload']);
+        const list = new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: 'late' });
+        expect((await bucket.client.send(list)).Uploads ?? []).toEqual([]);
+      } finally {
+        proxied.close();
+        await proxy.close();
+      }
+    });
+
+    it('is completed by a server without conditional writes', async () => {
+      const reported: string[] = [];
+      const simple = {
+        ...withoutConditionalWrites(requests),
+        report: ({ type }: { type: string }) => reported.push(type),
+      };
+      const { upload, parts } = await uploadTo('simple', simple);
+      await upload.complete(parts, length, signal);
+      expect(reported).toEqual(['NotImplemented']);
+      expect((await textOf('simple')).length).toBe(length);
+    });
+
+    it('lists more parts than one response contains', async () => {
+      const upload = await createUpload(requests, 'many', options, signal);
+      const numbers = Array.from({ length: 1_001 }, (_, index) => index + 1);
+      for (let sent = 0; sent < numbers.length; sent += 50)
+        await Promise.all(
+          numbers.slice(sent, sent + 50).map((number) => upload.putPart(number, Buffer.from('x'), signal)),
+        );
+      const listed = await listParts(requests, 'many', upload.upload_id, signal);
+      expect(listed.map(({ part_number }) => part_number)).toEqual(numbers);
+      await abortUpload(requests, 'many', upload.upload_id, signal);
+    });
+
+    it('stops when the signal is aborted', async () => {
+      const { upload } = await uploadTo('stopped');
+      const reason = new Error('stop');
+      await expect(upload.putPart(2, first, AbortSignal.abort(reason))).rejects.toBe(reason);
+    });
   });
 
-  it('is completed by a server without conditional writes', async () => {
-    const reported: string[] = [];
-    const simple = {
-      ...withoutConditionalWrites(requests),
-      report: ({ type }: { type: string }) => reported.push(type),
-    };
-    const { upload, parts } = await uploadTo('simple', simple);
-    await upload.complete(parts, length, signal);
-    expect(reported).toEqual(['NotImplemented']);
-    expect((await textOf('simple')).length).toBe(length);
-  });
+  describe('an unusable destination', () => {
+    const file = { key: 'x', contentType: 'text/plain', upload_token: 'token' };
+    it.each([
+      ['InvalidAccessKeyId', { aws_access_key_id: 'nobody' }],
+      ['SignatureDoesNotMatch', { aws_secret_access_key: 'wrong' }],
+      ['NoSuchBucket', { bucket_name: 'no-such-bucket-anywhere' }],
+      ['AuthorizationHeaderMalformed', { region: 'eu-west-9' }],
+    ])('fails at once with %s', async (type, change) => {
+      const destination = openBucket(bucket, change);
+      await expect(destination.createUpload(file, signal)).rejects.toMatchObject({
+        type,
+        transient: false,
+      });
+      destination.close();
+    });
 
-  it('lists more parts than one response contains', async () => {
-    const upload = await createUpload(requests, 'many', options, signal);
-    const numbers = Array.from({ length: 1_001 }, (_, index) => index + 1);
-    for (let sent = 0; sent < numbers.length; sent += 50)
-      await Promise.all(
-        numbers.slice(sent, sent + 50).map((number) => upload.putPart(number, Buffer.from('x'), signal)),
-      );
-    const listed = await listParts(requests, 'many', upload.upload_id, signal);
-    expect(listed.map(({ part_number }) => part_number)).toEqual(numbers);
-    await abortUpload(requests, 'many', upload.upload_id, signal);
-  });
-
-  it('stops when the signal is aborted', async () => {
-    const { upload } = await uploadTo('stopped');
-    const reason = new Error('stop');
-    await expect(upload.putPart(2, first, AbortSignal.abort(reason))).rejects.toBe(reason);
+    it('is retried when the server does not respond', async () => {
+      const destination = openBucket(bucket, { endpoint_url: 'http://127.0.0.1:1' });
+      await expect(destination.createUpload(file, signal)).rejects.toMatchObject({
+        type: 'S3Unreachable',
+        transient: true,
+      });
+      destination.close();
+    });
   });
 });
 
-describe('an unusable destination', () => {
-  const file = { key: 'x', contentType: 'text/plain', upload_token: 'token' };
-  it.each([
-    ['InvalidAccessKeyId', { aws_access_key_id: 'nobody' }],
-    ['SignatureDoesNotMatch', { aws_secret_access_key: 'wrong' }],
-    ['NoSuchBucket', { bucket_name: 'no-such-bucket-anywhere' }],
-    ['AuthorizationHeaderMalformed', { region: 'eu-west-9' }],
-  ])('fails at once with %s', async (type, change) => {
-    const destination = openBucket(bucket, change);
-    await expect(destination.createUpload(file, signal)).rejects.toMatchObject({
-      type,
-      transient: false,
-    });
-    destination.close();
+describe('an S3 server with a certificate of its own CA', () => {
+  const authority = createCertificateAuthority();
+  const publicAuthority = createCertificateAuthority('a public CA');
+  const bucket = useTestBucket();
+  let trusting: Record<string, string>;
+  const proxies: TlsProxy[] = [];
+
+  beforeAll(() => {
+    const path = join(mkdtempSync(join(fromSetUp('EXPORTD_TEST_FOLDER'), 'tls-')), 'authority.pem');
+    writeFileSync(path, authority.certificate);
+    trusting = { EXPORTD_S3_CA_BUNDLE: path };
+  });
+  afterAll(() => Promise.all(proxies.map((proxy) => proxy.close())));
+
+  /** Starts a server of the bucket with TLS, and returns a config of the bucket there. */
+  async function configBehind(issuer: typeof authority, name = 'localhost'): Promise<object> {
+    const proxy = await openTlsProxy(bucket.endpoint, issuer.issue(name));
+    proxies.push(proxy);
+    return configOf(bucket, { endpoint_url: `https://localhost:${proxy.port}` });
+  }
+
+  it('is used with EXPORTD_S3_CA_BUNDLE', async () => {
+    const settings = s3Settings({ ...trusting, EXPORTD_DESTINATION_TEST_TIMEOUT: '30s' });
+    const { steps } = await testS3(parseS3Config(await configBehind(authority), settings), settings);
+    expect(steps.map(({ result }) => result.status)).toEqual(steps.map(() => 'Passed'));
   });
 
-  it('is retried when the server does not respond', async () => {
-    const destination = openBucket(bucket, { endpoint_url: 'http://127.0.0.1:1' });
-    await expect(destination.createUpload(file, signal)).rejects.toMatchObject({
-      type: 'S3Unreachable',
-      transient: true,
-    });
-    destination.close();
+  it('is rejected without it, and when the certificate is of another host', async () => {
+    const withoutBundle = await requestError(await configBehind(authority), s3Settings());
+    const otherHost = await requestError(
+      await configBehind(authority, 'other.example'),
+      s3Settings(trusting),
+    );
+    // In Jest the SDK replaces errors of Node's own realm, and loses their codes.
+    expect([withoutBundle, otherHost]).toEqual([expect.any(DestinationError), expect.any(DestinationError)]);
+  });
+
+  it.each(['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'SELF_SIGNED_CERT_IN_CHAIN', 'ERR_TLS_CERT_ALTNAME_INVALID'])(
+    'is reported with the setting: %s',
+    (code) => {
+      expect(toDestinationError(Object.assign(new Error('TLS'), { code }), 'HeadBucket')).toMatchObject({
+        type: 'TlsError',
+        message: expect.stringContaining('EXPORTD_S3_CA_BUNDLE'),
+      });
+    },
+  );
+
+  it('is trusted besides the CAs that Node trusts', async () => {
+    const trusted = getCACertificates('default');
+    setDefaultCACertificates([...trusted, publicAuthority.certificate]);
+    try {
+      const path = join(mkdtempSync(join(fromSetUp('EXPORTD_TEST_FOLDER'), 'tls-')), 'another.pem');
+      writeFileSync(path, createCertificateAuthority('another CA').certificate);
+      const settings = s3Settings({ EXPORTD_S3_CA_BUNDLE: path });
+      expect(await requestError(await configBehind(publicAuthority), settings)).toBeNull();
+    } finally {
+      setDefaultCACertificates(trusted);
+    }
   });
 });

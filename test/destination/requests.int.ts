@@ -1,84 +1,304 @@
+import dns from 'node:dns';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { parseS3Config } from '../../src/destination/config.ts';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { endpointLookup, parseS3Config } from '../../src/destination/config.ts';
 import type { DestinationError } from '../../src/destination/destination.ts';
 import { createS3Requests } from '../../src/destination/requests.ts';
-import { s3Settings } from './bucket_requests.ts';
+import { requestError, s3Settings } from './bucket_requests.ts';
+import { type FakeServer, startFakeServer } from './fake_server.ts';
 
-let server: Server | undefined;
-afterEach(() => {
-  server?.close();
+describe('requests', () => {
+  let server: Server | undefined;
+  afterEach(() => {
+    server?.close();
+  });
+
+  /**
+   * Sends a request to a server that is busy for `busyRequests` requests; returns the reported errors and the outcome.
+   */
+  const requestFromBusyServer = (busyRequests: number, retryBudgetMs: number) =>
+    requestFrom((requestCount, response) => {
+      response.writeHead(requestCount > busyRequests ? 200 : 503).end(emptyList);
+    }, retryBudgetMs);
+
+  /** Sends a request to a server whose responses depend on the number of requests. */
+  async function requestFrom(
+    respond: (requestCount: number, response: ServerResponse) => void,
+    retryBudgetMs: number,
+  ) {
+    let requestCount = 0;
+    const listening = createServer((_, response) => {
+      requestCount += 1;
+      respond(requestCount, response);
+    });
+    server = listening;
+    await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+    const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: `${retryBudgetMs}ms` });
+    const waits: DestinationError[] = [];
+    const config = {
+      bucket_name: 'bucket',
+      region: 'us-east-1',
+      prefix: '',
+      endpoint_url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}`,
+      aws_access_key_id: 'id',
+      aws_secret_access_key: 'secret',
+    };
+    const requests = createS3Requests(s3Config(config), { settings, onError: (fault) => waits.push(fault) });
+    const error = await requests
+      .send('ListObjectsV2', new AbortController().signal, (client, call) =>
+        client.send(new ListObjectsV2Command({ Bucket: 'bucket' }), call),
+      )
+      .then(
+        () => 'responded',
+        (fault: unknown) => fault,
+      )
+      .finally(() => requests.close());
+    return { outcome: error, waits };
+  }
+
+  const emptyList = '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult></ListBucketResult>';
+
+  const s3Config = (config: object) => parseS3Config(config, s3Settings());
+
+  describe('requests of a machine whose clock is wrong', () => {
+    it("fail at once with an operator's fault", async () => {
+      const { outcome, waits } = await requestFrom((_, response) => {
+        const body = '<Error><Code>RequestTimeTooSkewed</Code><Message>Too far.</Message></Error>';
+        response.writeHead(403, { 'content-type': 'application/xml' }).end(body);
+      }, 60_000);
+      expect(outcome).toMatchObject({ type: 'RequestTimeTooSkewed', owner: 'operator', transient: false });
+      expect(waits).toEqual([]);
+    });
+  });
+
+  describe('requests during an outage', () => {
+    it('are retried until the server is back, and reported', async () => {
+      const { outcome: error, waits } = await requestFromBusyServer(5, 60_000);
+      expect(error).toBe('responded');
+      expect(waits.length).toBeGreaterThan(0);
+    });
+
+    it('fail with a transient error when the retry budget is exhausted', async () => {
+      const { outcome: error } = await requestFromBusyServer(Number.POSITIVE_INFINITY, 30);
+      expect(error).toMatchObject({ name: 'DestinationError', transient: true });
+    });
+  });
 });
 
-/**
- * Sends a request to a server that is busy for `busyRequests` requests; returns the reported errors and the outcome.
- */
-const requestFromBusyServer = (busyRequests: number, retryBudgetMs: number) =>
-  requestFrom((requestCount, response) => {
-    response.writeHead(requestCount > busyRequests ? 200 : 503).end(emptyList);
-  }, retryBudgetMs);
-
-/** Sends a request to a server whose responses depend on the number of requests. */
-async function requestFrom(
-  respond: (requestCount: number, response: ServerResponse) => void,
-  retryBudgetMs: number,
-) {
-  let requestCount = 0;
-  const listening = createServer((_, response) => {
-    requestCount += 1;
-    respond(requestCount, response);
+describe('requests to an endpoint', () => {
+  let server: FakeServer;
+  beforeEach(async () => {
+    server = await startFakeServer((_, response) => response.end());
   });
-  server = listening;
-  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
-  const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: `${retryBudgetMs}ms` });
-  const waits: DestinationError[] = [];
-  const config = {
-    bucket_name: 'bucket',
-    region: 'us-east-1',
-    prefix: '',
-    endpoint_url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}`,
-    aws_access_key_id: 'id',
-    aws_secret_access_key: 'secret',
-  };
-  const requests = createS3Requests(s3Config(config), { settings, onError: (fault) => waits.push(fault) });
-  const error = await requests
-    .send('ListObjectsV2', new AbortController().signal, (client, call) =>
-      client.send(new ListObjectsV2Command({ Bucket: 'bucket' }), call),
-    )
-    .then(
-      () => 'responded',
-      (fault: unknown) => fault,
-    )
-    .finally(() => requests.close());
-  return { outcome: error, waits };
-}
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await server.close();
+  });
 
-const emptyList = '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult></ListBucketResult>';
+  const port = (): string => new URL(server.endpoint).port;
 
-const s3Config = (config: object) => parseS3Config(config, s3Settings());
+  /** Sends one request with this config; returns its error or null. */
+  const requestErrorOf = (config: object, allowPrivate = 'false'): Promise<unknown> =>
+    requestError(
+      {
+        bucket_name: 'bucket',
+        region: 'us-east-1',
+        prefix: '',
+        aws_access_key_id: 'id',
+        aws_secret_access_key: 'secret',
+        ...config,
+      },
+      s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s', EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate }),
+    );
 
-describe('requests of a machine whose clock is wrong', () => {
-  it("fail at once with an operator's fault", async () => {
-    const { outcome, waits } = await requestFrom((_, response) => {
-      const body = '<Error><Code>RequestTimeTooSkewed</Code><Message>Too far.</Message></Error>';
-      response.writeHead(403, { 'content-type': 'application/xml' }).end(body);
-    }, 60_000);
-    expect(outcome).toMatchObject({ type: 'RequestTimeTooSkewed', owner: 'operator', transient: false });
-    expect(waits).toEqual([]);
+  /** Makes each DNS lookup return the next of these addresses. */
+  function fakeLookup(...addresses: readonly string[]): void {
+    let asked = 0;
+    jest.spyOn(dns, 'lookup').mockImplementation(((_name: string, options: unknown, callback: unknown) => {
+      const address = addresses[Math.min(asked++, addresses.length - 1)] ?? '';
+      const family = address.includes(':') ? 6 : 4;
+      const all = (options as { all?: boolean }).all === true;
+      const respond = callback as (error: null, found: unknown, family?: number) => void;
+      if (all) respond(null, [{ address, family }]);
+      else respond(null, address, family);
+    }) as typeof dns.lookup);
+  }
+
+  describe('an endpoint that resolves to a private address', () => {
+    it.each(['127.0.0.1', '169.254.169.254', '::1', '::ffff:127.0.0.1', 'fe80::1%lo'])(
+      'is rejected when connecting to %s, before anything is sent',
+      async (address) => {
+        fakeLookup(address);
+        const error = await requestErrorOf({ endpoint_url: `http://storage.example.com:${port()}` });
+        expect(error).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
+        expect(server.received).toHaveLength(0);
+      },
+    );
+
+    it('is rejected with virtual-hosted addressing too', async () => {
+      fakeLookup('127.0.0.1');
+      const error = await requestErrorOf({
+        endpoint_url: `http://storage.example.com:${port()}`,
+        use_virtual_style_addressing: true,
+      });
+      expect(error).toMatchObject({ type: 'EndpointNotAllowed' });
+      expect(server.received).toHaveLength(0);
+    });
+
+    it('is rejected when one of several addresses is private', async () => {
+      jest.spyOn(dns, 'lookup').mockImplementation(((_name: string, _options: unknown, callback: unknown) => {
+        (callback as (error: null, found: unknown) => void)(null, [
+          { address: '8.8.8.8', family: 4 },
+          { address: '10.0.0.1', family: 4 },
+        ]);
+      }) as typeof dns.lookup);
+      const error = await new Promise((resolve) =>
+        endpointLookup(false)('storage.example.com', { all: true }, resolve),
+      );
+      expect(error).toMatchObject({ type: 'EndpointNotAllowed' });
+    });
+
+    it.each(['true', 'loopback'])('is allowed by the setting %s', async (allowed) => {
+      fakeLookup('127.0.0.1');
+      expect(
+        await requestErrorOf({ endpoint_url: `http://storage.example.com:${port()}` }, allowed),
+      ).toBeNull();
+      expect(server.received).toHaveLength(1);
+    });
+
+    it.each(['169.254.169.254', '10.0.0.1', 'fe80::1%lo', '::ffff:169.254.169.254'])(
+      'is rejected for %s when only loopback is allowed',
+      async (address) => {
+        fakeLookup(address);
+        const error = await requestErrorOf(
+          { endpoint_url: `http://storage.example.com:${port()}` },
+          'loopback',
+        );
+        expect(error).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
+        expect(server.received).toHaveLength(0);
+      },
+    );
+  });
+
+  describe('a server that redirects', () => {
+    it.each([301, 302, 307, 308])('with %i to another server is not followed', async (status) => {
+      const inner = await startFakeServer((_, response) => response.end());
+      const outer = await startFakeServer((_, response) =>
+        response.writeHead(status, { location: `${inner.endpoint}/bucket` }).end(),
+      );
+      const error = await requestErrorOf({ endpoint_url: outer.endpoint }, 'true');
+      expect(error).toMatchObject({ name: 'DestinationError', transient: false });
+      expect(outer.received.length).toBeGreaterThan(0);
+      expect(inner.received).toHaveLength(0);
+      await inner.close();
+      await outer.close();
+    });
   });
 });
 
-describe('requests during an outage', () => {
-  it('are retried until the server is back, and reported', async () => {
-    const { outcome: error, waits } = await requestFromBusyServer(5, 60_000);
-    expect(error).toBe('responded');
-    expect(waits.length).toBeGreaterThan(0);
+describe('requests with a role', () => {
+  const role = 'arn:aws:iam::123456789012:role/exports';
+  const keys = { aws_access_key_id: 'AKIABASE', aws_secret_access_key: 'base-secret' };
+  const assumed = { id: 'ASIAASSUMED', secret: 'assumed-secret', token: 'assumed-token' };
+
+  const credentialsXml = `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
+  <Credentials><AccessKeyId>${assumed.id}</AccessKeyId><SecretAccessKey>${assumed.secret}</SecretAccessKey>
+  <SessionToken>${assumed.token}</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials>
+  </AssumeRoleResult></AssumeRoleResponse>`;
+  const errorXml = (code: string): string =>
+    `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>${code}</Code>
+  <Message>${keys.aws_access_key_id} is not allowed.</Message></Error></ErrorResponse>`;
+
+  let sts: FakeServer;
+  let store: FakeServer;
+  let stsResponse: { status: number; xml: string };
+  const environment = ['AWS_ENDPOINT_URL_STS', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
+  const before = environment.map((name) => process.env[name]);
+
+  beforeEach(async () => {
+    stsResponse = { status: 200, xml: credentialsXml };
+    sts = await startFakeServer((_, response) =>
+      response.writeHead(stsResponse.status, { 'content-type': 'text/xml' }).end(stsResponse.xml),
+    );
+    store = await startFakeServer((_, response) => response.end());
+    process.env.AWS_ENDPOINT_URL_STS = sts.endpoint;
+  });
+  afterEach(async () => {
+    for (const [position, name] of environment.entries()) {
+      const value = before[position];
+      if (value === undefined) Reflect.deleteProperty(process.env, name);
+      else process.env[name] = value;
+    }
+    await sts.close();
+    await store.close();
   });
 
-  it('fail with a transient error when the retry budget is exhausted', async () => {
-    const { outcome: error } = await requestFromBusyServer(Number.POSITIVE_INFINITY, 30);
-    expect(error).toMatchObject({ name: 'DestinationError', transient: true });
+  /** Sends one request to the store with this config; returns its error or null. */
+  const requestErrorOf = (config: object): Promise<unknown> =>
+    requestError(
+      { bucket_name: 'bucket', region: 'auto', prefix: '', endpoint_url: store.endpoint, ...config },
+      s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
+    );
+
+  describe('a destination with a role', () => {
+    it('assumes it with its keys and external id, and signs with the temporary credentials', async () => {
+      expect(await requestErrorOf({ ...keys, role_arn: role, external_id: 'project-7' })).toBeNull();
+      expect(sts.received).toHaveLength(1);
+      const form = new URLSearchParams(sts.received[0]?.body);
+      expect(Object.fromEntries(form)).toMatchObject({
+        Action: 'AssumeRole',
+        RoleArn: role,
+        ExternalId: 'project-7',
+        RoleSessionName: 'exportd',
+      });
+      expect(sts.received[0]?.headers.authorization).toContain(`Credential=${keys.aws_access_key_id}/`);
+      expect(store.received[0]?.headers.authorization).toContain(`Credential=${assumed.id}/`);
+      expect(store.received[0]?.headers['x-amz-security-token']).toBe(assumed.token);
+    });
+
+    it('assumes it with the credentials of the machine if it has no keys', async () => {
+      process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
+      process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
+      expect(await requestErrorOf({ role_arn: role })).toBeNull();
+      expect(sts.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
+      expect(new URLSearchParams(sts.received[0]?.body).has('ExternalId')).toBe(false);
+      expect(store.received[0]?.headers.authorization).toContain(`Credential=${assumed.id}/`);
+    });
+
+    it('fails permanently when the role is denied, without the message of AWS', async () => {
+      stsResponse = { status: 403, xml: errorXml('AccessDenied') };
+      const error = await requestErrorOf({ ...keys, role_arn: role });
+      expect(error).toMatchObject({ name: 'DestinationError', type: 'AssumeRoleFailed', transient: false });
+      expect((error as Error).message).toContain('could not be assumed (AccessDenied)');
+      expect((error as Error).message).not.toContain(keys.aws_access_key_id);
+      expect(store.received).toHaveLength(0);
+    });
+
+    it('fails with a transient error when AWS is busy or unreachable', async () => {
+      stsResponse = { status: 400, xml: errorXml('Throttling') };
+      expect(await requestErrorOf({ ...keys, role_arn: role })).toMatchObject({
+        type: 'AssumeRoleFailed',
+        transient: true,
+      });
+      await sts.close();
+      expect(await requestErrorOf({ ...keys, role_arn: role })).toMatchObject({
+        type: 'StsUnreachable',
+        transient: true,
+      });
+    });
+  });
+
+  describe('a destination without keys and without a role', () => {
+    it('never sends anything signed by the machine to a server that a user chose', async () => {
+      process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
+      process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
+      await expect(requestErrorOf({})).rejects.toMatchObject({
+        name: 'CommandRejected',
+        attr: 'destination__config__aws_access_key_id',
+      });
+      expect([store.received, sts.received]).toEqual([[], []]);
+    });
   });
 });

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import pg from 'pg';
 import type { Settings } from '../../src/config/settings.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { formatPostgresqlTime } from '../../src/encoding/encode_block.ts';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { EncoderThreadExited } from '../../src/encoding/encoder_threads.ts';
 import type { HeldBlock, ReadOptions, RowBlock, Source } from '../../src/source/source.ts';
 import type { SourceMonitor } from '../../src/source/source_connection.ts';
@@ -10,98 +12,99 @@ import { openBlackholeProxy } from '../journal/blackhole_proxy.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourOf, neverAborted, sourceOf, wholeRange } from '../source/rows.ts';
-
-const database = useTestDatabase();
-const range = hourOf('events');
-const rowCount = 3_000;
-const pageSize = 200_000;
-
-beforeAll(async () => {
-  await database.pool.query(
-    `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
-     select 1, gen_random_uuid(), 'e', 'd' || n, jsonb_build_object('text', repeat(md5(n::text), 6)), t, t
-     from generate_series(1, $1::int) n, lateral (select timestamptz '2026-11-01 10:00Z' + n / 3 * interval '1 second' as t) times`,
-    [rowCount],
-  );
-  await database.pool.query(
-    `create view public.slow_events as select * from public.events where pg_sleep(60 + 0 * team_id) is not null;
-     create view public.failing_events as select team_id, uuid, event, distinct_id, person_id, properties, elements_chain,
-       "timestamp", created_at, inserted_at from public.events where 1 / (team_id - 1) > 0`,
-  );
-});
-
-const pool = createEncoderPool({ threads: 2 });
-const { pageThreads: threads } = pool;
-const opened: (Source & SourceMonitor)[] = [];
-afterAll(async () => {
-  await Promise.all([pool.close(), ...opened.map((source) => source.close())]);
-});
-
-function openSource(settings: Partial<Settings> = {}): Source & SourceMonitor {
-  const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_SIZE: pageSize, ...settings });
-  opened.push(source);
-  return source;
-}
-const optionsOf = (signal = neverAborted()) => ({ blockBytes: 50_000, signal, threads });
-const encoderOf = (source: Source, encoders = pool): FileEncoder =>
-  encoders.fileEncoder(
-    { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
-    source.columns('events'),
-  );
-
-/** Encodes blocks one after the other. */
-async function encodeAll(
-  encoder: FileEncoder,
-  blocks: AsyncGenerator<RowBlock | HeldBlock>,
-): Promise<EncodedBlock[]> {
-  const encoded: EncodedBlock[] = [];
-  for await (const block of blocks) encoded.push(await encoder.encode(block));
-  return encoded;
-}
-
-/** Memory whose reservations are counted. */
-function countingMemory(): NonNullable<ReadOptions['memory']> & { readonly reserved: number } {
-  let reserved = 0;
-  return {
-    get reserved() {
-      return reserved;
-    },
-    reserveRows: (bytes) => {
-      reserved += bytes;
-      return Promise.resolve();
-    },
-    releaseRows: (bytes) => {
-      reserved -= bytes;
-    },
-  };
-}
-
-const statements = async (): Promise<number[]> =>
-  (
-    await database.pool.query<{ pid: number }>(
-      `select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-       and backend_type = 'client backend' and (state <> 'idle' or xact_start is not null)`,
-    )
-  ).rows.map(({ pid }) => pid);
-const sleepingStatements = async (): Promise<{ pid: number }[]> =>
-  (
-    await database.pool.query<{ pid: number }>(
-      `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
-    )
-  ).rows;
-const sleeping = () =>
-  waitFor(async () => {
-    const found = await sleepingStatements();
-    return found.length > 0 && found;
-  }, 'a statement that sleeps');
-const noStatement = () => waitFor(async () => (await statements()).length === 0, 'no statement runs');
-const outcome = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => 'done',
-    (error: unknown) => error,
-  );
+import { int64 } from './copy_block.ts';
 
 describe('pages that encoder threads read', () => {
+  const database = useTestDatabase();
+  const range = hourOf('events');
+  const rowCount = 3_000;
+  const pageSize = 200_000;
+
+  beforeAll(async () => {
+    await database.pool.query(
+      `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select 1, gen_random_uuid(), 'e', 'd' || n, jsonb_build_object('text', repeat(md5(n::text), 6)), t, t
+     from generate_series(1, $1::int) n, lateral (select timestamptz '2026-11-01 10:00Z' + n / 3 * interval '1 second' as t) times`,
+      [rowCount],
+    );
+    await database.pool.query(
+      `create view public.slow_events as select * from public.events where pg_sleep(60 + 0 * team_id) is not null;
+     create view public.failing_events as select team_id, uuid, event, distinct_id, person_id, properties, elements_chain,
+       "timestamp", created_at, inserted_at from public.events where 1 / (team_id - 1) > 0`,
+    );
+  });
+
+  const pool = createEncoderPool({ threads: 2 });
+  const { pageThreads: threads } = pool;
+  const opened: (Source & SourceMonitor)[] = [];
+  afterAll(async () => {
+    await Promise.all([pool.close(), ...opened.map((source) => source.close())]);
+  });
+
+  function openSource(settings: Partial<Settings> = {}): Source & SourceMonitor {
+    const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_SIZE: pageSize, ...settings });
+    opened.push(source);
+    return source;
+  }
+  const optionsOf = (signal = neverAborted()) => ({ blockBytes: 50_000, signal, threads });
+  const encoderOf = (source: Source, encoders = pool): FileEncoder =>
+    encoders.fileEncoder(
+      { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
+      source.columns('events'),
+    );
+
+  /** Encodes blocks one after the other. */
+  async function encodeAll(
+    encoder: FileEncoder,
+    blocks: AsyncGenerator<RowBlock | HeldBlock>,
+  ): Promise<EncodedBlock[]> {
+    const encoded: EncodedBlock[] = [];
+    for await (const block of blocks) encoded.push(await encoder.encode(block));
+    return encoded;
+  }
+
+  /** Memory whose reservations are counted. */
+  function countingMemory(): NonNullable<ReadOptions['memory']> & { readonly reserved: number } {
+    let reserved = 0;
+    return {
+      get reserved() {
+        return reserved;
+      },
+      reserveRows: (bytes) => {
+        reserved += bytes;
+        return Promise.resolve();
+      },
+      releaseRows: (bytes) => {
+        reserved -= bytes;
+      },
+    };
+  }
+
+  const statements = async (): Promise<number[]> =>
+    (
+      await database.pool.query<{ pid: number }>(
+        `select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+       and backend_type = 'client backend' and (state <> 'idle' or xact_start is not null)`,
+      )
+    ).rows.map(({ pid }) => pid);
+  const sleepingStatements = async (): Promise<{ pid: number }[]> =>
+    (
+      await database.pool.query<{ pid: number }>(
+        `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+      )
+    ).rows;
+  const sleeping = () =>
+    waitFor(async () => {
+      const found = await sleepingStatements();
+      return found.length > 0 && found;
+    }, 'a statement that sleeps');
+  const noStatement = () => waitFor(async () => (await statements()).length === 0, 'no statement runs');
+  const outcome = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => 'done',
+      (error: unknown) => error,
+    );
+
   it('have the blocks that are read by the main thread, encoded as the same bytes', async () => {
     const source = openSource();
     const encoder = encoderOf(source);
@@ -210,5 +213,27 @@ describe('pages that encoder threads read', () => {
     } finally {
       await encoders.close();
     }
+  });
+});
+
+describe('formatTimestamp', () => {
+  const database = useTestDatabase();
+
+  const earliest = -211_813_488_000_000_000n; // 4714-11-24 BC
+  const latest = 9_223_371_331_199_999_999n; // 294276-12-31 23:59:59.999999
+  const dayBounds = fc
+    .bigInt({ min: earliest / 86_400_000_000n, max: latest / 86_400_000_000n })
+    .map((day) => day * 86_400_000_000n);
+
+  it('formats any time like PostgreSQL', async () => {
+    const times = fc.sample(fc.oneof(fc.bigInt({ min: earliest, max: latest }), dayBounds), 2_000);
+    const given = [earliest, latest, 0n, -1n, ...times.filter((time) => time >= earliest)];
+    const { rows } = await database.pool.query<{ text: string }>(
+      `select (timestamp '2000-01-01' + (given || ' microseconds')::interval)::text || '+00' as text
+     from unnest($1::bigint[]) with ordinality as times (given, position) order by position`,
+      [given.map(String)],
+    );
+    const printed = rows.map(({ text }) => text.replace(' BC+00', '+00 BC'));
+    expect(given.map((time) => formatPostgresqlTime(int64(time), 0))).toEqual(printed);
   });
 });

@@ -32,8 +32,8 @@ const withFileFingerprint = (manifest: Manifest, fingerprint: Fingerprint): Mani
   files: manifest.files.map((file) => ({ ...file, fingerprint })),
 });
 
-describe('with fast', () => {
-  it('manifests are compared with the source, and no file is read', async () => {
+describe('a fast verification', () => {
+  it('compares manifests with the source, and reads no file', async () => {
     const exported = await harness.exportHours();
     for (const hour of [0, 1, 2])
       for (const { key } of (await exported.manifest(hour)).files) await harness.deleteObject(key);
@@ -44,7 +44,7 @@ describe('with fast', () => {
     expect(kindsOf(await exported.verify({ fast: true }))).toEqual(['gap']);
   });
 
-  it('a row that replaced another in the source is found', async () => {
+  it('finds a row that replaced another in the source', async () => {
     const exported = await harness.exportHours();
     const { rows } = await harness.database.pool.query<{ uuid: string }>(
       `update events set uuid = gen_random_uuid() where ctid = (
@@ -64,7 +64,7 @@ describe('with fast', () => {
     expect(kindsOf(await exported.verify())).toEqual(['missing', 'unexpected']);
   });
 
-  it('only the rows of the project in the interval count', async () => {
+  it('counts only the rows of the project in the interval', async () => {
     const other = teamId + 1;
     await harness.database.pool.query(
       `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
@@ -81,7 +81,7 @@ describe('with fast', () => {
       });
   });
 
-  it('an interval with too many rows for one statement is read in subintervals', async () => {
+  it('reads an interval with too many rows for one statement in subintervals', async () => {
     await harness.database.pool.query(`
       create or replace function public.slowly(team int) returns boolean language plpgsql cost 1000000
         as 'begin perform pg_sleep(0.02); return true; end';
@@ -111,20 +111,20 @@ describe('with fast', () => {
     }
   });
 
-  it('persons are not compared', async () => {
+  it('does not compare persons', async () => {
     const exported = await harness.exportHours({ model: 'persons' });
     const report = await exported.verify({ fast: true });
     expect(report.ok).toBe(true);
     expect(remarksOf(report)).toHaveLength(3);
   });
 
-  it('values cannot be compared', async () => {
+  it('cannot compare values', async () => {
     const exported = await harness.exportHours();
     await expect(exported.verify({ fast: true, deep: true })).rejects.toThrow(/either deep or fast/);
   });
 });
 
-describe('the fingerprint', () => {
+describe('the fingerprint of the rows', () => {
   it('of a file is that of its rows', async () => {
     const exported = await harness.exportHours();
     const manifest = await exported.manifest(0);

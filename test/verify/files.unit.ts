@@ -1,0 +1,158 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { decompress } from '../../src/verify/files/decompress.ts';
+import { readJsonLines } from '../../src/verify/files/json_lines.ts';
+import { extensionsOf } from '../../src/verify/files/read_rows.ts';
+import { digestText, type VerifiedRow } from '../../src/verify/row.ts';
+import { randomCases } from '../setup/effort.ts';
+
+describe('decompress', () => {
+  /** Bytes in chunks of these sizes, repeatedly. */
+  async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
+    for (let at = 0, index = 0; at < bytes.length; index += 1) {
+      const size = sizes[index % sizes.length] ?? 1;
+      yield bytes.subarray(at, at + size);
+      at += size;
+      await nextTurn();
+    }
+  }
+
+  /** Reads the output, slowly if `isSlow`. */
+  async function decompressed(chunks: AsyncIterable<Buffer>, codec: string, isSlow = false): Promise<Buffer> {
+    const output: Buffer[] = [];
+    for await (const chunk of decompress(chunks, codec)) {
+      output.push(chunk);
+      if (isSlow) await nextTurn();
+    }
+    return Buffer.concat(output);
+  }
+
+  /** Text that compresses moderately. */
+  const text = (length: number): Buffer =>
+    Buffer.from(Array.from({ length }, (_, index) => String((index * 7_919) % 104_729)).join(','));
+
+  it('joins zstd frames, wherever chunks end and however slowly they are consumed', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 4 }),
+        fc.array(fc.integer({ min: 100, max: 70_000 }), { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        async (lengths, sizes, isSlow) => {
+          const parts = lengths.map(text);
+          const frames = Buffer.concat(parts.map((part) => zstdCompressSync(part)));
+          const whole = await decompressed(inChunks(frames, sizes), 'zst', isSlow);
+          expect(whole.equals(Buffer.concat(parts))).toBe(true);
+        },
+      ),
+      { numRuns: randomCases(50) },
+    );
+  });
+
+  it.each([
+    ['gz', gzipSync(text(50_000))],
+    ['br', brotliCompressSync(text(5_000))],
+    ['zst', zstdCompressSync(text(50_000))],
+  ])('rejects truncated data, trailing data and other formats (%s)', async (codec, bytes) => {
+    const read = (given: Buffer) => decompressed(inChunks(given, [1_000]), codec);
+    const error = { name: 'FileUnreadable' };
+    await expect(read(bytes.subarray(0, -3))).rejects.toMatchObject(error);
+    await expect(read(Buffer.concat([bytes, Buffer.from('garbage')]))).rejects.toMatchObject(error);
+    await expect(read(Buffer.from('something else'))).rejects.toMatchObject(error);
+  });
+
+  it('passes errors of chunks and uncompressed data through', async () => {
+    const broken = async function* () {
+      yield gzipSync('text').subarray(0, 5);
+      await nextTurn();
+      throw new RangeError('the connection');
+    };
+    await expect(decompressed(broken(), 'gz')).rejects.toThrow('the connection');
+    expect((await decompressed(inChunks(Buffer.from('text'), [1]), '')).toString()).toBe('text');
+  });
+});
+
+describe('JSON lines', () => {
+  const shape = {
+    id: 'uuid',
+    columns: [
+      { name: 'properties', type: 'json' },
+      { name: 'event', type: 'text' },
+      { name: 'version', type: 'bigint' },
+    ],
+  };
+
+  async function read(text: string, chunkSize = 65_536): Promise<VerifiedRow[]> {
+    const bytes = Buffer.from(text);
+    async function* chunks() {
+      for (let at = 0; at < bytes.length; at += chunkSize)
+        yield await Promise.resolve(bytes.subarray(at, at + chunkSize));
+    }
+    const rows: VerifiedRow[] = [];
+    for await (const row of readJsonLines(chunks(), shape)) rows.push(row);
+    return rows;
+  }
+
+  const line = (properties: string, rest = '"event":"a","version":1'): string =>
+    `{"uuid":"u","_inserted_at":"t","properties":${properties},${rest}}\n`;
+
+  it('return the unchanged text of any JSON, wherever chunks end', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.json(), { minLength: 1, maxLength: 4 }),
+        fc.string(),
+        fc.boolean(),
+        fc.integer({ min: 1, max: 100 }),
+        async (documents, event, isSpaced, chunkSize) => {
+          const rest = `"event":${JSON.stringify(event)},"version":9007199254740993`;
+          const lines = documents.map((document) => line(document, rest));
+          const text = isSpaced ? lines.map((one) => one.replace('{', ' { ').replace(',', ' , ')) : lines;
+          const rows = await read(text.join(''), chunkSize);
+          expect(rows.map(({ values }) => values)).toEqual(
+            documents.map((document) => [
+              document === 'null' ? null : digestText(document.replaceAll(/[\n\r]/g, '')),
+              digestText(Buffer.from(event).toString()),
+              '9007199254740993',
+            ]),
+          );
+        },
+      ),
+    );
+  });
+
+  it('keep what JSON.parse loses', async () => {
+    const kept = '{"a":1.0,"a":-0,"c":"\\u0041","__proto__":1e400}';
+    expect((await read(line(kept)))[0]?.values[0]).toBe(kept);
+  });
+
+  it('distinguish a missing field from null', async () => {
+    const [row] = await read(line('null', '"event":null'));
+    expect(row?.values).toEqual([null, null, undefined]);
+  });
+
+  it.each([
+    ['a line without an end', line('{}').trimEnd()],
+    ['a line that is no object', '[1]\n'],
+    ['an empty line', '\n'],
+    ['a string without an end', '{"uuid":"u\n'],
+    ['brackets without an end', '{"properties":[{"a":1}\n'],
+    ['something behind the object', '{"uuid":"u"} x\n'],
+    ['a row without its key', '{"uuid":"u"}\n'],
+    ['a key that is no text', '{"uuid":"u","_inserted_at":1}\n'],
+  ])('reject %s', async (_, text) => {
+    await expect(read(text)).rejects.toMatchObject({ name: 'FileUnreadable' });
+  });
+});
+
+describe('the extensions of a key', () => {
+  it.each([
+    ['a.b/20261101T100000Z-20261101T110000Z.jsonl', 'jsonl', ''],
+    ['20261101T100000Z-20261101T110000Z-3-g2.csv.zst', 'csv', 'zst'],
+    ['20261101T100000Z-20261101T110000Z-0.3.jsonl.gz', 'jsonl', 'gz'],
+    ['20261101T100000Z-20261101T110000Z-0.3-g2.parquet', 'parquet', ''],
+    ['20261101T100000Z-20261101T110000Z.constructor', '', ''],
+  ])('of %s are read', (key, format, codec) => {
+    expect(extensionsOf(key)).toEqual({ format, codec });
+  });
+});
