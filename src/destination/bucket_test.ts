@@ -14,7 +14,7 @@ import { conditionFailureCodes, partRefusals } from './errors.ts';
 import { testKey } from './keys.ts';
 import { abortUpload, createUpload, listParts } from './multipart.ts';
 import { headObject, type ObjectOptions } from './objects.ts';
-import { createS3Requests, type S3Requests } from './requests.ts';
+import { createS3Requests, sendCommand, type S3Requests } from './requests.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
 
 /** The result of a step of a destination test. The message is for the owner of the export. */
@@ -142,32 +142,24 @@ function createTestRequests(
       const Parts = etags.map((ETag, index) => ({ PartNumber: index + 1, ETag }));
       const MultipartUpload = { Parts };
       const input = { ...target, ...condition, UploadId: started.upload_id, MultipartUpload };
-      await requests.send('CompleteMultipartUpload', signal, (client, call) =>
-        client.send(new CompleteMultipartUploadCommand(input), call),
-      );
+      await sendCommand(requests, CompleteMultipartUploadCommand, input, signal);
     },
     abort: () => abortUpload(requests, key, started.upload_id, AbortSignal.timeout(cleanUpTimeoutMs)),
   });
   return {
     list: async () => {
       const input = { Bucket: requests.bucket, Prefix: key, MaxKeys: 1 };
-      await requests.send('ListObjectsV2', signal, (client, call) =>
-        client.send(new ListObjectsV2Command(input), call),
-      );
+      await sendCommand(requests, ListObjectsV2Command, input, signal);
     },
     put: async (condition = {}) => {
       const input = { ...target, ...options, ...condition, Body: bytes };
-      await requests.send('PutObject', signal, (client, call) =>
-        client.send(new PutObjectCommand(input), call),
-      );
+      await sendCommand(requests, PutObjectCommand, input, signal);
     },
     putWithWrongChecksum: async () => {
       const checksum = Buffer.alloc(4);
       checksum.writeUInt32BE((crc32(bytes) ^ 1) >>> 0);
       const input = { ...target, ...options, Body: bytes, ChecksumCRC32: checksum.toString('base64') };
-      await requests.send('PutObject', signal, (client, call) =>
-        client.send(new PutObjectCommand(input), call),
-      );
+      await sendCommand(requests, PutObjectCommand, input, signal);
     },
     readMissing: async () => {
       const found = await headObject(requests, `${key}-missing`, signal);
@@ -189,9 +181,7 @@ function createTestRequests(
       );
     },
     delete: async () => {
-      await requests.send('DeleteObject', AbortSignal.timeout(cleanUpTimeoutMs), (client, call) =>
-        client.send(new DeleteObjectCommand(target), call),
-      );
+      await sendCommand(requests, DeleteObjectCommand, target, AbortSignal.timeout(cleanUpTimeoutMs));
     },
   };
 }
@@ -199,25 +189,24 @@ function createTestRequests(
 /** Traits that the steps of a test have found so far. */
 type StoreTraitsFound = { -readonly [Trait in keyof StoreTraits]: StoreTraits[Trait] };
 
-/** The result of a destination test. */
-interface DestinationTestResult {
-  readonly steps: readonly TestStep[];
-  readonly traits: StoreTraits;
-}
-
 /**
  * Tests a destination step by step, and finds out how its store behaves. Deletes what it wrote, if permitted. Errors are
  * reported without retries, because the caller waits for the result.
  */
-export async function testS3(config: S3Config, settings: Settings): Promise<DestinationTestResult> {
+export async function testS3(
+  config: S3Config,
+  settings: Settings,
+): Promise<{ readonly steps: readonly TestStep[]; readonly traits: StoreTraits }> {
   const requests = createS3Requests(config, {
     settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 },
     onError: () => undefined,
   });
   try {
     const traits: StoreTraitsFound = { ...unknownTraits };
+    const text = `exportd tested this destination at ${new Date().toISOString()}.\n`;
+    const object = { key: testKey(config.prefix, randomUUID()), text, options: encryptionOf(config) };
     const steps = await runTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) =>
-      bucketTestSteps(requests, config.prefix, encryptionOf(config), traits, signal),
+      stepsOf(createTestRequests(requests, object, signal), Buffer.byteLength(text), traits, signal),
     );
     return { steps, traits };
   } finally {
@@ -230,18 +219,6 @@ export async function testS3(config: S3Config, settings: Settings): Promise<Dest
  * permissions are missing, and how the store behaves. They write one object under the prefix and delete it.
  * @param traits receives what the steps find out of the store
  */
-function bucketTestSteps(
-  requests: S3Requests,
-  prefix: string,
-  options: ObjectOptions,
-  traits: StoreTraitsFound,
-  signal: AbortSignal,
-): readonly PlannedStep[] {
-  const text = `exportd tested this destination at ${new Date().toISOString()}.\n`;
-  const object = { key: testKey(prefix, randomUUID()), text, options };
-  return stepsOf(createTestRequests(requests, object, signal), Buffer.byteLength(text), traits, signal);
-}
-
 const stepsOf = (
   bucket: TestRequests,
   bytes: number,

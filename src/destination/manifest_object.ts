@@ -15,11 +15,12 @@ import { conditionFailureCodes } from './errors.ts';
 import { formatManifest, parseManifest, type Manifest } from './manifest.ts';
 import {
   getManifestObject,
+  isErrorType,
   parseExpiration,
   reportUnconditionalWrites,
   type ObjectOptions,
 } from './objects.ts';
-import type { S3Requests } from './requests.ts';
+import { sendCommand, type S3Requests } from './requests.ts';
 
 /** What may have reached a server. */
 interface Sending {
@@ -29,11 +30,12 @@ interface Sending {
   writes: number;
 }
 
-const current = new AsyncLocalStorage<Sending>();
+/** The write whose HTTP requests are observed: which had a connection, and could have been sent. */
+const observed = new AsyncLocalStorage<Sending>();
 
 // The SDK retries requests by itself and reports the last error only, so errors prove nothing.
 subscribe('http.client.request.created', (message) => {
-  const sending = current.getStore();
+  const sending = observed.getStore();
   if (!sending) return;
   const { request } = message as { readonly request: ClientRequest };
   // The SDK names the operation in the address.
@@ -47,10 +49,6 @@ subscribe('http.client.request.created', (message) => {
     else markSent();
   });
 });
-
-/** Runs `call` and notes in `sending` which of its HTTP requests had a connection, and could have been sent. */
-const observeSending = <Output>(sending: Sending, call: () => Promise<Output>): Promise<Output> =>
-  current.run(sending, call);
 
 /** Maximum number of attempts to replace a manifest that others keep changing. */
 const maxRounds = 6;
@@ -88,7 +86,7 @@ export async function putManifestObject(
     return await replaceManifest(requests, key, { publication, claim, sending }, options, signal);
   } catch (error) {
     // After a refusal too, nothing is stored: under a claim, a retry would overwrite what this attempt spared.
-    const isStored = sending.mayHaveArrived && !isUnreadable(error);
+    const isStored = sending.mayHaveArrived && !isErrorType(error, unreadable);
     // A claim that cannot be withdrawn stays, and the next attempt continues under it.
     if (claimed !== undefined && !isStored) await publication.withdraw().catch(() => undefined);
     throw error;
@@ -147,7 +145,7 @@ async function replaceManifest(
           ...options,
           ...conditions,
         });
-        return observeSending(sending, () => client.send(put, call));
+        return observed.run(sending, () => client.send(put, call));
       });
       expires_at = parseExpiration(Expiration);
       if (provesWrites && conditional) return { verified: true, expires_at };
@@ -180,20 +178,16 @@ async function testConditions(
   stored: Pick<PutObjectCommandInput, 'Key' | 'Body'> & ObjectOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const put = new PutObjectCommand({ Bucket: requests.bucket, ...stored, IfNoneMatch: '*' });
+  const input = { Bucket: requests.bucket, ...stored, IfNoneMatch: '*' };
   try {
-    await requests.send('PutObject', signal, (client, call) => client.send(put, call));
+    await sendCommand(requests, PutObjectCommand, input, signal);
     await requests.learn({ conditional_put: false });
   } catch (error) {
-    if (error instanceof DestinationError && error.type === 'PreconditionFailed')
-      await requests.learn({ conditional_put: true });
+    if (isErrorType(error, 'PreconditionFailed')) await requests.learn({ conditional_put: true });
   }
 }
 
 const unreadable = 'ManifestUnreadable';
-
-const isUnreadable = (error: unknown): boolean =>
-  error instanceof DestinationError && error.type === unreadable;
 
 /** Rejects an object that cannot be read and is not the own one, unless it may be a manifest of the journal. */
 async function requireKnown(key: string, publication: ManifestPublication): Promise<void> {
@@ -225,8 +219,7 @@ const isOwn = (found: Manifest, manifest: ManifestPublication): boolean =>
 
 async function rejectOther(text: string, publication: ManifestPublication): Promise<void> {
   const found = parseManifest(text);
-  if (!found) return;
-  if (isOwn(found, publication)) return;
+  if (!found || isOwn(found, publication)) return;
   if (found.generation < publication.generation && (await publication.knows(found))) return;
   throw new ManifestReplaced(found, publication.generation);
 }

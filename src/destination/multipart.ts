@@ -22,12 +22,13 @@ import {
 import { partRefusals } from './errors.ts';
 import {
   findFile,
+  isErrorType,
   parseExpiration,
   reportUnconditionalWrites,
   tokenMetadata,
   type ObjectOptions,
 } from './objects.ts';
-import type { S3Requests } from './requests.ts';
+import { sendCommand, type S3Requests } from './requests.ts';
 
 const maxPartBytes = 64 * 1024 * 1024;
 /** The part size increases after this many parts. */
@@ -81,11 +82,9 @@ export async function abortUpload(
 ): Promise<void> {
   const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId };
   try {
-    await requests.send('AbortMultipartUpload', signal, (client, call) =>
-      client.send(new AbortMultipartUploadCommand(input), call),
-    );
+    await sendCommand(requests, AbortMultipartUploadCommand, input, signal);
   } catch (error) {
-    if (!(error instanceof DestinationError) || error.type !== 'NoSuchUpload') throw error;
+    if (!isErrorType(error, 'NoSuchUpload')) throw error;
   }
 }
 
@@ -127,9 +126,7 @@ async function listUploads(
   let marker: { KeyMarker: string | undefined; UploadIdMarker: string | undefined } | undefined;
   do {
     const input = { Bucket: requests.bucket, Prefix: prefix, ...marker };
-    const page = await requests.send('ListMultipartUploads', signal, (client, call) =>
-      client.send(new ListMultipartUploadsCommand(input), call),
-    );
+    const page = await sendCommand(requests, ListMultipartUploadsCommand, input, signal);
     for (const { Key, UploadId } of page.Uploads ?? [])
       if (Key !== undefined && UploadId !== undefined && matches(Key))
         found.push({ key: Key, upload_id: UploadId });
@@ -251,13 +248,9 @@ function openUpload(
       }),
     findCompleted: (bytes, signal) => findFile(requests, reference, bytes, signal),
     putPart: async (partNumber, bytes, signal) => {
-      const sent = await requests.send(
-        'UploadPart',
-        signal,
-        (client, call) =>
-          client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
-        { wastesParts: await wastesParts(signal) },
-      );
+      const input = { ...upload, PartNumber: partNumber, Body: bytes };
+      const options = { wastesParts: await wastesParts(signal) };
+      const sent = await sendCommand(requests, UploadPartCommand, input, signal, options);
       return { part_number: partNumber, etag: requireField(sent.ETag, 'the ETag of a part') };
     },
     complete: (parts, bytes, signal) => completeUpload(requests, reference, { parts, bytes }, signal),
@@ -275,9 +268,7 @@ export async function listParts(
   let marker: string | undefined;
   do {
     const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId, PartNumberMarker: marker };
-    const page = await requests.send('ListParts', signal, (client, call) =>
-      client.send(new ListPartsCommand(input), call),
-    );
+    const page = await sendCommand(requests, ListPartsCommand, input, signal);
     for (const part of page.Parts ?? [])
       listed.push({
         part_number: part.PartNumber ?? 0,
@@ -299,19 +290,9 @@ async function completeUpload(
 ): Promise<WrittenObject> {
   const { key: Key, upload_id: UploadId } = upload;
   const Parts = completion.parts.map(({ part_number, etag }) => ({ PartNumber: part_number, ETag: etag }));
+  const input = { Bucket: requests.bucket, Key, UploadId, MultipartUpload: { Parts } };
   const complete = (conditions: { IfNoneMatch?: string }) =>
-    requests.send('CompleteMultipartUpload', signal, (client, call) =>
-      client.send(
-        new CompleteMultipartUploadCommand({
-          Bucket: requests.bucket,
-          Key,
-          UploadId,
-          ...conditions,
-          MultipartUpload: { Parts },
-        }),
-        call,
-      ),
-    );
+    sendCommand(requests, CompleteMultipartUploadCommand, { ...input, ...conditions }, signal);
   try {
     const { Expiration } = await complete({ IfNoneMatch: '*' }).catch(async (error: unknown) => {
       // The server does not support conditional writes. The journal assigned the generation in the key to this
@@ -382,17 +363,12 @@ async function isPartMissing(
   }
 }
 
-const isErrorType = (error: unknown, type: string): boolean =>
-  error instanceof DestinationError && error.type === type;
-
 function requireField(value: string | undefined, what: string): string {
   if (value === undefined)
     throw new DestinationError(
       'UnexpectedResponse',
       `The response of the S3 server lacks ${what}; check that endpoint_url is an S3 server.`,
-      {
-        transient: true,
-      },
+      { transient: true },
     );
   return value;
 }

@@ -11,6 +11,7 @@ import {
   PutObjectCommand,
   type GetObjectCommandOutput,
   type HeadObjectCommandOutput,
+  type ListObjectsV2CommandOutput,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import type { ObjectEncryption, S3Config } from './config.ts';
@@ -23,7 +24,7 @@ import {
   type WrittenObject,
 } from './destination.ts';
 import { conditionFailureCodes, toDestinationError } from './errors.ts';
-import { createS3Requests, type DestinationContext, type S3Requests } from './requests.ts';
+import { createS3Requests, sendCommand, type DestinationContext, type S3Requests } from './requests.ts';
 import type { StoreTraits } from './store_traits.ts';
 
 /**
@@ -81,13 +82,10 @@ export async function headObject(
   signal: AbortSignal,
 ): Promise<HeadObjectCommandOutput | 'absent' | 'unreadable'> {
   try {
-    return await requests.send('HeadObject', signal, (client, call) =>
-      client.send(new HeadObjectCommand({ Bucket: requests.bucket, Key: key }), call),
-    );
+    return await sendCommand(requests, HeadObjectCommand, { Bucket: requests.bucket, Key: key }, signal);
   } catch (error) {
-    if (!(error instanceof DestinationError)) throw error;
-    if (error.type === 'NotFound' || error.type === 'NoSuchKey') return 'absent';
-    if (error.type === 'AccessDenied') return 'unreadable';
+    if (isErrorType(error, 'NotFound', 'NoSuchKey')) return 'absent';
+    if (isErrorType(error, 'AccessDenied')) return 'unreadable';
     throw error;
   }
 }
@@ -147,9 +145,8 @@ export async function getManifestObject(
     });
     return { state: 'present', ...found };
   } catch (error) {
-    if (error instanceof DestinationError && (error.type === 'NoSuchKey' || error.type === 'NotFound'))
-      return { state: 'absent' };
-    if (error instanceof DestinationError && error.type === 'AccessDenied') return { state: 'unreadable' };
+    if (isErrorType(error, 'NoSuchKey', 'NotFound')) return { state: 'absent' };
+    if (isErrorType(error, 'AccessDenied')) return { state: 'unreadable' };
     throw error;
   }
 }
@@ -165,13 +162,9 @@ export async function putSmallObject(
   options: ObjectOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const input = { Bucket: requests.bucket, Key: key, Body: bytes, ...options };
   const put = (conditions: { IfNoneMatch?: string }) =>
-    requests.send('PutObject', signal, (client, call) =>
-      client.send(
-        new PutObjectCommand({ Bucket: requests.bucket, Key: key, Body: bytes, ...options, ...conditions }),
-        call,
-      ),
-    );
+    sendCommand(requests, PutObjectCommand, { ...input, ...conditions }, signal);
   try {
     await put({ IfNoneMatch: '*' });
   } catch (error) {
@@ -189,9 +182,7 @@ export async function putSmallObject(
 
 /** Deletes an object. S3's response does not depend on whether it existed. */
 export async function deleteObject(requests: S3Requests, key: string, signal: AbortSignal): Promise<void> {
-  await requests.send('DeleteObject', signal, (client, call) =>
-    client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key }), call),
-  );
+  await sendCommand(requests, DeleteObjectCommand, { Bucket: requests.bucket, Key: key }, signal);
 }
 
 /** Deletes an object if it still has this ETag. Servers without conditional deletes delete any object. */
@@ -201,10 +192,9 @@ export async function deleteIfUnchanged(
   etag: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
+  const input = { Bucket: requests.bucket, Key: key };
   const deleteWith = (conditions: { IfMatch?: string }) =>
-    requests.send('DeleteObject', signal, (client, call) =>
-      client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key, ...conditions }), call),
-    );
+    sendCommand(requests, DeleteObjectCommand, { ...input, ...conditions }, signal);
   try {
     await deleteWith(etag === undefined ? {} : { IfMatch: etag });
   } catch (error) {
@@ -307,16 +297,12 @@ export function openBucketReader(config: S3Config, context: DestinationContext):
 async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSignal): AsyncGenerator<string> {
   let token: string | undefined;
   do {
-    const page = await requests.send('ListObjectsV2', signal, (client, call) =>
-      client.send(
-        new ListObjectsV2Command({
-          Bucket: requests.bucket,
-          Prefix: prefix,
-          ...(token === undefined ? {} : { ContinuationToken: token }),
-        }),
-        call,
-      ),
-    );
+    const input = {
+      Bucket: requests.bucket,
+      Prefix: prefix,
+      ...(token !== undefined && { ContinuationToken: token }),
+    };
+    const page: ListObjectsV2CommandOutput = await sendCommand(requests, ListObjectsV2Command, input, signal);
     for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key;
     token = page.IsTruncated ? page.NextContinuationToken : undefined;
   } while (token !== undefined);
@@ -328,18 +314,15 @@ export async function openObject(
   key: string,
   signal: AbortSignal,
 ): Promise<OpenObject | null> {
-  const get = (etag: string | undefined, from: number) =>
-    requests.send('GetObject', signal, (client, call) =>
-      client.send(
-        new GetObjectCommand({
-          Bucket: requests.bucket,
-          Key: key,
-          ...(from === 0 ? {} : { Range: `bytes=${from}-` }),
-          ...(etag === undefined ? {} : { IfMatch: etag }),
-        }),
-        call,
-      ),
-    );
+  const get = (etag: string | undefined, from: number) => {
+    const input = {
+      Bucket: requests.bucket,
+      Key: key,
+      ...(from > 0 && { Range: `bytes=${from}-` }),
+      ...(etag !== undefined && { IfMatch: etag }),
+    };
+    return sendCommand(requests, GetObjectCommand, input, signal);
+  };
   try {
     const first = await get(undefined, 0);
     const bytes = first.ContentLength ?? 0;
@@ -385,5 +368,6 @@ async function* readWithResume(
 const bodyOf = (output: GetObjectCommandOutput): AsyncIterable<Buffer> =>
   output.Body as unknown as AsyncIterable<Buffer>;
 
-const isErrorType = (error: unknown, ...types: readonly string[]): boolean =>
+/** Whether a request failed with one of these errors. */
+export const isErrorType = (error: unknown, ...types: readonly string[]): boolean =>
   error instanceof DestinationError && types.includes(error.type);

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { HeadObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import {
+  HeadObjectCommand,
+  type $Command,
+  type S3Client,
+  type S3ClientResolvedConfig,
+  type ServiceInputTypes,
+  type ServiceOutputTypes,
+} from '@aws-sdk/client-s3';
 import type { Settings } from '../config/settings.ts';
 import type { CircuitReporter } from './circuit_breaker.ts';
 import { acquireS3Client } from './client.ts';
@@ -47,6 +54,23 @@ export interface S3Requests {
   readonly learn: (found: Partial<StoreTraits>) => Promise<void>;
   readonly close: () => void;
 }
+
+/** Sends one command, created anew for each attempt. See `S3Requests.send`. */
+export const sendCommand = <Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
+  requests: Pick<S3Requests, 'send'>,
+  Command: new (
+    input: Input,
+  ) => $Command<Input, Output, S3ClientResolvedConfig, ServiceInputTypes, ServiceOutputTypes>,
+  input: Input,
+  signal: AbortSignal,
+  options?: SendOptions,
+): Promise<Output> =>
+  requests.send(
+    Command.name.replace(/Command$/, ''),
+    signal,
+    (client, call) => client.send(new Command(input), call),
+    options,
+  );
 
 /** How long a request is retried. */
 interface SendOptions {
