@@ -1,5 +1,3 @@
-import { FilterError } from '../filters/operand.ts';
-import { checkFilters } from '../source/selection_conditions.ts';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
@@ -8,6 +6,8 @@ import { CommandRejected } from '../domain/errors.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import { parquetEncoder } from '../encoding/parquet_encoder.ts';
 import { textEncoder } from '../encoding/text_encoder.ts';
+import { FilterError } from '../filters/operand.ts';
+import { filterOperators, type FilterOperator, type PropertyFilter } from '../filters/schema.ts';
 import {
   type AllowedPrivateAddresses,
   outgoingUrlProblem,
@@ -15,6 +15,7 @@ import {
   publicAddressLookup,
 } from '../network/outgoing_url.ts';
 import type { RowSelection } from '../source/row_selection.ts';
+import { checkFilters } from '../source/selection_conditions.ts';
 import { configAttribute, givenFields, parseFields, rejectField } from './config_fields.ts';
 import { DestinationError, type KeySpec } from './destination.ts';
 import { encodingOf, fileFormatOf, fileFormats, formatNames, type FileFormat } from './formats.ts';
@@ -26,7 +27,6 @@ import {
   prefixProblem,
   prefixVariables,
 } from './keys.ts';
-import { propertyFilters } from './property_filters.ts';
 
 /** The config field that decides about rows that are in the bucket and no longer in the source. */
 const missingRowsField = {
@@ -47,6 +47,62 @@ const missingRows = z.object(missingRowsField);
 /** Whether a stored config follows the source: rows that are missing there leave the bucket. */
 export const followsSource = (config: Readonly<Record<string, unknown>>): boolean =>
   missingRows.parse(config).on_missing_rows === 'follow';
+
+const filterTypes = ['event', 'person', 'event_metadata', 'hogql', 'dialect'] as const;
+const runFields = ['data_interval_start', 'data_interval_end'];
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const filterValue = z.union([scalar, z.array(scalar)]);
+const withoutValue: readonly FilterOperator[] = ['is_set', 'is_not_set'];
+
+const filterFields = z.object({
+  type: z
+    .enum(filterTypes, `Each filter must have a 'type' of one of: ${filterTypes.join(', ')}`)
+    .transform((type) => (type === 'dialect' ? 'hogql' : type)),
+  key: z.string("Each filter must have a 'key'").min(1, "Each filter must have a 'key'"),
+  operator: z
+    .enum(filterOperators, `The 'operator' of a filter must be one of: ${filterOperators.join(', ')}`)
+    .nullable()
+    .default('exact')
+    .transform((operator) => operator ?? 'exact'),
+  value: z.unknown().optional(),
+});
+
+/**
+ * One item of the config field `filters`. Issues are full sentences. This is the shape that stored configs have; whether
+ * a filter can be compiled depends on the model and is checked when it is saved, in `rejectSelectionForModel`.
+ */
+const filterSchema = z
+  .custom<Record<string, unknown>>(
+    (filter) => typeof filter === 'object' && filter !== null && !Array.isArray(filter),
+    'Each filter must be an object',
+  )
+  .superRefine((filter, context) => {
+    const unknown = Object.keys(filter).find((field) => !(field in filterFields.shape));
+    if (unknown === undefined) return;
+    const message = runFields.includes(unknown)
+      ? `'data_interval_start' and 'data_interval_end' are run attributes and not 'filters'. Use a backfill to export a time range.`
+      : "A filter can only have the fields 'type', 'key', 'operator' and 'value'";
+    context.addIssue({ code: 'custom', message });
+  })
+  .pipe(filterFields)
+  .transform((filter, context): PropertyFilter => {
+    const { operator, type } = filter;
+    if (withoutValue.includes(operator) || type === 'hogql') return { ...filter, value: null };
+    const given = filterValue.safeParse(filter.value);
+    if (given.success) return { ...filter, value: given.data };
+    context.addIssue({
+      code: 'custom',
+      path: ['value'],
+      message: `The 'value' of a filter with the operator '${operator}' must be a string, a number, true, false, null or a list of these.`,
+    });
+    return z.NEVER;
+  });
+
+/** The config field `filters`: conditions on rows, all of which have to hold. */
+export const propertyFilters = z
+  .custom<unknown[]>(Array.isArray, "'filters' should be an array of filters")
+  .meta({ type: 'array', items: z.toJSONSchema(filterFields, { io: 'input' }) })
+  .pipe(z.array(filterSchema));
 
 const eventNames = (field: string, description: string) => {
   const message = `The field '${field}' must be a list of non-empty event names.`;

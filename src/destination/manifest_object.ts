@@ -68,7 +68,7 @@ interface ManifestOptions extends ObjectOptions {
  * Replaces the manifest by compare-and-set, and reads it back unless the store's response proves it. After each
  * inconclusive response the stored object decides, so repeating is safe at any point. Publishing is claimed before the new
  * manifest is sent; the claim is withdrawn if it was not sent, or if the store refused it.
- * @returns `verified`: whether it is proven
+ * @returns `verified`: whether it is proven; false if the credentials may not read it back
  * @throws ManifestReplaced when this generation of another run, a newer one, or an unknown manifest is stored;
  * DestinationError `ManifestUnreadable` when an object cannot be read and no manifest is known
  */

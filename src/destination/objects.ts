@@ -96,7 +96,7 @@ export const isTaken = async (requests: S3Requests, key: string, signal: AbortSi
 
 type FileReference = Pick<UploadReference, 'key' | 'upload_token'>;
 
-/** Whether the object was created with this upload token; null when it is absent or unreadable. */
+/** Whether the object was created with this upload token; null when it is unreadable, and so may be absent. */
 export async function isFromUpload(
   requests: S3Requests,
   { key, upload_token }: FileReference,

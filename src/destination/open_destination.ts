@@ -32,7 +32,10 @@ import { fileKey, fileKeyPattern, locationOf, manifestKey, rejectedKey } from '.
 import { putManifestObject } from './manifest_object.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
 
-/** The destination of an export, opened with one config version. All methods throw DestinationError. */
+/**
+ * The destination of an export, opened with one config version. All methods throw DestinationError; the functions that they
+ * call say what they return.
+ */
 export type Destination = ReturnType<typeof openS3>;
 
 /** Opens the bucket of a config. Sends no request yet. */
@@ -75,10 +78,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
     manifestKey: (spec: KeySpec) => manifestKey(config.prefix, spec),
     /** The full name of an object for messages, e.g. `s3://bucket/key`. */
     nameOf: (key: string) => `s3://${config.bucket_name}/${key}`,
-    /**
-     * Whether an object has this key. False when it cannot be read: then the store decides when the file is complete.
-     * Call it before an upload is created.
-     */
+    /** Call it before an upload is created. When the object is unreadable, the store decides once the file is complete. */
     isTaken: (key: string, signal: AbortSignal) => isTaken(requests, key, signal),
     createUpload: ({ key, contentType, upload_token, resumable }: NewFile, signal: AbortSignal) =>
       createUpload(
@@ -89,7 +89,6 @@ export function openS3(config: S3Config, context: DestinationContext) {
       ),
     /** Resumes an upload of another attempt. Sends no request yet. */
     resumeUpload: (upload: UploadReference) => resumeUpload(requests, upload, firstPartBytes),
-    /** Aborts an upload. It is not an error if it no longer exists. */
     abortUpload: (key: string, uploadId: string, signal: AbortSignal) =>
       abortUpload(requests, key, uploadId, signal),
     /**
@@ -102,49 +101,23 @@ export function openS3(config: S3Config, context: DestinationContext) {
       extension: string,
       signal: AbortSignal,
     ) => abortMatchingUploads(requests, fileKeyPattern(config.prefix, spec, file, extension), signal),
-    /**
-     * Whether the object under the key was created by this upload; null when it is absent or unreadable, which credentials
-     * without s3:ListBucket cannot distinguish.
-     */
     isFromUpload: (upload: Pick<UploadReference, 'key' | 'upload_token'>, signal: AbortSignal) =>
       isFromUpload(requests, upload, signal),
-    /**
-     * Writes a file in one request, if `writesWholeFiles`. Safe to repeat after a lost response.
-     * @returns null when another object has its key
-     */
+    /** Only if `writesWholeFiles`. */
     putFile: (file: NewFile, bytes: Buffer, signal: AbortSignal) =>
       putWholeFile(requests, file, bytes, encryption, signal),
-    /** The file if it was written with this token and has `bytes` bytes; null otherwise, also when it is unreadable. */
     findFile: (file: Pick<NewFile, 'key' | 'upload_token'>, bytes: number, signal: AbortSignal) =>
       findFile(requests, file, bytes, signal),
-    /**
-     * Writes a small object in one request. An existing object is kept.
-     * @returns false when it has other bytes; one that may not be read is assumed to be ours
-     */
     putObject: (key: string, contentType: string, bytes: Buffer, signal: AbortSignal) =>
       putSmallObject(requests, key, bytes, { ...encryption, ContentType: contentType }, signal),
-    /** Opens an object for reading; null if it does not exist. */
     openObject: (key: string, signal: AbortSignal) => openObject(requests, key, signal),
-    /** Deletes an object. It is not an error if it no longer exists. */
     deleteObject: (key: string, signal: AbortSignal) => deleteObject(requests, key, signal),
-    /**
-     * Writes the manifest in one request, replacing only that of an older generation. It is read back if the store's
-     * response does not prove what it stored.
-     * @returns `verified`: whether it is proven; false if it had to be read back, and the credentials may only write
-     * @throws ManifestReplaced when a newer generation is stored, or a manifest that is not known; DestinationError
-     * `ManifestUnreadable` when an object is stored there that cannot be read, and no manifest is known
-     */
     putManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
       putManifestObject(requests, key, publication, manifestOptions, signal),
-    /** Reads what is stored under the key of a manifest. */
     getManifest: (key: string, signal: AbortSignal) => getManifestObject(requests, key, signal),
-    /**
-     * Deletes a manifest that was read before. If it has been replaced since, the new one is kept, if the store
-     * supports conditional deletes.
-     */
+    /** Deletes a manifest that was read before, unless it has been replaced since. */
     deleteManifest: (key: string, { etag }: PresentManifest, signal: AbortSignal) =>
       deleteIfUnchanged(requests, key, etag, signal),
-    /** Closes the connections. */
     close: requests.close,
   };
 }

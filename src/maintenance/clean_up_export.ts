@@ -60,9 +60,6 @@ function createLocationCache(openLocation: OpenLocation): LocationCache {
   };
 }
 
-/** Whether a manifest refers to a file; `unreadable` when a manifest could not be read. */
-type ManifestReference = 'referenced' | 'unreferenced' | 'unreadable';
-
 /** Reads the manifests of one interval, each once, right before its files are deleted. */
 interface ManifestReader {
   /**
@@ -71,9 +68,9 @@ interface ManifestReader {
    */
   canRead(object: ObsoleteObject): Promise<boolean>;
   /** Checks the current manifest of the interval, and the one at the location of the object. */
-  referenceTo(object: ObsoleteObject): Promise<ManifestReference>;
+  referenceTo(object: ObsoleteObject): Promise<'referenced' | 'unreferenced' | 'unreadable'>;
   /**
-   * Whether the interval's current manifest is another than `found`, which exists at the key of `manifest`. The keys alone
+   * Whether the interval's current manifest differs from `found`, which exists at the key of `manifest`. The keys alone
    * do not tell, since two configs may write to one location.
    */
   isSuperseded(manifest: ObsoleteObject, found: PresentManifest): Promise<boolean>;
@@ -306,7 +303,12 @@ export async function cleanUpExport(
 ): Promise<CleanUpOutcome> {
   const objects = await readObsoleteObjects(journal.pool, policies.maintenance, batchExportId, batchSize);
   const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(timeoutError()), timeoutMs);
+  const tooSlow = new DestinationError(
+    'S3Unreachable',
+    'The S3 server responded too slowly to delete obsolete objects in time.',
+    { transient: true },
+  );
+  const timer = setTimeout(() => timeout.abort(tooSlow), timeoutMs);
   const turnEnd = performance.now() + turnMs;
   const locations = createLocationCache(openLocation);
   const cleanUp: CleanUp = {
@@ -321,12 +323,16 @@ export async function cleanUpExport(
   const deletions: Deletion[] = [];
   let remaining = objects.length;
   try {
-    for (const ofInterval of groupByInterval(objects)) {
+    const byInterval = Map.groupBy(
+      objects,
+      (object) => `${object.data_interval_start}/${object.data_interval_end}`,
+    );
+    for (const ofInterval of byInterval.values()) {
       if (performance.now() > turnEnd || cleanUp.signal.aborted) break;
       const done = await cleanUpInterval(cleanUp, ofInterval);
       remaining -= ofInterval.length;
       await recordFailedDeletions(journal, cleanUp.unrecordedFailures.splice(0));
-      for (const ofRun of groupByRun(done))
+      for (const ofRun of Map.groupBy(done, ({ object }) => object.run_id).values())
         try {
           await recordDeletions(journal, ofRun);
           deletions.push(...ofRun);
@@ -343,10 +349,11 @@ export async function cleanUpExport(
   }
   if (cleanUp.errors.length > 0) throw cleanUp.errors[0];
   const kept = deletions.filter(({ deleted }) => !deleted).length;
+  const byConfig = Map.groupBy(objects, ({ config_version }) => config_version);
   return {
     deleted: deletions.length - kept,
     kept,
-    has_more: remaining > 0 || [...groupByConfig(objects)].some(({ length }) => length === batchSize),
+    has_more: remaining > 0 || [...byConfig.values()].some(({ length }) => length === batchSize),
   };
 }
 
@@ -388,19 +395,3 @@ async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObjec
   }
   return deletions;
 }
-
-const groupByInterval = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
-  Map.groupBy(objects, (object) => `${object.data_interval_start}/${object.data_interval_end}`).values();
-
-const groupByRun = (deletions: readonly Deletion[]): Iterable<readonly Deletion[]> =>
-  Map.groupBy(deletions, ({ object }) => object.run_id).values();
-
-const groupByConfig = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
-  Map.groupBy(objects, ({ config_version }) => config_version).values();
-
-const timeoutError = (): DestinationError =>
-  new DestinationError(
-    'S3Unreachable',
-    'The S3 server responded too slowly to delete obsolete objects in time.',
-    { transient: true },
-  );

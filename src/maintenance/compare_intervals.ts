@@ -281,19 +281,36 @@ async function compareRows(
 
 /** Records a new outcome and signals the schedule if the interval is exported again. */
 async function recordChange(
-  { journal, policies, schedules, logger }: MaintenanceDependencies,
+  dependencies: MaintenanceDependencies,
   done: Parameters<typeof recordComparison>[2],
 ): Promise<ComparisonResult['result']> {
+  const { journal, policies } = dependencies;
   const recorded = await recordComparison(journal, policies.maintenance.comparisons, done);
-  if (recorded.result !== 'exported again') return recorded.result;
-  const { batch_export_id } = done.interval;
-  const command = { batch_export_id, name: 'retry', id: recorded.command_id };
-  await schedules.signal(command).catch((error: unknown) => {
+  if (recorded.result === 'exported again')
+    await signalRetry(
+      dependencies,
+      done.interval.batch_export_id,
+      recorded.command_id,
+      'that rows arrived late',
+    );
+  return recorded.result;
+}
+
+/**
+ * Signals the stored command to export an interval again. A schedule that cannot be signalled is logged.
+ * @param what completes the log line "A schedule could not be signalled …"
+ */
+export async function signalRetry(
+  { schedules, logger }: Pick<MaintenanceDependencies, 'schedules' | 'logger'>,
+  batch_export_id: string,
+  id: string,
+  what: string,
+): Promise<void> {
+  await schedules.signal({ batch_export_id, name: 'retry', id }).catch((error: unknown) => {
     // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
     logger.warn(
       { err: error, batch_export_id },
-      'A schedule could not be signalled that rows arrived late. The reconciler will signal it.',
+      `A schedule could not be signalled ${what}. The reconciler will signal it.`,
     );
   });
-  return recorded.result;
 }

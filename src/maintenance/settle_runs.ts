@@ -9,7 +9,7 @@ import {
   type UnsettledRun,
 } from '../decisions/unsettled_runs.ts';
 import { isDatabaseUnavailable, isTransient } from '../journal/database.ts';
-import { compareInterval } from './compare_intervals.ts';
+import { compareInterval, signalRetry } from './compare_intervals.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** The result of a check, which is stored in the workflow's history. */
@@ -104,22 +104,14 @@ async function settleRun(
   run: OpenedRun,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { journal, schedules, logger } = dependencies;
-  const { batch_export_id } = run;
   const decision =
     run.model === 'persons' || run.is_expired
       ? decisionWithoutComparison(run)
       : await compareEvents(dependencies, run, signal);
   if (!decision) return false;
-  const { is_recorded, command_id } = await recordSettled(journal, run, decision);
+  const { is_recorded, command_id } = await recordSettled(dependencies.journal, run, decision);
   if (command_id !== null)
-    await schedules.signal({ batch_export_id, name: 'retry', id: command_id }).catch((error: unknown) => {
-      // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
-      logger.warn(
-        { err: error, batch_export_id },
-        'A schedule could not be signalled to export an interval again. The reconciler will signal it.',
-      );
-    });
+    await signalRetry(dependencies, run.batch_export_id, command_id, 'to export an interval again');
   return is_recorded;
 }
 

@@ -8,7 +8,6 @@ import { checkSource } from './check/check_source.ts';
 import { catalogReader, type ReadCatalog, readRelationFacts } from './check/report.ts';
 import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
-import { countHeldReads } from './held_reads.ts';
 import type { ModelQuery } from './model_query.ts';
 import {
   findKey,
@@ -19,7 +18,7 @@ import {
   threadPageReader,
 } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
-import { createProjectShares, shareByProject } from './project_shares.ts';
+import { countThreadReads, createProjectShares, shareByProject } from './project_shares.ts';
 import { readFingerprint, readFingerprints, readSample } from './read_fingerprint.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
 import { allRows } from './row_selection.ts';
@@ -133,7 +132,7 @@ export function createSource({
   const rereads = shareByProject(connect(sourceUrl, rereadSize), rereadSize);
   const counts = shareByProject(connect(sourceUrl, size), size);
   const inPageShare = createProjectShares(size);
-  const heldReads = countHeldReads(rereads.pool);
+  const threadReads = countThreadReads(rereads.pool);
   const checks = connect(sourceUrl, checkConnections);
   const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, checkConnections, false);
   const barrier = {
@@ -248,7 +247,7 @@ export function createSource({
       // Columns come from the catalog within milliseconds, whatever the statements of others do.
       const query = await checks.read({}, signal, ({ connection }) => queryOf(connection, range));
       const reader = threadPageReader(threads, optionsOf(sourceUrl, size), (reading, work) =>
-        heldReads.count(() => inPageShare(range.team_id, reading, work)),
+        threadReads.count(() => inPageShare(range.team_id, reading, work)),
       );
       try {
         yield* readPages(reader, query, range, keys, bounds, options);
@@ -263,7 +262,7 @@ export function createSource({
     ping: async (signal) => {
       await checks.read({}, signal, () => Promise.resolve());
     },
-    pools: { pages: heldReads.pool, counts: counts.pool, checks: checks.pool },
+    pools: { pages: threadReads.pool, counts: counts.pool, checks: checks.pool },
     check: (teamId, options, signal) =>
       checkSource(counts.forProject(teamId), settings, { ...options, teamId, signal }),
     close: async () => {

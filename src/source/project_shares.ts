@@ -68,3 +68,38 @@ export function shareByProject(
     close: () => connections.close(),
   };
 }
+
+/**
+ * Counts the reads of threads, whose connections no pool of this thread has.
+ * @returns `pool`: the counts of a pool with those reads
+ */
+export function countThreadReads(pool: PoolCounts): {
+  readonly pool: PoolCounts;
+  count<Result>(work: () => Promise<Result>): Promise<Result>;
+} {
+  let reads = 0;
+  return {
+    pool: {
+      get totalCount() {
+        return pool.totalCount + reads;
+      },
+      get idleCount() {
+        return pool.idleCount;
+      },
+      get waitingCount() {
+        return pool.waitingCount;
+      },
+      get options() {
+        return pool.options;
+      },
+    },
+    async count(work) {
+      reads += 1;
+      try {
+        return await work();
+      } finally {
+        reads -= 1;
+      }
+    },
+  };
+}

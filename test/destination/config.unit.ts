@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { parseS3Config, rejectSelectionForModel } from '../../src/destination/config.ts';
+import { parseS3Config, propertyFilters, rejectSelectionForModel } from '../../src/destination/config.ts';
 import { manifestJsonSchema } from '../../src/destination/manifest.ts';
-import { propertyFilters } from '../../src/destination/property_filters.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { type FilterOperator, filterOperators } from '../../src/filters/schema.ts';
 import { defaultConfig } from './default_config.ts';
