@@ -74,10 +74,10 @@ interface QueuedWaiter<Key, Member> extends Waiter<Key, Member> {
 /**
  * Creates a fair semaphore. A free permit goes to the key that holds the fewest, among those to the key that has used
  * permits the least, then to the member of it that holds the fewest, and then to the caller that has waited longest. So
- * the callers of one key and member are served in order of arrival, and whoever sends many makes only itself wait.
+ * the callers of one key and member are served in order of arrival, and a caller that sends many delays only itself.
  *
- * A permit passes directly to the next caller: at rest no waiting caller could hold one more, so that a newcomer that can
- * overtakes nobody.
+ * A permit passes directly to the next caller: at rest no waiting caller could hold one more, so a newcomer that can
+ * overtakes none.
  * @param now a clock in milliseconds, for tests
  */
 export function createKeyedSemaphore<Key, Member = never>(

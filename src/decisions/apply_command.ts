@@ -124,7 +124,7 @@ async function applyDelete(context: CommandContext): Promise<CommandEffect> {
   }
   const cancelled = await cancelRuns(transaction, batchExport.id, 'all', { cause, reason });
   await endComparisons(transaction.connection, batchExport.id);
-  // Nobody can read them any more, and they name rows by their ids.
+  // They can no longer be read, and they name rows by their ids.
   await transaction.connection.query('delete from exportd.verifications where batch_export_id = $1', [
     batchExport.id,
   ]);

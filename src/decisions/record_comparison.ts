@@ -205,7 +205,7 @@ async function findHeldSource(
   return isHeld ? (run.replacement.source ?? run.source_fingerprint) : null;
 }
 
-/** Whether the interval still has the manifest that was compared, and nobody else has compared it meanwhile. */
+/** Whether the interval still has the manifest that was compared, and no other worker has compared it since. */
 async function isCurrent(
   connection: Connection,
   { run_id, comparisons }: IntervalComparison,

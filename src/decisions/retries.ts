@@ -37,7 +37,7 @@ const isRetryableRun = isWanted(['Cancelled', 'Paused']);
 
 /**
  * SQL condition: rules of the bucket may have deleted objects of a row's interval, so that it is exported again only
- * when a person requests it. The rule of `isExpired` (src/domain/expiration.ts) for the first object that expires.
+ * when a person requests it. The rule of `isExpired` (src/domain) for the first object that expires.
  */
 export const isExpiredInterval = (row: string): string => expiresWithin(row, '');
 

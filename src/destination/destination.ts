@@ -165,7 +165,7 @@ export class DestinationError extends Error {
     this.transient = options.transient;
     this.unavailable = options.unavailable ?? false;
     this.retry_delay_ms = options.retry_delay_ms;
-    this.owner = options.owner ?? (options.transient ? 'nobody' : 'tenant');
+    this.owner = options.owner ?? (options.transient ? 'none' : 'tenant');
   }
 }
 

@@ -25,11 +25,11 @@ export class CommandRejected extends Error {
 /**
  * Whose fault an error is. Only a `tenant`'s own permanent errors (bucket, keys, query) end a run Failed. An `operator`'s
  * fault (login, permissions, relations, key ring, certificates, clock, full disk) concerns all exports: runs wait until it
- * is fixed. An outage is `nobody`'s fault: it is retried.
+ * is fixed. `none`: an outage or a bug, which is retried.
  */
-export type ErrorOwner = 'tenant' | 'operator' | 'nobody';
+export type ErrorOwner = 'tenant' | 'operator' | 'none';
 
-/** When the runs ended that a recovery exports again: since a time (null: ever), up to its request (both ISO 8601). */
+/** The runs that a recovery exports again: those that ended since a time (null: ever), up to its request (ISO 8601). */
 export interface FailureTime {
   readonly since: string | null;
   readonly until: string;

@@ -67,8 +67,10 @@ export function createCircuitBreaker(
     open === null && responded_ms_ago !== null && responded_ms_ago < probeAfterMs;
 
   const read = async (destination: string): Promise<StoredCircuit> => {
+    // Before the read, however long it takes: what is known of a circuit ends no later than its next probe is due.
+    const readAt = performance.now();
     const circuit = await store.read(destination);
-    if (circuit.open) knownOpen.set(destination, { circuit, readAt: performance.now() });
+    if (circuit.open) knownOpen.set(destination, { circuit, readAt });
     else knownOpen.delete(destination);
     return circuit;
   };

@@ -21,13 +21,13 @@ export interface ErrorClassification {
 /** Errors of exportd by name, and their owners; their messages are for users. Those of a tenant are permanent. */
 const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   // The newer attempt may be the stalled one, so a live worker retries.
-  GenerationSuperseded: 'nobody',
-  CauseMismatch: 'nobody',
+  GenerationSuperseded: 'none',
+  CauseMismatch: 'none',
   ConfigVersionNotFound: 'operator',
   DestinationTestNotFound: 'tenant',
   // Another worker may have the key.
   SecretUnreadable: 'operator',
-  EncoderThreadExited: 'nobody',
+  EncoderThreadExited: 'none',
   UnencodableRow: 'tenant',
   TooManyRejectedRows: 'tenant',
   RowsMissingInSource: 'tenant',
@@ -40,8 +40,8 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   UnsupportedSelection: 'tenant',
   RowQueryFailed: 'tenant',
   SelectionRejected: 'tenant',
-  ProtocolError: 'nobody',
-  SourceBusy: 'nobody',
+  ProtocolError: 'none',
+  SourceBusy: 'none',
   SourceIsStandby: 'operator',
   DatabaseIsStandby: 'operator',
 };
@@ -60,15 +60,15 @@ export function classifyError(error: unknown): ErrorClassification {
     return owned('tenant', { type: 'InvalidConfiguration', message: error.message });
   if (error instanceof pg.DatabaseError) return classifyState(error);
   if (!Error.isError(error)) return unexpected(typeof error);
-  // Nobody has to fix anything, and nobody is told: the run has its outcome.
+  // Nothing to fix or report: the run has its outcome.
   if (error.name === 'RunEnded')
-    return { type: error.name, message: error.message, permanent: true, owner: 'nobody' };
+    return { type: error.name, message: error.message, permanent: true, owner: 'none' };
   const owner = ownErrors[error.name];
   if (owner) return owned(owner, { type: error.name, message: error.message });
   const rejection = rejectionIn(error);
   if (rejection) return owned('operator', { type: rejection, message: rejectionMessages[rejection] });
   if (isTemporalUnavailable(error))
-    return owned('nobody', {
+    return owned('none', {
       type: 'TemporalUnavailable',
       message: 'Temporal did not accept a request; check that it is up.',
     });
@@ -112,7 +112,7 @@ function classifyConnection(error: Error): ErrorClassification | undefined {
       message: `The disk of exportd's machine is full${suffix}. Free space on it.`,
     });
   if (isConnectionLost(error))
-    return owned('nobody', {
+    return owned('none', {
       type: 'DatabaseUnavailable',
       message: `The connection to the database was lost${suffix}; check that it is up.`,
     });
@@ -123,7 +123,7 @@ const unexpected = (name: string): ErrorClassification => ({
   type: 'UnexpectedError',
   message: `Unexpected ${name}. See the worker log for the stack trace.`,
   permanent: false,
-  owner: 'nobody',
+  owner: 'none',
 });
 
 /**
@@ -212,7 +212,7 @@ const states: Readonly<Record<string, Describe>> = {
   '57014': (_, state) => ({
     type: 'StatementTimeout',
     message: `A statement exceeded its timeout and was cancelled (SQLSTATE ${state}). Statements on the source have EXPORTD_SOURCE_STATEMENT_TIMEOUT.`,
-    owner: 'nobody',
+    owner: 'none',
   }),
 };
 
@@ -241,7 +241,7 @@ function classifyState(error: pg.DatabaseError): ErrorClassification {
   const state = error.code ?? '';
   const describe = states[state] ?? classes[state.slice(0, 2)];
   if (!describe)
-    return owned('nobody', {
+    return owned('none', {
       type: 'DatabaseUnavailable',
       message: `The database could not execute a statement (SQLSTATE ${state}).`,
     });

@@ -155,7 +155,7 @@ interface FaultAlarm {
   stop(): Promise<void>;
 }
 
-/** Waiting runs try again within two intervals, so a fault that nobody has seen for this many is fixed. */
+/** Waiting runs try again within two intervals, so a fault that no worker has seen for this many is fixed. */
 const unseenIntervals = 3;
 /** A check at least this often, in milliseconds. */
 const maxCheckIntervalMs = 5_000;

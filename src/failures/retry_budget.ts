@@ -45,7 +45,7 @@ const almostAll = 0.9;
 
 /**
  * Limits the time that the attempts of an activity and the delays between them may take together. Temporal has a timeout for
- * that (schedule-to-close), but it includes the time that a task waits for a free slot: runs that nobody had started would
+ * that (schedule-to-close), but it includes the time that a task waits for a free slot: runs that had not started would
  * fail on a busy cluster. The time that was used is passed on with heartbeats, so a lost worker costs nothing of it.
  * @param name that of the activity
  */

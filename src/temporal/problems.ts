@@ -141,7 +141,7 @@ export async function describeProblem(
   return {
     type: 'TemporalUnavailable',
     message: `Temporal does not respond (${reason}). Check that it is up.`,
-    owner: 'nobody',
+    owner: 'none',
   };
 }
 

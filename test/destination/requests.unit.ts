@@ -100,7 +100,7 @@ describe('the owner of an error of a destination', () => {
   });
 
   it('is nobody during an outage', () => {
-    expect(withOwner(failureOf('S3Unreachable', { transient: true }), machine).owner).toBe('nobody');
+    expect(withOwner(failureOf('S3Unreachable', { transient: true }), machine).owner).toBe('none');
   });
 
   it.each([

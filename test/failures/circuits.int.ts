@@ -69,6 +69,12 @@ function createOutage(settings: Record<string, string> = {}) {
       ends = promise.then(() => undefined);
       return () => resolve(undefined);
     },
+    probeHasEnded: (before: number) =>
+      waitFor(
+        // The lease ends with the statement that records the result of the probe.
+        async () => state.probes > before && (await store.read(destination)).probing_for_ms === null,
+        'the result of the probe is recorded',
+      ),
     nextProbeIsDue: () =>
       waitFor(async () => (await store.read(destination)).next_probe_in_ms <= 0, 'the next probe is due'),
   };
@@ -158,16 +164,17 @@ describe('the circuit of an unavailable destination', () => {
   });
 
   it('is probed by one attempt at a time, less and less often, and closes with a response', async () => {
-    const { createWorker, destination, store, state, nextProbeIsDue } = createOutage();
+    const { createWorker, destination, store, state, probeHasEnded, nextProbeIsDue } = createOutage();
     const workers = [createWorker(), createWorker()];
     const attempts = () => Promise.all(workers.flatMap((worker) => [worker.attempt(), worker.attempt()]));
     await attempts();
+    await probeHasEnded(0);
     const delays: number[] = [];
     for (let round = 0; round < 3; round += 1) {
       const before = state.probes;
       await nextProbeIsDue();
       await attempts();
-      await waitFor(() => state.probes > before && state.probing === 0, 'the probe ends');
+      await probeHasEnded(before);
       const { rows } = await database.pool.query<{ probe_delay_ms: number }>(
         'select probe_delay_ms from exportd.destination_circuits where destination = $1',
         [destination],

@@ -161,13 +161,13 @@ describe('application failures', () => {
     ['operator', networkError('CERT_HAS_EXPIRED')],
     ['operator', new Error('The server does not support SSL connections')],
     ['operator', networkError('ENOSPC')],
-    ['nobody', toDestinationError(s3Error('SlowDown', 503), 'PutObject')],
-    ['nobody', networkError('ECONNREFUSED')],
-    ['nobody', databaseError('57P01', 'terminating connection')],
-    ['nobody', databaseError('53300', 'too many connections')],
-    ['nobody', temporalError(14)],
-    ['nobody', new TypeError('undefined')],
-    ['nobody', new GenerationSuperseded('replaced')],
+    ['none', toDestinationError(s3Error('SlowDown', 503), 'PutObject')],
+    ['none', networkError('ECONNREFUSED')],
+    ['none', databaseError('57P01', 'terminating connection')],
+    ['none', databaseError('53300', 'too many connections')],
+    ['none', temporalError(14)],
+    ['none', new TypeError('undefined')],
+    ['none', new GenerationSuperseded('replaced')],
   ])('are owned by the %s: %s', (owner, error) => {
     expect(classifyError(error)).toMatchObject({ owner, permanent: owner === 'tenant' });
   });

@@ -74,7 +74,7 @@ describe('a message for Slack', () => {
     expect(textsOf(message)[0]).toMatch(/^\*Clicks\*\n/);
   });
 
-  it('mentions nobody and links nowhere because of a name or an error', () => {
+  it('contains no mention and no link from a name or an error', () => {
     const hostile = '<!channel> & <https://evil.example|click> ``` ';
     const message = slack(
       notification('run.failed', { batch_export_name: hostile, latest_error: hostile.repeat(500) }),

@@ -210,7 +210,7 @@ describe('a problem with Temporal says what to change', () => {
     [
       'no server',
       () => ({ TEMPORAL_ADDRESS: '127.0.0.1:1' }),
-      { type: 'TemporalUnavailable', owner: 'nobody', message: expect.stringMatching(/ECONNREFUSED/) },
+      { type: 'TemporalUnavailable', owner: 'none', message: expect.stringMatching(/ECONNREFUSED/) },
     ],
   ])('%s', async (_, environment, expected) => {
     expect(await problemOf(environment())).toEqual(expect.objectContaining(expected));
