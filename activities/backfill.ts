@@ -6,8 +6,7 @@ import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
 import { wrapActivities } from './run_step.ts';
 
-/** Dependencies of the backfill's activities. */
-export interface BackfillActivityDependencies extends StartDeliveriesDependencies {
+interface BackfillActivityDependencies extends StartDeliveriesDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly runs: {
@@ -18,10 +17,7 @@ export interface BackfillActivityDependencies extends StartDeliveriesDependencie
 }
 
 /** The result of a backfill's step. */
-export interface BackfillStepOutcome extends Pick<
-  BackfillStep,
-  'ended' | 'status' | 'runs_created' | 'total_runs'
-> {
+interface BackfillStepOutcome extends Pick<BackfillStep, 'ended' | 'status' | 'runs_created' | 'total_runs'> {
   /** Runs that wait for another run of their interval to close. */
   readonly blocked_runs: number;
   /** After how many steps the workflow continues as new. */

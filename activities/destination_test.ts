@@ -3,8 +3,7 @@ import type { TestStep } from '../src/destination/bucket_test.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { wrapActivities } from './run_step.ts';
 
-/** Dependencies of the destination test's activities. */
-export interface DestinationTestActivityDependencies {
+interface DestinationTestActivityDependencies {
   readonly testDestination: TestDestination;
   readonly logger: Logger;
 }

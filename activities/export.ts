@@ -18,7 +18,6 @@ export interface ExportInput {
   readonly run_id: string;
 }
 
-/** Dependencies of the export's activities. */
 export interface ExportActivityDependencies extends ExportDependencies {
   /** Slots of the worker that runs them. */
   readonly slots: YieldableSlots;

@@ -17,8 +17,7 @@ interface ExportInput {
   readonly batch_export_id: string;
 }
 
-/** Dependencies of the maintenance's activities. */
-export interface MaintenanceActivityDependencies extends MaintenanceDependencies {
+interface MaintenanceActivityDependencies extends MaintenanceDependencies {
   readonly settings: Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
   readonly context?: () => ActivityContext;

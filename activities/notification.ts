@@ -2,8 +2,7 @@ import type { DeliverNotification, DeliveryOutcome } from '../src/notifications/
 import type { Logger } from '../src/telemetry/logger.ts';
 import { wrapActivities } from './run_step.ts';
 
-/** Dependencies of the notification's activities. */
-export interface NotificationActivityDependencies {
+interface NotificationActivityDependencies {
   readonly deliver: DeliverNotification;
   readonly logger: Logger;
 }

@@ -7,7 +7,6 @@ interface StoredQuery {
   readonly execution_id: string;
 }
 
-/** Dependencies of the background query's activities. */
 export interface QueryActivityDependencies {
   /** Runs a stored query: src/queries/run_background.ts. */
   readonly runQuery: (executionId: string, stopping: AbortSignal) => Promise<QueryOutcome['status'] | null>;

@@ -24,8 +24,7 @@ import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifi
 import type { BarrierState } from '../src/domain/barrier.ts';
 import { wrapActivities, type ActivityContext } from './run_step.ts';
 
-/** Dependencies of the run's local activities. */
-export interface RunActivityDependencies extends StartDeliveriesDependencies, CountDependencies {
+interface RunActivityDependencies extends StartDeliveriesDependencies, CountDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly publishEmpty: PublishEmpty;

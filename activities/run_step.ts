@@ -6,16 +6,20 @@ import { destinationUnavailable } from '../src/domain/circuit.ts';
 import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
 import { operatorFaultOf, stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import type { Outages } from '../src/failures/outages.ts';
-import { openRetryBudget, unlimitedBudget, type RetryBudget } from '../src/failures/retry_budget.ts';
+import {
+  type BudgetContext,
+  openRetryBudget,
+  type RetryBudget,
+  unlimitedBudget,
+} from '../src/failures/retry_budget.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 
 /** What an activity uses of Temporal's context. */
-export interface ActivityContext {
-  heartbeat(details?: unknown): void;
+export interface ActivityContext extends BudgetContext {
   readonly cancellationSignal: AbortSignal;
   /** The attempt, and when Temporal stops retrying the activity. Tests may leave it out. */
-  readonly info?: Pick<Info, 'attempt' | 'scheduledTimestampMs' | 'scheduleToCloseTimeoutMs'> &
-    Partial<Pick<Info, 'isLocal' | 'startToCloseTimeoutMs' | 'heartbeatDetails' | 'retryPolicy'>>;
+  readonly info?: NonNullable<BudgetContext['info']> &
+    Pick<Info, 'scheduledTimestampMs' | 'scheduleToCloseTimeoutMs'>;
 }
 
 /** What the steps of a group of activities need. What is left out does not apply to them. */

@@ -14,8 +14,7 @@ import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
 import { wrapActivities } from './run_step.ts';
 
-/** Dependencies of the schedule's activities. */
-export interface ScheduleActivityDependencies extends StartDeliveriesDependencies {
+interface ScheduleActivityDependencies extends StartDeliveriesDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly runs: {

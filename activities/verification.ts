@@ -7,8 +7,7 @@ import { CannotVerify } from '../src/verify/report.ts';
 import { findVerification, recordVerification, type Verification } from '../src/verify/verifications.ts';
 import { wrapActivities, type ActivityContext } from './run_step.ts';
 
-/** Dependencies of the verification's activities. */
-export interface VerificationActivityDependencies {
+interface VerificationActivityDependencies {
   readonly pool: Pool;
   readonly keyRing: KeyRing;
   readonly settings: Settings;

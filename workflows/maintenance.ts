@@ -19,37 +19,26 @@ import type { DelayedTask, MaintenanceInput } from '../src/contract/workflow_inp
 import type { MaintenanceKind, MaintenanceTask } from '../src/decisions/due_maintenance.ts';
 import { journalOptions, maintenanceOptions, maxConcurrentMaintenanceTasks } from './activity_options.ts';
 
-/** Failed tasks with exponential backoff: each waits until its next attempt. */
-interface TaskBackoff {
-  /** Delays a task after a failure. The delay doubles with each consecutive failure. `now` is in ms since 1970. */
-  recordFailure(name: string, reason: string, now: number): void;
-  /** Forgets the failures of a task. */
-  recordSuccess(name: string): void;
-  /** Consecutive failures of a task. */
-  failureCount(name: string): number;
-  /** Names of the tasks that may not run yet at `now`. */
-  delayedNames(now: number): string[];
-  /** All tasks whose last attempt failed, the next due first. The next execution starts with them. */
-  delayedTasks(): readonly DelayedTask[];
-}
-
 /** Bounds the input of the next execution. A task beyond the limit is forgotten, and so only retried sooner. */
 const maxTasks = 500;
 
-/** Delay after the first failure and maximum delay, in milliseconds. */
-interface BackoffBounds {
-  readonly initial_ms: number;
-  readonly maximum_ms: number;
-}
-
-/** Continues with the delayed tasks of the previous execution. `bounds` may return other values from call to call. */
-export function createTaskBackoff(carried: readonly DelayedTask[], bounds: () => BackoffBounds): TaskBackoff {
+/**
+ * Failed tasks with exponential backoff: each waits until its next attempt. Continues with those of the previous execution.
+ * @param bounds the delay after the first failure and the maximum delay, in milliseconds; they may differ from call to call
+ */
+export function createTaskBackoff(
+  carried: readonly DelayedTask[],
+  bounds: () => { readonly initial_ms: number; readonly maximum_ms: number },
+) {
   const tasks = new Map(carried.map((task) => [task.name, task]));
+  /** All tasks whose last attempt failed, the next due first. The next execution starts with them. */
   const delayedTasks = (): DelayedTask[] =>
     [...tasks.values()].sort((one, other) => one.retry_at_ms - other.retry_at_ms);
+  /** Consecutive failures of a task. */
   const failureCount = (name: string): number => tasks.get(name)?.failures ?? 0;
   return {
-    recordFailure: (name, reason, now) => {
+    /** Delays a task after a failure. The delay doubles with each consecutive failure. `now` is in ms since 1970. */
+    recordFailure: (name: string, reason: string, now: number): void => {
       const { initial_ms, maximum_ms } = bounds();
       const failures = failureCount(name) + 1;
       const retry_at_ms = now + Math.min(maximum_ms, initial_ms * 2 ** Math.min(failures - 1, 30));
@@ -57,11 +46,13 @@ export function createTaskBackoff(carried: readonly DelayedTask[], bounds: () =>
       for (const { name: soonestName } of delayedTasks().slice(0, Math.max(0, tasks.size - maxTasks)))
         tasks.delete(soonestName);
     },
-    recordSuccess: (name) => {
+    /** Forgets the failures of a task. */
+    recordSuccess: (name: string): void => {
       tasks.delete(name);
     },
     failureCount,
-    delayedNames: (now) =>
+    /** Names of the tasks that may not run yet at `now`. */
+    delayedNames: (now: number): string[] =>
       delayedTasks().flatMap(({ name, retry_at_ms }) => (retry_at_ms > now ? [name] : [])),
     delayedTasks,
   };
@@ -107,22 +98,6 @@ export function maintenanceDetails(
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-/** Runs maintenance tasks, a few at a time. Each task is for one export, or for intervals that are compared together. */
-interface TaskRunner {
-  /** Runs the tasks of a round. They replace the waiting tasks of the previous round. */
-  start(round: MaintenanceRound): void;
-  /** Names of the running tasks. A task that hangs occupies one slot only. */
-  running(): string[];
-  /** Whether no task runs or waits. */
-  isIdle(): boolean;
-  /** Returns the work done since the previous call. */
-  takeSummary(): MaintenanceSummary;
-  /** Whether the execution must end, because its history is long or its code has thrown an error. */
-  mustStop(): boolean;
-  /** Starts no more tasks and waits for the running ones. Throws the error that the code has thrown, if any. */
-  drain(): Promise<void>;
-}
-
 const emptySummary = (): MaintenanceSummary => ({
   deleted: 0,
   compared: 0,
@@ -130,8 +105,11 @@ const emptySummary = (): MaintenanceSummary => ({
   settled: 0,
 });
 
-/** Creates a runner on a task queue. A failed task is delayed and does not affect other exports. */
-function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
+/**
+ * Runs maintenance tasks on a task queue, a few at a time. Each task is for one export, or for intervals that are compared
+ * together. A failed task is delayed and does not affect other exports.
+ */
+function createTaskRunner(taskQueue: string, backoff: ReturnType<typeof createTaskBackoff>) {
   const running = new Set<string>();
   const errors: unknown[] = [];
   let waiting: MaintenanceTask[] = [];
@@ -139,6 +117,7 @@ function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
   let summary = emptySummary();
   let draining = false;
 
+  /** Whether the execution must end, because its history is long or its code has thrown an error. */
   const mustStop = (): boolean => errors.length > 0 || workflowInfo().continueAsNewSuggested;
 
   const startTasks = (): void => {
@@ -177,7 +156,8 @@ function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
   };
 
   return {
-    start: (round) => {
+    /** Runs the tasks of a round. They replace the waiting tasks of the previous round. */
+    start: (round: MaintenanceRound): void => {
       current = round;
       // Failing tasks run last: they may occupy a slot until a request times out.
       waiting = round.tasks.toSorted(
@@ -185,15 +165,18 @@ function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
       );
       startTasks();
     },
+    /** Names of the running tasks. A task that hangs occupies one slot only. */
     running: () => [...running],
     isIdle: () => running.size === 0 && waiting.length === 0,
-    takeSummary: () => {
+    /** Returns the work done since the previous call. */
+    takeSummary: (): MaintenanceSummary => {
       const done = summary;
       summary = emptySummary();
       return done;
     },
     mustStop,
-    drain: async () => {
+    /** Starts no more tasks and waits for the running ones. Throws the error that the code has thrown, if any. */
+    drain: async (): Promise<void> => {
       draining = true;
       await condition(() => running.size === 0);
       if (errors.length > 0) throw errors[0];

@@ -17,11 +17,10 @@ import {
 } from '@temporalio/workflow';
 import type { createExportActivities } from '../activities/export.ts';
 import type { RunActivities } from '../activities/run.ts';
-import { isOperatorFault } from '../src/contract/operator_fault.ts';
-import { isBudgetExceeded } from '../src/contract/retry_budget.ts';
+import { isBudgetExceeded, isOperatorFault } from '../src/contract/failure_details.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
 import type { ContinuedRun } from '../src/decisions/advance_backfill.ts';
-import type { RunOutcome } from '../src/decisions/run_outcomes.ts';
+import type { FailedOutcome } from '../src/decisions/run_outcomes.ts';
 import type { CountedRows, CountInput } from '../src/export/count.ts';
 import type { BarrierCheck } from '../src/source/source.ts';
 import {
@@ -86,12 +85,6 @@ async function exportEach(
   );
   if (failures.length > 0) throw failures[0];
   return unfinished.length === 0;
-}
-
-/** How an incomplete run ends, with an error message for the owner of the export. */
-interface FailedOutcome {
-  readonly status: RunOutcome;
-  readonly latest_error: string;
 }
 
 /** The type of the failure of a run that waited for its source for too long. */
@@ -235,10 +228,11 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
     const { ranges_at_once = formerRangesAtOnce } = input.limits;
+    // Otherwise this execution has sent its share of parts, and rows are left.
     const finished =
       ranges > 1
         ? await exportRanges(data, run_id, ranges, ranges_at_once)
-        : await exportUnsplit(data, run_id);
+        : (await data.exportInterval({ run_id })).finished;
     if (!finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);
@@ -265,15 +259,6 @@ async function cancellableByJournal(run_id: string, steps: () => Promise<void>):
     cancelRequested.catch(cancel);
     await scope.run(steps);
   });
-}
-
-/** Exports an interval as one range. Returns false when the execution has sent its share of parts and rows are left. */
-async function exportUnsplit(
-  data: Pick<ExportActivities, 'exportInterval'>,
-  run_id: string,
-): Promise<boolean> {
-  const { finished } = await data.exportInterval({ run_id });
-  return finished;
 }
 
 /** Continues as new for the next run of the interval, whose id goes to the memo and the search attributes. */

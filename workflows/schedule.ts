@@ -31,30 +31,25 @@ import {
   signalsPerStep,
 } from './activity_options.ts';
 
-/** Numbers the signals of a schedule's chain of executions in order of arrival. */
-interface SignalCounter {
-  /** How many signals the chain has received. */
-  ordinal(): number;
-  /** Numbers and classifies one signal. */
-  receive(name: string, input: unknown): CountedSignal;
-}
-
 /** A signal: a wake-up, one with the id of a stored command, or a manual one that is itself a command. */
 type CountedSignal =
   | { readonly type: 'wake' }
   | { readonly type: 'stored_command' | 'manual'; readonly signal: ReceivedSignal };
 
 /**
- * Continues the numbering of the chain's previous execution. The workflow uses it, and so does the recovery of signals
- * from the history of a failed execution: both give a signal the same ordinal, and therefore the same id.
+ * Numbers the signals of a schedule's chain of executions in order of arrival, from where the previous execution stopped.
+ * The workflow uses it, and so does the recovery of signals from the history of a failed execution: both give a signal
+ * the same ordinal, and therefore the same id.
  * @param chain run id of the chain's first execution
  * @param carried how many signals the previous executions received
  */
-export function createSignalCounter(chain: string, carried: number | undefined): SignalCounter {
+export function createSignalCounter(chain: string, carried: number | undefined) {
   let ordinal = carried ?? 0;
   return {
+    /** How many signals the chain has received. */
     ordinal: () => ordinal,
-    receive: (name, input) => {
+    /** Numbers and classifies one signal. */
+    receive: (name: string, input: unknown): CountedSignal => {
       ordinal += 1;
       if (name === wakeSignal) return { type: 'wake' };
       const command_id = commandIdOf(input);
@@ -71,29 +66,11 @@ export function createSignalCounter(chain: string, carried: number | undefined):
 /** Longer ids are invalid and truncated, to keep workflow inputs small. */
 const maxIdLength = 100;
 
-/** The signals of a schedule workflow, in order of arrival. */
-interface Inbox {
-  /** Whether any signal, even a wake-up, arrived since the last `takeManualSignals`, or manual signals are waiting. */
-  hasPending(): boolean;
-  /** How many signals, including wake-ups, arrived since the last `takeManualSignals`. */
-  arrivedCount(): number;
-  /** Removes and returns up to `limit` manual signals, oldest first. */
-  takeManualSignals(limit: number): ReceivedSignal[];
-  /** Removes and returns up to `limit` signals with a command id, oldest first. Their commands are already stored. */
-  takeCommandSignals(limit: number): ReceivedSignal[];
-  /** How many manual signals wait. */
-  waitingCount(): number;
-  /** How many signals except wake-ups this execution has received. */
-  commandCount(): number;
-  /** State that the next execution of the chain starts with. */
-  carriedState(): Pick<ScheduleInput, 'ordinal' | 'signals'>;
-}
-
 /**
- * Creates the inbox and starts to receive. A single default handler receives signals of all names: separate handlers
+ * Receives the signals of a schedule workflow, in order of arrival. A single default handler receives signals of all names: separate handlers
  * would reorder the signals that wait when an execution starts.
  */
-function createInbox(previous: Pick<ScheduleInput, 'ordinal' | 'signals'>): Inbox {
+function createInbox(previous: Pick<ScheduleInput, 'ordinal' | 'signals'>) {
   const manualSignals = (previous.signals ?? []).filter(({ input }) => commandIdOf(input) === undefined);
   const commandSignals = (previous.signals ?? []).filter(({ input }) => commandIdOf(input) !== undefined);
   // A reset keeps this run id, so the new execution recognises repeated signals.
@@ -108,16 +85,23 @@ function createInbox(previous: Pick<ScheduleInput, 'ordinal' | 'signals'>): Inbo
     if (received.type === 'stored_command') commandSignals.push(received.signal);
   });
   return {
+    /** Whether any signal, even a wake-up, arrived since the last `takeManualSignals`, or manual signals are waiting. */
     hasPending: () => arrivedCount > 0 || manualSignals.length > 0,
+    /** How many signals, including wake-ups, arrived since the last `takeManualSignals`. */
     arrivedCount: () => arrivedCount,
-    takeManualSignals: (limit) => {
+    /** Removes and returns up to `limit` manual signals, oldest first. */
+    takeManualSignals: (limit: number): ReceivedSignal[] => {
       arrivedCount = 0;
       return manualSignals.splice(0, limit);
     },
-    takeCommandSignals: (limit) => commandSignals.splice(0, limit),
+    /** Removes and returns up to `limit` signals with a command id, oldest first. Their commands are already stored. */
+    takeCommandSignals: (limit: number): ReceivedSignal[] => commandSignals.splice(0, limit),
+    /** How many manual signals wait. */
     waitingCount: () => manualSignals.length,
+    /** How many signals except wake-ups this execution has received. */
     commandCount: () => commandCount,
-    carriedState: () => ({
+    /** State that the next execution of the chain starts with. */
+    carriedState: (): Pick<ScheduleInput, 'ordinal' | 'signals'> => ({
       ordinal: counter.ordinal(),
       signals: [...manualSignals, ...commandSignals.slice(0, maxCarriedCommandSignals)],
     }),

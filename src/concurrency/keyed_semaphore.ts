@@ -29,30 +29,6 @@ export interface Waiter<Key, Member> {
   reject(error: () => unknown): void;
 }
 
-/** Permits that keys share. Every function that ends something does so once, however often it is called. */
-interface KeyedSemaphore<Key, Member = never> {
-  /** @returns a function that releases the permit; undefined if none is free for the key */
-  tryAcquire(key: Key, member?: Member): (() => void) | undefined;
-  /**
-   * Waits for a permit.
-   * @returns a function that releases the permit
-   * @throws the reason of the signal, the error of the timeout, or the error that `reject` was given
-   */
-  acquire(key: Key, options?: AcquireOptions<Member>): Promise<() => void>;
-  /**
-   * Lends one more permit than there are, because a holder waits and does nothing with its own. After it was reclaimed,
-   * more may be held than exist, until a holder releases one.
-   * @returns a function that reclaims it; undefined when no more may be lent
-   */
-  lend(): (() => void) | undefined;
-  /** Permits that are lent now. */
-  readonly lent: number;
-  /** The waiting callers, in order of arrival. */
-  readonly waiting: Iterable<Waiter<Key, Member>>;
-  /** The limit that one more permit of this key and member would exceed, besides the total. */
-  exceeded(key: Key, member?: Member): 'member' | 'key' | undefined;
-}
-
 /** Half of the use of permits is forgotten after this time. */
 const halfLifeMs = 60_000;
 /** A use that no longer matters. */
@@ -78,6 +54,7 @@ interface QueuedWaiter<Key, Member> extends Waiter<Key, Member> {
  *
  * A permit passes directly to the next caller: at rest no waiting caller could hold one more, so a newcomer that can
  * overtakes none.
+ * Every function that ends something does so once, however often it is called.
  * @param now a clock in milliseconds, for tests
  */
 export function createKeyedSemaphore<Key, Member = never>(
@@ -89,7 +66,7 @@ export function createKeyedSemaphore<Key, Member = never>(
     lendable = 0,
   }: PermitLimits,
   now = () => performance.now(),
-): KeyedSemaphore<Key, Member> {
+) {
   const uses = new Map<Key, Use<Member>>();
   const waiting = new Set<QueuedWaiter<Key, Member>>();
   let held = 0;
@@ -100,6 +77,7 @@ export function createKeyedSemaphore<Key, Member = never>(
   const decayed = (use: Use<Member> | undefined): number =>
     use ? use.usedMs * 0.5 ** ((now() - use.usedAt) / halfLifeMs) : 0;
 
+  /** The limit that one more permit of this key and member would exceed, besides the total. */
   const exceeded = (key: Key, member?: Member): 'member' | 'key' | undefined => {
     if (heldBy(key) >= perKey) return 'key';
     return heldByMember(key, member) >= perMember ? 'member' : undefined;
@@ -175,16 +153,27 @@ export function createKeyedSemaphore<Key, Member = never>(
     }
   };
 
+  /** @returns a function that releases the permit; undefined if none is free for the key */
   const tryAcquire = (key: Key, member?: Member): (() => void) | undefined =>
     isFree({ key, member }) ? take(key, member) : undefined;
 
   return {
     tryAcquire,
-    acquire: async (key, options = {}) => {
+    /**
+     * Waits for a permit.
+     * @returns a function that releases the permit
+     * @throws the reason of the signal, the error of the timeout, or the error that `reject` was given
+     */
+    acquire: async (key: Key, options: AcquireOptions<Member> = {}): Promise<() => void> => {
       options.signal?.throwIfAborted();
       return tryAcquire(key, options.member) ?? waitFor(key, options);
     },
-    lend: () => {
+    /**
+     * Lends one more permit than there are, because a holder waits and does nothing with its own. After it was reclaimed,
+     * more may be held than exist, until a holder releases one.
+     * @returns a function that reclaims it; undefined when no more may be lent
+     */
+    lend: (): (() => void) | undefined => {
       if (lent >= lendable) return undefined;
       lent += 1;
       grantFree();
@@ -192,10 +181,14 @@ export function createKeyedSemaphore<Key, Member = never>(
         lent -= 1;
       });
     },
+    /** Permits that are lent now. */
     get lent() {
       return lent;
     },
-    waiting,
+    /** The waiting callers, in order of arrival. */
+    get waiting(): Iterable<Waiter<Key, Member>> {
+      return waiting;
+    },
     exceeded,
   };
 }

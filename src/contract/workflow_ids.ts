@@ -29,28 +29,6 @@ export interface RunInterval {
   readonly data_interval_end: string;
 }
 
-/** The workflow ids of a deployment. */
-interface WorkflowIds {
-  /** Id of an export's schedule. */
-  readonly schedule: (batchExportId: string) => string;
-  /** Id of a backfill. */
-  readonly backfill: (backfillId: string) => string;
-  /** Id of a run: one per interval of an export, so Temporal also runs only one at a time. */
-  readonly run: (run: RunInterval) => string;
-  /** Id of a background query. Users choose the ids of queries. */
-  readonly query: (query: { readonly team_id: number; readonly id: string }) => string;
-  /** Id of a destination test. */
-  readonly destinationTest: (testId: string) => string;
-  /** Id of the delivery of a notification to a webhook. */
-  readonly delivery: (deliveryId: string) => string;
-  /** The delivery id in the workflow id of a delivery; undefined for any other workflow. */
-  readonly deliveryIdOf: (workflowId: string) => string | undefined;
-  /** Id of a verification. */
-  readonly verification: (verificationId: string) => string;
-  /** Id of the maintenance, one per deployment. */
-  readonly maintenance: () => string;
-}
-
 /** Its workflow ids have no prefix, so that a person can type them: `batch-export-<id>`. */
 const defaultDeployment = 'exportd';
 
@@ -58,23 +36,27 @@ const defaultDeployment = 'exportd';
  * The workflow ids of a deployment. Ids are unique within a namespace, so every id of a deployment starts with its task
  * queue prefix, unless that is the default.
  */
-export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: DeploymentSettings): WorkflowIds {
+export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: DeploymentSettings) {
   const prefix = deployment === defaultDeployment ? '' : `${deployment}-`;
   const deliveryPrefix = `${prefix}batch-export-notification-`;
   return {
-    schedule: (batchExportId) => `${prefix}batch-export-${batchExportId}`,
-    backfill: (backfillId) => `${prefix}batch-export-backfill-${backfillId}`,
-    run: ({ batch_export_id, data_interval_start, data_interval_end }) =>
+    schedule: (batchExportId: string): string => `${prefix}batch-export-${batchExportId}`,
+    backfill: (backfillId: string): string => `${prefix}batch-export-backfill-${backfillId}`,
+    /** One per interval of an export, so Temporal also runs only one at a time. */
+    run: ({ batch_export_id, data_interval_start, data_interval_end }: RunInterval): string =>
       `${prefix}batch-export-run-${batch_export_id}-${compactTime(data_interval_start)}-${compactTime(data_interval_end)}`,
-    query: ({ team_id, id }) => `${prefix}query-${team_id}-${id}`,
-    destinationTest: (testId) => `${prefix}batch-export-destination-test-${testId}`,
-    verification: (verificationId) => `${prefix}batch-export-verification-${verificationId}`,
-    delivery: (deliveryId) => `${deliveryPrefix}${deliveryId}`,
-    deliveryIdOf: (workflowId) => {
+    /** Users choose the ids of queries. */
+    query: ({ team_id, id }: { readonly team_id: number; readonly id: string }): string =>
+      `${prefix}query-${team_id}-${id}`,
+    destinationTest: (testId: string): string => `${prefix}batch-export-destination-test-${testId}`,
+    verification: (verificationId: string): string => `${prefix}batch-export-verification-${verificationId}`,
+    delivery: (deliveryId: string): string => `${deliveryPrefix}${deliveryId}`,
+    /** The delivery id in the workflow id of a delivery; undefined for any other workflow. */
+    deliveryIdOf: (workflowId: string): string | undefined => {
       const id = workflowId.slice(deliveryPrefix.length);
       return workflowId.startsWith(deliveryPrefix) && isId(id) ? id : undefined;
     },
-    maintenance: () => `${prefix}batch-export-maintenance`,
+    maintenance: (): string => `${prefix}batch-export-maintenance`,
   };
 }
 

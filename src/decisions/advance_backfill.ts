@@ -52,7 +52,11 @@ export async function advanceBackfill(
   backfillId: string,
 ): Promise<BackfillStep> {
   const step = await journal.transaction(async (transaction): Promise<Omit<BackfillStep, 'start_runs'>> => {
-    const batchExportId = await findExportId(transaction.connection, backfillId);
+    const { rows } = await transaction.connection.query<{ batch_export_id: string }>(
+      'select batch_export_id from exportd.backfills where id = $1',
+      [backfillId],
+    );
+    const batchExportId = rows[0]?.batch_export_id;
     if (batchExportId === undefined)
       return {
         batch_export_id: '',
@@ -156,14 +160,6 @@ async function recordEndedRuns(connection: Connection, backfill: LockedBackfill)
       await backfill.append(`ended:${run.id}`, [
         { type: 'BackfillRunEnded', data: { run_id: run.id, status: run.status } },
       ]);
-}
-
-async function findExportId(connection: Connection, backfillId: string): Promise<string | undefined> {
-  const { rows } = await connection.query<{ batch_export_id: string }>(
-    'select batch_export_id from exportd.backfills where id = $1',
-    [backfillId],
-  );
-  return rows[0]?.batch_export_id;
 }
 
 /** The run that continues, the row count of its interval, and the number of ranges. */

@@ -164,11 +164,11 @@ export async function advanceSchedule(
   const pending = await readPendingCommands(journal.pool, batchExportId);
   for (const { id, name, trace_parent } of pending.slice(0, maxCommands)) {
     const attributes = { 'exportd.command_id': id, 'exportd.batch_export_id': batchExportId };
-    const createEffect = await inTraceOf(trace_parent, `apply ${name}`, { attributes }, () =>
+    const effect = await inTraceOf(trace_parent, `apply ${name}`, { attributes }, () =>
       applyCommand(journal, policies, batchExportId, id, (error) => errors.push(error)),
     );
-    cancelled.push(...(createEffect?.cancel_runs ?? []));
-    backfills.push(...(createEffect?.wake_backfills ?? []));
+    cancelled.push(...(effect?.cancel_runs ?? []));
+    backfills.push(...(effect?.wake_backfills ?? []));
   }
   const dueRuns = await journal.transaction((transaction) =>
     createDueRuns(transaction, policies, batchExportId),

@@ -54,7 +54,11 @@ async function applyUpdate(
 ): Promise<CommandEffect> {
   const { batchExport, transaction, cause } = context;
   // Before the change, because the interval that contains now is one of the old definition.
-  const pauseEffect = await applyPausedField({ ...context, cause: `${cause}/paused` }, body.paused);
+  const pauseContext = { ...context, cause: `${cause}/paused` };
+  const pauseEffect =
+    body.paused === undefined
+      ? createEffect(false)
+      : await (body.paused ? applyPause(pauseContext, {}) : applyUnpause(pauseContext, {}));
   const before = batchExport.state();
   const updated = decideUpdate(before, { changes: body.changes, now: transaction.now });
   await batchExport.append(cause, updated);
@@ -71,14 +75,6 @@ async function applyUpdate(
     ]);
   const applied = updated.length > 0 || pauseEffect.applied || body.last_paused_at !== undefined;
   return { ...pauseEffect, applied };
-}
-
-async function applyPausedField(
-  context: CommandContext,
-  paused: boolean | undefined,
-): Promise<CommandEffect> {
-  if (paused === undefined) return createEffect(false);
-  return paused ? applyPause(context, {}) : applyUnpause(context, {});
 }
 
 /** Pauses the export. */

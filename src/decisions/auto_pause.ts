@@ -19,10 +19,10 @@ interface EndedRun extends TerminalRun {
 /** Consecutive failures that cause a pause, and the latest of them. */
 interface FailureStreak {
   readonly pause: AutoPause;
+  /** The cause under which the pause is appended. */
+  readonly cause: string;
   readonly latest: EndedRun;
 }
-
-const pauseCauseOf = ({ run_ids }: AutoPause): string => `failures:${run_ids.join(',')}`;
 
 /**
  * Pauses an export whose last `limit` scheduled runs all Failed. The caller holds the export's lock. Failures are
@@ -30,37 +30,22 @@ const pauseCauseOf = ({ run_ids }: AutoPause): string => `failures:${run_ids.joi
  * @returns whether it paused the export.
  */
 export async function pauseFailingExport(
-  transaction: JournalTransaction,
+  { connection }: JournalTransaction,
   limit: number,
   batchExport: LockedStream<BatchExportState, BatchExportEvent>,
 ): Promise<boolean> {
-  const { connection } = transaction;
   const state = batchExport.state();
   if (state.status !== 'live' || state.paused) return false;
-  const streak = await findFailureStreak(connection, limit, {
-    batch_export_id: batchExport.id,
-    backfill_id: null,
-  });
+  const owner = { team_id: state.team_id, batch_export_id: batchExport.id, backfill_id: null };
+  const streak = await findFailureStreak(connection, limit, owner);
   if (!streak) return false;
-  const { pause, latest } = streak;
-  const cause = pauseCauseOf(pause);
-  await batchExport.append(cause, [{ type: 'BatchExportPaused', data: { last_paused_at: null, ...pause } }]);
-  const line = { team_id: state.team_id, batch_export_id: batchExport.id, run_id: null };
-  await writeLogLine(connection, {
-    ...line,
-    level: 'ERROR',
-    message:
-      `Paused the batch export: its last ${pause.run_ids.length} scheduled runs Failed. ` +
-      `Latest error: ${latest.latest_error ?? 'unknown'} Fix the cause, unpause the batch export with ` +
-      '`{"backfill": true}` to fill the missed intervals, then retry the failed runs.',
-  });
-  await openIncident(connection, {
-    ...incidentOf(latest),
-    team_id: state.team_id,
-    batch_export_id: batchExport.id,
-    backfill_id: null,
+  await batchExport.append(streak.cause, [
+    { type: 'BatchExportPaused', data: { last_paused_at: null, ...streak.pause } },
+  ]);
+  await reportPause(connection, owner, streak, {
     type: 'batch_export.paused',
-    cause,
+    paused: `the batch export: its last ${streak.pause.run_ids.length} scheduled runs`,
+    remedy: 'unpause the batch export with `{"backfill": true}` to fill the missed intervals',
   });
   return true;
 }
@@ -71,47 +56,58 @@ export async function pauseFailingExport(
  * @returns whether it paused the backfill.
  */
 export async function pauseFailingBackfill(
-  transaction: JournalTransaction,
+  { connection }: JournalTransaction,
   limit: number,
   backfill: LockedStream<BackfillState, BackfillEvent>,
 ): Promise<boolean> {
-  const { connection } = transaction;
   const state = backfill.state();
   if (state.status === 'Absent' || nextBackfillInterval(state) === undefined) return false;
   const { batch_export_id, team_id, start_at, end_at } = state.spec;
-  const streak = await findFailureStreak(connection, limit, { batch_export_id, backfill_id: backfill.id });
+  const owner = { team_id, batch_export_id, backfill_id: backfill.id };
+  const streak = await findFailureStreak(connection, limit, owner);
   if (!streak) return false;
-  const { pause, latest } = streak;
-  const cause = pauseCauseOf(pause);
-  await backfill.append(cause, [{ type: 'BackfillPaused', data: pause }]);
+  await backfill.append(streak.cause, [{ type: 'BackfillPaused', data: streak.pause }]);
+  await reportPause(connection, owner, streak, {
+    type: 'backfill.paused',
+    paused: `backfill ${backfill.id} of ${start_at} to ${end_at}: its last ${streak.pause.run_ids.length} runs`,
+    remedy: 'unpause the backfill to continue with its next interval',
+  });
+  return true;
+}
+
+/** Reports a pause in the export's log, and as an incident of the latest failed run. */
+async function reportPause(
+  connection: Connection,
+  owner: { readonly team_id: number; readonly batch_export_id: string; readonly backfill_id: string | null },
+  { cause, latest }: FailureStreak,
+  {
+    type,
+    paused,
+    remedy,
+  }: { type: 'batch_export.paused' | 'backfill.paused'; paused: string; remedy: string },
+): Promise<void> {
+  const { team_id, batch_export_id } = owner;
+  const { run_id, latest_error, data_interval_start, data_interval_end } = latest;
   await writeLogLine(connection, {
     team_id,
     batch_export_id,
     run_id: null,
     level: 'ERROR',
     message:
-      `Paused backfill ${backfill.id} of ${start_at} to ${end_at}: its last ${pause.run_ids.length} runs Failed. ` +
-      `Latest error: ${latest.latest_error ?? 'unknown'} Fix the cause, unpause the backfill to continue with its next ` +
-      'interval, then retry the failed runs.',
+      `Paused ${paused} Failed. Latest error: ${latest_error ?? 'unknown'} ` +
+      `Fix the cause, ${remedy}, then retry the failed runs.`,
   });
+  const interval = { data_interval_start, data_interval_end };
   await openIncident(connection, {
-    ...incidentOf(latest),
-    team_id,
-    batch_export_id,
-    backfill_id: backfill.id,
-    type: 'backfill.paused',
+    ...owner,
+    type,
     cause,
+    run_id,
+    status: 'Paused',
+    latest_error,
+    ...interval,
   });
-  return true;
 }
-
-const incidentOf = (latest: EndedRun) => ({
-  run_id: latest.run_id,
-  status: 'Paused',
-  latest_error: latest.latest_error,
-  data_interval_start: latest.data_interval_start,
-  data_interval_end: latest.data_interval_end,
-});
 
 /**
  * Finds the consecutive failures since the last unpause, if there are enough to pause the schedule or backfill. Held runs
@@ -148,5 +144,6 @@ async function findFailureStreak(
       oldest.finished_at,
     ],
   );
-  return unpaused.rows.length > 0 ? undefined : { pause, latest };
+  if (unpaused.rows.length > 0) return undefined;
+  return { pause, cause: `failures:${pause.run_ids.join(',')}`, latest };
 }

@@ -264,7 +264,7 @@ export async function applyBackfillControl(
 }
 
 /**
- * Exports the intervals again whose newest run failed since a time, or ever, with one backfill of all of them: they are
+ * Re-exports every interval whose latest run failed (since `since`, if given), with one backfill for all of them: they are
  * many after an outage, and the limits on ranges that a user chooses do not apply to them. Runs that are held for a
  * decision are left out.
  */

@@ -1,7 +1,12 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { progressForRetry, runDecider } from '../domain/run.ts';
-import { activeRunStatuses, type ExistingRun, type RunDefinition } from '../domain/run_state.ts';
+import {
+  activeRunStatuses,
+  type ExistingRun,
+  type RunDefinition,
+  type RunSpec,
+} from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';
 import type { Policies } from './policies.ts';
@@ -85,12 +90,6 @@ async function readFailedRun(
   return state.status === 'Absent' ? undefined : { run_id, state };
 }
 
-/** The owner of a slot: a backfill, or the schedule of an export. */
-interface SlotOwner {
-  readonly batch_export_id: string;
-  readonly backfill_id: string | null;
-}
-
 /**
  * The number of free slots of a schedule or a backfill. Automatic retries take a slot, and so do the runs of others that
  * a backfill waits for. The caller holds the export's lock.
@@ -98,7 +97,7 @@ interface SlotOwner {
 export async function countFreeSlots(
   connection: Connection,
   policies: Policies,
-  { batch_export_id, backfill_id }: SlotOwner,
+  { batch_export_id, backfill_id }: Pick<RunSpec, 'batch_export_id' | 'backfill_id'>,
 ): Promise<number> {
   if (backfill_id === null) {
     const { rows } = await connection.query<{ active: number }>(

@@ -24,8 +24,9 @@ export const affectsDestination = (before: BatchExportDefinition, after: BatchEx
 /**
  * Rejects a row selection that does not apply to the export's model, and a prefix that produces the same keys as another
  * live (possibly paused) export of the project. Exports of other projects are not compared, or a project could learn of
- * them and keep a prefix from its owner; an object whose key is taken is never overwritten. Call it after the export's events are appended, because it compares read models. It
- * holds a lock until the transaction ends, so of two colliding exports at the same instant one is rejected.
+ * them and keep a prefix from its owner; an object whose key is taken is never overwritten. Call it after the export's
+ * events are appended, because it compares read models. It holds a lock until the transaction ends, so of two colliding
+ * exports at the same instant one is rejected.
  * @throws CommandRejected with the invalid field of the config.
  */
 export async function checkDestination(
@@ -50,12 +51,17 @@ export async function checkDestination(
   const own = { ...stored, revisions };
   rejectSelectionForModel(selectionOf(own.config), own.model);
   const existing = exports.find((other) => other.id !== id && collide(own, other));
-  if (existing) throw keyCollisionError(existing);
+  if (existing)
+    throw new CommandRejected(
+      'invalid_input',
+      `The batch export ${existing.id} writes the same keys to this bucket. Use a different prefix.`,
+      configAttribute('prefix'),
+    );
 }
 
 /**
- * Whether two exports write the same keys. No, if this version cannot read one of them: it must
- * not keep others from being created, and what a run finds under its keys is never overwritten.
+ * Whether two exports write the same keys. No, if this version cannot read one of them: it must not keep others from
+ * being created, and what a run finds under its keys is never overwritten.
  */
 function collide(one: ExportWithConfig, other: ExportWithConfig): boolean {
   if (one.revisions === null || other.revisions === null) return false;
@@ -67,7 +73,7 @@ function collide(one: ExportWithConfig, other: ExportWithConfig): boolean {
 }
 
 /** Live exports of two projects that write the same keys. */
-export interface SharedKeys {
+interface SharedKeys {
   readonly location: string;
   readonly exports: readonly { readonly id: string; readonly team_id: number }[];
 }
@@ -89,13 +95,6 @@ export async function findSharedKeys(pool: Pool): Promise<SharedKeys[]> {
   }
   return found;
 }
-
-const keyCollisionError = (other: ExportWithConfig): CommandRejected =>
-  new CommandRejected(
-    'invalid_input',
-    `The batch export ${other.id} writes the same keys to this bucket. Use a different prefix.`,
-    configAttribute('prefix'),
-  );
 
 /** Reads the live exports of one project or of all. */
 async function readExportsWithConfig(

@@ -1,17 +1,16 @@
 import type { Comparison, ComparisonOutcome } from '../domain/comparison.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { activeRunStatuses, type ExistingRun } from '../domain/run_state.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import { activeStatuses } from '../projections/runs.ts';
 import type { MaintenancePolicy } from './policies.ts';
 import { isExpiredInterval } from './retries.ts';
-
-const statuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
 /** SQL condition: the interval of a row has an active run. */
 export const hasActiveRun = (row: string): string => `exists (
   select from exportd.batch_export_runs active
   where active.batch_export_id = ${row}.batch_export_id and active.data_interval_start = ${row}.data_interval_start
-    and active.status in (${statuses}))`;
+    and active.status in (${activeStatuses}))`;
 
 /** An exported interval of events, and how it last compared with the source. */
 export interface IntervalComparison {
@@ -107,13 +106,6 @@ export async function startComparisons(
 export const endComparisons = (connection: Connection, batchExportId: string): Promise<unknown> =>
   connection.query('delete from exportd.interval_comparisons where batch_export_id = $1', [batchExportId]);
 
-/** Ends the comparisons of intervals that have expired, so that they are not read again and again. */
-const endExpiredComparisons = (pool: Pool): Promise<unknown> =>
-  pool.query(
-    `update exportd.interval_comparisons comparison set next_due_at = null, early_at = null
-     where next_due_at <= statement_timestamp() and ${isExpiredInterval('comparison')}`,
-  );
-
 /** Reads the groups with due comparisons, longest overdue first; none while the budget is used up. */
 export async function readDueGroups(
   pool: Pool,
@@ -122,7 +114,11 @@ export async function readDueGroups(
   limit: number,
 ): Promise<ComparisonGroup[]> {
   if (comparisons.firstMs === 0) return [];
-  await endExpiredComparisons(pool);
+  // Those of intervals that have expired end, so that they are not read again and again.
+  await pool.query(
+    `update exportd.interval_comparisons comparison set next_due_at = null, early_at = null
+     where next_due_at <= statement_timestamp() and ${isExpiredInterval('comparison')}`,
+  );
   const { rows } = await pool.query<ComparisonGroup>(
     `select comparison.team_id, comparison.selection_hash from exportd.interval_comparisons comparison
      where ${isDue}

@@ -9,7 +9,7 @@ import {
 } from '../notifications/notification.ts';
 
 /** A notification to store. */
-export interface NewNotification extends Omit<
+interface NewNotification extends Omit<
   NotificationData,
   'project_id' | 'batch_export_id' | 'batch_export_name' | keyof PublishedManifest
 > {

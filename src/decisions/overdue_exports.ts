@@ -5,7 +5,7 @@ import type { Pool } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
 
 /** Exports whose schedule has missed something. */
-export interface OverdueExports {
+interface OverdueExports {
   readonly ids: ReadonlySet<string>;
   /** Exports whose state cannot be decided about, for example because a newer version has written it. */
   readonly undecided: readonly { readonly id: string; readonly error: unknown }[];

@@ -32,7 +32,7 @@ export type ComparisonResult =
   | { readonly result: 'exported again'; readonly command_id: string };
 
 /** A comparison with a new outcome. */
-export type ChangedComparison = DoneComparison & { readonly comparison: Comparison };
+type ChangedComparison = DoneComparison & { readonly comparison: Comparison };
 
 /** Whether a comparison has a new outcome, or one that needs another attempt. */
 export const isChanged = (done: DoneComparison): done is ChangedComparison => !isUnchanged(done);
@@ -45,41 +45,12 @@ function isUnchanged({ interval, comparison, source }: DoneComparison): boolean 
   return isExamined && last !== null && areEqualComparisons(last, comparison);
 }
 
-/**
- * Records comparisons without changes, which are not appended to the journal. Where rows were not comparable, the last
- * comparison stays the last one.
- */
-export async function recordUnchanged(
+/** Records comparisons without changes, which are not appended to the journal. */
+export const recordUnchanged = (
   pool: Pool,
   schedule: ComparisonSchedule,
   done: readonly DoneComparison[],
-): Promise<void> {
-  if (done.length === 0) return;
-  const next = done.map((one) => nextTimes(schedule, one));
-  await pool.query(
-    `update exportd.interval_comparisons comparison set comparisons = comparison.comparisons + 1,
-       last_compared_at = case when done.outcome is null then comparison.last_compared_at else done.at end, outcome = coalesce(done.outcome, comparison.outcome),
-       source_rows = coalesce(done.source_rows, comparison.source_rows),
-       added_rows = coalesce(done.added_rows, comparison.added_rows),
-       missing_rows = coalesce(done.missing_rows, comparison.missing_rows), next_due_at = done.due, early_at = done.early,
-       failures = 0, retry_at = null
-     from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-       $8::timestamptz[], $9::timestamptz[])
-       as done (run_id, comparisons, at, outcome, source_rows, added_rows, missing_rows, due, early)
-     where comparison.run_id = done.run_id and comparison.comparisons = done.comparisons`,
-    [
-      done.map(({ interval }) => interval.run_id),
-      done.map(({ interval }) => interval.comparisons),
-      done.map(({ at }) => at),
-      done.map(({ comparison }) => comparison?.outcome ?? null),
-      done.map(({ comparison }) => comparison?.source_rows ?? null),
-      done.map(({ comparison }) => comparison?.added_rows ?? null),
-      done.map(({ comparison }) => comparison?.missing_rows ?? null),
-      next.map(({ due }) => due),
-      next.map(({ early }) => early),
-    ],
-  );
-}
+): Promise<void> => storeComparisons(pool, schedule, done);
 
 /**
  * Records a comparison with a new outcome. More rows than in the manifest cause a retry of the run, stored as a command
@@ -135,7 +106,7 @@ export async function recordComparison(
         data_interval_start: start,
         data_interval_end: end,
       });
-    await updateComparison(connection, schedule, done, retries ? null : source);
+    await storeComparisons(connection, schedule, [done], retries ? null : source);
     if (!retries) return { result: 'changed' };
     const command_id = deterministicId('comparison', run_id, String(interval.comparisons));
     await storeLateRowsRetry(connection, interval, command_id);
@@ -230,29 +201,44 @@ async function hasExpiredToday(
   return rows.length > 0;
 }
 
-async function updateComparison(
-  connection: Connection,
+/**
+ * Stores the numbers of comparisons and when each interval is compared next. Where rows were not comparable, the last
+ * comparison stays the last one.
+ * @param examined the source whose differences were examined, if it changes: null if they cause a retry
+ */
+async function storeComparisons(
+  database: Pool | Connection,
   schedule: ComparisonSchedule,
-  done: ChangedComparison,
-  examined: Fingerprint | null,
+  done: readonly DoneComparison[],
+  examined?: Fingerprint | null,
 ): Promise<void> {
-  const { interval, comparison, at } = done;
-  const { due, early } = nextTimes(schedule, done);
-  await connection.query(
-    `update exportd.interval_comparisons set comparisons = comparisons + 1, last_compared_at = $2, outcome = $3,
-       source_rows = $4, added_rows = $5, missing_rows = $6, examined = $7, next_due_at = $8, early_at = $9,
-       failures = 0, retry_at = null
-     where run_id = $1`,
+  if (done.length === 0) return;
+  const next = done.map((one) => nextTimes(schedule, one));
+  await database.query(
+    `update exportd.interval_comparisons comparison set comparisons = comparison.comparisons + 1,
+       last_compared_at = case when done.outcome is null then comparison.last_compared_at else done.at end,
+       outcome = coalesce(done.outcome, comparison.outcome),
+       source_rows = coalesce(done.source_rows, comparison.source_rows),
+       added_rows = coalesce(done.added_rows, comparison.added_rows),
+       missing_rows = coalesce(done.missing_rows, comparison.missing_rows),
+       examined = case when $10 then $11::jsonb else comparison.examined end,
+       next_due_at = done.due, early_at = done.early, failures = 0, retry_at = null
+     from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $8::timestamptz[], $9::timestamptz[])
+       as done (run_id, comparisons, at, outcome, source_rows, added_rows, missing_rows, due, early)
+     where comparison.run_id = done.run_id and comparison.comparisons = done.comparisons`,
     [
-      interval.run_id,
-      at,
-      comparison.outcome,
-      comparison.source_rows,
-      comparison.added_rows,
-      comparison.missing_rows,
-      examined && JSON.stringify(examined),
-      due,
-      early,
+      done.map(({ interval }) => interval.run_id),
+      done.map(({ interval }) => interval.comparisons),
+      done.map(({ at }) => at),
+      done.map(({ comparison }) => comparison?.outcome ?? null),
+      done.map(({ comparison }) => comparison?.source_rows ?? null),
+      done.map(({ comparison }) => comparison?.added_rows ?? null),
+      done.map(({ comparison }) => comparison?.missing_rows ?? null),
+      next.map(({ due }) => due),
+      next.map(({ early }) => early),
+      examined !== undefined,
+      examined ? JSON.stringify(examined) : null,
     ],
   );
 }

@@ -20,31 +20,11 @@ import { dayOf, storeNotification } from './notifications.ts';
 
 type RunStream = LockedStream<RunState, RunEvent>;
 
-/** Appends to the streams of runs. Each step is one transaction under the stream's lock. */
-export interface RunSteps {
-  /** Runs one step and returns the run after it. */
-  readonly step: (
-    runId: string,
-    work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
-  ) => Promise<ExistingRun>;
-  /** A step of the newest generation. `cause` identifies it within the generation. */
-  readonly generationStep: (
-    runId: string,
-    generation: number,
-    cause: string,
-    decide: (run: ExistingRun) => RunEvent[],
-  ) => Promise<ExistingRun>;
-  /** A step of the latest attempt at a range. */
-  readonly attemptStep: (
-    runId: string,
-    attempt: RangeAttempt,
-    cause: string,
-    decide: (range: ExportRange) => RunEvent[],
-  ) => Promise<ExistingRun>;
-}
+/** The steps of runs. Each is one transaction under the lock of the run's stream, and returns the run after it. */
+export type RunSteps = ReturnType<typeof createRunSteps>;
 
 /** Creates the steps of runs on a journal. */
-export function createRunSteps(journal: Journal): RunSteps {
+export function createRunSteps(journal: Journal) {
   const step = async (
     runId: string,
     work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
@@ -56,6 +36,7 @@ export function createRunSteps(journal: Journal): RunSteps {
       if (state.status === 'Absent') throw new RunEnded('Absent');
       return state;
     });
+  /** A step of the newest generation. `cause` identifies it within the generation. */
   const generationStep = (
     runId: string,
     generation: number,
@@ -66,6 +47,7 @@ export function createRunSteps(journal: Journal): RunSteps {
       const run = requireGeneration(stream.state(), generation);
       await stream.append(`generation:${generation}/${cause}`, decide(run));
     });
+  /** A step of the latest attempt at a range. */
   const attemptStep = (
     runId: string,
     attempt: RangeAttempt,
@@ -123,59 +105,19 @@ interface StartedFile {
   readonly encoder: string;
 }
 
-/** A file with its new upload. */
-interface CreatedUpload extends StartedFile {
-  readonly upload_id: string;
-  /** The size of every part but the last, if the destination requires one size; else null. */
-  readonly part_bytes: number | null;
-}
-
 /** Records what an attempt writes: uploads, parts and files, each before it is sent or after it is complete. */
-export interface FileRecorder {
-  recordUpload(runId: string, attempt: RangeAttempt, upload: CreatedUpload): Promise<ExistingRun>;
-  /** Records a file of one part before it is written in one request. */
-  planWholeFile(
+export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSteps) => ({
+  /** `part_bytes`: the size of every part but the last, if the destination requires one size; else null. */
+  recordUpload: (
     runId: string,
     attempt: RangeAttempt,
-    file: StartedFile,
-    part: PlannedPart,
-  ): Promise<ExistingRun>;
-  /**
-   * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
-   * complete: then the next file has the next number.
-   */
-  recordTakenKey(
-    runId: string,
-    attempt: RangeAttempt,
-    taken: Pick<StartedFile, 'file' | 'key'>,
-  ): Promise<ExistingRun>;
-  /** Records that another object has the key of the file of rejected rows, and reserves the next generation. */
-  recordTakenRejectedKey(runId: string, generation: number, key: string): Promise<ExistingRun>;
-  /** Resumes the range's open upload with the parts that exist in S3. */
-  resumeUpload(
-    runId: string,
-    attempt: RangeAttempt,
-    key: string,
-    partNumbers: readonly number[],
-  ): Promise<ExistingRun>;
-  /** Records a part before it is sent. Part numbers cannot be reused, so that no part is ever replaced. */
-  planPart(runId: string, attempt: RangeAttempt, key: string, part: PlannedPart): Promise<void>;
-  /** Returns the run if `attempt` is the latest. */
-  requireAttempt(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
-  recordFile(runId: string, attempt: RangeAttempt, file: CompletedFile): Promise<ExistingRun>;
-  /** Records that the files contain every row of the range. */
-  finishRange(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
-  /** Records the file of the generation's rejected rows before it is written. Idempotent. */
-  planRejectedFile(runId: string, generation: number, file: ExportedFile): Promise<ExistingRun>;
-}
-
-/** Creates a recorder of files. */
-export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSteps): FileRecorder => ({
-  recordUpload: (runId, attempt, { upload_id, ...upload }) =>
-    attemptStep(runId, attempt, `upload:${upload_id}`, () => [
-      { type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload, upload_id } },
+    upload: StartedFile & { readonly upload_id: string; readonly part_bytes: number | null },
+  ) =>
+    attemptStep(runId, attempt, `upload:${upload.upload_id}`, () => [
+      { type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload } },
     ]),
-  planWholeFile: (runId, attempt, file, part) =>
+  /** Records a file of one part before it is written in one request. */
+  planWholeFile: (runId: string, attempt: RangeAttempt, file: StartedFile, part: PlannedPart) =>
     attemptStep(runId, attempt, `whole:${file.key}/${file.upload_token}`, () => {
       const step = rangeStepOf(attempt);
       return [
@@ -183,51 +125,61 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
         { type: 'RunPartPlanned', data: { ...step, key: file.key, part } },
       ];
     }),
-  recordTakenKey: (runId, attempt, { file, key }) =>
+  /**
+   * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
+   * complete: then the next file has the next number.
+   */
+  recordTakenKey: (runId: string, attempt: RangeAttempt, { file, key }: Pick<StartedFile, 'file' | 'key'>) =>
     step(runId, async (stream, transaction) => {
       const { run } = requireAttempt(stream.state(), attempt);
       await appendTakenKey(stream, transaction, run, { ...rangeStepOf(attempt), file, key });
       if (filesOf(run).count === 0) await reserveNextGeneration(stream, transaction, run);
     }),
-  recordTakenRejectedKey: (runId, generation, key) =>
+  /** Records that another object has the key of the file of rejected rows, and reserves the next generation. */
+  recordTakenRejectedKey: (runId: string, generation: number, key: string) =>
     step(runId, async (stream, transaction) => {
       const run = requireGeneration(stream.state(), generation);
       await appendTakenKey(stream, transaction, run, { generation, range: null, file: null, key });
       await reserveNextGeneration(stream, transaction, run);
     }),
-  resumeUpload: (runId, attempt, key, partNumbers) =>
+  /** Resumes the range's open upload with the parts that exist in S3. */
+  resumeUpload: (runId: string, attempt: RangeAttempt, key: string, partNumbers: readonly number[]) =>
     attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {
-      const keptParts = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
+      const parts = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
       return [
         {
           type: 'RunUploadResumed',
           data: {
             ...rangeStepOf(attempt),
             key,
-            part_numbers: keptParts.map((part) => part.part_number),
-            rows: keptParts.reduce((sum, part) => sum + part.rows, 0),
-            bytes: keptParts.reduce((sum, part) => sum + part.bytes, 0),
+            part_numbers: parts.map((part) => part.part_number),
+            rows: parts.reduce((sum, part) => sum + part.rows, 0),
+            bytes: parts.reduce((sum, part) => sum + part.bytes, 0),
           },
         },
       ];
     }),
-  planPart: async (runId, attempt, key, part) => {
+  /** Records a part before it is sent. Part numbers cannot be reused, so that no part is ever replaced. */
+  planPart: async (runId: string, attempt: RangeAttempt, key: string, part: PlannedPart): Promise<void> => {
     await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }) => {
       if (upload?.key !== key || part.part_number <= upload.highest_part_number)
         throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was already planned.`);
       return [{ type: 'RunPartPlanned', data: { ...rangeStepOf(attempt), key, part } }];
     });
   },
-  requireAttempt: (runId, attempt) => attemptStep(runId, attempt, 'checked', () => []),
-  recordFile: (runId, attempt, file) =>
+  /** Returns the run if `attempt` is the latest. */
+  requireAttempt: (runId: string, attempt: RangeAttempt) => attemptStep(runId, attempt, 'checked', () => []),
+  recordFile: (runId: string, attempt: RangeAttempt, file: CompletedFile) =>
     attemptStep(runId, attempt, `file:${file.key}`, () => [
       { type: 'RunFileCompleted', data: { ...rangeStepOf(attempt), file } },
     ]),
-  finishRange: (runId, attempt) =>
+  /** Records that the files contain every row of the range. */
+  finishRange: (runId: string, attempt: RangeAttempt) =>
     attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>
       finished ? [] : [{ type: 'RunRangeFinished', data: rangeStepOf(attempt) }],
     ),
-  planRejectedFile: (runId, generation, file) =>
+  /** Records the file of the generation's rejected rows before it is written. Idempotent. */
+  planRejectedFile: (runId: string, generation: number, file: ExportedFile) =>
     generationStep(runId, generation, 'rejected', (run) =>
       run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
     ),

@@ -1,12 +1,12 @@
+import type { BackfillRange } from '../domain/backfill.ts';
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { FailureTime } from '../domain/errors.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { runDecider } from '../domain/run.ts';
-import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction, writeLogLine } from '../journal/journal.ts';
 import { isUncounted } from '../projections/backfills.ts';
-import { isFailedRun } from '../projections/runs.ts';
+import { activeStatuses, isFailedRun } from '../projections/runs.ts';
 import { countFreeSlots, createRun } from './create_run.ts';
 import type { Policies } from './policies.ts';
 
@@ -56,11 +56,6 @@ const expiresWithin = (row: string, condition: string): string => `exists (
     and interval.data_interval_end = ${row}.data_interval_end
     and ${expiration} <= clock_timestamp() ${condition})`;
 
-/** The intervals whose run failed: their bounds and their number. */
-interface FailedIntervals extends DataInterval {
-  readonly intervals: number;
-}
-
 /** An interval that needs a run, or that has one already. */
 export interface NextInterval {
   readonly interval: DataInterval;
@@ -81,12 +76,12 @@ const failedRuns = `exportd.batch_export_runs run
 
 const parametersOf = (batchExportId: string, { since, until }: FailureTime) => [batchExportId, since, until];
 
-/** Finds the intervals of an export whose newest run failed; undefined if there is none. */
+/** Finds the bounds and the number of the intervals whose newest run failed; undefined if there is none. */
 export async function findFailedIntervals(
   connection: Connection,
   batchExportId: string,
   failed: FailureTime,
-): Promise<FailedIntervals | undefined> {
+): Promise<BackfillRange | undefined> {
   const { rows } = await connection.query<{ intervals: number; start: string | null; end: string | null }>(
     `select count(*) as intervals, min(run.data_interval_start) as start, max(run.data_interval_end) as end
      from ${failedRuns}`,
@@ -216,14 +211,12 @@ async function dueRetries(
        ${runsAwaitingRetry} and run.retry_at <= $2 and not exists (
          select from exportd.batch_export_runs active where active.batch_export_id = $1
            and active.data_interval_start = run.data_interval_start
-           and active.data_interval_end = run.data_interval_end and active.status in (${active}))) due
+           and active.data_interval_end = run.data_interval_end and active.status in (${activeStatuses}))) due
      where rank <= $3 order by data_interval_start, position`,
     [batchExportId, now, maxSlots],
   );
   return rows;
 }
-
-const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
 /** Cancels the retry of a run whose interval expired: only a person may have it exported again. */
 async function cancelExpiredRetry(

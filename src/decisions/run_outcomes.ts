@@ -3,13 +3,7 @@ import { decideNextInterval } from '../domain/due_intervals.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { decideCancel, retryDelaySeconds, runDecider } from '../domain/run.ts';
 import type { RunEvent } from '../domain/run_events.ts';
-import {
-  activeRunStatuses,
-  type ExistingRun,
-  isActiveStatus,
-  type RunState,
-  type RunStatus,
-} from '../domain/run_state.ts';
+import { type ExistingRun, isActiveStatus, type RunState, type RunStatus } from '../domain/run_state.ts';
 import {
   type Journal,
   type JournalTransaction,
@@ -17,6 +11,7 @@ import {
   writeLogLine,
 } from '../journal/journal.ts';
 import type { NotificationType } from '../notifications/notification.ts';
+import { activeStatuses } from '../projections/runs.ts';
 import { openIncident, storeNotification } from './notifications.ts';
 import type { Policies } from './policies.ts';
 import { isWantedRun } from './retries.ts';
@@ -24,8 +19,8 @@ import { isWantedRun } from './retries.ts';
 /** The statuses of a run that ends without a manifest. */
 export type RunOutcome = 'Failed' | 'FailedRetryable' | 'TimedOut' | 'Terminated' | 'Cancelled';
 
-/** How a run ended, as its row shows it. */
-interface Ending {
+/** How a run ends that did not complete, with an error message for the owner of the export. */
+export interface FailedOutcome {
   readonly status: RunOutcome;
   readonly latest_error: string;
 }
@@ -39,7 +34,7 @@ export async function endRun(
   journal: Journal,
   policies: Policies,
   runId: string,
-  ending: Ending,
+  ending: FailedOutcome,
 ): Promise<boolean> {
   return journal.transaction(async (transaction) => {
     await lockExportOfRun(transaction, runId);
@@ -72,7 +67,7 @@ async function endLockedRun(
   { connection }: JournalTransaction,
   policies: Policies,
   stream: LockedStream<RunState, RunEvent>,
-  ending: Ending,
+  ending: FailedOutcome,
 ): Promise<boolean> {
   const runId = stream.id;
   const state = stream.state();
@@ -150,7 +145,7 @@ export async function cancelRuns(
 ): Promise<string[]> {
   const { rows } = await transaction.connection.query<{ id: string }>(
     `select id from exportd.batch_export_runs run
-     where batch_export_id = $1 and status in (${active}) ${which === 'all' ? '' : `and not ${isWantedRun}`} order by id`,
+     where batch_export_id = $1 and status in (${activeStatuses}) ${which === 'all' ? '' : `and not ${isWantedRun}`} order by id`,
     [batchExportId],
   );
   const cancelled: string[] = [];
@@ -164,9 +159,6 @@ export async function cancelRuns(
   }
   return cancelled;
 }
-
-/** Literals, so that PostgreSQL uses the index of active runs. */
-const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
 /**
  * Whether an interval may be due that the schedule has not decided about yet, for example because it had no free slot.

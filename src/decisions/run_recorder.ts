@@ -1,5 +1,5 @@
 import type { Manifest } from '../destination/manifest.ts';
-import { type CompletedFile, nothingEarlier, type ReplacementCheck } from '../domain/exported_files.ts';
+import { nothingEarlier, type ReplacementCheck } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
@@ -36,7 +36,6 @@ import { notifyOfCompletion } from './notifications.ts';
 import {
   createFileRecorder,
   createRunSteps,
-  type FileRecorder,
   logIdsOf,
   nextGeneration,
   reserveNextGeneration,
@@ -44,37 +43,13 @@ import {
 } from './record_files.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
-interface PublishRecorder {
+const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
   /**
    * Claims publishing and decides what stays of the generations before. From here on the run cannot be cancelled. Each
    * attempt claims once; `publish_claims` is the number of its claim.
    * @throws ConfigVersionNotFound
    */
-  startPublish(runId: string, generation: number): Promise<ExistingRun>;
-  /**
-   * Withdraws a claim whose attempt sent no manifest, so that the run can be cancelled again. A claim that other attempts
-   * continued stays.
-   */
-  withdrawPublish(
-    runId: string,
-    claimed: Pick<ExistingRun, 'generation' | 'publish_claims'>,
-  ): Promise<ExistingRun>;
-  /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
-  hasPublished(run: ExistingRun, otherRunId: string): Promise<boolean>;
-  /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */
-  mayHavePublished(run: ExistingRun, runId: string): Promise<boolean>;
-  /**
-   * Records that another manifest than the journal knows is the current one. The run keeps its files, continues with a
-   * generation above the manifest's and can be cancelled again.
-   */
-  adoptManifest(runId: string, generation: number, manifest: Manifest): Promise<ExistingRun>;
-  /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
-  complete(runId: string, generation: number, manifestKey: string, expiresAt?: string | null): Promise<void>;
-}
-
-/** Creates a recorder of publishing. */
-const createPublishRecorder = (journal: Journal, { step }: RunSteps): PublishRecorder => ({
-  startPublish: async (runId, generation) => {
+  startPublish: async (runId: string, generation: number): Promise<ExistingRun> => {
     const { spec } = requireActive(await readState(journal, runDecider, runId));
     const replaced = await findReplacedRun(journal, spec);
     return step(runId, async (stream, { connection }) => {
@@ -87,16 +62,29 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps): PublishRec
       ]);
     });
   },
-  withdrawPublish: (runId, { generation, publish_claims }) =>
+  /**
+   * Withdraws a claim whose attempt sent no manifest, so that the run can be cancelled again. A claim that other attempts
+   * continued stays.
+   */
+  withdrawPublish: (
+    runId: string,
+    { generation, publish_claims }: Pick<ExistingRun, 'generation' | 'publish_claims'>,
+  ) =>
     step(runId, async (stream) => {
       await stream.append(
         `generation:${generation}/withdrawn/${publish_claims}`,
         decideWithdrawal(stream.state(), generation, publish_claims),
       );
     }),
-  hasPublished: (run, otherRunId) => hasPublished(journal.pool, run.spec, otherRunId),
-  mayHavePublished: (run, runId) => mayHavePublished(journal.pool, run.spec, runId),
-  adoptManifest: async (runId, generation, manifest) => {
+  /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
+  hasPublished: (run: ExistingRun, otherRunId: string) => hasPublished(journal.pool, run.spec, otherRunId),
+  /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */
+  mayHavePublished: (run: ExistingRun, runId: string) => mayHavePublished(journal.pool, run.spec, runId),
+  /**
+   * Records that another manifest than the journal knows is the current one. The run keeps its files, continues with a
+   * generation above the manifest's and can be cancelled again.
+   */
+  adoptManifest: async (runId: string, generation: number, manifest: Manifest): Promise<ExistingRun> => {
     const { spec } = requireActive(await readState(journal, runDecider, runId));
     const found = await readAdoptedManifest(journal.pool, spec, manifest);
     return step(runId, async (stream, transaction) => {
@@ -107,7 +95,13 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps): PublishRec
       ]);
     });
   },
-  complete: async (runId, generation, manifestKey, expiresAt = null) => {
+  /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
+  complete: async (
+    runId: string,
+    generation: number,
+    manifestKey: string,
+    expiresAt: string | null = null,
+  ): Promise<void> => {
     await step(runId, async (stream, { connection }) => {
       const state = stream.state();
       if (state.status === 'Completed') return;
@@ -193,11 +187,9 @@ async function recordFailedAttempt(
     await stream.append(`failed:${type}/${recorded + 1}`, [
       { type: 'RunAttemptFailed', data: { error_type: type, latest_error, retried_until } },
     ]);
-    const { team_id, batch_export_id, data_interval_start: start, data_interval_end: end } = run.spec;
+    const { data_interval_start: start, data_interval_end: end } = run.spec;
     await writeLogLine(connection, {
-      team_id,
-      batch_export_id,
-      run_id: runId,
+      ...logIdsOf(run, runId),
       level: 'WARNING',
       message: `Run of ${start} to ${end} is delayed: ${latest_error}`,
     });
@@ -211,64 +203,38 @@ type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Typ
  * Records the steps of a run's activities. Every step throws RunEnded once the run has ended, and GenerationSuperseded
  * once a newer attempt has started or reserved a generation, so that a zombie can change nothing.
  */
-export interface RunRecorder extends FileRecorder, PublishRecorder {
-  /** Reads the run, whatever its status. */
-  read(runId: string): Promise<ExistingRun>;
-  /** Reads the run if it is active. */
-  readActive(runId: string): Promise<ExistingRun>;
-  /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
-  recordCount(runId: string, facts: RunEventData<'RunCounted'>): Promise<ExistingRun>;
-  /** Records an interval without rows and finishes its export with a generation that has no files. */
-  recordEmpty(
-    runId: string,
-    facts: Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> & { encoder: string },
-  ): Promise<ExistingRun>;
-  /** Finds the run whose manifest the run would replace; null if there is none. */
-  findReplaced(run: ExistingRun): Promise<ReplacedRun | null>;
-  /** Reads the completed files of the run's generation, in key order. */
-  readFiles(runId: string, run: ExistingRun): Promise<readonly RangeFile[]>;
-  /** Reads the files of the manifest that a run replaces, in key order. */
-  readReplacedFiles(replaced: ReplacedRun): Promise<readonly CompletedFile[]>;
-  /** Records how the source compares with the manifest that the run replaces; once before the export and per generation. */
-  recordReplacement(runId: string, check: ReplacementCheck): Promise<ExistingRun>;
-  /** Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. */
-  startExport(runId: string, range: number): Promise<ExistingRun>;
-  /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
-  reserveGeneration(runId: string, attempt?: RangeAttempt): Promise<ExistingRun>;
-  /** Reserves the next generation because late rows arrived after `generation` was finished; the source is `fingerprint` now. */
-  reserveForLateRows(runId: string, generation: number, fingerprint: Fingerprint): Promise<ExistingRun>;
-  /** Records that the files contain every row of the interval. */
-  finishExport(
-    runId: string,
-    generation: number,
-    facts: Omit<RunEventData<'RunExportFinished'>, 'generation'>,
-  ): Promise<ExistingRun>;
-  /** Records a failure that a step is retried after, unless it was recorded minutes ago. */
-  recordFailedAttempt(runId: string, failure: FailedAttempt): Promise<void>;
-  /** Writes a line to the export's log. */
-  log(run: ExistingRun, runId: string, level: LogLevel, message: string): Promise<void>;
-}
+export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
 /** Creates a run recorder on a journal. */
-export function createRunRecorder(journal: Journal): RunRecorder {
+export function createRunRecorder(journal: Journal) {
   const steps = createRunSteps(journal);
   const { step, generationStep } = steps;
   return {
     ...createFileRecorder(steps),
     ...createPublishRecorder(journal, steps),
-    read: async (runId) => {
+    /** Reads the run, whatever its status. */
+    read: async (runId: string): Promise<ExistingRun> => {
       const state = await readState(journal, runDecider, runId);
       if (state.status === 'Absent') throw new RunEnded('Absent');
       return state;
     },
-    readActive: async (runId) => requireActive(await readState(journal, runDecider, runId)),
-    recordCount: (runId, facts) =>
+    /** Reads the run if it is active. */
+    readActive: async (runId: string) => requireActive(await readState(journal, runDecider, runId)),
+    /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
+    recordCount: (runId: string, facts: RunEventData<'RunCounted'>) =>
       step(runId, async (stream) => {
         const run = requireActive(stream.state());
         if (run.records_total_count === null)
           await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
       }),
-    recordEmpty: (runId, { encoder, ...facts }) =>
+    /** Records an interval without rows and finishes its export with a generation that has no files. */
+    recordEmpty: (
+      runId: string,
+      {
+        encoder,
+        ...facts
+      }: Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> & { encoder: string },
+    ) =>
       step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
         if (run.records_total_count === null)
@@ -290,10 +256,15 @@ export function createRunRecorder(journal: Journal): RunRecorder {
           },
         ]);
       }),
-    findReplaced: ({ spec }) => findReplacedRun(journal, spec),
-    readFiles: (runId, run) => readFiles(journal.pool, runId, run),
-    readReplacedFiles: (replaced) => readReplacedFiles(journal.pool, replaced),
-    recordReplacement: (runId, check) =>
+    /** Finds the run whose manifest the run would replace; null if there is none. */
+    findReplaced: ({ spec }: ExistingRun) => findReplacedRun(journal, spec),
+    /** Reads the completed files of the run's generation, in key order. */
+    readFiles: (runId: string, run: ExistingRun): Promise<readonly RangeFile[]> =>
+      readFiles(journal.pool, runId, run),
+    /** Reads the files of the manifest that a run replaces, in key order. */
+    readReplacedFiles: (replaced: ReplacedRun) => readReplacedFiles(journal.pool, replaced),
+    /** Records how the source compares with the manifest that the run replaces; once before the export and per generation. */
+    recordReplacement: (runId: string, check: ReplacementCheck) =>
       step(runId, async (stream) => {
         const run = requireActive(stream.state());
         const { replaced, generation } = check;
@@ -302,7 +273,8 @@ export function createRunRecorder(journal: Journal): RunRecorder {
           { type: 'RunReplacementChecked', data: check },
         ]);
       }),
-    startExport: (runId, range) =>
+    /** Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. */
+    startExport: (runId: string, range: number) =>
       step(runId, async (stream) => {
         const run = requireActive(stream.state());
         const { attempt } = rangeOf(run, range);
@@ -313,22 +285,31 @@ export function createRunRecorder(journal: Journal): RunRecorder {
             { type: 'RunAttemptStarted', data: { range } },
           ]);
       }),
-    reserveGeneration: (runId, attempt) =>
+    /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
+    reserveGeneration: (runId: string, attempt?: RangeAttempt) =>
       step(runId, async (stream, transaction) => {
         const run = attempt ? requireAttempt(stream.state(), attempt).run : requireActive(stream.state());
         await reserveNextGeneration(stream, transaction, run);
       }),
-    reserveForLateRows: (runId, generation, fingerprint) =>
+    /** Reserves the next generation because late rows arrived after `generation` was finished; the source is `fingerprint` now. */
+    reserveForLateRows: (runId: string, generation: number, fingerprint: Fingerprint) =>
       step(runId, async (stream, transaction) => {
         const run = requireGeneration(stream.state(), generation);
         await reserveNextGeneration(stream, transaction, run, { late_rows: true, fingerprint });
       }),
-    finishExport: (runId, generation, facts) =>
+    /** Records that the files contain every row of the interval. */
+    finishExport: (
+      runId: string,
+      generation: number,
+      facts: Omit<RunEventData<'RunExportFinished'>, 'generation'>,
+    ) =>
       generationStep(runId, generation, 'finished', (run) =>
         run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
       ),
-    recordFailedAttempt: (runId, failure) => recordFailedAttempt(journal, runId, failure),
-    log: (run, runId, level, message) =>
+    recordFailedAttempt: (runId: string, failure: FailedAttempt) =>
+      recordFailedAttempt(journal, runId, failure),
+    /** Writes a line to the export's log. */
+    log: (run: ExistingRun, runId: string, level: LogLevel, message: string) =>
       writeLogLine(journal.pool, { ...logIdsOf(run, runId), level, message }),
   };
 }

@@ -4,18 +4,10 @@ import {
   type DataInterval,
   intervalContaining,
   parseInterval,
+  type ScheduleDefinition,
   type ScheduleRevision,
   withinBounds,
 } from './intervals.ts';
-
-/** The fields of a definition that must be consistent with each other. */
-interface ScheduleFields {
-  readonly interval: string;
-  readonly offset_hour: number;
-  readonly offset_day: number;
-  readonly start_at: string | null;
-  readonly end_at: string | null;
-}
 
 const maxOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
 
@@ -34,7 +26,13 @@ export const supportsDayOffset = (interval: string): boolean => interval in maxO
  * @throws CommandRejected with the invalid field.
  */
 export function requireConsistent(
-  { interval, offset_hour, offset_day, start_at, end_at }: ScheduleFields,
+  {
+    interval,
+    offset_hour,
+    offset_day,
+    start_at,
+    end_at,
+  }: ScheduleDefinition & Pick<BatchExportDefinition, 'start_at' | 'end_at'>,
   changes: object,
 ): void {
   if (offset_hour !== 0 && !supportsOffsets(interval))

@@ -1,19 +1,7 @@
 import { DateTime, IANAZone } from 'luxon';
 
-/** An hour of the calendar in a time zone; `month` is 1 to 12. */
-interface LocalHour {
-  readonly year: number;
-  readonly month: number;
-  readonly day: number;
-  readonly hour: number;
-}
-
 const dayMs = 24 * 60 * 60_000;
 const minuteMs = 60_000;
-
-/** The instant at which a local hour starts, as in `instantOfLocalTime`. */
-const instantOfLocalHour = ({ year, month, day, hour }: LocalHour, timezone: string): Date =>
-  instantOfLocalTime(Date.UTC(year, month - 1, day, hour), timezone);
 
 /**
  * Returns the instant of a local time, which is given in milliseconds as if it were UTC. If DST repeats the time, the
@@ -59,9 +47,7 @@ export interface ScheduleRevision extends ScheduleDefinition {
 
 type Unit =
   | { readonly name: 'minutes'; readonly minutes: number }
-  | { readonly name: 'day' }
-  | { readonly name: 'week' }
-  | { readonly name: 'month' };
+  | { readonly name: 'day' | 'week' | 'month' };
 
 /** Parses the name of an interval; undefined if it is invalid. */
 export function parseInterval(name: string): Unit | undefined {
@@ -90,16 +76,9 @@ export const isTimeZone = (name: string): boolean =>
 /** Nominal length of an interval in milliseconds, with 30 days per month. For timeouts, never for boundaries. */
 export function nominalLengthMs(name: string): number {
   const unit = unitOf(name);
-  switch (unit.name) {
-    case 'minutes':
-      return unit.minutes * minuteMs;
-    case 'day':
-      return 24 * 60 * minuteMs;
-    case 'week':
-      return 7 * 24 * 60 * minuteMs;
-    case 'month':
-      return 30 * 24 * 60 * minuteMs;
-  }
+  return unit.name === 'minutes'
+    ? unit.minutes * minuteMs
+    : { day: 1, week: 7, month: 30 }[unit.name] * dayMs;
 }
 
 /** The definition's last boundary at or before the instant. */
@@ -145,12 +124,13 @@ function revisionAt(
   revisions: readonly ScheduleRevision[],
   instant: Date,
 ): { readonly revision: ScheduleRevision; readonly until: Date | null } {
-  const index = revisionIndexAt(revisions, instant);
-  const effectiveFrom = revisions[index + 1]?.effective_from;
-  return {
-    revision: revisionByIndex(revisions, index),
-    until: effectiveFrom ? new Date(effectiveFrom) : null,
-  };
+  const later = revisions.findIndex(
+    ({ effective_from }, index) => index > 0 && effective_from !== null && new Date(effective_from) > instant,
+  );
+  const revision = revisions.at(later === -1 ? -1 : later - 1);
+  if (!revision) throw new RangeError('A schedule needs at least one revision.');
+  const effectiveFrom = later === -1 ? null : revisions[later]?.effective_from;
+  return { revision, until: effectiveFrom ? new Date(effectiveFrom) : null };
 }
 
 /** The interval that contains an instant, by the revision in force then. */
@@ -168,20 +148,6 @@ function unitOf(name: string): Unit {
   const unit = parseInterval(name);
   if (!unit) throw new RangeError(`Unknown interval "${name}".`);
   return unit;
-}
-
-function revisionIndexAt(revisions: readonly ScheduleRevision[], instant: Date): number {
-  const later = revisions.findIndex(
-    (revision, index) =>
-      index > 0 && revision.effective_from !== null && new Date(revision.effective_from) > instant,
-  );
-  return later === -1 ? revisions.length - 1 : later - 1;
-}
-
-function revisionByIndex(revisions: readonly ScheduleRevision[], index: number): ScheduleRevision {
-  const revision = revisions[index];
-  if (!revision) throw new RangeError('A schedule needs at least one revision.');
-  return revision;
 }
 
 /**
@@ -203,7 +169,7 @@ function gridPoint(
     month: () => date.set({ day: 1 + offset_day }).plus({ months: by }),
   }[unit.name]();
   const { year, month, day: dayOfMonth } = day;
-  return instantOfLocalHour({ year, month, day: dayOfMonth, hour: offset_hour }, timezone);
+  return instantOfLocalTime(Date.UTC(year, month - 1, dayOfMonth, offset_hour), timezone);
 }
 
 function unreachable(definition: ScheduleDefinition, instant: Date): never {
@@ -268,7 +234,7 @@ export function countIntervals(
 function countBetween(definition: ScheduleDefinition, from: Date, stop: Date, max: number): number {
   const unit = parseInterval(definition.interval);
   if (unit?.name === 'minutes') {
-    const length = unit.minutes * 60_000;
+    const length = unit.minutes * minuteMs;
     return Math.ceil(stop.getTime() / length) - Math.floor(from.getTime() / length);
   }
   // Rejects an absurdly long range without iterating over it. A month has at most 31 days.

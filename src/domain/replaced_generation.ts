@@ -6,6 +6,7 @@ import {
   type ExportedFile,
   nothingEarlier,
 } from './exported_files.ts';
+import { createdState, openRange } from './run_events.ts';
 import type { ExistingRun, RunSpec } from './run_state.ts';
 
 /** A published run whose manifest is replaced. */
@@ -19,7 +20,7 @@ export interface ReplacedRun {
 type CheckedRun = Pick<ExistingRun, 'spec' | 'replacement'>;
 
 /** The files of a run, and of the run that it replaces. */
-export interface ComparedFiles {
+interface ComparedFiles {
   readonly own: readonly CompletedFile[];
   readonly replaced: readonly CompletedFile[];
 }
@@ -89,28 +90,17 @@ export const adoptedRun = (
   run_id: adopted.run_id,
   adopted_by,
   run: {
+    ...createdState(
+      { ...spec, model: adopted.model, config_version: adopted.config_version },
+      adopted.created_at,
+    ),
     status: 'Completed',
-    spec: { ...spec, model: adopted.model, config_version: adopted.config_version },
-    created_at: adopted.created_at,
     records_total_count: adopted.source_rows,
-    source_fingerprint: null,
-    read_since: null,
     settled: adopted.settled,
-    unsettled_barrier: null,
-    replacement: null,
     generation: adopted.generation,
-    late_generations: 0,
     encoder: adopted.encoder,
     ranges: [
-      {
-        after: null,
-        until: null,
-        attempt: 0,
-        upload: null,
-        files: adopted.files,
-        next_file: adopted.files.count,
-        finished: true,
-      },
+      { ...openRange(null, null), files: adopted.files, next_file: adopted.files.count, finished: true },
     ],
     rejected_file: adopted.rejected_file && { ...adopted.rejected_file, first: null, last: null },
     finished: {
@@ -118,11 +108,8 @@ export const adoptedRun = (
       fingerprint: adopted.fingerprint,
       encoder: adopted.encoder,
     },
-    adopted: null,
-    failed_attempts: {},
     earlier_generations: { ...nothingEarlier, kept: adopted.kept, earlier: adopted.earlier },
     publish_started_at: adopted.created_at,
     publish_claims: 1,
-    publish_resumed: false,
   },
 });

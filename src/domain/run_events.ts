@@ -256,7 +256,8 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   }
 }
 
-const createdState = (
+/** The state of a run that has only been created. */
+export const createdState = (
   { inherited, ...spec }: RunSpec & { inherited?: InheritedProgress },
   created_at: string,
 ): ExistingRun => ({
@@ -284,7 +285,8 @@ const createdState = (
   publish_resumed: false,
 });
 
-const openRange = (after: SortKey | null, until: SortKey | null): ExportRange => ({
+/** A range of which nothing is exported. */
+export const openRange = (after: SortKey | null, until: SortKey | null): ExportRange => ({
   after,
   until,
   attempt: 0,

@@ -93,40 +93,8 @@ export interface RangeStep {
   readonly range: number;
 }
 
-/** The progress of exporting an interval under one config. */
-export type RunProgress = Pick<
-  ExistingRun,
-  | 'records_total_count'
-  | 'source_fingerprint'
-  | 'read_since'
-  | 'settled'
-  | 'unsettled_barrier'
-  | 'replacement'
-  | 'generation'
-  | 'late_generations'
-  | 'encoder'
-  | 'ranges'
-  | 'rejected_file'
->;
-
-/** The progress that a run resumes from, and the run that made it. */
-export interface InheritedProgress {
-  readonly run_id: string;
-  readonly progress: RunProgress;
-}
-
-/** Identifies the only attempt that may record steps of a range: the fencing token of every step. */
-export interface RangeAttempt extends RangeStep {
-  readonly attempt: number;
-}
-
-export type RunState = { readonly status: 'Absent' } | ExistingRun;
-
-export interface ExistingRun {
-  readonly status: RunStatus;
-  readonly spec: RunSpec;
-  /** ISO 8601. */
-  readonly created_at: string;
+/** The progress of exporting an interval under one config. A run that continues or retries another one inherits it. */
+export interface RunProgress {
   readonly records_total_count: number | null;
   /** The rows of the source when the run started; null before they were counted. */
   readonly source_fingerprint: Fingerprint | null;
@@ -154,6 +122,26 @@ export interface ExistingRun {
   readonly ranges: readonly ExportRange[];
   /** The file of the generation's rejected rows, possibly not written yet; null if there are none. */
   readonly rejected_file: ExportedFile | null;
+}
+
+/** The progress that a run resumes from, and the run that made it. */
+export interface InheritedProgress {
+  readonly run_id: string;
+  readonly progress: RunProgress;
+}
+
+/** Identifies the only attempt that may record steps of a range: the fencing token of every step. */
+export interface RangeAttempt extends RangeStep {
+  readonly attempt: number;
+}
+
+export type RunState = { readonly status: 'Absent' } | ExistingRun;
+
+export interface ExistingRun extends RunProgress {
+  readonly status: RunStatus;
+  readonly spec: RunSpec;
+  /** ISO 8601. */
+  readonly created_at: string;
   /** Set once the files contain every row of the interval. */
   readonly finished: {
     readonly source_rows: number;

@@ -1,13 +1,13 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import pg from 'pg';
-import { isOperatorFault, operatorFaultDetails } from '../contract/operator_fault.ts';
+import { isOperatorFault, operatorFaultDetails } from '../contract/failure_details.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected, type ErrorOwner } from '../domain/errors.ts';
 import { connectionErrorCode, isConnectionLost } from '../journal/database.ts';
 import { isTemporalUnavailable, rejectionIn, rejectionMessages } from './grpc_errors.ts';
 
 /** What an error means. Its type and message become a run's `latest_error`, as `type: message`. */
-export interface ErrorClassification {
+interface ErrorClassification {
   readonly type: string;
   /** A message for users: what happened and how to fix it. It never contains a secret or a row. */
   readonly message: string;

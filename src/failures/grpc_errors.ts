@@ -1,28 +1,21 @@
+import { status } from '@grpc/grpc-js';
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import { NamespaceNotFoundError } from '@temporalio/common';
-
-/** gRPC status codes of a request that can never succeed. */
-const invalidRequestCodes: ReadonlySet<number> = new Set([3 /* INVALID_ARGUMENT */, 11 /* OUT_OF_RANGE */]);
-
-/** gRPC status codes of errors that pass: a timeout, a rate limit, no connection. */
-const transientCodes: ReadonlySet<number> = new Set([
-  4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */,
-]);
 
 /**
  * Whether Temporal rejected the request itself, such as one with a field that is too long. Sending it again is useless;
  * a caller that works through a list continues with the next item.
  */
-export const isInvalidRequest = (error: unknown): boolean => hasCode(error, invalidRequestCodes);
+export const isInvalidRequest = (error: unknown): boolean =>
+  hasCode(error, status.INVALID_ARGUMENT, status.OUT_OF_RANGE);
 
-/** Whether Temporal could not serve a request that will succeed once Temporal is back. */
-export const isTemporalUnavailable = (error: unknown): boolean => hasCode(error, transientCodes);
+/** Whether Temporal could not serve a request that will succeed once it is back: a timeout, a rate limit, no connection. */
+export const isTemporalUnavailable = (error: unknown): boolean =>
+  hasCode(error, status.DEADLINE_EXCEEDED, status.RESOURCE_EXHAUSTED, status.UNAVAILABLE);
 
-/** gRPC status codes of a method that the caller may not use, or that a managed service does not have. */
-const forbiddenCodes: ReadonlySet<number> = new Set([7 /* PERMISSION_DENIED */, 12 /* UNIMPLEMENTED */]);
-
-/** Whether Temporal does not permit a method. */
-export const isForbidden = (error: unknown): boolean => hasCode(error, forbiddenCodes);
+/** Whether the caller may not use a method, or a managed service does not have it. */
+export const isForbidden = (error: unknown): boolean =>
+  hasCode(error, status.PERMISSION_DENIED, status.UNIMPLEMENTED);
 
 /** Why Temporal rejects every request of this process, until the operator changes something. */
 export type Rejection = 'TemporalPermissionDenied' | 'TemporalUnauthenticated' | 'TemporalNamespaceNotFound';
@@ -37,16 +30,14 @@ export const rejectionMessages: Readonly<Record<Rejection, string>> = {
     'Temporal does not have the namespace of exportd. Check TEMPORAL_NAMESPACE and TEMPORAL_ADDRESS, or create the namespace.',
 };
 
-const permissionDeniedCodes: ReadonlySet<number> = new Set([7 /* PERMISSION_DENIED */]);
-const unauthenticatedCodes: ReadonlySet<number> = new Set([16 /* UNAUTHENTICATED */]);
 /** Its code, NOT_FOUND, is that of a workflow too. */
 const namespaceNotFound = /^Namespace .* is not found/;
 
 /** Why Temporal rejects every request, if that is the error; undefined otherwise. */
 export function rejectionIn(error: unknown): Rejection | undefined {
   if (error instanceof NamespaceNotFoundError) return 'TemporalNamespaceNotFound';
-  if (hasCode(error, permissionDeniedCodes)) return 'TemporalPermissionDenied';
-  if (hasCode(error, unauthenticatedCodes)) return 'TemporalUnauthenticated';
+  if (hasCode(error, status.PERMISSION_DENIED)) return 'TemporalPermissionDenied';
+  if (hasCode(error, status.UNAUTHENTICATED)) return 'TemporalUnauthenticated';
   const cause = grpcCause(error);
   return isGrpcServiceError(cause) && namespaceNotFound.test(cause.details)
     ? 'TemporalNamespaceNotFound'
@@ -59,7 +50,7 @@ export const isTemporalError = (error: unknown): boolean =>
 
 const grpcCause = (error: unknown): unknown => (error instanceof ServiceError ? error.cause : error);
 
-function hasCode(error: unknown, codes: ReadonlySet<number>): boolean {
+function hasCode(error: unknown, ...codes: readonly status[]): boolean {
   const cause = grpcCause(error);
-  return isGrpcServiceError(cause) && codes.has(cause.code);
+  return isGrpcServiceError(cause) && codes.includes(cause.code);
 }

@@ -148,13 +148,6 @@ type FaultAlarmSettings = Pick<
   | 'EXPORTD_LOG_RETENTION'
 >;
 
-/** Repeats the checks of the alarm in a worker process. */
-interface FaultAlarm {
-  start(): void;
-  /** Waits for the check that is running. */
-  stop(): Promise<void>;
-}
-
 /** Waiting runs try again within two intervals, so a fault that no worker has seen for this many is fixed. */
 const unseenIntervals = 3;
 /** A check at least this often, in milliseconds. */
@@ -164,9 +157,9 @@ const notificationPauseMs = 10_000;
 
 /**
  * Resolves faults that no worker sees any more, and notifies the operator once of each open one. All workers check; the
- * database lets one of them act.
+ * database lets one of them act. `stop` waits for the check that is running.
  */
-export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logger: Logger): FaultAlarm {
+export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logger: Logger) {
   const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
@@ -191,7 +184,7 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
   };
   return {
     start,
-    stop: async () => {
+    stop: async (): Promise<void> => {
       stopped = true;
       clearTimeout(timer);
       await running;

@@ -1,23 +1,13 @@
+import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { isOperatorFault } from '../contract/operator_fault.ts';
-import { budgetExceededDetails } from '../contract/retry_budget.ts';
+import { budgetExceededDetails, isOperatorFault } from '../contract/failure_details.ts';
 
 /** What the budget needs to know of the running attempt. Tests may leave out `info`. */
 export interface BudgetContext {
   heartbeat(details?: unknown): void;
-  readonly info?: {
-    readonly attempt: number;
-    readonly isLocal?: boolean;
-    /** The budget: no single attempt may take longer than all of them together. */
-    readonly startToCloseTimeoutMs?: number;
-    /** The last heartbeat of the attempts before. */
-    readonly heartbeatDetails?: unknown;
-    readonly retryPolicy?: {
-      readonly initialInterval?: number | string;
-      readonly backoffCoefficient?: number;
-      readonly maximumInterval?: number | string;
-    };
-  };
+  /** `startToCloseTimeoutMs` is the budget: no single attempt may take longer than all of them together. */
+  readonly info?: Pick<Info, 'attempt'> &
+    Partial<Pick<Info, 'isLocal' | 'startToCloseTimeoutMs' | 'heartbeatDetails' | 'retryPolicy'>>;
 }
 
 /** The retry budget of an activity, as its running attempt sees it. */

@@ -18,7 +18,7 @@ export type CommandName =
   | 'unpauseBackfill';
 
 /** The status of a command. `withdrawn`: cancelled by the HTTP API because Temporal could not be signalled. */
-export type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'withdrawn';
+type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'withdrawn';
 
 /** The outcome of a command: the ids of what it created, or why it was rejected. */
 export interface CommandOutcome {
@@ -49,7 +49,7 @@ export const outcomeChannel = 'exportd_commands';
 const columns = 'id, batch_export_id, team_id, name, body, fingerprint, status, outcome';
 
 /** A command to store. */
-export interface CommandRequest {
+interface CommandRequest {
   readonly id: string;
   readonly batch_export_id: string;
   readonly team_id: number;
@@ -112,7 +112,7 @@ export async function readCommand(pool: Pool | Connection, id: string): Promise<
 }
 
 /** A command that waits for its decision. */
-export interface PendingCommand {
+interface PendingCommand {
   readonly id: string;
   readonly name: CommandName;
   /** The trace of the request that stored it, as a W3C `traceparent`. */

@@ -176,10 +176,7 @@ function createStreams(
   connection: Connection,
   projector: Projector,
   onAppended: (event: AppendedEvent) => void,
-): {
-  readonly lock: JournalTransaction['lock'];
-  readonly write: () => Promise<void>;
-} {
+) {
   const locked = new Map<string, unknown>();
   const writes: (() => Promise<void>)[] = [];
   return {
@@ -193,7 +190,7 @@ function createStreams(
       writes.push(write);
       return stream;
     },
-    write: async () => {
+    write: async (): Promise<void> => {
       for (const write of writes) await write();
     },
   };

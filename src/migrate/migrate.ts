@@ -50,7 +50,7 @@ async function runMigrations(client: pg.Client, folder: string, table: Migration
 }
 
 /** Folder of the control database's migrations. */
-export const controlMigrations = join(import.meta.dirname, '../journal/migrations');
+const controlMigrations = join(import.meta.dirname, '../journal/migrations');
 /** Beside all other tables of exportd, so that a backup of the schema is complete. */
 const migrationsTable = { schema: 'exportd', name: 'migrations' };
 

@@ -2,7 +2,7 @@ import type { Pool } from '../journal/database.ts';
 import type { Notification, NotificationData, NotificationType, PayloadFormat } from './notification.ts';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'dropped'] as const;
-export type DeliveryStatus = (typeof deliveryStatuses)[number];
+type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** An entry of a webhook's delivery log. */
 export interface LoggedDelivery {
@@ -23,7 +23,7 @@ export interface LoggedDelivery {
 }
 
 /** An attempt of a delivery. */
-export interface LoggedAttempt {
+interface LoggedAttempt {
   readonly number: number;
   readonly at: string;
   readonly duration_ms: number;
@@ -32,7 +32,7 @@ export interface LoggedAttempt {
 }
 
 /** A delivery with everything that the log has of it. */
-export interface DetailedDelivery extends LoggedDelivery {
+interface DetailedDelivery extends LoggedDelivery {
   readonly format: PayloadFormat;
   readonly notification: Notification;
   /** Oldest first. */
@@ -40,7 +40,7 @@ export interface DetailedDelivery extends LoggedDelivery {
 }
 
 /** Which deliveries of a webhook are listed; undefined fields do not restrict them. */
-export interface DeliveryFilter {
+interface DeliveryFilter {
   readonly statuses: readonly DeliveryStatus[] | undefined;
   readonly events: readonly NotificationType[] | undefined;
   readonly batch_export: string | undefined;

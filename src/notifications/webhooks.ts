@@ -20,10 +20,6 @@ export function openWebhookSecret(keyRing: KeyRing, webhookId: string, sealed: s
   }
 }
 
-/** Encrypts the secret of a webhook again, under the first key. @throws SecretUnreadable */
-const resealWebhookSecret = (keyRing: KeyRing, webhookId: string, sealed: string): string =>
-  keyRing.seal(keyRing.open(sealed, sealContext(webhookId)), sealContext(webhookId));
-
 /** A webhook without its secret. */
 export interface Webhook extends WebhookFields {
   readonly id: string;
@@ -189,10 +185,11 @@ export async function rotateWebhookSecrets(
   const unreadable: string[] = [];
   for (const { id, secret } of rows) {
     try {
+      const secretText = keyRing.open(secret, sealContext(id));
       // A secret that was changed meanwhile is encrypted with the first key already.
       const { rowCount } = await pool.query(
         'update exportd.webhooks set secret = $3 where id = $1 and secret = $2',
-        [id, secret, resealWebhookSecret(keyRing, id, secret)],
+        [id, secret, sealWebhookSecret(keyRing, id, secretText)],
       );
       rotated += rowCount ?? 0;
     } catch (error) {

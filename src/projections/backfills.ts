@@ -70,16 +70,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     );
   switch (event.type) {
     case 'BackfillStarted': {
-      const {
-        batch_export_id,
-        team_id,
-        start_at,
-        end_at,
-        total_runs,
-        retry_of_run_id,
-        allow_shrink,
-        failed_runs,
-      } = event.data;
+      const spec = event.data;
       await connection.query(
         `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
            retry_of_run_id, created_at, last_updated_at, allow_shrink, retries_failed)
@@ -87,15 +78,15 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
         [
           id,
           stored.global_position,
-          batch_export_id,
-          team_id,
-          start_at,
-          end_at,
-          total_runs,
-          retry_of_run_id,
+          spec.batch_export_id,
+          spec.team_id,
+          spec.start_at,
+          spec.end_at,
+          spec.total_runs,
+          spec.retry_of_run_id,
           at,
-          allow_shrink,
-          failed_runs !== undefined,
+          spec.allow_shrink,
+          spec.failed_runs !== undefined,
         ],
       );
       return;

@@ -1,4 +1,4 @@
-import type { CompletedFile, PlannedPart, SortKey } from '../domain/exported_files.ts';
+import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RunEvent } from '../domain/run_events.ts';
 import { activeRunStatuses, filesOf, type InheritedProgress, type RunProgress } from '../domain/run_state.ts';
@@ -14,55 +14,6 @@ export const isFailedRun = (run = 'batch_export_runs'): string =>
 type OpenParts = Readonly<
   Record<string, { readonly rows: number; readonly bytes: number; readonly last: SortKey | null }>
 >;
-
-interface Step {
-  readonly generation: number;
-  readonly range: number;
-}
-
-/** Starts a file, which replaces the range's unfinished one. */
-const startParts = (connection: Connection, runId: string, at: string, step: Step): Promise<void> =>
-  change(connection, runId, at, step, ({ last }) => ({ rows: 0, bytes: 0, last }), {});
-
-/** A later attempt resumes after these rows and bytes. */
-const resumeParts = (
-  connection: Connection,
-  runId: string,
-  at: string,
-  step: Step & { readonly rows: number; readonly bytes: number },
-): Promise<void> =>
-  change(connection, runId, at, step, ({ last }) => ({ rows: step.rows, bytes: step.bytes, last }), {});
-
-/** Adds a planned part. */
-const planPart = (
-  connection: Connection,
-  runId: string,
-  at: string,
-  step: Step & { readonly part: PlannedPart },
-): Promise<void> =>
-  change(
-    connection,
-    runId,
-    at,
-    step,
-    ({ rows, bytes, last }) => ({
-      rows: rows + step.part.rows,
-      bytes: bytes + step.part.bytes,
-      last: step.part.last ?? last,
-    }),
-    {},
-  );
-
-/** Completes the file: its parts are counted as a file from here on. */
-const finishParts = (
-  connection: Connection,
-  runId: string,
-  at: string,
-  step: Step & { readonly file: CompletedFile },
-): Promise<void> =>
-  change(connection, runId, at, step, ({ last }) => ({ rows: 0, bytes: 0, last: step.file.last ?? last }), {
-    file: step.file,
-  });
 
 /** The open parts of a run that resumes from the progress of another. */
 const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
@@ -87,14 +38,13 @@ function cursorOf(generation: number, parts: OpenParts): string | null {
   return Buffer.from(JSON.stringify({ generation, ranges: reached })).toString('base64url');
 }
 
-/** Changes the open parts of one range. The run's totals never decrease, even if an attempt starts over. */
-async function change(
+/** Changes the open parts of one range, or completes their `file`. The run's totals never decrease, even if an attempt starts over. */
+async function changeParts(
   connection: Connection,
-  runId: string,
-  at: string,
-  { generation, range }: Step,
+  { stream_id: runId, recorded_at: at }: StoredEvent,
+  { generation, range }: { readonly generation: number; readonly range: number },
   next: (before: OpenParts[string]) => OpenParts[string],
-  { file }: { readonly file?: CompletedFile },
+  file?: CompletedFile,
 ): Promise<void> {
   const { rows } = await connection.query<{ open_parts: OpenParts }>(
     'select open_parts from exportd.batch_export_runs where id = $1',
@@ -128,7 +78,8 @@ async function change(
   );
 }
 
-const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
+/** SQL: the active statuses as literals, so that PostgreSQL uses the index of active runs. */
+export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
@@ -178,7 +129,7 @@ export const runsProjection: Projection = {
       open_parts jsonb not null default '{}'
     );
     create unique index batch_export_runs_one_active on exportd.batch_export_runs
-      (batch_export_id, data_interval_start, data_interval_end) where status in (${active});
+      (batch_export_id, data_interval_start, data_interval_end) where status in (${activeStatuses});
     create index batch_export_runs_newest on exportd.batch_export_runs (batch_export_id, position desc);
     create index batch_export_runs_interval on exportd.batch_export_runs (batch_export_id, data_interval_start, position);
     -- The status of the latest runs, which every step of a schedule and of a backfill reads.
@@ -232,17 +183,29 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await set('adopted_generation = $3, generation = $4', event.data.generation, event.data.raised_to);
       return;
     case 'RunUploadCreated':
-      await startParts(connection, id, at, event.data);
+      // It replaces the unfinished file of its range.
+      await changeParts(connection, stored, event.data, ({ last }) => ({ rows: 0, bytes: 0, last }));
       return;
-    case 'RunUploadResumed':
-      await resumeParts(connection, id, at, event.data);
+    case 'RunUploadResumed': {
+      const { rows, bytes } = event.data;
+      await changeParts(connection, stored, event.data, ({ last }) => ({ rows, bytes, last }));
       return;
-    case 'RunPartPlanned':
-      await planPart(connection, id, at, event.data);
+    }
+    case 'RunPartPlanned': {
+      const { part } = event.data;
+      await changeParts(connection, stored, event.data, ({ rows, bytes, last }) => ({
+        rows: rows + part.rows,
+        bytes: bytes + part.bytes,
+        last: part.last ?? last,
+      }));
       return;
-    case 'RunFileCompleted':
-      await finishParts(connection, id, at, event.data);
+    }
+    case 'RunFileCompleted': {
+      const { file } = event.data;
+      const next = ({ last }: OpenParts[string]) => ({ rows: 0, bytes: 0, last: file.last ?? last });
+      await changeParts(connection, stored, event.data, next, file);
       return;
+    }
     case 'RunExportFinished':
       await set('records_completed = file_rows, bytes = file_bytes, latest_error = null');
       return;

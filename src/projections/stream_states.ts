@@ -85,7 +85,8 @@ export async function readStreamState<State>(
   id: string,
 ): Promise<State> {
   const state = await findStreamState<State>(connection, streamType, id);
-  if (state === undefined) throw stateMissing(streamType, id);
+  if (state === undefined)
+    throw new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
   return state;
 }
 
@@ -102,10 +103,6 @@ export async function findStreamState<State>(
   });
   return rows[0]?.state;
 }
-
-/** The journal has a stream that the read model lacks. */
-const stateMissing = (streamType: StreamType, id: string): Error =>
-  new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
 
 /** The run after an event of its stream: as the append knows it, or as stored. */
 export async function readRun(

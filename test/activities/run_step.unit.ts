@@ -6,8 +6,7 @@ import {
   type StepAttempt,
   type StepOptions,
 } from '../../activities/run_step.ts';
-import { operatorFaultDetails } from '../../src/contract/operator_fault.ts';
-import { isBudgetExceeded } from '../../src/contract/retry_budget.ts';
+import { isBudgetExceeded, operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import type { Outages } from '../../src/failures/outages.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

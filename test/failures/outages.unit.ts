@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import { operatorFaultDetails } from '../../src/contract/operator_fault.ts';
+import { operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { createFaultPacing, createOutages } from '../../src/failures/outages.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import { isBudgetExceeded } from '../../src/contract/retry_budget.ts';
-import { operatorFaultDetails } from '../../src/contract/operator_fault.ts';
+import { isBudgetExceeded, operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { openRetryBudget, type BudgetContext, type RetryBudget } from '../../src/failures/retry_budget.ts';
 
 const budgetMs = 100_000;
