@@ -46,13 +46,20 @@ export type RunActivities = ReturnType<typeof createRunActivities>;
 
 /** The local activities of `batchExportRun`; activities/export.ts has those that move rows. */
 export function createRunActivities(dependencies: RunActivityDependencies) {
-  return { ...journalActivities(dependencies), ...sourceActivities(dependencies) };
-}
-
-/** They are retried until the control database and Temporal accept them. */
-function journalActivities(dependencies: RunActivityDependencies) {
-  const { journal, policies, schedules, backfills, logger } = dependencies;
-  return wrapActivities(
+  const {
+    journal,
+    policies,
+    schedules,
+    backfills,
+    publishEmpty,
+    logger,
+    recorder,
+    outages,
+    settings,
+    context,
+  } = dependencies;
+  // They are retried until the control database and Temporal accept them.
+  const journalActivities = wrapActivities(
     { logger, retryIndefinitely: true },
     {
       /**
@@ -93,12 +100,9 @@ function journalActivities(dependencies: RunActivityDependencies) {
       },
     },
   );
-}
-
-/** They fail the run when an error outlasts its budget. */
-function sourceActivities(dependencies: RunActivityDependencies) {
-  const { journal, publishEmpty, logger, recorder, outages, settings, context } = dependencies;
+  // These fail the run when an error outlasts its budget.
   return {
+    ...journalActivities,
     ...wrapActivities(
       // After an operator's fault they are no local activities, and send heartbeats.
       { logger, context, recorder, outages, heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT },

@@ -98,12 +98,7 @@ export function maintenanceDetails(
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-const emptySummary = (): MaintenanceSummary => ({
-  deleted: 0,
-  compared: 0,
-  differing: 0,
-  settled: 0,
-});
+const emptySummary = (): MaintenanceSummary => ({ deleted: 0, compared: 0, differing: 0, settled: 0 });
 
 /**
  * Runs maintenance tasks on a task queue, a few at a time. Each task is for one export, or for intervals that are compared

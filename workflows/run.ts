@@ -26,7 +26,7 @@ import type { BarrierCheck } from '../src/source/source.ts';
 import {
   barrierPollMs,
   exportOptions,
-  formerRangesAtOnce,
+  defaultConcurrentRanges,
   journalOptions,
   remoteSourceOptions,
   searchAttributes,
@@ -227,7 +227,7 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   }
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
-    const { ranges_at_once = formerRangesAtOnce } = input.limits;
+    const { ranges_at_once = defaultConcurrentRanges } = input.limits;
     // Otherwise this execution has sent its share of parts, and rows are left.
     const finished =
       ranges > 1

@@ -99,21 +99,18 @@ export async function countFreeSlots(
   policies: Policies,
   { batch_export_id, backfill_id }: Pick<RunSpec, 'batch_export_id' | 'backfill_id'>,
 ): Promise<number> {
-  if (backfill_id === null) {
-    const { rows } = await connection.query<{ active: number }>(
-      `select count(*) as active from exportd.batch_export_runs
-       where batch_export_id = $1 and backfill_id is null and status = any($2)`,
-      [batch_export_id, activeRunStatuses],
-    );
-    return policies.maxConcurrentRuns - (rows[0]?.active ?? 0);
-  }
+  const owned =
+    backfill_id === null
+      ? 'backfill_id is null'
+      : `(backfill_id = $3 or id in
+         (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $3 and status is null))`;
   const { rows } = await connection.query<{ active: number }>(
     `select count(*) as active from exportd.batch_export_runs
-     where batch_export_id = $1 and status = any($3) and (backfill_id = $2 or id in
-       (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $2 and status is null))`,
-    [batch_export_id, backfill_id, activeRunStatuses],
+     where batch_export_id = $1 and status = any($2) and ${owned}`,
+    [batch_export_id, activeRunStatuses, ...(backfill_id === null ? [] : [backfill_id])],
   );
-  return policies.backfillConcurrency - (rows[0]?.active ?? 0);
+  const slots = backfill_id === null ? policies.maxConcurrentRuns : policies.backfillConcurrency;
+  return slots - (rows[0]?.active ?? 0);
 }
 
 /** The number of due automatic retries of a backfill's runs, which take the next free slots. */

@@ -68,7 +68,8 @@ export async function readEarlierGenerations(
         replaced: await readReplacedFiles(connection, replaced),
       };
   // Nothing can stay, so that the configs need not be read.
-  if (isCovered && !leftFiles(replaced.run))
+  const { kept, earlier, elsewhere } = replaced.run.earlier_generations;
+  if (isCovered && [kept, earlier, elsewhere].every(({ length }) => length === 0))
     return earlierGenerationsOf(run, replaced, { mayShrink: false, isSameBucket: true, files });
   return earlierGenerationsOf(run, replaced, {
     mayShrink: await createMayShrink(connection)(run.spec),
@@ -76,9 +77,6 @@ export async function readEarlierGenerations(
     files,
   });
 }
-
-const leftFiles = ({ earlier_generations: { kept, earlier, elsewhere } }: ExistingRun): boolean =>
-  kept.length > 0 || earlier.length > 0 || elsewhere.length > 0;
 
 /** Whether a run is a Completed one of the interval. */
 export async function hasPublished(

@@ -26,11 +26,10 @@ interface NewNotification extends Omit<
 const maxErrorLength = 4_000;
 
 /** A notification about the interval of a run, or of the latest run that led to a pause. */
-type NewIntervalNotification = NewNotification & NotifiedInterval;
-interface NotifiedInterval {
+type NewIntervalNotification = NewNotification & {
   readonly data_interval_start: string;
   readonly data_interval_end: string;
-}
+};
 
 /**
  * Opens an incident of the schedule or backfill and stores its notification, with a delivery to each subscribed webhook,
@@ -144,8 +143,8 @@ const isSubscribed = ({
 
 /**
  * Stores a notification with a delivery to each subscribed webhook, in the transaction of the event that it reports. Once
- * per cause; deleted exports have none. `interval.published` is stored only while a webhook subscribes to it. A webhook that has too many pending deliveries already gets one that is dropped, so that its log shows
- * what it missed.
+ * per cause; deleted exports have none. `interval.published` is stored only while a webhook subscribes to it. A webhook that
+ * has too many pending deliveries gets one that is dropped, so that its log shows what it missed.
  */
 export async function storeNotification(
   connection: Connection,

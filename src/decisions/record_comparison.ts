@@ -1,7 +1,7 @@
 import { batchExportDecider } from '../domain/batch_export.ts';
 import {
   areEqualComparisons,
-  earlyByMs,
+  maxEarlyMs,
   nextComparisonMs,
   type Comparison,
   type ComparisonSchedule,
@@ -256,6 +256,6 @@ function nextTimes(
   const due = from + nextComparisonMs(schedule, since - from);
   return {
     due: new Date(due).toISOString(),
-    early: new Date(due - earlyByMs(now, due)).toISOString(),
+    early: new Date(due - maxEarlyMs(now, due)).toISOString(),
   };
 }

@@ -7,7 +7,7 @@ import {
   runDecider,
   RunEnded,
 } from '../domain/run.ts';
-import type { RunEvent } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 import {
   type ExistingRun,
   filesOf,
@@ -190,7 +190,7 @@ async function appendTakenKey(
   stream: RunStream,
   { connection, now }: JournalTransaction,
   run: ExistingRun,
-  taken: Extract<RunEvent, { type: 'RunKeyTaken' }>['data'],
+  taken: RunEventData<'RunKeyTaken'>,
 ): Promise<void> {
   await stream.append(`taken:${taken.generation}/${taken.key}`, [{ type: 'RunKeyTaken', data: taken }]);
   const { backfill_id, data_interval_start, data_interval_end } = run.spec;

@@ -38,23 +38,18 @@ const isRetryableRun = isWanted(['Cancelled', 'Paused']);
 /**
  * SQL condition: rules of the bucket may have deleted objects of a row's interval, so that it is exported again only
  * when a person requests it. The rule of `isExpired` (src/domain) for the first object that expires.
+ * @param condition a further condition on the first expiration
  */
-export const isExpiredInterval = (row: string): string => expiresWithin(row, '');
-
-/** SQL condition: a row's interval has expired after a time, which is an SQL expression. */
-const hasExpiredSince = (row: string, time: string): string =>
-  expiresWithin(row, `and ${expiration} > ${time}`);
-
-/** When the first object of an interval expires. */
-const expiration =
-  'least(interval.expires_at, interval.completed_at + make_interval(days => owner.retention_days))';
-
-const expiresWithin = (row: string, condition: string): string => `exists (
+export const isExpiredInterval = (row: string, condition = ''): string => `exists (
   select from exportd.intervals interval join exportd.batch_exports owner on owner.id = interval.batch_export_id
   where interval.batch_export_id = ${row}.batch_export_id
     and interval.data_interval_start = ${row}.data_interval_start
     and interval.data_interval_end = ${row}.data_interval_end
     and ${expiration} <= clock_timestamp() ${condition})`;
+
+/** SQL: when the first object of an interval expires. */
+const expiration =
+  'least(interval.expires_at, interval.completed_at + make_interval(days => owner.retention_days))';
 
 /** An interval that needs a run, or that has one already. */
 export interface NextInterval {
@@ -154,8 +149,8 @@ interface FailedRun {
 
 /**
  * Creates the due automatic retries of an export, oldest interval first, within the free slots of the schedule or
- * backfill that owns the failed run. Intervals that have expired meanwhile are not exported again. Retries of a paused or cancelled backfill wait, unless the schedule or another
- * backfill wants the run too. The caller holds the export's lock.
+ * backfill that owns the failed run. Intervals that have expired since are not exported again. Retries of a paused or
+ * cancelled backfill wait, unless the schedule or another backfill wants the run too. The caller holds the export's lock.
  * @returns when the next retry is due; null if there is none or the due ones wait for a slot.
  */
 export async function createDueRetries(
@@ -205,7 +200,7 @@ async function dueRetries(
 ): Promise<FailedRun[]> {
   const { rows } = await connection.query<FailedRun>(
     `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number,
-       allow_shrink, ${hasExpiredSince('due', 'due.created_at')} as has_expired
+       allow_shrink, ${isExpiredInterval('due', `and ${expiration} > due.created_at`)} as has_expired
      from (
        select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as rank
        ${runsAwaitingRetry} and run.retry_at <= $2 and not exists (

@@ -10,7 +10,6 @@ import {
   type LockedStream,
   writeLogLine,
 } from '../journal/journal.ts';
-import type { NotificationType } from '../notifications/notification.ts';
 import { activeStatuses } from '../projections/runs.ts';
 import { openIncident, storeNotification } from './notifications.ts';
 import type { Policies } from './policies.ts';
@@ -82,7 +81,8 @@ async function endLockedRun(
     Terminated: { type: 'RunTerminated', data: { latest_error: ending.latest_error } },
     Cancelled: { type: 'RunCancelled', data: { reason: ending.latest_error } },
   };
-  await stream.append('ended', [events[ending.status]]);
+  const event = events[ending.status];
+  await stream.append('ended', [event]);
   await writeLogLine(connection, {
     team_id,
     batch_export_id,
@@ -102,8 +102,10 @@ async function endLockedRun(
   };
   // No incident: nothing is broken, and there is nothing to recover from.
   if (held) await storeNotification(connection, { ...notification, type: 'run.held' });
-  const type = held ? undefined : notificationTypeOf(ending.status, retry.retry_delay_seconds);
-  if (type) await openIncident(connection, { ...notification, type });
+  const hasNoRetryLeft = 'retry_delay_seconds' in event.data && event.data.retry_delay_seconds === null;
+  if (ending.status === 'Failed' && !held)
+    await openIncident(connection, { ...notification, type: 'run.failed' });
+  if (hasNoRetryLeft) await openIncident(connection, { ...notification, type: 'run.retries_exhausted' });
   return true;
 }
 
@@ -121,15 +123,6 @@ function missingRowsOf({ replacement }: ExistingRun): MissingRows | undefined {
   if (replacement?.outcome !== 'rows_missing') return undefined;
   const { missing_rows, bucket_rows, source_rows } = replacement;
   return { missing_rows, bucket_rows, source_rows };
-}
-
-function notificationTypeOf(
-  status: RunOutcome,
-  retryDelaySeconds: number | null,
-): NotificationType | undefined {
-  if (status === 'Failed') return 'run.failed';
-  const mayBeRetried = status === 'FailedRetryable' || status === 'TimedOut';
-  return mayBeRetried && retryDelaySeconds === null ? 'run.retries_exhausted' : undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   runDecider,
   RunEnded,
 } from '../domain/run.ts';
-import type { RunEvent } from '../domain/run_events.ts';
+import type { RunEventData } from '../domain/run_events.ts';
 import {
   type ExistingRun,
   filesOf,
@@ -195,9 +195,6 @@ async function recordFailedAttempt(
     });
   });
 }
-
-/** The facts of an event of this type. */
-type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
 /**
  * Records the steps of a run's activities. Every step throws RunEnded once the run has ended, and GenerationSuperseded

@@ -108,16 +108,12 @@ export const models = ['events', 'persons'] as const;
 export type Model = (typeof models)[number];
 
 /** The user-defined part of a batch export. The destination's config is stored separately, in numbered versions. */
-export interface BatchExportDefinition {
+export interface BatchExportDefinition extends ScheduleDefinition {
   readonly name: string;
   readonly model: Model;
   readonly destination_type: string;
   /** The current version of the destination's config. */
   readonly config_version: number;
-  readonly interval: string;
-  readonly timezone: string;
-  readonly offset_hour: number;
-  readonly offset_day: number;
   /** ISO 8601 or null. Intervals that end before it get no run. */
   readonly start_at: string | null;
   /** ISO 8601 or null. Intervals that end after it get no run. */

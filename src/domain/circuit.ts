@@ -20,8 +20,8 @@ const maxSpreadMs = 10_000;
 const maxDelayMs = 30_000;
 
 /**
- * When an attempt looks again at an open circuit, in milliseconds: some time after the next probe. The longer the circuit
- * is open, the further apart attempts look, since all of them would otherwise return at once.
+ * When an attempt checks an open circuit again, in milliseconds: some time after the next probe. The longer the circuit is
+ * open, the further apart attempts check, since all of them would otherwise return at once.
  * @param random from 0 to 1
  */
 export function circuitRetryDelayMs(

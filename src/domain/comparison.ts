@@ -39,14 +39,14 @@ export function rowsToCompare(
  * missing. A bucket with fewer rows may have late ones too, which fingerprints do not show.
  * @throws RangeError when the fingerprints are not comparable
  */
-export function compareFingerprints(bucket: Fingerprint, source: Fingerprint): Comparison {
+export function compareFingerprints(manifest: Fingerprint, source: Fingerprint): Comparison {
   const numbers = {
-    bucket_rows: rowsOfFingerprint(bucket),
+    bucket_rows: rowsOfFingerprint(manifest),
     source_rows: rowsOfFingerprint(source),
     added_rows: 0,
     missing_rows: 0,
   };
-  for (const { one, other } of differingBuckets(bucket, source)) {
+  for (const { one, other } of differingBuckets(manifest, source)) {
     const more = (other?.rows ?? 0) - (one?.rows ?? 0);
     if (more >= 0) numbers.added_rows += Math.max(1, more);
     if (more <= 0) numbers.missing_rows += Math.max(1, -more);
@@ -102,7 +102,7 @@ export function nextComparisonMs({ firstMs, maxIntervalMs }: ComparisonSchedule,
 const earlyPart = 1 / 8;
 
 /** How many milliseconds before its time an interval may be compared together with a neighbour. */
-export const earlyByMs = (fromMs: number, dueMs: number): number => Math.floor((dueMs - fromMs) * earlyPart);
+export const maxEarlyMs = (fromMs: number, dueMs: number): number => Math.floor((dueMs - fromMs) * earlyPart);
 
 /** An object of a run. Another object may have the same key: the planned file of a run that found the key taken. */
 export interface DeletedObject {

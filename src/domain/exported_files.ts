@@ -277,27 +277,31 @@ export class RowsMissingInSource extends Error {
   }
 }
 
-/** The indexes of the buckets in which the source differs from held rows. Buckets without held rows have nothing to lose. */
-export const bucketsToCompare = (held: Fingerprint, source: Fingerprint): number[] =>
-  differingBuckets(held, source).flatMap(({ index, one }) => (one ? [index] : []));
+/** The indexes of the buckets in which the source differs from published rows. Buckets without published rows have nothing to lose. */
+export const bucketsToCompare = (published: Fingerprint, source: Fingerprint): number[] =>
+  differingBuckets(published, source).flatMap(({ index, one }) => (one ? [index] : []));
 
-/** By how many rows the buckets of a fingerprint that have fewer rows than held have fewer, in total. */
-export function countFewerRows(held: Fingerprint, source: Fingerprint): number {
+/** How many published rows the buckets of the source lack, in total. A bucket with more rows makes up for no other. */
+export function countFewerRows(published: Fingerprint, source: Fingerprint): number {
   const found = bucketsOf(source);
-  return held.buckets.reduce(
+  return published.buckets.reduce(
     (sum, { index, rows }) => sum + Math.max(0, rows - (found.get(index)?.rows ?? 0)),
     0,
   );
 }
 
 /**
- * Whether exported rows contain every held row: each bucket has the held rows, or the rows that the source had when it
- * was known to contain the held ones.
+ * Whether exported rows contain every published row: each bucket has the published rows, or the rows that the source had
+ * when it was known to contain the published ones.
  */
-export function containsHeldRows(exported: Fingerprint, held: Fingerprint, source: Fingerprint): boolean {
-  if (!areComparable(exported, held) || !areComparable(exported, source)) return false;
+export function containsPublishedRows(
+  exported: Fingerprint,
+  published: Fingerprint,
+  source: Fingerprint,
+): boolean {
+  if (!areComparable(exported, published) || !areComparable(exported, source)) return false;
   const [read, proven] = [bucketsOf(exported), bucketsOf(source)];
-  return held.buckets.every(
+  return published.buckets.every(
     (bucket) =>
       isSame(bucket, read.get(bucket.index)) ||
       isSame(read.get(bucket.index) ?? emptyBucket(bucket.index), proven.get(bucket.index)),

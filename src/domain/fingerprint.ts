@@ -92,18 +92,11 @@ export const subtractFingerprint = (whole: Fingerprint, part: Fingerprint): Fing
 export const rowsOfFingerprint = ({ buckets }: Pick<Fingerprint, 'buckets'>): number =>
   buckets.reduce((sum, { rows }) => sum + rows, 0);
 
-/** A bucket whose rows differ between two fingerprints; null where one of them has no rows. */
-interface DifferingBucket {
-  readonly index: number;
-  readonly one: FingerprintBucket | null;
-  readonly other: FingerprintBucket | null;
-}
-
 /**
- * Returns the buckets in which two fingerprints differ, by index; none if they have the same rows.
+ * Returns the buckets in which two fingerprints differ, by index; null where one of them has no rows.
  * @throws RangeError when they are not comparable
  */
-export function differingBuckets(one: Fingerprint, other: Fingerprint): DifferingBucket[] {
+export function differingBuckets(one: Fingerprint, other: Fingerprint) {
   if (!areComparable(one, other)) throw new RangeError('The fingerprints are not comparable.');
   const ones = new Map(one.buckets.map((bucket) => [bucket.index, bucket]));
   const others = new Map(other.buckets.map((bucket) => [bucket.index, bucket]));
@@ -128,19 +121,11 @@ export function bucketInterval(
   return { start: new Date(at).toISOString(), end: new Date(until).toISOString() };
 }
 
-/** A fingerprint without its buckets. Equal totals are of the same rows. */
-interface FingerprintTotal {
-  readonly hash: FingerprintHash;
-  readonly rows: number;
-  /** Sum of the hashes of the rows' ids modulo 2^64, as a decimal number without a sign. */
-  readonly sum: string;
-}
-
-/** The total of the fingerprints of disjoint sets of rows, all with this hash. */
+/** The total of the fingerprints of disjoint sets of rows, all with this hash. Equal totals are of the same rows. */
 export const totalOf = (
   hash: FingerprintHash,
   fingerprints: readonly Pick<Fingerprint, 'buckets'>[],
-): FingerprintTotal => ({
+): Omit<FingerprintBucket, 'index'> & Pick<Fingerprint, 'hash'> => ({
   hash,
   rows: fingerprints.reduce((sum, fingerprint) => sum + rowsOfFingerprint(fingerprint), 0),
   sum: BigInt.asUintN(

@@ -140,20 +140,15 @@ export function retryDelaySeconds(retryNumber: number, policy: RetryPolicy): num
   return Math.min(policy.initialSeconds * 2 ** retryNumber, policy.maxSeconds);
 }
 
-/** The events of a continue-as-new: `closed` ends the current run, `created` creates the run that continues it. */
-interface RunContinuation {
-  readonly closed: RunEvent;
-  readonly created: RunEvent;
-}
-
 /**
- * Continues an active run as new: the next run inherits its progress.
+ * Continues an active run as new: the next run inherits its progress. `closed` ends the current run, `created` creates the
+ * run that continues it.
  * @throws RunEnded when the run is not active.
  */
 export function decideContinuation(
   state: RunState,
   ids: { readonly run_id: string; readonly next_run_id: string; readonly cursor: string },
-): RunContinuation {
+): { readonly closed: RunEvent; readonly created: RunEvent } {
   const run = requireActive(state);
   return {
     closed: { type: 'RunContinuedAsNew', data: { next_run_id: ids.next_run_id, cursor: ids.cursor } },

@@ -135,6 +135,9 @@ export type RunEvent =
   | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } }
   | RunMaintenanceEvent;
 
+/** The data of an event of this type. */
+export type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
+
 /** Folds one event into a run's state. */
 export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   if (event.type === 'RunCreated') return createdState(event.data, event.recorded_at);

@@ -11,15 +11,8 @@ import {
 } from './exported_files.ts';
 import { addFingerprints, emptyFingerprint, type Fingerprint, fingerprintHashOf } from './fingerprint.ts';
 
-/** The latest recorded failure of one type of error, and how many were recorded. */
-interface RecordedFailure {
-  readonly recorded: number;
-  /** ISO 8601. */
-  readonly recorded_at: string;
-}
-
-/** The recorded failures of a run's attempts by type of error. */
-type FailedAttempts = Readonly<Record<string, RecordedFailure>>;
+/** The recorded failures of a run's attempts by type of error: how many, and when the latest was recorded (ISO 8601). */
+type FailedAttempts = Readonly<Record<string, { readonly recorded: number; readonly recorded_at: string }>>;
 
 /** Failures of one type are recorded this far apart, in milliseconds. A run may fail every second for hours. */
 const recordIntervalMs = 5 * 60_000;

@@ -9,7 +9,7 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
   bucketsToCompare,
-  containsHeldRows,
+  containsPublishedRows,
   countFewerRows,
   coversReplaced,
   type ReplacementCheck,
@@ -122,7 +122,7 @@ async function compareExported(
   if (replaced.run.spec.model === 'persons')
     return haveSameRows(held, read) ? null : { ...check, outcome: 'not_comparable', source: null };
   if (await mayShrink(run.spec)) return { ...check, outcome: 'shrink_allowed', source: null };
-  if (check.source && containsHeldRows(read, held, check.source)) return null;
+  if (check.source && containsPublishedRows(read, held, check.source)) return null;
   // Fewer rows than the manifest has in a bucket cannot be all of them, whatever the source has by now.
   const fewer = isSame && areComparable(held, read) ? countFewerRows(held, read) : 0;
   if (fewer > 0) return missingFrom(read, held, fewer);

@@ -30,8 +30,8 @@ export const unlimitedBudget: RetryBudget = {
   remainingMs: () => undefined,
 };
 
-/** Temporal ends an attempt at its timeout, and its last heartbeat was a little earlier. */
-const almostAll = 0.9;
+/** The share of the budget that attempts may use: Temporal ends one at its timeout, a little after its last heartbeat. */
+const usableShare = 0.9;
 
 /**
  * Limits the time that the attempts of an activity and the delays between them may take together. Temporal has a timeout for
@@ -50,7 +50,7 @@ export function openRetryBudget(name: string, context: BudgetContext): RetryBudg
   return {
     spend: async (work) => {
       // The attempt before had no time to fail.
-      if (spentMs() >= almostAll * budgetMs)
+      if (spentMs() >= usableShare * budgetMs)
         throw budgetExceeded('BudgetExceeded', `Activity ${name} did not finish within its retry budget.`);
       try {
         return await work();
@@ -58,7 +58,7 @@ export function openRetryBudget(name: string, context: BudgetContext): RetryBudg
         if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) throw error;
         const spent_ms = spentMs() + retryDelayMs(error, info);
         // The next attempt would have no time, and would end without the error.
-        if (spent_ms >= almostAll * budgetMs)
+        if (spent_ms >= usableShare * budgetMs)
           throw budgetExceeded(error.type ?? 'Error', error.message, error.details ?? []);
         context.heartbeat({ spent_ms });
         throw error;

@@ -49,20 +49,14 @@ export const outcomeChannel = 'exportd_commands';
 const columns = 'id, batch_export_id, team_id, name, body, fingerprint, status, outcome';
 
 /** A command to store. */
-interface CommandRequest {
-  readonly id: string;
-  readonly batch_export_id: string;
-  readonly team_id: number;
-  readonly name: CommandName;
-  readonly body: Record<string, unknown>;
-  readonly fingerprint: string;
+interface CommandRequest extends Omit<Command, 'status' | 'outcome'> {
   readonly idempotency_key: string | null;
   readonly user_id: number | null;
 }
 
 /**
- * Stores a command as pending, with the trace that it belongs to. If the project has already used the Idempotency-Key, nothing is stored and the first
- * command is returned; the caller compares the fingerprints.
+ * Stores a command as pending, with the trace that it belongs to. If the project has already used the Idempotency-Key,
+ * nothing is stored and the first command is returned; the caller compares the fingerprints.
  */
 export async function storeCommand(pool: Pool | Connection, request: CommandRequest): Promise<Command> {
   const { rows } = await pool.query<Command>(
@@ -175,10 +169,7 @@ export async function requeueWithdrawnCommand(pool: Pool, id: string): Promise<C
 }
 
 /** The bounds of times in commands, within which JavaScript and PostgreSQL both write four-digit years. */
-const timestampBounds = {
-  first: Date.parse('1970-01-01T00:00:00Z'),
-  after: Date.parse('3000-01-01T00:00:00Z'),
-};
+const [firstTime, afterTimes] = [Date.parse('1970-01-01T00:00:00Z'), Date.parse('3000-01-01T00:00:00Z')];
 
 /** A time in the body of a command: ISO 8601 with an offset. */
 export const timestampSchema = z.iso
@@ -187,7 +178,7 @@ export const timestampSchema = z.iso
     error: 'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z.',
   })
   .refine(
-    (value) => Date.parse(value) >= timestampBounds.first && Date.parse(value) < timestampBounds.after,
+    (value) => Date.parse(value) >= firstTime && Date.parse(value) < afterTimes,
     'Must be between the years 1970 and 3000.',
   );
 

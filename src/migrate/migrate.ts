@@ -19,17 +19,16 @@ async function withMigrationClient<Result>(
   }
 }
 
-/** The table that records applied migrations. Its schema is created if it is missing. */
-interface MigrationsTable {
-  readonly schema: string;
-  readonly name: string;
-}
-
 /**
- * Applies the migrations of a folder that a database lacks. Processes that do so at the same time take turns.
+ * Applies the migrations of a folder that a database lacks, and records them in a table, whose schema is created if it is
+ * missing. Processes that do so at the same time take turns.
  * @returns names of the migrations applied by this call
  */
-async function runMigrations(client: pg.Client, folder: string, table: MigrationsTable): Promise<string[]> {
+async function runMigrations(
+  client: pg.Client,
+  folder: string,
+  table: { readonly schema: string; readonly name: string },
+): Promise<string[]> {
   const { rows } = await client.query<{ has_schema: boolean }>(
     'select exists (select from pg_catalog.pg_namespace where nspname = $1) as has_schema',
     [table.schema],

@@ -31,18 +31,6 @@ type DeliveryAction =
   | { readonly type: 'wait'; readonly wait_ms: number; readonly reason: string }
   | { readonly type: 'stop'; readonly reason: string };
 
-/** State of a delivery after an attempt. */
-interface DeliveryProgress {
-  readonly ended: boolean;
-  /** Milliseconds until the next attempt. */
-  readonly wait_ms: number;
-}
-
-/** An attempt and how long it took. */
-interface TimedAttempt extends Attempt {
-  readonly duration_ms: number;
-}
-
 /**
  * Pending deliveries of a webhook, each of which is a workflow. More notifications of published intervals are stored as
  * dropped.
@@ -132,14 +120,16 @@ const orderWait = `(
 
 /**
  * Records an attempt in the delivery and its webhook. The first failure, the last one and the success also go to the log
- * of the export, except that of a published interval, which is no incident. A response of 410 disables the webhook, except in a test, where the owner sees the response and decides.
+ * of the export, except that of a published interval, which is no incident. A response of 410 disables the webhook, except
+ * in a test, where the owner sees the response and decides.
+ * @returns whether the delivery has ended, and how long it waits for the next attempt
  */
 export async function recordAttempt(
   pool: Pool,
   policy: DeliveryPolicy,
   delivery: Delivery,
-  attempt: TimedAttempt,
-): Promise<DeliveryProgress> {
+  attempt: Attempt & { readonly duration_ms: number },
+): Promise<{ readonly ended: boolean; readonly wait_ms: number }> {
   return inTransaction(pool, async (connection) => {
     const isTest = delivery.notification.type === 'test';
     const disable = attempt.status === httpGone && !isTest;

@@ -1,6 +1,5 @@
-import type { BatchExportEvent } from '../domain/batch_export.ts';
 import type { AdoptedManifest } from '../domain/exported_files.ts';
-import type { RunEvent } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
@@ -44,7 +43,7 @@ async function insertObject(connection: Connection, stored: StoredEvent, named: 
 async function inheritObjects(
   connection: Connection,
   stored: StoredEvent,
-  { inherited, ...spec }: Extract<RunEvent, { type: 'RunCreated' }>['data'],
+  { inherited, ...spec }: RunEventData<'RunCreated'>,
 ): Promise<void> {
   const { ranges = [], rejected_file = null } = inherited?.progress ?? {};
   const keys = [...ranges.map(({ upload }) => upload), rejected_file].flatMap((object) => object?.key ?? []);
@@ -141,8 +140,6 @@ async function publishObjects(
   );
 }
 
-type EventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
-
 const isObject = `object.run_id = $1 and object.key = $2 and object.upload_id is not distinct from $3
   and object.upload_token is not distinct from $4 and object.obsolete_at is not null`;
 
@@ -150,7 +147,7 @@ const isObject = `object.run_id = $1 and object.key = $2 and object.upload_id is
 async function recordDeletionFailure(
   connection: Connection,
   { stream_id, recorded_at }: StoredEvent,
-  { key, upload_id, upload_token, location_wide }: EventData<'RunObjectDeletionFailed'>,
+  { key, upload_id, upload_token, location_wide }: RunEventData<'RunObjectDeletionFailed'>,
 ): Promise<void> {
   await connection.query(
     location_wide
@@ -168,7 +165,7 @@ async function recordDeletionFailure(
 async function clearLocationFailure(
   connection: Connection,
   { stream_id }: StoredEvent,
-  { key, upload_id, upload_token }: EventData<'RunObjectDeleted'>,
+  { key, upload_id, upload_token }: RunEventData<'RunObjectDeleted'>,
 ): Promise<void> {
   await connection.query(
     `delete from exportd.location_failures failure using exportd.destination_objects object
@@ -177,6 +174,9 @@ async function clearLocationFailure(
     [stream_id, key, upload_id, upload_token],
   );
 }
+
+/** SQL condition: the object is needed, but no manifest can refer to it. */
+const unpublished = 'not publish_claimed and obsolete_at is null';
 
 /**
  * One row per object of a destination that is known to the journal and not deleted: open uploads, files and manifests.
@@ -231,12 +231,14 @@ export const destinationObjectsProjection: Projection = {
       where obsolete_at is not null`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);
-    if (event.stream_type === 'batch_export') await foldExport(connection, event);
+    // Objects to which a manifest of a deleted export refers, or may soon refer, stay in the bucket.
+    if (event.stream_type === 'batch_export' && event.type === 'BatchExportDeleted')
+      await connection.query(
+        `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
+        [event.stream_id, event.recorded_at],
+      );
   },
 };
-
-/** SQL condition: the object is needed, but no manifest can refer to it. */
-const unpublished = 'not publish_claimed and obsolete_at is null';
 
 async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
   const id = stored.stream_id;
@@ -357,14 +359,4 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'IntervalCompared':
       return;
   }
-}
-
-async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {
-  const { type } = stored as unknown as BatchExportEvent;
-  if (type !== 'BatchExportDeleted') return;
-  // Objects to which a manifest refers, or may soon refer, stay in the bucket.
-  await connection.query(
-    `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
-    [stored.stream_id, stored.recorded_at],
-  );
 }

@@ -2,7 +2,7 @@ import type { BatchExportEvent, SkippedRange } from '../domain/batch_export.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { RunEvent } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 import { type ExistingRun, filesOf, type RunSpec } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
@@ -80,8 +80,6 @@ async function insertSkippedRange(
 /** The status of a range that the schedule skips. */
 export const skipStatusOf = (reason: SkippedRange['reason']): 'paused' | 'excluded' =>
   reason === 'paused' ? 'paused' : 'excluded';
-
-type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
 /** Changes the row of a run's interval; `run` is the run after the event. */
 type IntervalChange = (connection: Connection, run: ExistingRun, stored: StoredEvent) => Promise<void>;

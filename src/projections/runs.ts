@@ -1,6 +1,6 @@
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { RunEvent } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 import { activeRunStatuses, filesOf, type InheritedProgress, type RunProgress } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/journal.ts';
@@ -275,7 +275,7 @@ async function markScheduled(connection: Connection, stored: StoredEvent): Promi
 async function insert(
   connection: Connection,
   stored: StoredEvent,
-  spec: Extract<RunEvent, { type: 'RunCreated' }>['data'],
+  spec: RunEventData<'RunCreated'>,
 ): Promise<void> {
   await connection.query(
     `update exportd.batch_export_runs set retry_at = null

@@ -1,6 +1,6 @@
 import { backfillDecider } from '../domain/backfill.ts';
 import { batchExportDecider } from '../domain/batch_export.ts';
-import type { Decider, DomainEvent, Recorded, StreamType } from '../domain/event.ts';
+import type { Decider, DomainEvent, StreamType } from '../domain/event.ts';
 import { runDecider } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
@@ -35,13 +35,12 @@ export const streamStatesProjection: Projection = {
   apply: async (connection, event, folded) => {
     // An append writes the state once, at the end of its transaction.
     if (folded) return;
-    const { stream_type, stream_id, stream_version: version } = event;
-    await writeStreamState(connection, {
-      stream_type,
-      stream_id,
-      version,
-      state: await fold(connection, event),
-    });
+    const { stream_type, stream_id, stream_version: version, type, data, recorded_at } = event;
+    const { initialState, evolve } = deciders[stream_type];
+    const before =
+      version === 1 ? initialState : await readStreamState<unknown>(connection, stream_type, stream_id);
+    const state = evolve(before, { type, data, recorded_at });
+    await writeStreamState(connection, { stream_type, stream_id, version, state });
   },
 };
 
@@ -65,17 +64,6 @@ export async function writeStreamVersion(
     text: 'update exportd.stream_states set version = $3 where stream_type = $1 and stream_id = $2',
     values: [stream_type, stream_id, version],
   });
-}
-
-async function fold(connection: Connection, event: StoredEvent): Promise<unknown> {
-  const { type, data, recorded_at, stream_type, stream_id } = event;
-  const decider = deciders[stream_type];
-  const state =
-    event.stream_version === 1
-      ? decider.initialState
-      : await readStreamState<unknown>(connection, stream_type, stream_id);
-  const recorded: Recorded<DomainEvent> = { type, data, recorded_at };
-  return decider.evolve(state, recorded);
 }
 
 /** Reads the state of a stream that has at least one event. */

@@ -1,4 +1,3 @@
-import type { BatchExportEvent } from '../domain/batch_export.ts';
 import type { RunEvent } from '../domain/run_events.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
@@ -27,7 +26,10 @@ export const unsettledRunsProjection: Projection = {
     create index unsettled_runs_waiting on exportd.unsettled_runs (run_id) where barrier is not null`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);
-    if (event.stream_type === 'batch_export') await foldExport(connection, event);
+    if (event.stream_type === 'batch_export' && event.type === 'BatchExportDeleted')
+      await connection.query('delete from exportd.unsettled_runs where batch_export_id = $1', [
+        event.stream_id,
+      ]);
   },
 };
 
@@ -85,10 +87,4 @@ async function replaceManifest(
       former[0]?.is_repeated ?? false,
     ],
   );
-}
-
-async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {
-  const { type } = stored as unknown as BatchExportEvent;
-  if (type !== 'BatchExportDeleted') return;
-  await connection.query('delete from exportd.unsettled_runs where batch_export_id = $1', [stored.stream_id]);
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
   compareFingerprints,
-  earlyByMs,
+  maxEarlyMs,
   nextComparisonMs,
   rowsToCompare,
 } from '../../src/domain/comparison.ts';
@@ -152,6 +152,6 @@ describe('the schedule of comparisons', () => {
   });
 
   it('allows a comparison with a neighbour an eighth of the time early', () => {
-    expect(earlyByMs(day, 7 * day)).toBe(18 * hour);
+    expect(maxEarlyMs(day, 7 * day)).toBe(18 * hour);
   });
 });
