@@ -3,18 +3,16 @@ import type { TestStep } from '../src/destination/bucket_test.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { wrapActivities } from './run_step.ts';
 
-interface DestinationTestActivityDependencies {
-  readonly testDestination: TestDestination;
-  readonly logger: Logger;
-}
-
 export type DestinationTestActivities = ReturnType<typeof createDestinationTestActivities>;
 
 /** The local activities of `batchExportDestinationTest`. A test takes seconds and must not queue behind exports. */
 export const createDestinationTestActivities = ({
   testDestination,
   logger,
-}: DestinationTestActivityDependencies) =>
+}: {
+  readonly testDestination: TestDestination;
+  readonly logger: Logger;
+}) =>
   wrapActivities(
     { logger },
     {

@@ -2,15 +2,16 @@ import type { DeliverNotification, DeliveryOutcome } from '../src/notifications/
 import type { Logger } from '../src/telemetry/logger.ts';
 import { wrapActivities } from './run_step.ts';
 
-interface NotificationActivityDependencies {
-  readonly deliver: DeliverNotification;
-  readonly logger: Logger;
-}
-
 export type NotificationActivities = ReturnType<typeof createNotificationActivities>;
 
 /** The activities of `batchExportNotification`. */
-export const createNotificationActivities = ({ deliver, logger }: NotificationActivityDependencies) =>
+export const createNotificationActivities = ({
+  deliver,
+  logger,
+}: {
+  readonly deliver: DeliverNotification;
+  readonly logger: Logger;
+}) =>
   wrapActivities(
     { logger },
     {

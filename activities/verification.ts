@@ -36,7 +36,10 @@ export function createVerificationActivities(dependencies: VerificationActivityD
         if (found?.status !== 'pending') return;
         const outcome = await verify(dependencies, found, signal).catch((error: unknown) => {
           if (signal.aborted) throw error;
-          return { error: describeFailure(error, logger) };
+          if (error instanceof CannotVerify) return { error: error.message };
+          const { type, message } = classifyError(error);
+          if (type === 'UnexpectedError') logger.error({ stack: stackFramesOf(error) }, message);
+          return { error: message };
         });
         await recordVerification(pool, verification_id, outcome);
       },
@@ -64,11 +67,4 @@ async function verify(
     { batchExportId: batch_export_id, from: start, to: end, deep, signal },
   );
   return { report };
-}
-
-function describeFailure(error: unknown, logger: Logger): string {
-  if (error instanceof CannotVerify) return error.message;
-  const { type, message } = classifyError(error);
-  if (type === 'UnexpectedError') logger.error({ stack: stackFramesOf(error) }, message);
-  return message;
 }

@@ -10,7 +10,6 @@ export const workflowTypes = {
   verification: 'batchExportVerification',
 } as const;
 
-/** The name of a workflow. */
 export type WorkflowType = (typeof workflowTypes)[keyof typeof workflowTypes];
 
 /** Whether a value is a UUID, as all ids of exportd are. Checks the input of manually started workflows. */

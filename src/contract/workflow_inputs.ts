@@ -68,7 +68,6 @@ export interface RunInput {
   readonly ranges?: number;
 }
 
-/** Input of a backfill. */
 export interface BackfillInput {
   readonly backfill_id: string;
 }
@@ -116,7 +115,6 @@ export interface DelayedTask {
   readonly reason: string;
 }
 
-/** Input of the maintenance. */
 export interface MaintenanceInput {
   readonly task_queue: string;
   /** Failed tasks that one execution carries over to the next. */

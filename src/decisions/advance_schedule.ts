@@ -215,25 +215,21 @@ async function createDueRuns(
   const next = await scheduleDueIntervals(transaction, policies, stream);
   const wakes = [retryAt, next.wake_at].filter((at) => at !== null).map((at) => at.getTime());
   const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
+  const nextInterval =
+    next.wake_at === null ? 'no interval after end_at' : `next interval due ${next.wake_at.toISOString()}`;
+  const waitsFor = next.waits_for_slot ? 'waiting for a run to end' : nextInterval;
   return {
     status: 'live',
     wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
     waits_for_run: next.waits_for_slot,
     has_new_deliveries: false,
-    summary: `${name}: every ${interval.replace(/^every /, '')}, ${describeNext(next)}`,
+    summary: `${name}: every ${interval.replace(/^every /, '')}, ${waitsFor}`,
   };
-}
-
-/** What the schedule waits for, in the Temporal UI. */
-function describeNext({ wake_at, waits_for_slot }: NextDecision): string {
-  if (waits_for_slot) return 'waiting for a run to end';
-  return wake_at === null ? 'no interval after end_at' : `next interval due ${wake_at.toISOString()}`;
 }
 
 /** When the schedule decides again. */
 type NextDecision = Pick<ScheduleDecision, 'wake_at' | 'waits_for_slot'>;
 
-/** Creates a run for each due interval. */
 async function scheduleDueIntervals(
   transaction: JournalTransaction,
   policies: Policies,

@@ -77,7 +77,6 @@ async function applyUpdate(
   return { ...pauseEffect, applied };
 }
 
-/** Pauses the export. */
 async function applyPause(
   context: CommandContext,
   body: { last_paused_at?: string | null | undefined },
@@ -129,7 +128,6 @@ async function applyDelete(context: CommandContext): Promise<CommandEffect> {
   return createEffect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });
 }
 
-/** Cancels one run. */
 async function applyCancelRun(context: CommandContext, body: { run_id: string }): Promise<CommandEffect> {
   const { transaction, batchExport, cause } = context;
   requireLive(batchExport.state());

@@ -156,7 +156,6 @@ export const backfillLimits = ({ transaction, policies }: CommandContext) => ({
   maxIntervals: policies.maxBackfillIntervals,
 });
 
-/** A requested backfill. */
 type BackfillRequest = Pick<
   BackfillSpec,
   'start_at' | 'end_at' | 'allow_shrink' | 'definition' | 'failed_runs'

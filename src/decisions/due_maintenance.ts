@@ -60,10 +60,10 @@ const isObsolete = `object.obsolete_at is not null
   and not (object.object_type = 'manifest' and ${hasActiveRun('object')})`;
 
 /** Retention in milliseconds of objects that a manifest may refer to, and of all others. */
-const retentionPeriods = ({
-  oldGenerationRetentionMs,
-  orphanRetentionMs,
-}: MaintenancePolicy): [number, number] => [oldGenerationRetentionMs, orphanRetentionMs];
+const retentionPeriods = (policy: MaintenancePolicy): [number, number] => [
+  policy.oldGenerationRetentionMs,
+  policy.orphanRetentionMs,
+];
 
 /**
  * Reads the export's obsolete objects, at most `maxPerConfig` of each config, so that a failing location does not block
@@ -117,10 +117,7 @@ export async function recordDeletions(journal: Journal, deletions: readonly Dele
       const stream = await transaction.lock(runDecider, runId);
       for (const { object, deleted, reason } of ofRun)
         await stream.append(`deleted:${object.position}/${object.ordinal}`, [
-          {
-            type: 'RunObjectDeleted',
-            data: { ...identityOf(object), deleted, reason },
-          },
+          { type: 'RunObjectDeleted', data: { ...identityOf(object), deleted, reason } },
         ]);
     });
 }

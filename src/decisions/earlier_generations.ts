@@ -1,3 +1,4 @@
+import type { RunInterval } from '../contract/workflow_ids.ts';
 import { areInSameBucket, ConfigVersionNotFound, createMayShrink } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import {
@@ -79,11 +80,7 @@ export async function readEarlierGenerations(
 }
 
 /** Whether a run is a Completed one of the interval. */
-export async function hasPublished(
-  pool: Pool,
-  spec: Pick<RunSpec, 'batch_export_id' | 'data_interval_start' | 'data_interval_end'>,
-  runId: string,
-): Promise<boolean> {
+export async function hasPublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `select from exportd.batch_export_runs where id::text = $1 and batch_export_id = $2 and data_interval_start = $3
      and data_interval_end = $4 and status = 'Completed'`,
@@ -93,11 +90,7 @@ export async function hasPublished(
 }
 
 /** Whether another run of the interval than this one has claimed publishing, so that its manifest may be stored. */
-export async function mayHavePublished(
-  pool: Pool,
-  spec: Pick<RunSpec, 'batch_export_id' | 'data_interval_start' | 'data_interval_end'>,
-  runId: string,
-): Promise<boolean> {
+export async function mayHavePublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `select from exportd.batch_export_runs run
      join exportd.stream_states folded on folded.stream_type = 'run' and folded.stream_id = run.id
@@ -115,7 +108,7 @@ export async function mayHavePublished(
  */
 export async function findReplacedRun(
   journal: Pick<Journal, 'pool' | 'projector'>,
-  spec: Pick<RunSpec, 'batch_export_id' | 'data_interval_start' | 'data_interval_end'>,
+  spec: RunInterval,
 ): Promise<ReplacedRun | null> {
   const { rows } = await journal.pool.query<{ id: string }>(
     `select id from exportd.batch_export_runs where batch_export_id = $1 and data_interval_start = $2
@@ -139,8 +132,8 @@ export async function readAdoptedManifest(
 ): Promise<Omit<AdoptedManifest, 'raised_to'>> {
   const { run_id, generation, model, settled, source_rows, fingerprint, encoder, created_at } = manifest;
   const { files, rejected_file, kept, earlier } = manifest;
-  const config_version = await findConfigVersion(pool, spec, manifest.config_version);
   const facts = { run_id, generation, model, settled, source_rows, fingerprint, encoder, created_at };
+  const config_version = await findConfigVersion(pool, spec, manifest.config_version);
   return { ...facts, config_version, files, rejected_file, kept, earlier };
 }
 

@@ -23,7 +23,6 @@ type RunStream = LockedStream<RunState, RunEvent>;
 /** The steps of runs. Each is one transaction under the lock of the run's stream, and returns the run after it. */
 export type RunSteps = ReturnType<typeof createRunSteps>;
 
-/** Creates the steps of runs on a journal. */
 export function createRunSteps(journal: Journal) {
   const step = async (
     runId: string,

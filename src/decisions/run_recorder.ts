@@ -202,7 +202,6 @@ async function recordFailedAttempt(
  */
 export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
-/** Creates a run recorder on a journal. */
 export function createRunRecorder(journal: Journal) {
   const steps = createRunSteps(journal);
   const { step, generationStep } = steps;

@@ -122,9 +122,6 @@ export interface SettlingDecision {
   readonly requests_retry: boolean;
 }
 
-/** The id of the command that exports the interval of an opened run again. */
-const retryIdOf = (runId: string): string => deterministicId('settled', runId);
-
 /**
  * Records what followed when the transactions had ended. A retry is not requested, and nothing is recorded, if the interval
  * has an active run, or the export was paused, changed to another model or deleted meanwhile.
@@ -159,8 +156,9 @@ export async function recordSettled(
         message: `The transactions that were open when ${start} to ${end} was exported have ended. ${consequenceOf(opened, outcome)}`,
       });
     if (!requests_retry) return { is_recorded: true, command_id: null };
-    await storeLateRowsRetry(connection, opened, retryIdOf(run_id));
-    return { is_recorded: true, command_id: retryIdOf(run_id) };
+    const command_id = deterministicId('settled', run_id);
+    await storeLateRowsRetry(connection, opened, command_id);
+    return { is_recorded: true, command_id };
   });
 }
 

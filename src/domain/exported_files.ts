@@ -69,7 +69,6 @@ export interface ExportedFile {
   readonly last: SortKey | null;
 }
 
-/** A completed file. */
 export interface CompletedFile extends ExportedFile {
   /** When a lifecycle rule of the bucket deletes the object; ISO 8601, null without a rule. */
   readonly expires_at: string | null;
@@ -94,7 +93,6 @@ export interface FileTotals {
   readonly expires_at: string | null;
 }
 
-/** The totals of no files. */
 export const noFiles: FileTotals = {
   count: 0,
   rows: 0,
@@ -123,7 +121,6 @@ export const addFiles = (...totals: readonly FileTotals[]): FileTotals =>
     noFiles,
   );
 
-/** The totals of one file. */
 export const totalsOf = (
   file: Pick<CompletedFile, 'rows' | 'bytes' | 'rejected' | 'fingerprint' | 'last' | 'expires_at'>,
 ): FileTotals => ({

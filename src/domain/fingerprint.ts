@@ -88,7 +88,6 @@ export const subtractFingerprint = (whole: Fingerprint, part: Fingerprint): Fing
   return { ...whole, buckets: buckets.filter(({ rows }) => rows > 0) };
 };
 
-/** The number of rows. */
 export const rowsOfFingerprint = ({ buckets }: Pick<Fingerprint, 'buckets'>): number =>
   buckets.reduce((sum, { rows }) => sum + rows, 0);
 

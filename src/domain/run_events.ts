@@ -28,7 +28,6 @@ import {
   withFailure,
 } from './run_state.ts';
 
-/** The events of a run. */
 export type RunEvent =
   | { type: 'RunCreated'; data: RunSpec & { inherited?: InheritedProgress } }
   /**

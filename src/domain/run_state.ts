@@ -31,7 +31,6 @@ export function isFailureDue(
   );
 }
 
-/** Adds a recorded failure. */
 export const withFailure = (failures: FailedAttempts, type: string, recorded_at: string): FailedAttempts => ({
   ...failures,
   [type]: { recorded: (failures[type]?.recorded ?? 0) + 1, recorded_at },

@@ -50,7 +50,6 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
   }
 }
 
-/** Creates the circuit breaker of a process. */
 export function createCircuitBreaker(
   store: CircuitStore,
   { EXPORTD_S3_PROBE_AFTER: probeAfterMs }: Pick<Settings, 'EXPORTD_S3_PROBE_AFTER'>,
@@ -205,7 +204,6 @@ const unknownCircuit: StoredCircuit = {
   probing_for_ms: null,
 };
 
-/** Settings of probes. */
 export type ProbeSettings = Pick<
   Settings,
   'EXPORTD_S3_PROBE_AFTER' | 'EXPORTD_S3_PROBE_INITIAL' | 'EXPORTD_S3_PROBE_MAX' | 'EXPORTD_S3_PROBE_TIMEOUT'
@@ -223,7 +221,6 @@ const msBetween = (from: string, to: string): string =>
 /** The circuits in the control database. */
 export type CircuitStore = ReturnType<typeof createCircuitStore>;
 
-/** Creates the store. */
 export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
   return {
     read: async (destination: string): Promise<StoredCircuit> => {

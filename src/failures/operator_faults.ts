@@ -137,7 +137,6 @@ export async function renewTimeLimits(pool: Pool, runId: string, executionId: st
   return rowCount === 1;
 }
 
-/** The settings of the alarm. */
 type FaultAlarmSettings = Pick<
   Settings,
   | 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL'

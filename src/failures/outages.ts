@@ -11,7 +11,6 @@ import {
 import { failureOf, operatorFaultOf, toApplicationFailure } from './classify_error.ts';
 import { causeOf, storeFault, storeResumption, type OperatorFault } from './operator_faults.ts';
 
-/** The settings of outages. */
 type OutageSettings = ProbeSettings &
   Pick<Settings, 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL' | 'EXPORTD_ACTIVITY_RETRY_INITIAL'>;
 

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { activeTraceParent } from '../tracing/spans.ts';
 import type { Connection, Pool } from './database.ts';
 
-/** The commands for a batch export. */
 export type CommandName =
   | 'create'
   | 'update'
@@ -31,7 +30,6 @@ export interface CommandOutcome {
   readonly attr?: string | null;
 }
 
-/** A stored command. */
 export interface Command {
   readonly id: string;
   readonly batch_export_id: string;
@@ -48,7 +46,6 @@ export const outcomeChannel = 'exportd_commands';
 
 const columns = 'id, batch_export_id, team_id, name, body, fingerprint, status, outcome';
 
-/** A command to store. */
 interface CommandRequest extends Omit<Command, 'status' | 'outcome'> {
   readonly idempotency_key: string | null;
   readonly user_id: number | null;

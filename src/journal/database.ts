@@ -88,7 +88,6 @@ const typeParsers: pg.CustomTypesConfig = {
   },
 };
 
-/** The options of a pool. */
 interface PoolOptions {
   readonly max: number;
   /** Milliseconds to wait for a connection; by default 5 seconds. */

@@ -19,7 +19,6 @@ export interface FoldedState {
   readonly state: unknown;
 }
 
-/** A stream at one of its versions. */
 export interface StreamVersion {
   readonly stream_type: StreamType;
   readonly stream_id: string;

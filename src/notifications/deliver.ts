@@ -12,7 +12,6 @@ import { describeNotification, messageBody, type PayloadSettings } from './notif
 import { type Attempt, sendWebhook, type WebhookSettings } from './send_webhook.ts';
 import { openWebhookSecret } from './webhooks.ts';
 
-/** Dependencies of `startDeliveries`. */
 export interface StartDeliveriesDependencies {
   readonly notifications: {
     /** Starts every delivery of an export that has not been attempted. */
@@ -47,7 +46,6 @@ export interface DeliveryOutcome extends Attempt {
 /** Sends the message of a delivery if it is due, and records the result. */
 export type DeliverNotification = (deliveryId: string) => Promise<DeliveryOutcome>;
 
-/** The settings of deliveries. */
 type DelivererSettings = DeliveryPolicy & WebhookSettings & PayloadSettings;
 
 /** Creates the function that delivers notifications of a control database. Only workers can open webhook secrets. */

@@ -4,7 +4,6 @@ import { writeLogLine } from '../journal/journal.ts';
 import { describeNotification, type Notification, type PayloadFormat } from './notification.ts';
 import type { Attempt } from './send_webhook.ts';
 
-/** Settings of delivery retries. */
 export type DeliveryPolicy = Pick<Settings, 'EXPORTD_WEBHOOK_RETRY_INITIAL' | 'EXPORTD_WEBHOOK_RETRY_BUDGET'>;
 
 /** The delay before a delivery is retried doubles up to this, in milliseconds. */

@@ -22,7 +22,6 @@ export interface LoggedDelivery {
   readonly ended_at: string | null;
 }
 
-/** An attempt of a delivery. */
 interface LoggedAttempt {
   readonly number: number;
   readonly at: string;

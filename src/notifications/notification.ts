@@ -55,7 +55,6 @@ export interface NotificationData extends ManifestFields {
   readonly data_interval_end: string | null;
 }
 
-/** The `data` of a webhook test. */
 export const testNotificationData = (projectId: number): NotificationData => ({
   project_id: projectId,
   batch_export_id: null,

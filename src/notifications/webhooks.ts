@@ -6,7 +6,6 @@ import { type NotificationType, type PayloadFormat, testNotificationData } from 
 /** Binds a sealed secret to its webhook, so that it cannot be used for another one. */
 const sealContext = (webhookId: string): string => `webhooks/${webhookId}`;
 
-/** Encrypts the secret of a webhook. */
 export const sealWebhookSecret = (keyRing: KeyRing, webhookId: string, secret: string): string =>
   keyRing.seal(secret, sealContext(webhookId));
 

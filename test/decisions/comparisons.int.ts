@@ -203,7 +203,7 @@ describe('a comparison', () => {
     expect(await retries()).toMatchObject([{ status: 'rejected' }, { status: 'applied' }]);
   });
 
-  it('does not order a retry again that was held, until the source changes', async () => {
+  it('does not request a retry again that was held, until the source changes', async () => {
     const id = await createCompletedRun();
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
     await commander.step();
@@ -220,7 +220,7 @@ describe('a comparison', () => {
     expect(await compare(await comparisonOf(id), 6)).toBe('exported again');
   });
 
-  it('orders a retry again that failed for another reason', async () => {
+  it('requests a retry again that failed for another reason', async () => {
     const id = await createCompletedRun();
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
     await commander.step();

@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
-import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
-import { openJournal } from '../../src/projections/registry.ts';
+import { endRun, isIntervalDue } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';
-import { createTestDatabase } from '../setup/database.ts';
-import { useTestDatabase } from '../setup/use_test_database.ts';
-import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
-import { recordSameRows } from './replacements.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
+import { createCommander, definition, minutesAgo, quickPolicies } from './commander.ts';
+import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';
+import { recordSameRows } from './replacements.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
@@ -58,7 +60,7 @@ describe('commands', () => {
     await step();
     const { rows } = await pool.query(
       `select string_agg(name || ' ' || status, ', ' order by position) as decided
-       from exportd.commands where batch_export_id = $1`,
+     from exportd.commands where batch_export_id = $1`,
       [batchExportId],
     );
     expect(rows[0]).toEqual({
@@ -277,7 +279,7 @@ describe('a backfill', () => {
     }
     const { rows } = await pool.query(
       `select status, total_runs, (select count(*) from exportd.backfill_runs where status = 'Completed'
-         and backfill_id = id) as completed from exportd.backfills where id = $1`,
+       and backfill_id = id) as completed from exportd.backfills where id = $1`,
       [backfillId],
     );
     expect(rows).toEqual([{ status: 'Completed', total_runs: 4, completed: 4 }]);
@@ -330,5 +332,38 @@ describe('a manual signal', () => {
       [batchExportId],
     );
     expect(rows).toEqual([{ status: 'rejected' }]);
+  });
+});
+
+describe('an interval that waits for a free slot', () => {
+  async function isDueWithSlots(slots: number): Promise<boolean> {
+    const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: String(slots) });
+    const { result } = await withinOneMinute(async () => {
+      const { batchExportId, command } = createCommander(journal, policies);
+      await createLaggingExport(journal, batchExportId, 4);
+      await command('unpause');
+      return isIntervalDue(journal, batchExportId);
+    });
+    return result;
+  }
+
+  it('is due while the slots are taken', async () => {
+    expect(await isDueWithSlots(2)).toBe(true);
+  });
+
+  it('is not due when all due intervals have a run', async () => {
+    expect(await isDueWithSlots(10)).toBe(false);
+  });
+
+  it('is not due after end_at, where the schedule sleeps', async () => {
+    const id = randomUUID();
+    const scheduled_until = minuteAgo(5).toISOString();
+    const data = { definition: { ...definition, end_at: scheduled_until }, scheduled_until };
+    await appendLaggingExport(journal, id, { team_id: 1, paused: false, ...data });
+    expect(await isIntervalDue(journal, id)).toBe(false);
+  });
+
+  it('is not due for an export that does not exist', async () => {
+    expect(await isIntervalDue(journal, '00000000-0000-4000-8000-000000000000')).toBe(false);
   });
 });

@@ -1,10 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { advanceBackfill, continueRun } from '../../src/decisions/advance_backfill.ts';
+import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
+import { deleteExpired } from '../../src/decisions/due_maintenance.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { readCommand } from '../../src/journal/commands.ts';
+import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
-import { createCommander, quickPolicies } from './commander.ts';
+import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
+import { createLaggingExport } from './lagging_export.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 const { pool } = useTestDatabase();
@@ -96,7 +103,7 @@ describe('an automatic retry', () => {
     const expire = () =>
       pool.query(
         `with owner as (update exportd.batch_exports set retention_days = 30 where id = $1)
-         update exportd.intervals set completed_at = completed_at - interval '31 days' where batch_export_id = $1`,
+       update exportd.intervals set completed_at = completed_at - interval '31 days' where batch_export_id = $1`,
         [batchExportId],
       );
     if (expires === 'before the request') await expire();
@@ -115,7 +122,7 @@ describe('an automatic retry', () => {
     await step();
     const { rows } = await pool.query<{ retry_at: unknown; messages: string }>(
       `select retry_at, (select string_agg(message, ' ' order by id) from exportd.log_lines where run_id = run.id) as messages
-       from exportd.batch_export_runs run where id = $1`,
+     from exportd.batch_export_runs run where id = $1`,
       [rerun],
     );
     return { statuses: await statusesOf(batchExportId), ...rows[0] };
@@ -176,5 +183,194 @@ describe('commands for a deleted export', () => {
     const outcomes: string[] = [];
     for (const name of names) outcomes.push((await command(name, bodies[name] ?? {})).command.status);
     expect(outcomes).toEqual(names.map((name) => (name === 'delete' ? 'no-op' : 'rejected')));
+  });
+});
+
+describe('when something fails unexpectedly,', () => {
+  const { pool } = useTestDatabase();
+  const journal = openJournal(pool);
+
+  const runsOf = async (batchExportId: string) =>
+    (
+      await pool.query<{ id: string; status: string; backfill_id: string | null; retry_number: number }>(
+        'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
+        [batchExportId],
+      )
+    ).rows;
+  const range = { start_at: minutesAgo(4), end_at: minutesAgo(3) };
+
+  describe('a command with an unexpected error', () => {
+    it('is rejected, so that later commands are decided', async () => {
+      const { create, store, step } = createCommander(journal, quickPolicies());
+      await create();
+      const poison = [await store('cancelRun', { run_id: 'not a UUID' }), await store('update', {})];
+      const pause = await store('pause');
+      const { errors: errors } = await step();
+      for (const id of poison)
+        expect(await readCommand(pool, id)).toMatchObject({
+          status: 'rejected',
+          outcome: { code: 'internal_error' },
+        });
+      expect((await readCommand(pool, pause))?.status).toBe('applied');
+      expect(errors).toHaveLength(2);
+    });
+
+    it('stays pending while the database is unavailable', async () => {
+      const policies = quickPolicies();
+      const { batchExportId, create, store, step } = createCommander(journal, policies);
+      await create();
+      const id = await store('pause');
+      const outage = new pg.DatabaseError('terminating connection', 0, 'error');
+      outage.code = '57P01';
+      const broken: Journal = { ...journal, transaction: () => Promise.reject(outage) };
+      await expect(advanceSchedule(broken, policies, batchExportId, [])).rejects.toThrow(outage);
+      expect((await readCommand(pool, id))?.status).toBe('pending');
+      await step();
+      expect((await readCommand(pool, id))?.status).toBe('applied');
+    });
+  });
+
+  describe('a step whose result was lost', () => {
+    it('is followed by one that starts the workflow of a new backfill again', async () => {
+      const { command, create, step } = createCommander(journal, quickPolicies());
+      await create();
+      const { command: backfill } = await command('backfill', range);
+      expect((await step()).wake_backfills).toEqual([backfill.outcome?.backfill_id]);
+      await command('cancelBackfill', { backfill_id: backfill.outcome?.backfill_id });
+      expect((await step()).wake_backfills).toEqual([]);
+    });
+  });
+
+  describe('the automatic retry of a run of a backfill', () => {
+    const createFailingBackfill = async () => {
+      const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_BACKFILL_CONCURRENCY: '1' });
+      const commander = createCommander(journal, policies);
+      await commander.create();
+      const { command } = await commander.command('backfill', {
+        start_at: minutesAgo(9),
+        end_at: minutesAgo(3),
+      });
+      const [run] = await runsOf(commander.batchExportId);
+      return {
+        ...commander,
+        backfill_id: command.outcome?.backfill_id,
+        fail: () =>
+          endRun(journal, policies, run?.id ?? '', {
+            status: 'FailedRetryable',
+            latest_error: 'Timeout: S3',
+          }),
+      };
+    };
+    const retriesOf = async (batchExportId: string) =>
+      (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number > 0);
+
+    it('is not created once the backfill is cancelled', async () => {
+      const { batchExportId, backfill_id, command, fail, step } = await createFailingBackfill();
+      await fail();
+      await command('cancelBackfill', { backfill_id });
+      await step();
+      expect(await retriesOf(batchExportId)).toEqual([]);
+    });
+
+    it('waits while the backfill is paused', async () => {
+      const { batchExportId, backfill_id, command, fail, step } = await createFailingBackfill();
+      await command('pauseBackfill', { backfill_id });
+      await fail();
+      await step();
+      expect(await retriesOf(batchExportId)).toEqual([]);
+      await command('unpauseBackfill', { backfill_id });
+      expect(await retriesOf(batchExportId)).toHaveLength(1);
+    });
+  });
+
+  describe('a run that two owners wait for', () => {
+    it('continues for the other backfill when one is cancelled', async () => {
+      const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+      await create();
+      const { command: first } = await command('backfill', range);
+      await command('backfill', range);
+      await command('cancelBackfill', { backfill_id: first.outcome?.backfill_id });
+      const statuses = (await runsOf(batchExportId)).map(({ status }) => status);
+      expect(new Set(statuses)).toEqual(new Set(['Starting']));
+    });
+
+    it('continues for the schedule that has adopted it', async () => {
+      const { batchExportId, command, step: again } = createCommander(journal, quickPolicies());
+      await createLaggingExport(journal, batchExportId, 3);
+      const { command: backfill } = await command('backfill', range);
+      const { step } = await command('unpause');
+      expect(step.status).toBe('live');
+      await command('cancelBackfill', { backfill_id: backfill.outcome?.backfill_id });
+      const ofBackfill = async () =>
+        (await runsOf(batchExportId)).filter((run) => run.backfill_id !== null && run.status === 'Starting');
+      const [adopted] = await ofBackfill();
+      // Its automatic retry is not cancelled either.
+      const outcome = { status: 'FailedRetryable', latest_error: 'Timeout: S3' } as const;
+      await endRun(journal, quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' }), adopted?.id ?? '', outcome);
+      await again();
+      const retriesOf = (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number === 1);
+      expect(retriesOf).toMatchObject([{ status: 'Starting', backfill_id: adopted?.backfill_id }]);
+    });
+
+    it('wakes both when a user cancels it', async () => {
+      const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+      await create();
+      const { command: first } = await command('backfill', range);
+      const { command: second } = await command('backfill', range);
+      const [run] = await runsOf(batchExportId);
+      const { step } = await command('cancelRun', { run_id: run?.id });
+      expect(new Set(step.wake_backfills)).toEqual(
+        new Set([first.outcome?.backfill_id, second.outcome?.backfill_id]),
+      );
+    });
+  });
+});
+
+describe('what is older than its retention', () => {
+  const database = useTestDatabase();
+
+  const hour = 3_600_000;
+  const count = async (table: string) =>
+    (await database.pool.query<{ count: number }>(`select count(*) as count from exportd.${table}`)).rows[0]
+      ?.count;
+
+  it('is deleted in batches, while the journal keeps everything', async () => {
+    const { create } = createCommander(openJournal(database.pool), quickPolicies());
+    await create();
+    const events = await count('journal_events');
+    await database.pool.query(
+      `insert into exportd.log_lines (team_id, batch_export_id, level, message, timestamp)
+     select 1, $1, 'INFO', 'line ' || n, clock_timestamp() - age
+     from unnest(array[interval '61 minutes', interval '59 minutes']) age, generate_series(1, 6000) n`,
+      [randomUUID()],
+    );
+    await database.pool.query(
+      `with webhook as (
+       insert into exportd.webhooks (id, team_id, url, events, secret)
+       values (gen_random_uuid(), 1, 'https://example.com', '{}', '') returning id),
+     notification as (
+       insert into exportd.notifications (id, type, team_id, data, created_at)
+       select gen_random_uuid(), 'run.failed', 1, '{}', clock_timestamp() - age
+       from unnest(array[interval '61 minutes', interval '59 minutes']) age, generate_series(1, 2) returning id, created_at)
+     insert into exportd.webhook_deliveries (notification_id, webhook_id, status)
+     select notification.id, webhook.id,
+       case when row_number() over (order by notification.created_at) = 1 then 'pending' else 'delivered' end
+     from notification, webhook`,
+    );
+    await database.pool.query(
+      `insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep,
+       created_at)
+     select gen_random_uuid(), 1, 1, now(), now(), true, clock_timestamp() - age
+     from unnest(array[interval '61 minutes', interval '59 minutes']) age`,
+    );
+    expect(await deleteExpired(database.pool, hour)).toBe(6_002);
+    expect([
+      await count('log_lines'),
+      await count('notifications'),
+      await count('webhook_deliveries'),
+    ]).toEqual([6_000, 3, 3]);
+    expect(await count('verifications')).toBe(1);
+    expect(await deleteExpired(database.pool, hour)).toBe(0);
+    expect(await count('journal_events')).toBe(events);
   });
 });

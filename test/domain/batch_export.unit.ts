@@ -1,50 +1,52 @@
 import { describe, expect, it } from '@jest/globals';
+import { decideBackfill, decideRetry } from '../../src/domain/backfill.ts';
 import {
   batchExportDecider,
+  type BatchExportDefinition,
+  type BatchExportEvent,
+  type BatchExportState,
   decideCreate,
   decideDelete,
   decidePause,
   decideUnpause,
-  type BatchExportDefinition,
-  type BatchExportEvent,
-  type BatchExportState,
+  expirationOf,
+  isExpired,
 } from '../../src/domain/batch_export.ts';
-import { decideBackfill, decideRetry } from '../../src/domain/backfill.ts';
 import { decideNextInterval, decideUpdate } from '../../src/domain/due_intervals.ts';
 import { given } from './decider_specification.ts';
 import { definitionOf } from './definition.ts';
 
-const definition = definitionOf({ name: 'Hourly events' });
-const at = (time: string) => new Date(`2026-11-01T${time}Z`);
-const iso = (time: string) => at(time).toISOString();
-const created: BatchExportEvent = {
-  type: 'BatchExportCreated',
-  data: { team_id: 1, definition, scheduled_until: iso('10:00:00'), paused: false },
-};
-const paused = (time: string) => ({
-  type: 'BatchExportPaused' as const,
-  data: { last_paused_at: null },
-  recorded_at: iso(time),
-});
-const scheduled = (start: string, end: string): BatchExportEvent => ({
-  type: 'IntervalScheduled',
-  data: { run_id: `run of ${iso(start)}`, start: iso(start), end: iso(end) },
-});
-const next =
-  (now: string, hasFreeSlot = true) =>
-  (state: BatchExportState) =>
-    decideNextInterval(state, {
-      now: at(now),
-      jitterMs: () => 0,
-      hasFreeSlot: hasFreeSlot,
-      runIdOf: (interval) => `run of ${interval.start}`,
-    });
-const nextEvents =
-  (now: string, hasFreeSlot = true) =>
-  (state: BatchExportState) =>
-    next(now, hasFreeSlot)(state).events;
-
 describe('a batch export', () => {
+  const definition = definitionOf({ name: 'Hourly events' });
+  const at = (time: string) => new Date(`2026-11-01T${time}Z`);
+  const iso = (time: string) => at(time).toISOString();
+  const created: BatchExportEvent = {
+    type: 'BatchExportCreated',
+    data: { team_id: 1, definition, scheduled_until: iso('10:00:00'), paused: false },
+  };
+  const paused = (time: string) => ({
+    type: 'BatchExportPaused' as const,
+    data: { last_paused_at: null },
+    recorded_at: iso(time),
+  });
+  const scheduled = (start: string, end: string): BatchExportEvent => ({
+    type: 'IntervalScheduled',
+    data: { run_id: `run of ${iso(start)}`, start: iso(start), end: iso(end) },
+  });
+  const next =
+    (now: string, hasFreeSlot = true) =>
+    (state: BatchExportState) =>
+      decideNextInterval(state, {
+        now: at(now),
+        jitterMs: () => 0,
+        hasFreeSlot: hasFreeSlot,
+        runIdOf: (interval) => `run of ${interval.start}`,
+      });
+  const nextEvents =
+    (now: string, hasFreeSlot = true) =>
+    (state: BatchExportState) =>
+      next(now, hasFreeSlot)(state).events;
+
   it('starts its schedule with the interval that contains its creation', () => {
     given(batchExportDecider, [])
       .when((state) => decideCreate(state, { team_id: 1, definition, paused: false, now: at('10:20:00') }))
@@ -228,5 +230,24 @@ describe('a batch export', () => {
     deleted.when(decideDelete).then([]);
     deleted.when((state) => decidePause(state, { last_paused_at: null })).thenRejected('not_found');
     deleted.when(nextEvents('15:00:00')).then([]);
+  });
+});
+
+describe('an object expires', () => {
+  const written_at = '2026-01-01T10:00:00.000Z';
+
+  it.each([
+    [null, null, null],
+    ['2026-02-01T00:00:00.000Z', null, '2026-02-01T00:00:00.000Z'],
+    [null, 10, '2026-01-11T10:00:00.000Z'],
+    ['2026-02-01T00:00:00.000Z', 10, '2026-01-11T10:00:00.000Z'],
+    ['2026-01-05T00:00:00.000Z', 10, '2026-01-05T00:00:00.000Z'],
+  ])('by its rule (%s) or the retention of the export (%s days): %s', (expires_at, days, time) => {
+    expect(expirationOf({ expires_at, written_at }, days)?.toISOString() ?? null).toBe(time);
+  });
+
+  it('at that time', () => {
+    const at = (now: string) => isExpired({ expires_at: null, written_at }, 1, new Date(now));
+    expect([at('2026-01-02T09:59:59.999Z'), at('2026-01-02T10:00:00.000Z')]).toEqual([false, true]);
   });
 });

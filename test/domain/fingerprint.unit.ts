@@ -91,7 +91,7 @@ describe('fingerprints', () => {
   });
 });
 
-describe('buckets', () => {
+describe('the buckets of a fingerprint', () => {
   it('divide any interval without gaps into at most 64', () => {
     const lengthArb = fc.oneof(
       fc.integer({ min: 1, max: 200 }),

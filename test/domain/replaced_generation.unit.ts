@@ -1,87 +1,89 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Model } from '../../src/domain/batch_export.ts';
 import {
   type EarlierFile,
   type EarlierGenerations,
+  type MissingRows,
   nothingEarlier,
   type ReplacementOutcome,
+  RowsMissingInSource,
   totalsOf,
 } from '../../src/domain/exported_files.ts';
 import { adoptedRun, earlierGenerationsOf, type ReplacedRun } from '../../src/domain/replaced_generation.ts';
 import type { ExistingRun, RunSpec } from '../../src/domain/run_state.ts';
-import type { Model } from '../../src/domain/batch_export.ts';
 import { fingerprintOf } from './fingerprints.ts';
 
-const objectOf = (key: string) => ({ key, rows: 1, bytes: 10, crc32: '00000000' });
-const earlierOf = (key: string, generation: number): EarlierFile => ({ ...objectOf(key), generation });
-
-const file = {
-  ...objectOf('file'),
-  fingerprint: fingerprintOf(1),
-  first: null,
-  last: null,
-  rejected: 0,
-  expires_at: null,
-};
-
-const specOf = (model: Model): RunSpec => ({
-  batch_export_id: 'export',
-  team_id: 1,
-  model,
-  config_version: 1,
-  data_interval_start: '2026-11-01T10:00:00.000Z',
-  data_interval_end: '2026-11-01T11:00:00.000Z',
-  backfill_id: null,
-  retry_number: 0,
-  allow_shrink: false,
-  continues_run_id: null,
-});
-
-/** Generation 3 with a file and a rejected one, which left a kept, an earlier and another bucket's generation. */
-const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): ReplacedRun => {
-  const replaced = adoptedRun(
-    {
-      run_id: 'replaced',
-      generation: 3,
-      model,
-      config_version: 1,
-      settled: true,
-      files: totalsOf(file),
-      rejected_file: { ...objectOf('rejected'), fingerprint: fingerprintOf(1) },
-      source_rows: 2,
-      fingerprint: fingerprintOf(2),
-      encoder: 'test/1',
-      created_at: '2026-11-01T11:00:00.000Z',
-      kept: [],
-      earlier: [],
-      raised_to: 4,
-    },
-    specOf(model),
-    'the run that found it',
-  );
-  return { ...replaced, run: { ...replaced.run, earlier_generations: { ...nothingEarlier, ...before } } };
-};
-
-const runOf = (
-  model: Model,
-  outcome: ReplacementOutcome,
-  run_id = 'replaced',
-): Pick<ExistingRun, 'spec' | 'replacement'> => ({
-  spec: specOf(model),
-  replacement: {
-    replaced: { run_id, generation: 3 },
-    outcome,
-    missing_rows: 0,
-    bucket_rows: 2,
-    source_rows: 2,
-    source: null,
-    generation: null,
-  },
-});
-
-const here = { mayShrink: false, isSameBucket: true, files: { own: [file], replaced: [file] } };
-const before = { kept: [earlierOf('old kept', 1)], earlier: [earlierOf('old', 2)], elsewhere: [0] };
-
 describe('what a run leaves of earlier generations', () => {
+  const objectOf = (key: string) => ({ key, rows: 1, bytes: 10, crc32: '00000000' });
+  const earlierOf = (key: string, generation: number): EarlierFile => ({ ...objectOf(key), generation });
+
+  const file = {
+    ...objectOf('file'),
+    fingerprint: fingerprintOf(1),
+    first: null,
+    last: null,
+    rejected: 0,
+    expires_at: null,
+  };
+
+  const specOf = (model: Model): RunSpec => ({
+    batch_export_id: 'export',
+    team_id: 1,
+    model,
+    config_version: 1,
+    data_interval_start: '2026-11-01T10:00:00.000Z',
+    data_interval_end: '2026-11-01T11:00:00.000Z',
+    backfill_id: null,
+    retry_number: 0,
+    allow_shrink: false,
+    continues_run_id: null,
+  });
+
+  /** Generation 3 with a file and a rejected one, which left a kept, an earlier and another bucket's generation. */
+  const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): ReplacedRun => {
+    const replaced = adoptedRun(
+      {
+        run_id: 'replaced',
+        generation: 3,
+        model,
+        config_version: 1,
+        settled: true,
+        files: totalsOf(file),
+        rejected_file: { ...objectOf('rejected'), fingerprint: fingerprintOf(1) },
+        source_rows: 2,
+        fingerprint: fingerprintOf(2),
+        encoder: 'test/1',
+        created_at: '2026-11-01T11:00:00.000Z',
+        kept: [],
+        earlier: [],
+        raised_to: 4,
+      },
+      specOf(model),
+      'the run that found it',
+    );
+    return { ...replaced, run: { ...replaced.run, earlier_generations: { ...nothingEarlier, ...before } } };
+  };
+
+  const runOf = (
+    model: Model,
+    outcome: ReplacementOutcome,
+    run_id = 'replaced',
+  ): Pick<ExistingRun, 'spec' | 'replacement'> => ({
+    spec: specOf(model),
+    replacement: {
+      replaced: { run_id, generation: 3 },
+      outcome,
+      missing_rows: 0,
+      bucket_rows: 2,
+      source_rows: 2,
+      source: null,
+      generation: null,
+    },
+  });
+
+  const here = { mayShrink: false, isSameBucket: true, files: { own: [file], replaced: [file] } };
+  const before = { kept: [earlierOf('old kept', 1)], earlier: [earlierOf('old', 2)], elsewhere: [0] };
+
   it.each<[ReplacementOutcome, number | null]>([
     ['same_rows', 3],
     ['every_row_present', 3],
@@ -152,5 +154,33 @@ describe('what a run leaves of earlier generations', () => {
     expect(leftBy('not_comparable', {})).toEqual({ ...nothingEarlier, elsewhere: [3] });
     expect(leftBy('same_rows', {})).toEqual({ ...nothingEarlier, covers: 3 });
     expect(leftBy('same_rows', before)).toEqual({ ...nothingEarlier, covers: 3, elsewhere: [0, 1, 2, 3] });
+  });
+});
+
+describe('the message of a held run', () => {
+  const interval = { start: '2026-11-01T10:00:00.000Z', end: '2026-11-01T11:00:00.000Z' };
+
+  const messageOf = (rows: MissingRows): string =>
+    new RowsMissingInSource(
+      {
+        ...rows,
+        replaced: { run_id: 'replaced', generation: 1 },
+        outcome: 'rows_missing',
+        source: null,
+        generation: null,
+      },
+      interval,
+    ).message;
+
+  it('says that late rows are not exported either', () => {
+    const message = messageOf({ missing_rows: 2, bucket_rows: 10, source_rows: 12 });
+    expect(message).toContain('it has 12 rows, at least 4 of them not exported yet.');
+    expect(message).toMatch(/To keep them, do nothing; the new rows are then not exported\.$/);
+  });
+
+  it('says nothing about late rows when there are none', () => {
+    const message = messageOf({ missing_rows: 2, bucket_rows: 10, source_rows: 8 });
+    expect(message).toContain('it has 8 rows. Nothing was published');
+    expect(message).toMatch(/To keep them, do nothing\.$/);
   });
 });

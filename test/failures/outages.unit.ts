@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { operatorFaultDetails } from '../../src/contract/failure_details.ts';
+import { circuitRetryDelayMs, describeOpenCircuit } from '../../src/domain/circuit.ts';
 import { createFaultPacing, createOutages } from '../../src/failures/outages.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -145,5 +146,31 @@ describe('an attempt of a run that waits for its destination and for the operato
     const waiting = outages.attempt({ ...attempt, ...more }, () => Promise.resolve(started.push('work')));
     await expect(waiting).rejects.toMatchObject(expected);
     expect(started).toEqual([]);
+  });
+});
+
+describe('an attempt at an unavailable destination', () => {
+  it.each([
+    ['after the next probe', { nextProbeInMs: 1_000, openForMs: 0 }, [1_000, 1_200]],
+    ['soon, while the probe that is due is under way', { nextProbeInMs: -500, openForMs: 2_000 }, [0, 2_000]],
+    [
+      'at different times during a long outage',
+      { nextProbeInMs: 5_000, openForMs: 3_600_000 },
+      [5_000, 15_000],
+    ],
+    ['within half a minute', { nextProbeInMs: 30_000, openForMs: 3_600_000 }, [20_000, 30_000]],
+  ])('returns %s', (_, circuit, bounds) => {
+    expect([0, 1].map((random) => circuitRetryDelayMs(circuit, random))).toEqual(bounds);
+  });
+
+  it('says what happened, since when, and when it is tried next', () => {
+    const circuit = {
+      error: 'The S3 server did not respond.',
+      opened_at: '2026-11-23T10:00:00.000Z',
+      next_probe_at: '2026-11-23T10:00:30.000Z',
+    };
+    expect(describeOpenCircuit(circuit)).toBe(
+      'The S3 server did not respond, since 2026-11-23T10:00:00.000Z, next probe 2026-11-23T10:00:30.000Z.',
+    );
   });
 });

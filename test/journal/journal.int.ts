@@ -1,34 +1,36 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
+import { createPool, inTransaction, isDatabaseUnavailable } from '../../src/journal/database.ts';
 import { CauseMismatch, readState } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { readStream } from './read_stream.ts';
 
-const { pool } = useTestDatabase();
-const journal = openJournal(pool);
-
-const created: BatchExportEvent = {
-  type: 'BatchExportCreated',
-  data: {
-    team_id: 1,
-    definition: definitionOf({ name: 'Hourly' }),
-    scheduled_until: '2026-11-01T10:00:00.000Z',
-    paused: false,
-  },
-};
-const paused: BatchExportEvent = { type: 'BatchExportPaused', data: { last_paused_at: null } };
-const unpaused: BatchExportEvent = { type: 'BatchExportUnpaused', data: {} };
-
-const append = (id: string, cause: string, events: BatchExportEvent[]) =>
-  journal.transaction(async (transaction) => {
-    const stream = await transaction.lock(batchExportDecider, id);
-    return stream.append(cause, events);
-  });
-
 describe('the journal', () => {
+  const { pool } = useTestDatabase();
+  const journal = openJournal(pool);
+
+  const created: BatchExportEvent = {
+    type: 'BatchExportCreated',
+    data: {
+      team_id: 1,
+      definition: definitionOf({ name: 'Hourly' }),
+      scheduled_until: '2026-11-01T10:00:00.000Z',
+      paused: false,
+    },
+  };
+  const paused: BatchExportEvent = { type: 'BatchExportPaused', data: { last_paused_at: null } };
+  const unpaused: BatchExportEvent = { type: 'BatchExportUnpaused', data: {} };
+
+  const append = (id: string, cause: string, events: BatchExportEvent[]) =>
+    journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, id);
+      return stream.append(cause, events);
+    });
+
   it('writes the state of a stream once per transaction', async () => {
     const id = randomUUID();
     const writes = await journal.transaction(async (transaction) => {
@@ -96,5 +98,63 @@ describe('the journal', () => {
   ])('makes the database reject %s', async (_, statement) => {
     await append(randomUUID(), 'created', [created]);
     await expect(pool.query(statement)).rejects.toThrow(/append-only/);
+  });
+});
+
+describe('a database', () => {
+  const database = useTestDatabase();
+
+  const errorOf = (statement: string, pool = database.pool): Promise<unknown> =>
+    pool.query(statement).then(
+      () => 'no error',
+      (error: unknown) => error,
+    );
+
+  it('is unavailable when nothing listens at its address', async () => {
+    const nowhere = createPool('postgresql://postgres@127.0.0.1:1/nowhere', { max: 1 });
+    expect(isDatabaseUnavailable(await errorOf('select 1', nowhere))).toBe(true);
+    await nowhere.end();
+  });
+
+  it('is unavailable when it terminates the session', async () => {
+    expect(isDatabaseUnavailable(await errorOf('select pg_terminate_backend(pg_backend_pid())'))).toBe(true);
+  });
+
+  it.each([
+    'select * from missing',
+    'select 1 / 0',
+    'select pg_cancel_backend(pg_backend_pid()), pg_sleep(9)',
+  ])('is available when a statement fails: %s', async (statement) => {
+    expect(isDatabaseUnavailable(await errorOf(statement))).toBe(false);
+  });
+});
+
+describe('connections that only allow reads, as after a failover', () => {
+  const database = useTestDatabase();
+
+  it('are replaced when a write is rejected, the idle ones too', async () => {
+    const pool = createPool(database.url, { max: 3 });
+    try {
+      const connections = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+      for (const connection of connections)
+        await connection.query('set session characteristics as transaction read only');
+      for (const connection of connections) connection.release();
+      const write = () =>
+        inTransaction(pool, (connection) => connection.query('create table public.written as select 1'));
+      const error: unknown = await write().catch((thrown: unknown) => thrown);
+      expect([error, isDatabaseUnavailable(error)]).toEqual([
+        expect.objectContaining({ code: '25006' }),
+        true,
+      ]);
+      const isWritten = () =>
+        write().then(
+          () => true,
+          () => false,
+        );
+      // A connection that is used again and again would never be closed because it is idle.
+      await waitFor(isWritten, 'a write succeeds');
+    } finally {
+      await pool.end();
+    }
   });
 });

@@ -1,60 +1,72 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { continueRun } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { backfillDecider } from '../../src/domain/backfill.ts';
+import { batchExportDecider } from '../../src/domain/batch_export.ts';
+import type { Decider, DomainEvent, Recorded } from '../../src/domain/event.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
-import { openJournal, rebuild } from '../../src/projections/registry.ts';
-import { createCommander, quickPolicies } from '../decisions/commander.ts';
+import type { Pool } from '../../src/journal/database.ts';
+import { ensureProjections, openJournal, rebuild } from '../../src/projections/registry.ts';
+import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns, fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
+import { readStream } from '../journal/read_stream.ts';
+import { randomCases } from '../setup/effort.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
-
-const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_RUN_RETRY_LIMIT: '1' });
-const database = useTestDatabase();
-const journal = openJournal(database.pool);
-const recorder = createRunRecorder(journal);
-let commander: ReturnType<typeof createCommander>;
-let runs: ReturnType<typeof createSimulatedRuns>;
-
-beforeEach(async () => {
-  commander = createCommander(journal, policies);
-  runs = createSimulatedRuns(journal, recorder, commander);
-  await commander.create();
-});
-
-/** `published` includes objects whose run has claimed publishing. */
-type State = 'needed' | 'published' | 'obsolete';
-
-/** Starts a run that exported the file `a` and created the upload `b`. */
-async function createRunWithObjects() {
-  const id = await runs.create(3);
-  const run = await runs.start(id);
-  await runs.file(id, run, 'a');
-  await runs.upload(id, run, 'b');
-  return { id, run };
-}
-
-/** The export's objects by key. */
-async function objects(): Promise<Record<string, [object_type: string, state: State, owner: string]>> {
-  const { rows } = await database.pool.query<{
-    key: string;
-    object_type: string;
-    state: State;
-    run_id: string;
-  }>(
-    `select key, object_type, run_id,
-       case when obsolete_at is not null then 'obsolete' when publish_claimed then 'published' else 'needed' end as state
-     from exportd.destination_objects where batch_export_id = $1 order by position`,
-    [commander.batchExportId],
-  );
-  return Object.fromEntries(
-    rows.map(({ key, object_type, state, run_id }) => [key, [object_type, state, run_id]]),
-  );
-}
-
-const end = (id: string, status: RunOutcome) =>
-  endRun(journal, policies, id, { status, latest_error: 'A reason.' });
+import { waitFor } from '../setup/wait_for.ts';
+import { ledgerViolations } from './ledger_violations.ts';
+import { projectionContents, projectionTables } from './projection_contents.ts';
+import { anyLifecycle, startLifecycle } from './random_lifecycle.ts';
 
 describe('the objects of destinations', () => {
+  const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_RUN_RETRY_LIMIT: '1' });
+  const database = useTestDatabase();
+  const journal = openJournal(database.pool);
+  const recorder = createRunRecorder(journal);
+  let commander: ReturnType<typeof createCommander>;
+  let runs: ReturnType<typeof createSimulatedRuns>;
+
+  beforeEach(async () => {
+    commander = createCommander(journal, policies);
+    runs = createSimulatedRuns(journal, recorder, commander);
+    await commander.create();
+  });
+
+  /** `published` includes objects whose run has claimed publishing. */
+  type State = 'needed' | 'published' | 'obsolete';
+
+  /** Starts a run that exported the file `a` and created the upload `b`. */
+  async function createRunWithObjects() {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
+    await runs.file(id, run, 'a');
+    await runs.upload(id, run, 'b');
+    return { id, run };
+  }
+
+  /** The export's objects by key. */
+  async function objects(): Promise<Record<string, [object_type: string, state: State, owner: string]>> {
+    const { rows } = await database.pool.query<{
+      key: string;
+      object_type: string;
+      state: State;
+      run_id: string;
+    }>(
+      `select key, object_type, run_id,
+       case when obsolete_at is not null then 'obsolete' when publish_claimed then 'published' else 'needed' end as state
+     from exportd.destination_objects where batch_export_id = $1 order by position`,
+      [commander.batchExportId],
+    );
+    return Object.fromEntries(
+      rows.map(({ key, object_type, state, run_id }) => [key, [object_type, state, run_id]]),
+    );
+  }
+
+  const end = (id: string, status: RunOutcome) =>
+    endRun(journal, policies, id, { status, latest_error: 'A reason.' });
+
   it('start as an upload, become a file, and are published with the manifest', async () => {
     const id = await runs.create(3);
     const run = await runs.upload(id, await runs.start(id), 'a');
@@ -221,5 +233,143 @@ describe('the objects of destinations', () => {
     expect(before.length).toBeGreaterThan(10);
     await rebuild(database.pool);
     expect(await readRows()).toEqual(before);
+  });
+});
+
+describe('the projections', () => {
+  const { pool } = useTestDatabase();
+
+  beforeAll(async () => {
+    const journal = openJournal(pool);
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    await command('pause');
+    await command('update', { changes: { name: 'Renamed' }, paused: false });
+    await command('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
+    const { rows } = await pool.query<{ id: string }>(
+      'select id from exportd.batch_export_runs where batch_export_id = $1 order by position',
+      [batchExportId],
+    );
+    const recorder = createRunRecorder(journal);
+    const id = rows[0]?.id ?? '';
+    await recorder.recordCount(id, {
+      records_total_count: 3,
+      fingerprint: fingerprintOf(3),
+      settled: true,
+      split_keys: [],
+    });
+    await recorder.startExport(id, 0);
+    const attempt = attemptOf(await recorder.reserveGeneration(id), 0);
+    const upload = {
+      file: 0,
+      key: 'key',
+      upload_id: 'upload',
+      upload_token: 'token',
+      part_bytes: null,
+      encoder: 'test/1',
+    };
+    await recorder.recordUpload(id, attempt, upload);
+    const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
+    const part = {
+      part_number: 1,
+      rows: 3,
+      rejected: 0,
+      fingerprint: fingerprintOf(3),
+      bytes: 90,
+      crc32: '00000000',
+      first: key,
+      last: key,
+    };
+    await recorder.planPart(id, attempt, 'key', { ...part, encoder_state: { crc32: 1, length: 2 } });
+    await continueRun(journal, id);
+    await command('cancelRun', { run_id: rows[1]?.id });
+  });
+
+  const tables = projectionTables;
+  const contents = () => projectionContents(pool);
+
+  it('are equal after they are dropped and rebuilt', async () => {
+    const before = await contents();
+    for (const table of tables) await pool.query(`drop table ${table} cascade`);
+    expect(await rebuild(pool)).toBeGreaterThan(10);
+    expect(await contents()).toBe(before);
+  });
+
+  it('are rebuilt by a deployment if a table is missing', async () => {
+    const before = await contents();
+    await pool.query('drop table exportd.batch_export_runs');
+    await ensureProjections(pool);
+    expect(await contents()).toBe(before);
+  });
+
+  it('are rebuilt even if a reader locks one table and waits for another', async () => {
+    const before = await contents();
+    const reader = await pool.connect();
+    try {
+      await reader.query('begin');
+      await reader.query('select from exportd.batch_export_runs limit 1');
+      const rebuilt = rebuild(pool);
+      await waitFor(async () => {
+        const { rows } = await pool.query(`select from pg_locks where not granted and relation is not null
+             and database = (select oid from pg_database where datname = current_database())`);
+        return rows.length > 0;
+      }, 'the rebuild to wait for the reader');
+      // PostgreSQL may cancel either side of the deadlock.
+      await reader.query('select from exportd.batch_exports limit 1').catch(() => undefined);
+      await reader.query('rollback');
+      await rebuilt;
+    } finally {
+      reader.release();
+    }
+    expect(await contents()).toBe(before);
+  });
+});
+
+describe('the projections after random commands and runs', () => {
+  /** Folds a stream with its decider alone; returns the state as JSON. */
+  async function foldOf<State, Event extends DomainEvent>(
+    pool: Pool,
+    decider: Decider<State, Event>,
+    id: string,
+  ): Promise<unknown> {
+    const events = (await readStream(pool, decider.streamType, id)) as unknown as Recorded<Event>[];
+    const state = events.reduce<State>(
+      (folded, event) => decider.evolve(folded, event),
+      decider.initialState,
+    );
+    return JSON.parse(JSON.stringify(state));
+  }
+
+  /** Folds a stream of any type. */
+  function foldByType(pool: Pool, type: string, id: string): Promise<unknown> {
+    if (type === 'run') return foldOf(pool, runDecider, id);
+    return type === 'backfill' ? foldOf(pool, backfillDecider, id) : foldOf(pool, batchExportDecider, id);
+  }
+
+  it('equal a fold of the journal, and so do the states that decisions depend on', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyLifecycle, async (actions) => {
+        const lifecycle = await startLifecycle();
+        const { pool } = lifecycle.database;
+        try {
+          for (const { run } of actions) await run(lifecycle);
+          expect(await ledgerViolations(pool)).toEqual({});
+          const before = await projectionContents(pool);
+          await rebuild(pool);
+          expect(await projectionContents(pool)).toBe(before);
+          const { rows } = await pool.query<{ type: string; id: string; version: number; state: unknown }>(
+            `select stream_type as type, stream_id as id, stream.version, state from exportd.stream_states
+             join exportd.journal_streams stream using (stream_type, stream_id)
+             where stream_states.version = stream.version`,
+          );
+          const { rows: streams } = await pool.query('select from exportd.journal_streams where version > 0');
+          expect(rows).toHaveLength(streams.length);
+          for (const { type, id, state } of rows) expect(state).toEqual(await foldByType(pool, type, id));
+        } finally {
+          await lifecycle.database.drop();
+        }
+      }),
+      { numRuns: randomCases(2) },
+    );
   });
 });

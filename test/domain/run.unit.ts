@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { noFiles } from '../../src/domain/exported_files.ts';
 import {
   attemptOf,
   decideContinuation,
@@ -6,80 +7,79 @@ import {
   requireAttempt,
   runDecider,
 } from '../../src/domain/run.ts';
-import { type ExistingRun, filesOf } from '../../src/domain/run_state.ts';
 import type { RunEvent } from '../../src/domain/run_events.ts';
-import { noFiles } from '../../src/domain/exported_files.ts';
+import { type ExistingRun, filesOf, isFailureDue, withFailure } from '../../src/domain/run_state.ts';
 import { given } from './decider_specification.ts';
 import { fingerprintOf } from './fingerprints.ts';
 
-const keyAt = (minute: number) => ({ inserted_at: `2026-11-01T10:0${minute}:00.000000Z`, id: 'row' });
-const started: RunEvent = {
-  type: 'RunCreated',
-  data: {
-    batch_export_id: 'export',
-    team_id: 1,
-    model: 'events',
-    config_version: 1,
-    data_interval_start: '2026-11-01T10:00:00.000Z',
-    data_interval_end: '2026-11-01T11:00:00.000Z',
-    backfill_id: null,
-    retry_number: 0,
-    allow_shrink: false,
-    continues_run_id: null,
-  },
-};
-const counted: RunEvent = {
-  type: 'RunCounted',
-  data: {
-    records_total_count: 30,
-    fingerprint: fingerprintOf(30),
-    settled: true,
-    split_keys: [keyAt(1), keyAt(2)],
-  },
-};
-const reserved = (generation: number): RunEvent => ({
-  type: 'RunGenerationReserved',
-  data: { generation },
-});
-const fileOf = (range: number, minute: number, expires_at: string | null = null): RunEvent => ({
-  type: 'RunFileCompleted',
-  data: {
-    generation: 1,
-    range,
-    file: {
-      key: `${range}.${minute}`,
-      rows: 1,
-      fingerprint: fingerprintOf(1),
-      expires_at,
-      rejected: 0,
-      bytes: 1,
-      crc32: '0',
-      first: null,
-      last: keyAt(minute),
-    },
-  },
-});
-const uploadOf = (range: number, file: number): RunEvent => ({
-  type: 'RunUploadCreated',
-  data: {
-    generation: 1,
-    range,
-    file,
-    key: `${range}.${file}`,
-    upload_id: `u${range}.${file}`,
-    upload_token: 'token',
-    part_bytes: null,
-    encoder: 'test/1',
-  },
-});
-
-const runAfter = (events: readonly RunEvent[]): ExistingRun => {
-  const { state } = given(runDecider, [started, counted, reserved(1), ...events]);
-  if (state.status === 'Absent') throw new Error('The run should exist.');
-  return state;
-};
-
 describe('a run of a split interval', () => {
+  const keyAt = (minute: number) => ({ inserted_at: `2026-11-01T10:0${minute}:00.000000Z`, id: 'row' });
+  const started: RunEvent = {
+    type: 'RunCreated',
+    data: {
+      batch_export_id: 'export',
+      team_id: 1,
+      model: 'events',
+      config_version: 1,
+      data_interval_start: '2026-11-01T10:00:00.000Z',
+      data_interval_end: '2026-11-01T11:00:00.000Z',
+      backfill_id: null,
+      retry_number: 0,
+      allow_shrink: false,
+      continues_run_id: null,
+    },
+  };
+  const counted: RunEvent = {
+    type: 'RunCounted',
+    data: {
+      records_total_count: 30,
+      fingerprint: fingerprintOf(30),
+      settled: true,
+      split_keys: [keyAt(1), keyAt(2)],
+    },
+  };
+  const reserved = (generation: number): RunEvent => ({
+    type: 'RunGenerationReserved',
+    data: { generation },
+  });
+  const fileOf = (range: number, minute: number, expires_at: string | null = null): RunEvent => ({
+    type: 'RunFileCompleted',
+    data: {
+      generation: 1,
+      range,
+      file: {
+        key: `${range}.${minute}`,
+        rows: 1,
+        fingerprint: fingerprintOf(1),
+        expires_at,
+        rejected: 0,
+        bytes: 1,
+        crc32: '0',
+        first: null,
+        last: keyAt(minute),
+      },
+    },
+  });
+  const uploadOf = (range: number, file: number): RunEvent => ({
+    type: 'RunUploadCreated',
+    data: {
+      generation: 1,
+      range,
+      file,
+      key: `${range}.${file}`,
+      upload_id: `u${range}.${file}`,
+      upload_token: 'token',
+      part_bytes: null,
+      encoder: 'test/1',
+    },
+  });
+
+  const runAfter = (events: readonly RunEvent[]): ExistingRun => {
+    const { state } = given(runDecider, [started, counted, reserved(1), ...events]);
+    if (state.status === 'Absent') throw new Error('The run should exist.');
+    return state;
+  };
+
   it('has ranges before, between and after the split keys', () => {
     expect(runAfter([]).ranges.map(({ after, until }) => [after, until])).toEqual([
       [null, keyAt(1)],
@@ -163,5 +163,25 @@ describe('a run of a split interval', () => {
       records_total_count: null,
     });
     expect(progressForRetry(run, { ...definition, config_version: 2 })).toBeUndefined();
+  });
+});
+
+describe('a failed attempt', () => {
+  const at = (minute: number) => new Date(Date.UTC(2026, 10, 1, 10, minute));
+  const failures = withFailure({}, 'SlowDown', at(0).toISOString());
+
+  it.each([
+    ['of a type for the first time', 'InvalidPart', 1, true, true],
+    ['minutes after another of its type', 'SlowDown', 4, true, false],
+    ['some minutes later', 'SlowDown', 5, true, true],
+    ['after progress', 'SlowDown', 1, false, true],
+  ])('is recorded or not %s', (_, type, minute, isShown, due) => {
+    expect(isFailureDue(failures, type, { isShown, now: at(minute) })).toBe(due);
+  });
+
+  it('is counted by type', () => {
+    expect(withFailure(failures, 'SlowDown', at(6).toISOString())).toEqual({
+      SlowDown: { recorded: 2, recorded_at: at(6).toISOString() },
+    });
   });
 });
