@@ -1,12 +1,7 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { progressForRetry, runDecider } from '../domain/run.ts';
-import {
-  activeRunStatuses,
-  type ExistingRun,
-  type RunDefinition,
-  type RunSpec,
-} from '../domain/run_state.ts';
+import { activeRunStatuses, type RunDefinition, type RunSpec } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';
 import type { Policies } from './policies.ts';
@@ -54,11 +49,13 @@ export async function createRun(
     readonly retry_of_run_id?: string;
   },
 ): Promise<void> {
-  const failed = await readFailedRun(transaction, run.retry_of_run_id);
-  const kept = run.definition ?? (failed?.state.spec.keeps_definition ? failed.state.spec : undefined);
+  const retryOf = run.retry_of_run_id;
+  const state = retryOf === undefined ? undefined : (await transaction.lock(runDecider, retryOf)).state();
+  const failed = state && state.status !== 'Absent' ? state : undefined;
+  const kept = run.definition ?? (failed?.spec.keeps_definition ? failed.spec : undefined);
   const { model, config_version } = kept ?? live.definition;
-  const progress = failed && progressForRetry(failed.state, { model, config_version });
-  const inherited = progress && { run_id: failed.run_id, progress };
+  const progress = failed && progressForRetry(failed, { model, config_version });
+  const inherited = progress && retryOf !== undefined && { run_id: retryOf, progress };
   const stream = await transaction.lock(runDecider, run.id);
   await stream.append('created', [
     {
@@ -79,15 +76,6 @@ export async function createRun(
       },
     },
   ]);
-}
-
-async function readFailedRun(
-  transaction: JournalTransaction,
-  run_id: string | undefined,
-): Promise<{ readonly run_id: string; readonly state: ExistingRun } | undefined> {
-  if (run_id === undefined) return undefined;
-  const state = (await transaction.lock(runDecider, run_id)).state();
-  return state.status === 'Absent' ? undefined : { run_id, state };
 }
 
 /**

@@ -17,18 +17,16 @@ export const isTemporalUnavailable = (error: unknown): boolean =>
 export const isForbidden = (error: unknown): boolean =>
   hasCode(error, status.PERMISSION_DENIED, status.UNIMPLEMENTED);
 
-/** Why Temporal rejects every request of this process, until the operator changes something. */
-export type Rejection = 'TemporalPermissionDenied' | 'TemporalUnauthenticated' | 'TemporalNamespaceNotFound';
-
-/** The messages of a rejection, for users and for the operator. */
-export const rejectionMessages: Readonly<Record<Rejection, string>> = {
+/** Why Temporal rejects every request of this process, until the operator changes something: with the message for users. */
+export const rejectionMessages = {
   TemporalPermissionDenied:
     "Temporal denies exportd access to its namespace. Check TEMPORAL_NAMESPACE, and the permissions of exportd's API key or certificate.",
   TemporalUnauthenticated:
     "Temporal rejects exportd's credentials. Check TEMPORAL_API_KEY, or TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH.",
   TemporalNamespaceNotFound:
     'Temporal does not have the namespace of exportd. Check TEMPORAL_NAMESPACE and TEMPORAL_ADDRESS, or create the namespace.',
-};
+} as const;
+export type Rejection = keyof typeof rejectionMessages;
 
 /** Its code, NOT_FOUND, is that of a workflow too. */
 const namespaceNotFound = /^Namespace .* is not found/;

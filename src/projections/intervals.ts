@@ -1,7 +1,6 @@
 import type { BatchExportEvent, SkippedRange } from '../domain/batch_export.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
-import type { DataInterval } from '../domain/intervals.ts';
 import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 import { type ExistingRun, filesOf, type RunSpec } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
@@ -287,16 +286,14 @@ async function foldExport(connection: Connection, stored: StoredEvent): Promise<
   const event = stored as unknown as BatchExportEvent;
   if (event.type === 'IntervalsSkipped') await insertSkippedRange(connection, stored.stream_id, event.data);
   // A run that the schedule created itself is marked by its first event, which follows.
-  if (event.type === 'IntervalScheduled') await markScheduled(connection, stored.stream_id, event.data);
+  if (event.type === 'IntervalScheduled')
+    await connection.query({
+      name: 'interval-scheduled',
+      text: `update exportd.intervals set is_scheduled = true
+        where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+      values: [stored.stream_id, event.data.start, event.data.end],
+    });
 }
-
-const markScheduled = (connection: Connection, batchExportId: string, { start, end }: DataInterval) =>
-  connection.query({
-    name: 'interval-scheduled',
-    text: `update exportd.intervals set is_scheduled = true
-      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
-    values: [batchExportId, start, end],
-  });
 
 async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
   const event = stored as unknown as RunEvent;
