@@ -108,8 +108,8 @@ export interface FileEncoder {
    * Encodes a block in a worker thread: in the one that holds it, which then releases it, or else in any. Calls may
    * overlap. The block's buffer is transferred to the thread: do not use `block.block`, or anything that shares its
    * memory, afterwards.
-   * @throws UnencodableRow (in ./unencodable_row.ts) with row and column; permanent
-   * @throws EncoderThreadExited (in ./encoder_threads.ts) when the thread died; read the rows again
+   * @throws UnencodableRow with row and column; permanent
+   * @throws EncoderThreadExited when the thread died; read the rows again
    */
   encode(block: RowBlock | HeldBlock): Promise<EncodedBlock>;
   /** How blocks are joined; null when each block stands alone. */
