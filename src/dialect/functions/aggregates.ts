@@ -1,6 +1,6 @@
 import { defaultOf, fromJson, postgresType, toJson } from '../compile/expressions/coerce.ts';
-import { bind, commaList, DistinctCount, sql, type Sql } from '../sql.ts';
-import { arrayOf, isComposite, scalarType, type Type, withNull } from '../types.ts';
+import { DistinctCount, sql, type Sql } from '../sql.ts';
+import { isComposite, scalarType, type Type, withNull } from '../types.ts';
 import {
   aggregate,
   type AggregateCallSite,
@@ -37,14 +37,14 @@ function orderedJson(value: Sql, type: Type): Sql {
 }
 
 /** Without rows ClickHouse returns a default, unless the argument is nullable. */
-function withEmptyValue(site: AggregateCallSite, value: Sql, type: Type, empty: Sql): Emitted {
+export function withEmptyValue(site: AggregateCallSite, value: Sql, type: Type, empty: Sql): Emitted {
   const nullable = site.values.some((one) => one.type.nullable);
   if (nullable) return { sql: value, type: withNull(type) };
   const plain = withNull(type, false);
   return { sql: site.mayBeEmpty ? sql`coalesce(${value}, ${empty})` : value, type: plain };
 }
 
-const distinctWord = (site: AggregateCallSite): Sql => (site.distinct ? sql`distinct ` : sql``);
+export const distinctWord = (site: AggregateCallSite): Sql => (site.distinct ? sql`distinct ` : sql``);
 
 const count: AggregateEmitter = (site) => {
   if (site.values.length === 0) return { sql: site.over(sql`count(*)`), type: scalarType('integer') };
@@ -155,93 +155,6 @@ const argExtreme =
     return withEmptyValue(site, typed, value.type, defaultOf(withNull(value.type, false)));
   };
 
-/** An array of the non-null values. A parameter limits its size. */
-const group =
-  (unique: boolean): AggregateEmitter =>
-  (site) => {
-    const value = argument(site, 0);
-    const isUnique = unique || site.distinct;
-    const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
-    const distinct = isUnique && !site.isWindow ? sql`distinct ` : sql``;
-    const list = site.over(
-      sql`jsonb_agg(${distinct}${toJson(value.sql, value.type)}${site.orderBy})`,
-      ...conditions,
-    );
-    // PostgreSQL does not support DISTINCT in window functions.
-    const whole =
-      isUnique && site.isWindow
-        ? sql`(select coalesce(jsonb_agg(distinct one.value), '[]'::jsonb) from jsonb_array_elements(${list}) as one)`
-        : sql`coalesce(${list}, '[]'::jsonb)`;
-    const max = site.parameters[0]?.constant;
-    const type = arrayOf(withNull(value.type, false));
-    if (typeof max !== 'bigint') return { sql: whole, type };
-    const path = max < 1n ? '$[0 to -1]' : `$[0 to ${max - 1n}]`;
-    return { sql: sql`jsonb_path_query_array(${whole}, (${bind(path, 'text')})::jsonpath)`, type };
-  };
-
-/** @throws DialectError unless the level is a constant from 0 to 1 */
-function quantileLevel(site: AggregateCallSite, index: number): Sql {
-  const setting = site.parameters[index];
-  if (setting === undefined) return sql`0.5::float8`;
-  const level = Number(setting.constant ?? NaN);
-  if (!(level >= 0 && level <= 1))
-    throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
-  return bind(String(level), 'float8');
-}
-
-function ordered(site: AggregateCallSite, call: Sql): Sql {
-  if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
-  return site.over(call);
-}
-
-const quantile: AggregateEmitter = (site) => {
-  const call = sql`percentile_cont(${quantileLevel(site, 0)}) within group (order by (${argumentSql(site, 0)})::float8)`;
-  return withEmptyValue(site, ordered(site, call), scalarType('float'), sql`'NaN'::float8`);
-};
-
-const quantiles: AggregateEmitter = (site) => {
-  const levels = commaList(site.parameters.map((_, index) => quantileLevel(site, index)));
-  const call = sql`percentile_cont(array[${levels}]) within group (order by (${argumentSql(site, 0)})::float8)`;
-  return {
-    sql: sql`coalesce(to_jsonb(${ordered(site, call)}), '[]'::jsonb)`,
-    type: arrayOf(scalarType('float')),
-  };
-};
-
-const stringAgg: AggregateEmitter = (site) => ({
-  sql: site.over(
-    sql`string_agg(${distinctWord(site)}${argumentSql(site, 0)}, ${argumentSql(site, 1)}${site.orderBy})`,
-  ),
-  type: scalarType('string', true),
-});
-
-/** The most frequent values; ties are ordered by value. */
-const topK: AggregateEmitter = (site) => {
-  const value = argument(site, 0);
-  const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
-  const list = site.over(sql`jsonb_agg(${toJson(value.sql, value.type)})`, ...conditions);
-  const max = site.parameters[0]?.sql ?? sql`10::int8`;
-  return {
-    sql: sql`(select coalesce(jsonb_agg(top.v order by top.n desc, top.v), '[]'::jsonb) from (select one.value as v,
-      count(*) as n from jsonb_array_elements(${list}) as one group by one.value order by n desc, v limit ${max}) as top)`,
-    type: arrayOf(withNull(value.type, false)),
-  };
-};
-
-const simpleLinearRegression: AggregateEmitter = (site) => {
-  const both = sql`(${argumentSql(site, 1)})::float8, (${argumentSql(site, 0)})::float8`;
-  const [slope, intercept] = [site.over(sql`regr_slope(${both})`), site.over(sql`regr_intercept(${both})`)];
-  return {
-    sql: sql`jsonb_build_array(${slope}, ${intercept})`,
-    type: {
-      kind: 'tuple',
-      items: [scalarType('float', true), scalarType('float', true)],
-      names: ['k', 'b'],
-      nullable: false,
-    },
-  };
-};
-
 /** A preceding or following row; null outside the partition, as in PostgreSQL. */
 const neighborRow =
   (name: 'lag' | 'lead'): AggregateEmitter =>
@@ -261,99 +174,49 @@ const nthValue: AggregateEmitter = (site) => ({
   type: withNull(site.returnType),
 });
 
-/** Aggregates and window functions that need more than an SQL template. */
-export const basicAggregateEmitters = {
-  count,
-  countDistinct,
-  uniq: countDistinct,
-  uniqExact: countDistinct,
-  uniqHLL12: countDistinct,
-  sum,
-  avg,
-  min: extremeOf('min'),
-  max: extremeOf('max'),
-  any: anyValue,
-  anyLast: anyValue,
-  anyHeavy: anyValue,
-  argMin: argExtreme(sql`min`),
-  argMax: argExtreme(sql`max`),
-  groupArray: group(false),
-  groupUniqArray: group(true),
-  array_agg: group(false),
-  median: quantile,
-  quantile,
-  quantiles,
-  string_agg: stringAgg,
-  topK,
-  simpleLinearRegression,
-  lag: neighborRow('lag'),
-  lead: neighborRow('lead'),
-  lagInFrame: neighborRow('lag'),
-  leadInFrame: neighborRow('lead'),
-  nth_value: nthValue,
-} satisfies Readonly<Record<string, AggregateEmitter>>;
-
 /** Aggregates that keep one value, or a set of hashed ones. Each also takes combinators, such as `If` with a condition as its last argument. */
 export const aggregates: readonly FunctionDefinition[] = [
-  standardAggregate('count', ['any...'], 'integer', 'Number of rows, or of rows with a non-null argument.', {
-    sql: basicAggregateEmitters.count,
+  standardAggregate('count(any...): integer', 'Number of rows, or of rows with a non-null argument.', count, {
     distinct: 'without_over',
   }),
-  aggregate('countDistinct', ['any', 'any...'], 'integer', 'Number of distinct non-null values.', {
-    sql: basicAggregateEmitters.countDistinct,
+  aggregate('countDistinct(any, any...): integer', 'Number of distinct non-null values.', countDistinct, {
     sorts: true,
     distinct: 'without_over',
   }),
-  standardAggregate('sum', ['number'], 'number', 'Sum of the non-null values; 0 if there are none.', {
-    sql: basicAggregateEmitters.sum,
+  standardAggregate('sum(number): number', 'Sum of the non-null values; 0 if there are none.', sum, {
     distinct: 'without_over',
   }),
-  standardAggregate('avg', ['number'], 'float', 'Mean of the non-null values.', {
-    sql: basicAggregateEmitters.avg,
-  }),
-  standardAggregate('min', ['T'], 'T', 'Smallest value.', {
-    sql: basicAggregateEmitters.min,
-    distinct: 'supported',
-  }),
-  standardAggregate('max', ['T'], 'T', 'Largest value.', {
-    sql: basicAggregateEmitters.max,
-    distinct: 'supported',
-  }),
-  standardAggregate('any', ['T'], 'T', 'Any non-null value.', {
-    sql: basicAggregateEmitters.any,
-    distinct: 'supported',
-  }),
-  aggregate('anyLast', ['T'], 'T', 'The last value read.', {
-    sql: basicAggregateEmitters.anyLast,
-    distinct: 'supported',
-  }),
-  aggregate('anyHeavy', ['T'], 'T', 'A frequent value.', {
-    sql: basicAggregateEmitters.anyHeavy,
-  }),
-  aggregate('argMin', ['T', 'any'], 'T', 'The first argument of the row with the smallest second one.', {
-    sql: basicAggregateEmitters.argMin,
-  }),
-  aggregate('argMax', ['T', 'any'], 'T', 'The first argument of the row with the largest second one.', {
-    sql: basicAggregateEmitters.argMax,
-  }),
-  aggregate('uniq', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
-    sql: basicAggregateEmitters.uniq,
+  standardAggregate('avg(number): float', 'Mean of the non-null values.', avg),
+  standardAggregate('min(T): T', 'Smallest value.', extremeOf('min'), { distinct: 'supported' }),
+  standardAggregate('max(T): T', 'Largest value.', extremeOf('max'), { distinct: 'supported' }),
+  standardAggregate('any(T): T', 'Any non-null value.', anyValue, { distinct: 'supported' }),
+  aggregate('anyLast(T): T', 'The last value read.', anyValue, { distinct: 'supported' }),
+  aggregate('anyHeavy(T): T', 'A frequent value.', anyValue),
+  aggregate(
+    'argMin(T, any): T',
+    'The first argument of the row with the smallest second one.',
+    argExtreme(sql`min`),
+  ),
+  aggregate(
+    'argMax(T, any): T',
+    'The first argument of the row with the largest second one.',
+    argExtreme(sql`max`),
+  ),
+  aggregate('uniq(any, any...): integer', 'Number of distinct values, counted exactly here.', countDistinct, {
     sorts: true,
     distinct: 'without_over',
   }),
-  aggregate('uniqExact', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly.', {
-    sql: basicAggregateEmitters.uniqExact,
+  aggregate('uniqExact(any, any...): integer', 'Number of distinct values, counted exactly.', countDistinct, {
     sorts: true,
     distinct: 'without_over',
   }),
-  aggregate('uniqHLL12', ['any', 'any...'], 'integer', 'Number of distinct values, counted exactly here.', {
-    sql: basicAggregateEmitters.uniqHLL12,
-    sorts: true,
-    distinct: 'without_over',
-  }),
-  standardAggregate('every', ['boolean'], 'boolean', 'Whether all values are true.', {
-    sql: 'every($1)',
-  }),
+  aggregate(
+    'uniqHLL12(any, any...): integer',
+    'Number of distinct values, counted exactly here.',
+    countDistinct,
+    { sorts: true, distinct: 'without_over' },
+  ),
+  standardAggregate('every(boolean): boolean', 'Whether all values are true.', 'every($1)'),
 ];
 
 /** Skips nulls in the frame unless RESPECT NULLS is given; PostgreSQL has no IGNORE NULLS. */
@@ -382,57 +245,28 @@ const lastValue: AggregateEmitter = (site) =>
     (values) => sql`(${values})[cardinality(${values})]`,
   );
 
-/** First and last value of a window frame. */
-const frameValueEmitters = {
-  first_value: firstValue,
-  last_value: lastValue,
-} satisfies Readonly<Record<string, AggregateEmitter>>;
-
 /** Window functions, which require OVER. */
 export const windowFunctions: readonly FunctionDefinition[] = [
-  windowFunction('row_number', [], 'integer', 'The number of the row.', {
-    sql: 'row_number()',
-  }),
-  windowFunction('rank', [], 'integer', 'The rank, with gaps after equal rows.', {
-    sql: 'rank()',
-  }),
-  windowFunction('dense_rank', [], 'integer', 'The rank without gaps.', {
-    sql: 'dense_rank()',
-  }),
-  windowFunction('lag', ['T', 'integer?', 'T?'], 'T', 'The value of a preceding row.', {
-    sql: basicAggregateEmitters.lag,
-  }),
-  windowFunction('lead', ['T', 'integer?', 'T?'], 'T', 'The value of a following row.', {
-    sql: basicAggregateEmitters.lead,
-  }),
+  windowFunction('row_number(): integer', 'The number of the row.', 'row_number()'),
+  windowFunction('rank(): integer', 'The rank, with gaps after equal rows.', 'rank()'),
+  windowFunction('dense_rank(): integer', 'The rank without gaps.', 'dense_rank()'),
+  windowFunction('lag(T, integer?, T?): T', 'The value of a preceding row.', neighborRow('lag')),
+  windowFunction('lead(T, integer?, T?): T', 'The value of a following row.', neighborRow('lead')),
   windowFunction(
-    'lagInFrame',
-    ['T', 'integer?', 'T?'],
-    'T',
+    'lagInFrame(T, integer?, T?): T',
     'The value of a preceding row within the frame.',
-    {
-      ranges: [{ index: 1, min: 0 }],
-      sql: basicAggregateEmitters.lagInFrame,
-    },
+    neighborRow('lag'),
+    { ranges: [{ index: 1, min: 0 }] },
   ),
   windowFunction(
-    'leadInFrame',
-    ['T', 'integer?', 'T?'],
-    'T',
+    'leadInFrame(T, integer?, T?): T',
     'The value of a following row within the frame.',
-    {
-      ranges: [{ index: 1, min: 0 }],
-      sql: basicAggregateEmitters.leadInFrame,
-    },
+    neighborRow('lead'),
+    { ranges: [{ index: 1, min: 0 }] },
   ),
-  windowFunction('first_value', ['T'], 'T', 'The first non-null value of the frame.', {
-    sql: frameValueEmitters.first_value,
-  }),
-  windowFunction('last_value', ['T'], 'T', 'The last non-null value of the frame.', {
-    sql: frameValueEmitters.last_value,
-  }),
-  windowFunction('nth_value', ['T', 'integer'], 'T', 'The value of the n-th row of the frame.', {
+  windowFunction('first_value(T): T', 'The first non-null value of the frame.', firstValue),
+  windowFunction('last_value(T): T', 'The last non-null value of the frame.', lastValue),
+  windowFunction('nth_value(T, integer): T', 'The value of the n-th row of the frame.', nthValue, {
     ranges: [{ index: 1, min: 1 }],
-    sql: basicAggregateEmitters.nth_value,
   }),
 ];

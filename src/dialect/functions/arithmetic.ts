@@ -1,8 +1,7 @@
 import { computeOnce } from '../compile/compiler.ts';
-import { rawSql, sql, type Sql } from '../sql.ts';
-import { scalarType, type Type } from '../types.ts';
+import { commaList, rawSql, sql, type Sql } from '../sql.ts';
+import { scalarType, type Type, withNull } from '../types.ts';
 import { clamped } from './argument_values.ts';
-import { conditionEmitters } from './conditions.ts';
 import {
   argument,
   argumentSql,
@@ -14,62 +13,9 @@ import {
   standardScalar,
 } from './function_definition.ts';
 
-const float = (nullable: boolean): Type => scalarType('float', nullable);
+export const float = (nullable: boolean): Type => scalarType('float', nullable);
 
-/** A function of a float `x`, which must not fail for any value. */
-const floatFunction =
-  (body: (x: Sql) => Sql): Emitter =>
-  (site) => {
-    const value = argument(site, 0);
-    return {
-      sql: computeOnce([{ ...value, sql: asFloat(value.sql) }], (x = sql``) => body(x)),
-      type: float(value.type.nullable),
-    };
-  };
-
-const asFloat = (value: Sql): Sql => sql`(${value})::float8`;
-
-const logarithm = (call: (x: Sql) => Sql): Emitter =>
-  floatFunction(
-    (x) => sql`(case when ${x} > 0 then ${call(x)} when ${x} = 0 then '-Infinity'::float8
-      when ${x} < 0 then 'NaN'::float8 end)`,
-  );
-
-/** NaN for infinite angles, for which PostgreSQL fails. */
-const trigonometric = (name: string): Emitter =>
-  floatFunction(
-    (x) =>
-      sql`(case when ${x} in ('Infinity', '-Infinity') then 'NaN'::float8 else ${rawSql(name)}(${x}) end)`,
-  );
-
-const inverseTrigonometric = (name: string): Emitter =>
-  floatFunction(
-    (x) =>
-      sql`(case when ${x} between -1 and 1 then ${rawSql(name)}(${x}) when ${x} is not null then 'NaN'::float8 end)`,
-  );
-
-const twoFloatFunction =
-  (body: (x: Sql, y: Sql) => Sql): Emitter =>
-  (site) => {
-    const [first, second] = [argument(site, 0), argument(site, 1)];
-    return {
-      sql: computeOnce(
-        [first, second].map((value) => ({ ...value, sql: asFloat(value.sql) })),
-        (x = sql``, y = sql``) => body(x, y),
-      ),
-      type: float(first.type.nullable || second.type.nullable),
-    };
-  };
-
-/** Power; infinity on overflow, NaN if undefined. */
-const power = twoFloatFunction(
-  (x, y) => sql`(case when ${x} = 0 and ${y} < 0 then 'Infinity'::float8
-    when ${x} < 0 and ${y} <> trunc(${y}) then 'NaN'::float8
-    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) > 709.78
-      then case when ${x} < 0 and (${y} / 2) <> trunc(${y} / 2) then '-Infinity'::float8 else 'Infinity'::float8 end
-    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) < -744 then 0::float8
-    else power(${x}, ${y}) end)`,
-);
+export const asFloat = (value: Sql): Sql => sql`(${value})::float8`;
 
 /** Null for out-of-range results and NaN. */
 const wholeQuotient = (first: Sql, second: Sql): Sql =>
@@ -149,46 +95,6 @@ const sign: Emitter = (site: CallSite) => ({
   type: scalarType('integer', argument(site, 0).type.nullable),
 });
 
-export const numberEmitters = {
-  intDiv: integerQuotient,
-  max2: floatOf('greatest'),
-  min2: floatOf('least'),
-  exp: floatFunction(
-    (x) => sql`(case when ${x} > 709.78 and ${x} < 'Infinity' then 'Infinity'::float8
-      when ${x} < -744 and ${x} > '-Infinity' then 0::float8 else exp(${x}) end)`,
-  ),
-  log: logarithm((x) => sql`ln(${x})`),
-  ln: logarithm((x) => sql`ln(${x})`),
-  log2: logarithm((x) => sql`(ln(${x}) / ln(2::float8))`),
-  log10: logarithm((x) => sql`log(${x})`),
-  sqrt: floatFunction((x) => sql`(case when ${x} < 0 then 'NaN'::float8 else sqrt(${x}) end)`),
-  cbrt: floatFunction((x) => sql`cbrt(${x})`),
-  sin: trigonometric('sin'),
-  cos: trigonometric('cos'),
-  tan: trigonometric('tan'),
-  asin: inverseTrigonometric('asin'),
-  acos: inverseTrigonometric('acos'),
-  atan: floatFunction((x) => sql`atan(${x})`),
-  atan2: twoFloatFunction((y, x) => sql`atan2(${y}, ${x})`),
-  hypot: twoFloatFunction(
-    (
-      x,
-      y,
-    ) => sql`(case when greatest(abs(${x}), abs(${y})) between 1e-100 and 1e150 and least(abs(${x}), abs(${y})) > 1e-150 then sqrt(${x} * ${x} + ${y} * ${y})
-      when ${x} is not null and ${y} is not null then greatest(abs(${x}), abs(${y})) end)`,
-  ),
-  pow: power,
-  power,
-  isNaN: isOneOf(sql`'NaN'`),
-  isInfinite: isOneOf(sql`'Infinity', '-Infinity'`),
-  isFinite: isOneOf(sql`'NaN', 'Infinity', '-Infinity'`, true),
-  ifNotFinite,
-  factorial,
-  gcd: divisor('gcd'),
-  lcm: divisor('lcm'),
-  sign,
-} satisfies Readonly<Record<string, Emitter>>;
-
 type Rounding = 'floor' | 'ceil' | 'trunc' | 'round' | 'even';
 
 /** PostgreSQL rounds halves of floats to even. */
@@ -243,92 +149,63 @@ function ofFraction(name: Rounding, site: CallSite): { sql: Sql; type: ReturnTyp
   };
 }
 
-/** Rounding to a number of decimals, or before the point if negative. */
-const roundingEmitters = {
-  floor: rounding('floor'),
-  ceil: rounding('ceil'),
-  trunc: rounding('trunc'),
-  round: rounding('round'),
-  roundBankers: rounding('even'),
-} satisfies Readonly<Record<string, Emitter>>;
+/** Nulls are ignored, in ClickHouse as in PostgreSQL. */
+const extremeOf =
+  (name: 'least' | 'greatest'): Emitter =>
+  (site) => {
+    const collated = site.values.map((value) =>
+      site.returnType.kind === 'string' ? sql`(${value.sql}) collate "C"` : value.sql,
+    );
+    const call =
+      name === 'least' ? sql`least(${commaList(collated)})` : sql`greatest(${commaList(collated)})`;
+    return {
+      sql: call,
+      type: withNull(
+        site.returnType,
+        site.values.every(({ type }) => type.nullable),
+      ),
+    };
+  };
 
 /** Arithmetic and rounding. */
 export const arithmeticFunctions: readonly FunctionDefinition[] = [
-  scalar('plus', ['any', 'any'], 'any', 'The sum, also of a time and an interval.', {
-    sql: byCompiler,
-  }),
-  scalar('minus', ['any', 'any'], 'any', 'The difference, also of a time and an interval.', {
-    sql: byCompiler,
-  }),
-  scalar('multiply', ['number', 'number'], 'number', 'The product.', {
-    sql: byCompiler,
-  }),
-  scalar('divide', ['number', 'number'], 'float', 'The quotient as a float.', {
-    sql: byCompiler,
-  }),
-  scalar('intDiv', ['number', 'number'], 'integer', 'The quotient without its fraction.', {
-    sql: numberEmitters.intDiv,
-  }),
-  scalar('modulo', ['number', 'number'], 'number', 'The remainder of a division.', {
-    sql: byCompiler,
-  }),
-  scalar('negate', ['number'], 'number', 'The negated number.', {
-    sql: '(- $1)',
-  }),
-  standardScalar('abs', ['number'], 'number', 'The absolute value.', {
-    sql: 'abs($1)',
-  }),
-  scalar('gcd', ['integer', 'integer'], 'integer', 'The greatest common divisor.', {
-    sql: numberEmitters.gcd,
-  }),
-  scalar('lcm', ['integer', 'integer'], 'integer', 'The least common multiple.', {
-    sql: numberEmitters.lcm,
-  }),
-  scalar('max2', ['number', 'number'], 'float', 'The larger of two numbers.', {
-    sql: numberEmitters.max2,
-  }),
-  scalar('min2', ['number', 'number'], 'float', 'The smaller of two numbers.', {
-    sql: numberEmitters.min2,
-  }),
-  standardScalar('least', ['T', 'T...'], 'T', 'The smallest argument.', {
-    sql: conditionEmitters.least,
-  }),
-  standardScalar('greatest', ['T', 'T...'], 'T', 'The largest argument.', {
-    sql: conditionEmitters.greatest,
-  }),
-  standardScalar('floor', ['number', 'integer?'], 'number', 'The number rounded down.', {
-    sql: roundingEmitters.floor,
-  }),
-  standardScalar('ceil', ['number', 'integer?'], 'number', 'The number rounded up.', {
-    sql: roundingEmitters.ceil,
-  }),
-  standardScalar('round', ['number', 'integer?'], 'number', 'The number rounded.', {
-    sql: roundingEmitters.round,
-  }),
-  standardScalar('trunc', ['number', 'integer?'], 'number', 'The number rounded towards zero.', {
-    sql: roundingEmitters.trunc,
-  }),
-  scalar('roundBankers', ['number', 'integer?'], 'number', 'The number rounded, halves to even.', {
-    sql: roundingEmitters.roundBankers,
-  }),
-  standardScalar('sign', ['number'], 'integer', '-1, 0 or 1.', {
-    sql: numberEmitters.sign,
-  }),
-  scalar('factorial', ['integer'], 'integer', 'The factorial.', {
-    sql: numberEmitters.factorial,
-  }),
-  scalar('isNaN', ['number'], 'boolean', 'Whether a number is NaN.', {
-    sql: numberEmitters.isNaN,
-  }),
-  scalar('isFinite', ['number'], 'boolean', 'Whether a number is neither infinite nor NaN.', {
-    sql: numberEmitters.isFinite,
-  }),
-  scalar('isInfinite', ['number'], 'boolean', 'Whether a number is infinite.', {
-    sql: numberEmitters.isInfinite,
-  }),
-  scalar('ifNotFinite', ['number', 'number'], 'number', 'The first number if it is finite, or the second.', {
-    sql: numberEmitters.ifNotFinite,
-  }),
+  scalar('plus(any, any): any', 'The sum, also of a time and an interval.', byCompiler),
+  scalar('minus(any, any): any', 'The difference, also of a time and an interval.', byCompiler),
+  scalar('multiply(number, number): number', 'The product.', byCompiler),
+  scalar('divide(number, number): float', 'The quotient as a float.', byCompiler),
+  scalar('intDiv(number, number): integer', 'The quotient without its fraction.', integerQuotient),
+  scalar('modulo(number, number): number', 'The remainder of a division.', byCompiler),
+  scalar('negate(number): number', 'The negated number.', '(- $1)'),
+  standardScalar('abs(number): number', 'The absolute value.', 'abs($1)'),
+  scalar('gcd(integer, integer): integer', 'The greatest common divisor.', divisor('gcd')),
+  scalar('lcm(integer, integer): integer', 'The least common multiple.', divisor('lcm')),
+  scalar('max2(number, number): float', 'The larger of two numbers.', floatOf('greatest')),
+  scalar('min2(number, number): float', 'The smaller of two numbers.', floatOf('least')),
+  standardScalar('least(T, T...): T', 'The smallest argument.', extremeOf('least')),
+  standardScalar('greatest(T, T...): T', 'The largest argument.', extremeOf('greatest')),
+  standardScalar('floor(number, integer?): number', 'The number rounded down.', rounding('floor')),
+  standardScalar('ceil(number, integer?): number', 'The number rounded up.', rounding('ceil')),
+  standardScalar('round(number, integer?): number', 'The number rounded.', rounding('round')),
+  standardScalar('trunc(number, integer?): number', 'The number rounded towards zero.', rounding('trunc')),
+  scalar('roundBankers(number, integer?): number', 'The number rounded, halves to even.', rounding('even')),
+  standardScalar('sign(number): integer', '-1, 0 or 1.', sign),
+  scalar('factorial(integer): integer', 'The factorial.', factorial),
+  scalar('isNaN(number): boolean', 'Whether a number is NaN.', isOneOf(sql`'NaN'`)),
+  scalar(
+    'isFinite(number): boolean',
+    'Whether a number is neither infinite nor NaN.',
+    isOneOf(sql`'NaN', 'Infinity', '-Infinity'`, true),
+  ),
+  scalar(
+    'isInfinite(number): boolean',
+    'Whether a number is infinite.',
+    isOneOf(sql`'Infinity', '-Infinity'`),
+  ),
+  scalar(
+    'ifNotFinite(number, number): number',
+    'The first number if it is finite, or the second.',
+    ifNotFinite,
+  ),
 ];
 
 /** Shifts by 64 or more yield 0; PostgreSQL would shift modulo 64. */
@@ -344,50 +221,32 @@ const shift =
     };
   };
 
-/** Bit functions of integers. */
-const bitEmitters = {
-  bitShiftLeft: shift('<<'),
-  bitShiftRight: shift('>>'),
-  bitTest: (site) => ({
-    sql: sql`((${argumentSql(site, 0)} >> ${clamped(argumentSql(site, 1), sql`0`, sql`63`)}) & 1)`,
-    type: scalarType(
-      'integer',
-      site.values.some(({ type }) => type.nullable),
-    ),
-  }),
-  bitCount: (site) => ({
-    sql: sql`(bit_count((${argumentSql(site, 0)})::int8::bit(64)))::int8`,
-    type: scalarType('integer', argument(site, 0).type.nullable),
-  }),
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Functions of the bits of integers. */
 export const bitFunctions: readonly FunctionDefinition[] = [
-  scalar('bitAnd', ['integer', 'integer'], 'integer', 'Bits set in both.', {
-    sql: '($1 & $2)',
-  }),
-  scalar('bitOr', ['integer', 'integer'], 'integer', 'Bits set in either.', {
-    sql: '($1 | $2)',
-  }),
-  scalar('bitXor', ['integer', 'integer'], 'integer', 'Bits set in exactly one of both.', {
-    sql: '($1 # $2)',
-  }),
-  scalar('bitNot', ['integer'], 'integer', 'Bits inverted.', {
-    sql: '(~ $1)',
-  }),
-  scalar('bitShiftLeft', ['integer', 'integer'], 'integer', 'Bits shifted left.', {
+  scalar('bitAnd(integer, integer): integer', 'Bits set in both.', '($1 & $2)'),
+  scalar('bitOr(integer, integer): integer', 'Bits set in either.', '($1 | $2)'),
+  scalar('bitXor(integer, integer): integer', 'Bits set in exactly one of both.', '($1 # $2)'),
+  scalar('bitNot(integer): integer', 'Bits inverted.', '(~ $1)'),
+  scalar('bitShiftLeft(integer, integer): integer', 'Bits shifted left.', shift('<<'), {
     ranges: [{ index: 1, min: 0 }],
-    sql: bitEmitters.bitShiftLeft,
   }),
-  scalar('bitShiftRight', ['integer', 'integer'], 'integer', 'Bits shifted right.', {
+  scalar('bitShiftRight(integer, integer): integer', 'Bits shifted right.', shift('>>'), {
     ranges: [{ index: 1, min: 0 }],
-    sql: bitEmitters.bitShiftRight,
   }),
-  scalar('bitTest', ['integer', 'integer'], 'integer', 'The bit at a position, from 0.', {
-    ranges: [{ index: 1, min: 0, max: 63 }],
-    sql: bitEmitters.bitTest,
-  }),
-  scalar('bitCount', ['integer'], 'integer', 'Number of set bits.', {
-    sql: bitEmitters.bitCount,
-  }),
+  scalar(
+    'bitTest(integer, integer): integer',
+    'The bit at a position, from 0.',
+    (site) => ({
+      sql: sql`((${argumentSql(site, 0)} >> ${clamped(argumentSql(site, 1), sql`0`, sql`63`)}) & 1)`,
+      type: scalarType(
+        'integer',
+        site.values.some(({ type }) => type.nullable),
+      ),
+    }),
+    { ranges: [{ index: 1, min: 0, max: 63 }] },
+  ),
+  scalar('bitCount(integer): integer', 'Number of set bits.', (site) => ({
+    sql: sql`(bit_count((${argumentSql(site, 0)})::int8::bit(64)))::int8`,
+    type: scalarType('integer', argument(site, 0).type.nullable),
+  })),
 ];

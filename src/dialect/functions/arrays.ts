@@ -8,7 +8,7 @@ import {
   unnestWithIndex,
 } from '../compile/expressions/coerce.ts';
 import { derive, type Value } from '../resolve/value.ts';
-import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import {
   arrayOf,
   commonType,
@@ -239,60 +239,6 @@ const stringConcat: Emitter = (site) => {
   };
 };
 
-const tuple: Emitter = (site) => ({
-  sql: sql`jsonb_build_array(${commaList(site.values.map((value) => toJsonItem(value.sql, value.type)))})`,
-  type: tupleOf(site.values.map(({ type }) => type)),
-});
-
-const tupleElement: Emitter = (site) => {
-  const value = argument(site, 0);
-  const { constant } = argument(site, 1);
-  const items = value.type.kind === 'tuple' ? value.type.items : [];
-  const names = value.type.kind === 'tuple' ? value.type.names : [];
-  const index = typeof constant === 'bigint' ? Number(constant) - 1 : names.indexOf(String(constant));
-  const type = items[index];
-  if (type === undefined) {
-    const other = site.values[2];
-    if (other !== undefined) return { sql: other.sql, type: other.type };
-    throw site.statement.error(
-      `${nameOfType(value.type)} has no element ${String(constant)}.`,
-      argumentNode(site, 1),
-    );
-  }
-  const at = bind(String(index), 'int4');
-  return { sql: fromJson(sql`(${value.sql} -> ${at})`, sql`(${value.sql} ->> ${at})`, type), type };
-};
-
-export const arrayEmitters = {
-  array,
-  range: withMaxSize(maxItems, 'items', itemsOfRange, range),
-  has,
-  hasAll: containsItems(true),
-  hasAny: containsItems(false),
-  indexOf: (site) => ({
-    sql: sql`coalesce(${matchingItems(site, sql`min(each.at)`)}, 0)`,
-    type: scalarType('integer'),
-  }),
-  countEqual: (site) => ({ sql: matchingItems(site, sql`count(*)`), type: scalarType('integer') }),
-  arrayConcat: concatenated,
-  arrayElement: element,
-  arrayUniq: uniq,
-  arrayDistinct: distinct,
-  arrayDifference: difference,
-  arrayIntersect: intersect,
-  arrayFlatten: flatten,
-  arrayCompact: compact,
-  arrayZip: zip,
-  arrayWithConstant: withMaxSize(maxItems, 'items', (site) => constantNumber(site, 0), withConstant),
-  arrayEnumerate: (site) => ({
-    sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${unnestWithIndex(argumentSql(site, 0))})`,
-    type: arrayOf(scalarType('integer')),
-  }),
-  arrayStringConcat: stringConcat,
-  tuple,
-  tupleElement,
-} satisfies Readonly<Record<string, Emitter>>;
-
 const filteredItems = (site: CallSite, where: Sql, order: Sql = sql``): ReturnType<Emitter> => ({
   sql: sql`(select coalesce(jsonb_agg(each.v order by each.at${order}), '[]'::jsonb) from ${unnestWithIndex(argumentSql(site, 0))} where ${where})`,
   type: argument(site, 0).type,
@@ -332,108 +278,69 @@ const slice: Emitter = (site) => {
   return filteredItems(site, sql`each.at >= ${start} and each.at < ${end}`);
 };
 
-/** Slices of arrays, and arrays with added items. */
-const arraySliceEmitters = {
-  arrayPushBack: push(false),
-  arrayPushFront: push(true),
-  arrayPopBack: (site) => filteredItems(site, sql`each.at < jsonb_array_length(${argumentSql(site, 0)})`),
-  arrayPopFront: (site) => filteredItems(site, sql`each.at > 1`),
-  arraySlice: slice,
-  arrayReverse: (site) => filteredItems(site, sql`true`, sql` desc`),
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Functions of arrays. */
 export const arrayFunctions: readonly FunctionDefinition[] = [
-  scalar('array', ['T...'], 'array(T)', 'An array of the arguments.', {
-    sql: arrayEmitters.array,
-  }),
+  scalar('array(T...): array(T)', 'An array of the arguments.', array),
   scalar(
-    'range',
-    ['integer', 'integer?', 'integer?'],
-    'array(integer)',
+    'range(integer, integer?, integer?): array(integer)',
     'Integers from a start up to, but not including, an end.',
-    {
-      ranges: [{ index: 0, min: 0, argumentCount: 1 }],
-      sql: arrayEmitters.range,
-    },
+    withMaxSize(maxItems, 'items', itemsOfRange, range),
+    { ranges: [{ index: 0, min: 0, argumentCount: 1 }] },
   ),
-  scalar('has', ['array(T)', 'T'], 'boolean', 'Whether an array contains a value.', {
-    sql: arrayEmitters.has,
-  }),
-  scalar('hasAll', ['array(T)', 'array(T)'], 'boolean', 'Whether an array contains all values of another.', {
-    sql: arrayEmitters.hasAll,
-  }),
-  scalar('hasAny', ['array(T)', 'array(T)'], 'boolean', 'Whether an array contains any value of another.', {
-    sql: arrayEmitters.hasAny,
-  }),
-  scalar('indexOf', ['array(T)', 'T'], 'integer', 'The index of a value, from 1; 0 if not found.', {
-    sql: arrayEmitters.indexOf,
-  }),
-  scalar('arrayConcat', ['array(T)', 'array(T)...'], 'array(T)', 'The arrays concatenated.', {
-    sql: arrayEmitters.arrayConcat,
-  }),
-  scalar('arrayElement', ['array(T)', 'integer'], 'T', 'The item at an index; from the end if negative.', {
-    sql: arrayEmitters.arrayElement,
-  }),
-  scalar('arrayPushBack', ['array(T)', 'T'], 'array(T)', 'The array with an item appended.', {
-    sql: arraySliceEmitters.arrayPushBack,
-  }),
-  scalar('arrayPushFront', ['array(T)', 'T'], 'array(T)', 'The array with an item prepended.', {
-    sql: arraySliceEmitters.arrayPushFront,
-  }),
-  scalar('arrayPopBack', ['array(T)'], 'array(T)', 'The array without its last item.', {
-    sql: arraySliceEmitters.arrayPopBack,
-  }),
-  scalar('arrayPopFront', ['array(T)'], 'array(T)', 'The array without its first item.', {
-    sql: arraySliceEmitters.arrayPopFront,
-  }),
-  scalar('arraySlice', ['array(T)', 'integer', 'integer?'], 'array(T)', 'A part of an array.', {
-    sql: arraySliceEmitters.arraySlice,
-  }),
-  scalar('arrayReverse', ['array(T)'], 'array(T)', 'The array in reverse order.', {
-    sql: arraySliceEmitters.arrayReverse,
-  }),
-  scalar('arrayUniq', ['array(any)', 'array(any)...'], 'integer', 'Number of distinct items.', {
-    sql: arrayEmitters.arrayUniq,
-  }),
-  scalar('arrayDistinct', ['array(T)'], 'array(T)', 'The distinct items of an array.', {
-    sql: arrayEmitters.arrayDistinct,
-  }),
-  scalar('arrayJoin', ['array(T)'], 'T', 'A row for each item.', {
-    sql: byCompiler,
-  }),
-  scalar('countEqual', ['array(T)', 'T'], 'integer', 'Number of items equal to a value.', {
-    sql: arrayEmitters.countEqual,
-  }),
-  scalar('arrayDifference', ['array(number)'], 'array(number)', 'The differences between successive items.', {
-    sql: arrayEmitters.arrayDifference,
-  }),
-  scalar('arrayIntersect', ['array(T)', 'array(T)...'], 'array(T)', 'The items common to all arrays.', {
-    sql: arrayEmitters.arrayIntersect,
-  }),
-  scalar('arrayFlatten', ['array(any)'], 'array(any)', 'The items of nested arrays.', {
-    sql: arrayEmitters.arrayFlatten,
-  }),
-  scalar('arrayCompact', ['array(T)'], 'array(T)', 'The array without consecutive duplicates.', {
-    sql: arrayEmitters.arrayCompact,
-  }),
+  scalar('has(array(T), T): boolean', 'Whether an array contains a value.', has),
   scalar(
-    'arrayZip',
-    ['array(any)', 'array(any)...'],
-    'array(tuple)',
-    'Tuples of the items at the same index.',
-    {
-      sql: arrayEmitters.arrayZip,
-    },
+    'hasAll(array(T), array(T)): boolean',
+    'Whether an array contains all values of another.',
+    containsItems(true),
   ),
-  scalar('arrayWithConstant', ['integer', 'T'], 'array(T)', 'An array that repeats a value.', {
-    ranges: [{ index: 0, min: 0 }],
-    sql: arrayEmitters.arrayWithConstant,
-  }),
-  scalar('arrayEnumerate', ['array(any)'], 'array(integer)', 'The indexes of an array.', {
-    sql: arrayEmitters.arrayEnumerate,
-  }),
-  scalar('arrayStringConcat', ['array(any)', 'string?'], 'string', 'The items as one string.', {
-    sql: arrayEmitters.arrayStringConcat,
-  }),
+  scalar(
+    'hasAny(array(T), array(T)): boolean',
+    'Whether an array contains any value of another.',
+    containsItems(false),
+  ),
+  scalar('indexOf(array(T), T): integer', 'The index of a value, from 1; 0 if not found.', (site) => ({
+    sql: sql`coalesce(${matchingItems(site, sql`min(each.at)`)}, 0)`,
+    type: scalarType('integer'),
+  })),
+  scalar('arrayConcat(array(T), array(T)...): array(T)', 'The arrays concatenated.', concatenated),
+  scalar('arrayElement(array(T), integer): T', 'The item at an index; from the end if negative.', element),
+  scalar('arrayPushBack(array(T), T): array(T)', 'The array with an item appended.', push(false)),
+  scalar('arrayPushFront(array(T), T): array(T)', 'The array with an item prepended.', push(true)),
+  scalar('arrayPopBack(array(T)): array(T)', 'The array without its last item.', (site) =>
+    filteredItems(site, sql`each.at < jsonb_array_length(${argumentSql(site, 0)})`),
+  ),
+  scalar('arrayPopFront(array(T)): array(T)', 'The array without its first item.', (site) =>
+    filteredItems(site, sql`each.at > 1`),
+  ),
+  scalar('arraySlice(array(T), integer, integer?): array(T)', 'A part of an array.', slice),
+  scalar('arrayReverse(array(T)): array(T)', 'The array in reverse order.', (site) =>
+    filteredItems(site, sql`true`, sql` desc`),
+  ),
+  scalar('arrayUniq(array(any), array(any)...): integer', 'Number of distinct items.', uniq),
+  scalar('arrayDistinct(array(T)): array(T)', 'The distinct items of an array.', distinct),
+  scalar('arrayJoin(array(T)): T', 'A row for each item.', byCompiler),
+  scalar('countEqual(array(T), T): integer', 'Number of items equal to a value.', (site) => ({
+    sql: matchingItems(site, sql`count(*)`),
+    type: scalarType('integer'),
+  })),
+  scalar(
+    'arrayDifference(array(number)): array(number)',
+    'The differences between successive items.',
+    difference,
+  ),
+  scalar('arrayIntersect(array(T), array(T)...): array(T)', 'The items common to all arrays.', intersect),
+  scalar('arrayFlatten(array(any)): array(any)', 'The items of nested arrays.', flatten),
+  scalar('arrayCompact(array(T)): array(T)', 'The array without consecutive duplicates.', compact),
+  scalar('arrayZip(array(any), array(any)...): array(tuple)', 'Tuples of the items at the same index.', zip),
+  scalar(
+    'arrayWithConstant(integer, T): array(T)',
+    'An array that repeats a value.',
+    withMaxSize(maxItems, 'items', (site) => constantNumber(site, 0), withConstant),
+    { ranges: [{ index: 0, min: 0 }] },
+  ),
+  scalar('arrayEnumerate(array(any)): array(integer)', 'The indexes of an array.', (site) => ({
+    sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${unnestWithIndex(argumentSql(site, 0))})`,
+    type: arrayOf(scalarType('integer')),
+  })),
+  scalar('arrayStringConcat(array(any), string?): string', 'The items as one string.', stringConcat),
 ];

@@ -1,6 +1,6 @@
 import { defaultOf, toCondition, unify } from '../compile/expressions/coerce.ts';
 import { compareValues } from '../compile/expressions/comparisons.ts';
-import { commaList, joinSql, sql, type Sql } from '../sql.ts';
+import { joinSql, sql, type Sql } from '../sql.ts';
 import { withNull } from '../types.ts';
 import {
   argument,
@@ -100,132 +100,40 @@ const transform: Emitter = (site) => {
   return { sql: sql`(case${joinSql(branches, '')} else ${given.at(-1) ?? sql`null`} end)`, type };
 };
 
-/** Nulls are ignored, in ClickHouse as in PostgreSQL. */
-const extremeOf =
-  (name: 'least' | 'greatest'): Emitter =>
-  (site) => {
-    const collated = site.values.map((value) =>
-      site.returnType.kind === 'string' ? sql`(${value.sql}) collate "C"` : value.sql,
-    );
-    const call =
-      name === 'least' ? sql`least(${commaList(collated)})` : sql`greatest(${commaList(collated)})`;
-    return {
-      sql: call,
-      type: withNull(
-        site.returnType,
-        site.values.every(({ type }) => type.nullable),
-      ),
-    };
-  };
-
-export const conditionEmitters = {
-  if: conditional,
-  multiIf,
-  coalesce,
-  ifNull: coalesce,
-  nullIf,
-  assumeNotNull,
-  toNullable,
-  xor,
-  transform,
-  least: extremeOf('least'),
-  greatest: extremeOf('greatest'),
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Conditional and null functions. */
 export const conditionFunctions: readonly FunctionDefinition[] = [
-  standardScalar('if', ['boolean', 'T', 'T'], 'T', 'One of two values.', {
-    sql: conditionEmitters.if,
-  }),
+  standardScalar('if(boolean, T, T): T', 'One of two values.', conditional),
   scalar(
-    'multiIf',
-    ['boolean', 'T', 'any...'],
-    'T',
+    'multiIf(boolean, T, any...): T',
     'The value of the first true condition, or the last value.',
-    {
-      sql: conditionEmitters.multiIf,
-    },
+    multiIf,
   ),
-  scalar('transform', ['T', 'array(T)', 'array(U)', 'U?'], 'U', 'A value mapped by two arrays.', {
-    sql: conditionEmitters.transform,
-  }),
-  scalar('isNull', ['any'], 'boolean', 'Whether a value is null.', {
-    sql: '($1 IS NULL)',
-  }),
-  scalar('isNotNull', ['any'], 'boolean', 'Whether a value is not null.', {
-    sql: '($1 IS NOT NULL)',
-  }),
-  standardScalar('coalesce', ['T', 'T...'], 'T', 'The first non-null value.', {
-    sql: conditionEmitters.coalesce,
-  }),
-  standardScalar('ifNull', ['T', 'T'], 'T', 'The first value, or the second if it is null.', {
-    sql: conditionEmitters.ifNull,
-  }),
-  standardScalar('nullIf', ['T', 'T'], 'T', 'Null if both are equal, else the first.', {
-    sql: conditionEmitters.nullIf,
-  }),
-  scalar('assumeNotNull', ['T'], 'T', 'The value, or a default of its type if it is null.', {
-    sql: conditionEmitters.assumeNotNull,
-  }),
-  scalar('toNullable', ['T'], 'T', 'The value, as nullable.', {
-    sql: conditionEmitters.toNullable,
-  }),
+  scalar('transform(T, array(T), array(U), U?): U', 'A value mapped by two arrays.', transform),
+  scalar('isNull(any): boolean', 'Whether a value is null.', '($1 IS NULL)'),
+  scalar('isNotNull(any): boolean', 'Whether a value is not null.', '($1 IS NOT NULL)'),
+  standardScalar('coalesce(T, T...): T', 'The first non-null value.', coalesce),
+  standardScalar('ifNull(T, T): T', 'The first value, or the second if it is null.', coalesce),
+  standardScalar('nullIf(T, T): T', 'Null if both are equal, else the first.', nullIf),
+  scalar('assumeNotNull(T): T', 'The value, or a default of its type if it is null.', assumeNotNull),
+  scalar('toNullable(T): T', 'The value, as nullable.', toNullable),
 ];
 
 /** Comparison and logic, mostly operators. */
 export const comparisonFunctions: readonly FunctionDefinition[] = [
-  scalar('equals', ['any', 'any'], 'boolean', 'Whether two values are equal.', {
-    sql: byCompiler,
-  }),
-  scalar('notEquals', ['any', 'any'], 'boolean', 'Whether two values differ.', {
-    sql: byCompiler,
-  }),
-  scalar('less', ['any', 'any'], 'boolean', 'Whether the first is smaller.', {
-    sql: byCompiler,
-  }),
-  scalar('greater', ['any', 'any'], 'boolean', 'Whether the first is larger.', {
-    sql: byCompiler,
-  }),
-  scalar('lessOrEquals', ['any', 'any'], 'boolean', 'Whether the first is smaller or equal.', {
-    sql: byCompiler,
-  }),
-  scalar('greaterOrEquals', ['any', 'any'], 'boolean', 'Whether the first is larger or equal.', {
-    sql: byCompiler,
-  }),
-  scalar('in', ['any', 'any'], 'boolean', 'Whether a value is among others.', {
-    sql: byCompiler,
-  }),
-  scalar('notIn', ['any', 'any'], 'boolean', 'Whether a value is not among others.', {
-    sql: byCompiler,
-  }),
-  scalar('like', ['string', 'string'], 'boolean', 'Whether a string matches a pattern with % and _.', {
-    sql: byCompiler,
-  }),
-  scalar('ilike', ['string', 'string'], 'boolean', 'The same, case-insensitive.', {
-    sql: byCompiler,
-  }),
-  scalar('notLike', ['string', 'string'], 'boolean', 'Whether a string does not match a pattern.', {
-    sql: byCompiler,
-  }),
-  scalar('notILike', ['string', 'string'], 'boolean', 'The same, case-insensitive.', {
-    sql: byCompiler,
-  }),
-  standardScalar('and', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether all are true.', {
-    sql: byCompiler,
-  }),
-  standardScalar('or', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether any is true.', {
-    sql: byCompiler,
-  }),
-  standardScalar(
-    'xor',
-    ['boolean', 'boolean', 'boolean...'],
-    'boolean',
-    'Whether an odd number of them is true.',
-    {
-      sql: conditionEmitters.xor,
-    },
-  ),
-  standardScalar('not', ['boolean'], 'boolean', 'Whether it is false.', {
-    sql: '(NOT $1)',
-  }),
+  scalar('equals(any, any): boolean', 'Whether two values are equal.', byCompiler),
+  scalar('notEquals(any, any): boolean', 'Whether two values differ.', byCompiler),
+  scalar('less(any, any): boolean', 'Whether the first is smaller.', byCompiler),
+  scalar('greater(any, any): boolean', 'Whether the first is larger.', byCompiler),
+  scalar('lessOrEquals(any, any): boolean', 'Whether the first is smaller or equal.', byCompiler),
+  scalar('greaterOrEquals(any, any): boolean', 'Whether the first is larger or equal.', byCompiler),
+  scalar('in(any, any): boolean', 'Whether a value is among others.', byCompiler),
+  scalar('notIn(any, any): boolean', 'Whether a value is not among others.', byCompiler),
+  scalar('like(string, string): boolean', 'Whether a string matches a pattern with % and _.', byCompiler),
+  scalar('ilike(string, string): boolean', 'The same, case-insensitive.', byCompiler),
+  scalar('notLike(string, string): boolean', 'Whether a string does not match a pattern.', byCompiler),
+  scalar('notILike(string, string): boolean', 'The same, case-insensitive.', byCompiler),
+  standardScalar('and(boolean, boolean, boolean...): boolean', 'Whether all are true.', byCompiler),
+  standardScalar('or(boolean, boolean, boolean...): boolean', 'Whether any is true.', byCompiler),
+  standardScalar('xor(boolean, boolean, boolean...): boolean', 'Whether an odd number of them is true.', xor),
+  standardScalar('not(boolean): boolean', 'Whether it is false.', '(NOT $1)'),
 ];

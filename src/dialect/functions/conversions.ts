@@ -196,24 +196,6 @@ const languageCodeToName: Emitter = (site) => ({
   type: scalarType('string', true),
 });
 
-const conversionEmitters = {
-  toInt: toInteger,
-  toIntOrZero: orElse(toInteger, 'integer', () => sql`0::int8`),
-  toFloat,
-  toFloatOrZero: orElse(toFloat, 'float', () => sql`0::float8`),
-  toFloatOrDefault: orElse(toFloat, 'float', (site) => sql`(${site.values[1]?.sql ?? sql`0`})::float8`),
-  toDecimal,
-  toBool: toBoolean,
-  toString: toStringEmitter,
-  toUUID: toUuid,
-  toJSONString: toJsonText,
-  toTypeName,
-  accurateCastOrNull,
-  hex: toHex,
-  unhex,
-  languageCodeToName,
-} satisfies Readonly<Record<string, Emitter>>;
-
 const numbers = (x: Sql, pattern: string): Sql => sql`to_char(${x}, ${bind(pattern, 'text')})`;
 
 /** Formats with the largest unit that fits and two decimals. */
@@ -301,89 +283,56 @@ const bar: Emitter = (site) => {
   };
 };
 
-/** Human-readable numbers. */
-const numberFormattingEmitters = {
-  formatReadableSize: inReadableUnits(
-    [' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB', ' ZiB', ' YiB'],
-    1_024,
-  ),
-  formatReadableQuantity: inReadableUnits(
-    ['', ' thousand', ' million', ' billion', ' trillion', ' quadrillion'],
-    1_000,
-  ),
-  formatReadableTimeDelta,
-  bar,
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Type conversions. Those without a suffix return null for unreadable values. */
 export const conversionFunctions: readonly FunctionDefinition[] = [
-  scalar('toInt', ['any'], 'integer', 'The value as an integer, or null.', {
-    sql: conversionEmitters.toInt,
-  }),
-  scalar('toIntOrZero', ['any'], 'integer', 'The value as an integer, or 0.', {
-    sql: conversionEmitters.toIntOrZero,
-  }),
-  scalar('toFloat', ['any'], 'float', 'The value as a number, or null.', {
-    sql: conversionEmitters.toFloat,
-  }),
-  scalar('toFloatOrZero', ['any'], 'float', 'The value as a number, or 0.', {
-    sql: conversionEmitters.toFloatOrZero,
-  }),
-  scalar('toFloatOrDefault', ['any', 'number?'], 'float', 'The value as a number, or another.', {
-    sql: conversionEmitters.toFloatOrDefault,
-  }),
-  scalar('toDecimal', ['any', 'integer'], 'decimal', 'The value as a decimal number, or null.', {
-    sql: conversionEmitters.toDecimal,
-  }),
-  scalar('toString', ['any'], 'string', 'The value as a string.', {
-    sql: conversionEmitters.toString,
-  }),
-  scalar('toBool', ['any'], 'boolean', 'The value as true or false.', {
-    sql: conversionEmitters.toBool,
-  }),
-  scalar('toUUID', ['any'], 'uuid', 'The value as a UUID, or null.', {
-    sql: conversionEmitters.toUUID,
-  }),
-  scalar('toJSONString', ['any'], 'string', 'The value as a JSON string.', {
-    sql: conversionEmitters.toJSONString,
-  }),
-  scalar('toTypeName', ['any'], 'string', 'The name of the type of a value.', {
-    sql: conversionEmitters.toTypeName,
-  }),
-  scalar('accurateCastOrNull', ['any', 'string'], 'any', 'The value as another type, or null.', {
-    sql: conversionEmitters.accurateCastOrNull,
-  }),
-  scalar('hex', ['any'], 'string', 'A number or the bytes of a string as hexadecimal digits.', {
-    sql: conversionEmitters.hex,
-  }),
-  scalar('unhex', ['string'], 'string', 'The bytes of hexadecimal digits.', {
-    sql: conversionEmitters.unhex,
-  }),
+  scalar('toInt(any): integer', 'The value as an integer, or null.', toInteger),
+  scalar(
+    'toIntOrZero(any): integer',
+    'The value as an integer, or 0.',
+    orElse(toInteger, 'integer', () => sql`0::int8`),
+  ),
+  scalar('toFloat(any): float', 'The value as a number, or null.', toFloat),
+  scalar(
+    'toFloatOrZero(any): float',
+    'The value as a number, or 0.',
+    orElse(toFloat, 'float', () => sql`0::float8`),
+  ),
+  scalar(
+    'toFloatOrDefault(any, number?): float',
+    'The value as a number, or another.',
+    orElse(toFloat, 'float', (site) => sql`(${site.values[1]?.sql ?? sql`0`})::float8`),
+  ),
+  scalar('toDecimal(any, integer): decimal', 'The value as a decimal number, or null.', toDecimal),
+  scalar('toString(any): string', 'The value as a string.', toStringEmitter),
+  scalar('toBool(any): boolean', 'The value as true or false.', toBoolean),
+  scalar('toUUID(any): uuid', 'The value as a UUID, or null.', toUuid),
+  scalar('toJSONString(any): string', 'The value as a JSON string.', toJsonText),
+  scalar('toTypeName(any): string', 'The name of the type of a value.', toTypeName),
+  scalar('accurateCastOrNull(any, string): any', 'The value as another type, or null.', accurateCastOrNull),
+  scalar('hex(any): string', 'A number or the bytes of a string as hexadecimal digits.', toHex),
+  scalar('unhex(string): string', 'The bytes of hexadecimal digits.', unhex),
   unsupportedFunction(
     'cityHash64',
     'A hash of the values.',
     'PostgreSQL cannot compute this hash; use md5(…) instead.',
   ),
-  scalar('formatReadableSize', ['number'], 'string', 'A number of bytes in human-readable form.', {
-    sql: numberFormattingEmitters.formatReadableSize,
-  }),
-  scalar('formatReadableQuantity', ['number'], 'string', 'A number in human-readable form.', {
-    sql: numberFormattingEmitters.formatReadableQuantity,
-  }),
   scalar(
-    'formatReadableTimeDelta',
-    ['number', 'string?'],
-    'string',
-    'A number of seconds in human-readable form.',
-    {
-      sql: numberFormattingEmitters.formatReadableTimeDelta,
-    },
+    'formatReadableSize(number): string',
+    'A number of bytes in human-readable form.',
+    inReadableUnits([' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB', ' ZiB', ' YiB'], 1_024),
   ),
-  scalar('bar', ['number', 'number', 'number', 'integer?'], 'string', 'A bar drawn with characters.', {
+  scalar(
+    'formatReadableQuantity(number): string',
+    'A number in human-readable form.',
+    inReadableUnits(['', ' thousand', ' million', ' billion', ' trillion', ' quadrillion'], 1_000),
+  ),
+  scalar(
+    'formatReadableTimeDelta(number, string?): string',
+    'A number of seconds in human-readable form.',
+    formatReadableTimeDelta,
+  ),
+  scalar('bar(number, number, number, integer?): string', 'A bar drawn with characters.', bar, {
     ranges: [{ index: 3, min: 1, max: 1000 }],
-    sql: numberFormattingEmitters.bar,
   }),
-  scalar('languageCodeToName', ['string'], 'string', 'The name of a language.', {
-    sql: conversionEmitters.languageCodeToName,
-  }),
+  scalar('languageCodeToName(string): string', 'The name of a language.', languageCodeToName),
 ];

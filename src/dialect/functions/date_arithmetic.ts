@@ -1,9 +1,10 @@
 import { argumentAs } from '../compile/calls/signature.ts';
 import { addInterval } from '../compile/expressions/arithmetic.ts';
 import type { TimeUnit } from '../lexer.ts';
-import { rawSql, sql, type Sql } from '../sql.ts';
+import type { Value } from '../resolve/value.ts';
+import { commaList, rawSql, sql, type Sql } from '../sql.ts';
 import type { TimeZone } from '../time_zone.ts';
-import { scalarType } from '../types.ts';
+import { intervalOfUnit, type IntervalUnit, scalarType } from '../types.ts';
 import {
   argument,
   type CallSite,
@@ -13,7 +14,6 @@ import {
   standardScalar,
 } from './function_definition.ts';
 import { instantAt, intervalOfUnits, localTime, unitAt, zoneAt } from './time_arguments.ts';
-import { dateEmitters } from './times.ts';
 
 /** The zone of one of the two times: the last argument for both, else their own. */
 const zoneOfTime = (site: CallSite, index: number): TimeZone => zoneAt(site, 3, index);
@@ -108,128 +108,69 @@ const dateAddition =
     return addInterval(time, interval, sign, site.statement);
   };
 
-/** An interval of a number of units. */
-const unitInterval =
-  (unit: TimeUnit): Emitter =>
-  (site) =>
-    intervalOfUnits(argument(site, 0), unit);
+const makeInterval: Emitter = (site) => {
+  if (site.values.length > 7)
+    throw site.statement.error(
+      `Function '${site.name}' takes years, months, weeks, days, hours, minutes and seconds.`,
+      site.node,
+    );
+  const numbers = site.values.map(({ sql: value }, index) =>
+    index === 6
+      ? sql`(case when abs((${value})::float8) <= 1e10 then (${value})::float8 end)`
+      : sql`(case when ${value} between -${index === 0 ? sql`4000` : sql`40000`} and ${index === 0 ? sql`4000` : sql`40000`} then (${value})::int4 end)`,
+  );
+  return {
+    sql: sql`make_interval(${commaList(numbers)})`,
+    type: intervalOfUnit(
+      unitOfParts(site.values),
+      site.values.some(({ type }) => type.nullable),
+    ),
+  };
+};
 
-const dateDifferenceEmitters = {
-  dateDiff: difference(boundariesBetween),
-  date_diff: difference(boundariesBetween),
-  age: difference(wholeUnitsBetween),
-  dateAdd: dateAddition('+'),
-  dateSub: dateAddition('-'),
-} satisfies Readonly<Record<string, Emitter>>;
+/** Years, months, weeks and days keep the time of day. Undefined if the interval may have both kinds of parts. */
+function unitOfParts(parts: readonly Value[]): IntervalUnit | undefined {
+  const [days, times] = [parts.slice(0, 4), parts.slice(4)];
+  const areZero = (values: readonly Value[]): boolean => values.every(({ constant }) => constant === 0n);
+  if (areZero(times)) return 'calendar';
+  return areZero(days) ? 'clock' : undefined;
+}
+
+/** The units that functions are named after. */
+const namedUnits = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
+
+/** `addDays`, `subtractDays`, `toIntervalDay` and so on. */
+const unitFunctions = namedUnits.flatMap((unit): readonly FunctionDefinition[] => {
+  const name = `${unit.charAt(0).toUpperCase()}${unit.slice(1)}`;
+  const types = '(date_or_datetime, number): date_or_datetime';
+  return [
+    scalar(`add${name}s${types}`, `A time plus ${unit}s.`, shift(unit, '+')),
+    scalar(`subtract${name}s${types}`, `A time minus ${unit}s.`, shift(unit, '-')),
+    scalar(`toInterval${name}(number): interval`, `An interval of ${unit}s.`, (site) =>
+      intervalOfUnits(argument(site, 0), unit),
+    ),
+  ];
+});
 
 /** Arithmetic of dates, times and intervals. */
 export const dateArithmeticFunctions: readonly FunctionDefinition[] = [
-  scalar('addSeconds', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus seconds.', {
-    sql: shift('second', '+'),
-  }),
-  scalar('subtractSeconds', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus seconds.', {
-    sql: shift('second', '-'),
-  }),
-  scalar('toIntervalSecond', ['number'], 'interval', 'An interval of seconds.', {
-    sql: unitInterval('second'),
-  }),
-  scalar('addMinutes', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus minutes.', {
-    sql: shift('minute', '+'),
-  }),
-  scalar('subtractMinutes', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus minutes.', {
-    sql: shift('minute', '-'),
-  }),
-  scalar('toIntervalMinute', ['number'], 'interval', 'An interval of minutes.', {
-    sql: unitInterval('minute'),
-  }),
-  scalar('addHours', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus hours.', {
-    sql: shift('hour', '+'),
-  }),
-  scalar('subtractHours', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus hours.', {
-    sql: shift('hour', '-'),
-  }),
-  scalar('toIntervalHour', ['number'], 'interval', 'An interval of hours.', {
-    sql: unitInterval('hour'),
-  }),
-  scalar('addDays', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus days.', {
-    sql: shift('day', '+'),
-  }),
-  scalar('subtractDays', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus days.', {
-    sql: shift('day', '-'),
-  }),
-  scalar('toIntervalDay', ['number'], 'interval', 'An interval of days.', {
-    sql: unitInterval('day'),
-  }),
-  scalar('addWeeks', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus weeks.', {
-    sql: shift('week', '+'),
-  }),
-  scalar('subtractWeeks', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus weeks.', {
-    sql: shift('week', '-'),
-  }),
-  scalar('toIntervalWeek', ['number'], 'interval', 'An interval of weeks.', {
-    sql: unitInterval('week'),
-  }),
-  scalar('addMonths', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus months.', {
-    sql: shift('month', '+'),
-  }),
-  scalar('subtractMonths', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus months.', {
-    sql: shift('month', '-'),
-  }),
-  scalar('toIntervalMonth', ['number'], 'interval', 'An interval of months.', {
-    sql: unitInterval('month'),
-  }),
-  scalar('addQuarters', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus quarters.', {
-    sql: shift('quarter', '+'),
-  }),
-  scalar('subtractQuarters', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus quarters.', {
-    sql: shift('quarter', '-'),
-  }),
-  scalar('toIntervalQuarter', ['number'], 'interval', 'An interval of quarters.', {
-    sql: unitInterval('quarter'),
-  }),
-  scalar('addYears', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time plus years.', {
-    sql: shift('year', '+'),
-  }),
-  scalar('subtractYears', ['date_or_datetime', 'number'], 'date_or_datetime', 'A time minus years.', {
-    sql: shift('year', '-'),
-  }),
-  scalar('toIntervalYear', ['number'], 'interval', 'An interval of years.', {
-    sql: unitInterval('year'),
-  }),
+  ...unitFunctions,
   scalar(
-    'dateDiff',
-    ['string', 'date_or_datetime', 'date_or_datetime', 'string?'],
-    'integer',
+    'dateDiff(string, date_or_datetime, date_or_datetime, string?): integer',
     'Number of unit boundaries between two times.',
-    {
-      sql: dateDifferenceEmitters.dateDiff,
-    },
+    difference(boundariesBetween),
   ),
   scalar(
-    'date_diff',
-    ['string', 'date_or_datetime', 'date_or_datetime', 'string?'],
-    'integer',
+    'date_diff(string, date_or_datetime, date_or_datetime, string?): integer',
     'Number of unit boundaries between two times.',
-    {
-      sql: dateDifferenceEmitters.date_diff,
-    },
+    difference(boundariesBetween),
   ),
   scalar(
-    'age',
-    ['string', 'date_or_datetime', 'date_or_datetime', 'string?'],
-    'integer',
+    'age(string, date_or_datetime, date_or_datetime, string?): integer',
     'Number of whole units between two times.',
-    {
-      sql: dateDifferenceEmitters.age,
-    },
+    difference(wholeUnitsBetween),
   ),
-  scalar('dateAdd', ['any', 'any', 'any?'], 'date_or_datetime', 'A time plus an interval.', {
-    sql: dateDifferenceEmitters.dateAdd,
-  }),
-  scalar('dateSub', ['any', 'any', 'any?'], 'date_or_datetime', 'A time minus an interval.', {
-    sql: dateDifferenceEmitters.dateSub,
-  }),
-  standardScalar('make_interval', ['integer...'], 'interval', 'An interval from its parts.', {
-    sql: dateEmitters.make_interval,
-  }),
+  scalar('dateAdd(any, any, any?): date_or_datetime', 'A time plus an interval.', dateAddition('+')),
+  scalar('dateSub(any, any, any?): date_or_datetime', 'A time minus an interval.', dateAddition('-')),
+  standardScalar('make_interval(integer...): interval', 'An interval from its parts.', makeInterval),
 ];

@@ -107,21 +107,26 @@ const datePart: Emitter = (site) => {
   return { sql: sql`(${dateParts[unit]?.(local) ?? sql`null`})::float8`, type };
 };
 
-const datePartEmitters = {
-  toYear: field('year'),
-  toQuarter: field('quarter'),
-  toMonth: field('month'),
-  toDayOfYear: field('doy'),
-  toDayOfMonth: field('day'),
-  toDayOfWeek: field('isodow'),
-  toHour: field('hour'),
-  toMinute: field('minute'),
-  toSecond: part((local) => sql`(floor(extract(second from ${local})))::int8`),
-  toISOWeek: field('week'),
-  toISOYear: field('isoyear'),
-  toYYYYMM: digits('YYYYMM'),
-  toYYYYMMDD: digits('YYYYMMDD'),
-  toUnixTimestamp: (site) => {
+/** Parts of dates and times. */
+export const datePartFunctions: readonly FunctionDefinition[] = [
+  scalar('toYear(date_or_datetime, string?): integer', 'The year.', field('year')),
+  scalar('toQuarter(date_or_datetime, string?): integer', 'The quarter, from 1.', field('quarter')),
+  scalar('toMonth(date_or_datetime, string?): integer', 'The month, from 1.', field('month')),
+  scalar('toDayOfYear(date_or_datetime, string?): integer', 'The day of the year, from 1.', field('doy')),
+  scalar('toDayOfMonth(date_or_datetime, string?): integer', 'The day of the month.', field('day')),
+  scalar(
+    'toDayOfWeek(date_or_datetime, string?): integer',
+    'The day of the week, 1 is Monday.',
+    field('isodow'),
+  ),
+  scalar('toHour(date_or_datetime, string?): integer', 'The hour.', field('hour')),
+  scalar('toMinute(date_or_datetime, string?): integer', 'The minute.', field('minute')),
+  scalar(
+    'toSecond(date_or_datetime, string?): integer',
+    'The second.',
+    part((local) => sql`(floor(extract(second from ${local})))::int8`),
+  ),
+  scalar('toUnixTimestamp(date_or_datetime, string?): integer', 'Seconds since 1970.', (site) => {
     const { type } = argument(site, 0);
     // As in ClickHouse, a date starts at midnight UTC, whatever the project's zone is.
     const zone = type.kind === 'date' ? new TimeZone('UTC') : zoneAt(site, 1);
@@ -129,80 +134,25 @@ const datePartEmitters = {
       sql: sql`(floor(extract(epoch from ${instantAt(site, 0, zone)})))::int8`,
       type: scalarType('integer', type.nullable),
     };
-  },
-  toWeek: week(false),
-  toYearWeek: week(true),
-  dateName,
-  date_part: datePart,
-  monthName: (site) => ({
+  }),
+  scalar('toISOWeek(date_or_datetime, string?): integer', 'The ISO 8601 week.', field('week')),
+  scalar('toISOYear(date_or_datetime, string?): integer', 'The ISO 8601 year.', field('isoyear')),
+  scalar('toWeek(date_or_datetime, integer?, string?): integer', 'The week of the year.', week(false)),
+  scalar(
+    'toYearWeek(date_or_datetime, integer?, string?): integer',
+    'Year and week as one number.',
+    week(true),
+  ),
+  scalar('toYYYYMM(date_or_datetime, string?): integer', 'Year and month as one number.', digits('YYYYMM')),
+  scalar(
+    'toYYYYMMDD(date_or_datetime, string?): integer',
+    'Year, month and day as one number.',
+    digits('YYYYMMDD'),
+  ),
+  standardScalar('date_part(string, date_or_datetime): float', 'A part of a time.', datePart),
+  scalar('dateName(string, date_or_datetime, string?): string', 'A part of a time as a name.', dateName),
+  scalar('monthName(date_or_datetime): string', 'The name of the month.', (site) => ({
     sql: sql`to_char(${localTime(site, 0, zoneAt(site, null))}, 'FMMonth')`,
     type: scalarType('string', argument(site, 0).type.nullable),
-  }),
-} satisfies Readonly<Record<string, Emitter>>;
-
-/** Parts of dates and times. */
-export const datePartFunctions: readonly FunctionDefinition[] = [
-  scalar('toYear', ['date_or_datetime', 'string?'], 'integer', 'The year.', {
-    sql: datePartEmitters.toYear,
-  }),
-  scalar('toQuarter', ['date_or_datetime', 'string?'], 'integer', 'The quarter, from 1.', {
-    sql: datePartEmitters.toQuarter,
-  }),
-  scalar('toMonth', ['date_or_datetime', 'string?'], 'integer', 'The month, from 1.', {
-    sql: datePartEmitters.toMonth,
-  }),
-  scalar('toDayOfYear', ['date_or_datetime', 'string?'], 'integer', 'The day of the year, from 1.', {
-    sql: datePartEmitters.toDayOfYear,
-  }),
-  scalar('toDayOfMonth', ['date_or_datetime', 'string?'], 'integer', 'The day of the month.', {
-    sql: datePartEmitters.toDayOfMonth,
-  }),
-  scalar('toDayOfWeek', ['date_or_datetime', 'string?'], 'integer', 'The day of the week, 1 is Monday.', {
-    sql: datePartEmitters.toDayOfWeek,
-  }),
-  scalar('toHour', ['date_or_datetime', 'string?'], 'integer', 'The hour.', {
-    sql: datePartEmitters.toHour,
-  }),
-  scalar('toMinute', ['date_or_datetime', 'string?'], 'integer', 'The minute.', {
-    sql: datePartEmitters.toMinute,
-  }),
-  scalar('toSecond', ['date_or_datetime', 'string?'], 'integer', 'The second.', {
-    sql: datePartEmitters.toSecond,
-  }),
-  scalar('toUnixTimestamp', ['date_or_datetime', 'string?'], 'integer', 'Seconds since 1970.', {
-    sql: datePartEmitters.toUnixTimestamp,
-  }),
-  scalar('toISOWeek', ['date_or_datetime', 'string?'], 'integer', 'The ISO 8601 week.', {
-    sql: datePartEmitters.toISOWeek,
-  }),
-  scalar('toISOYear', ['date_or_datetime', 'string?'], 'integer', 'The ISO 8601 year.', {
-    sql: datePartEmitters.toISOYear,
-  }),
-  scalar('toWeek', ['date_or_datetime', 'integer?', 'string?'], 'integer', 'The week of the year.', {
-    sql: datePartEmitters.toWeek,
-  }),
-  scalar(
-    'toYearWeek',
-    ['date_or_datetime', 'integer?', 'string?'],
-    'integer',
-    'Year and week as one number.',
-    {
-      sql: datePartEmitters.toYearWeek,
-    },
-  ),
-  scalar('toYYYYMM', ['date_or_datetime', 'string?'], 'integer', 'Year and month as one number.', {
-    sql: datePartEmitters.toYYYYMM,
-  }),
-  scalar('toYYYYMMDD', ['date_or_datetime', 'string?'], 'integer', 'Year, month and day as one number.', {
-    sql: datePartEmitters.toYYYYMMDD,
-  }),
-  standardScalar('date_part', ['string', 'date_or_datetime'], 'float', 'A part of a time.', {
-    sql: datePartEmitters.date_part,
-  }),
-  scalar('dateName', ['string', 'date_or_datetime', 'string?'], 'string', 'A part of a time as a name.', {
-    sql: datePartEmitters.dateName,
-  }),
-  scalar('monthName', ['date_or_datetime'], 'string', 'The name of the month.', {
-    sql: datePartEmitters.monthName,
-  }),
+  })),
 ];

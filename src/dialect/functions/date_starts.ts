@@ -6,6 +6,7 @@ import { scalarType } from '../types.ts';
 import {
   argument,
   argumentNode,
+  argumentSql,
   type CallSite,
   type Emitted,
   type Emitter,
@@ -14,7 +15,6 @@ import {
   standardScalar,
 } from './function_definition.ts';
 import { constantInterval, datetimeTypeAt, instantAt, localTime, unitAt, zoneAt } from './time_arguments.ts';
-import { dateEmitters } from './times.ts';
 
 function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
   return { sql: sql`(${local})::date`, type: scalarType('date', argument(site, time).type.nullable) };
@@ -157,151 +157,99 @@ const dateTrunc: Emitter = (site) => {
   return dateOf(site, truncated(unit, localTime(site, 1, zoneAt(site, 2, 1))), 1);
 };
 
-const dateTruncationEmitters = {
-  toStartOfYear: startDay('year'),
-  toStartOfQuarter: startDay('quarter'),
-  toStartOfMonth: startDay('month'),
-  toMonday: (site) => weekOf(site, true, 1),
-  toLastDayOfMonth: (site) =>
-    dateOf(
-      site,
-      sql`(${truncated('month', localTime(site, 0, zoneAt(site, 1)))} + interval '1 month - 1 day')`,
-    ),
-  toStartOfWeek: startOfWeek,
-  toStartOfDay: startTime('day'),
-  toStartOfHour: startTime('hour'),
-  toStartOfMinute: startTime('minute'),
-  toStartOfSecond: startTime('second'),
-  toStartOfFiveMinutes: everyMinutes(5),
-  toStartOfTenMinutes: everyMinutes(10),
-  toStartOfFifteenMinutes: everyMinutes(15),
-  timeSlot: everyMinutes(30),
-  toStartOfInterval: startOfInterval,
-  dateTrunc,
-  date_trunc: dateTrunc,
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Starts and ends of intervals. */
 export const dateStartFunctions: readonly FunctionDefinition[] = [
-  scalar('toStartOfYear', ['date_or_datetime', 'string?'], 'date', 'The start of the year of a time.', {
-    sql: dateTruncationEmitters.toStartOfYear,
-  }),
-  scalar('toStartOfQuarter', ['date_or_datetime', 'string?'], 'date', 'The start of the quarter of a time.', {
-    sql: dateTruncationEmitters.toStartOfQuarter,
-  }),
-  scalar('toStartOfMonth', ['date_or_datetime', 'string?'], 'date', 'The start of the month of a time.', {
-    sql: dateTruncationEmitters.toStartOfMonth,
-  }),
   scalar(
-    'toStartOfWeek',
-    ['date_or_datetime', 'integer?', 'string?'],
-    'date',
+    'toStartOfYear(date_or_datetime, string?): date',
+    'The start of the year of a time.',
+    startDay('year'),
+  ),
+  scalar(
+    'toStartOfQuarter(date_or_datetime, string?): date',
+    'The start of the quarter of a time.',
+    startDay('quarter'),
+  ),
+  scalar(
+    'toStartOfMonth(date_or_datetime, string?): date',
+    'The start of the month of a time.',
+    startDay('month'),
+  ),
+  scalar(
+    'toStartOfWeek(date_or_datetime, integer?, string?): date',
     'The first day of the week of a time.',
-    {
-      ranges: [{ index: 1, min: 0, max: 255 }],
-      sql: dateTruncationEmitters.toStartOfWeek,
-    },
+    startOfWeek,
+    { ranges: [{ index: 1, min: 0, max: 255 }] },
   ),
-  scalar('toStartOfDay', ['date_or_datetime', 'string?'], 'datetime', 'The start of the day of a time.', {
-    sql: dateTruncationEmitters.toStartOfDay,
-  }),
-  scalar('toStartOfHour', ['date_or_datetime', 'string?'], 'datetime', 'The start of the hour of a time.', {
-    sql: dateTruncationEmitters.toStartOfHour,
-  }),
   scalar(
-    'toStartOfMinute',
-    ['date_or_datetime', 'string?'],
-    'datetime',
+    'toStartOfDay(date_or_datetime, string?): datetime',
+    'The start of the day of a time.',
+    startTime('day'),
+  ),
+  scalar(
+    'toStartOfHour(date_or_datetime, string?): datetime',
+    'The start of the hour of a time.',
+    startTime('hour'),
+  ),
+  scalar(
+    'toStartOfMinute(date_or_datetime, string?): datetime',
     'The start of the minute of a time.',
-    {
-      sql: dateTruncationEmitters.toStartOfMinute,
-    },
+    startTime('minute'),
   ),
   scalar(
-    'toStartOfSecond',
-    ['date_or_datetime', 'string?'],
-    'datetime',
+    'toStartOfSecond(date_or_datetime, string?): datetime',
     'The start of the second of a time.',
-    {
-      sql: dateTruncationEmitters.toStartOfSecond,
-    },
+    startTime('second'),
   ),
   scalar(
-    'toStartOfFiveMinutes',
-    ['date_or_datetime', 'string?'],
-    'datetime',
+    'toStartOfFiveMinutes(date_or_datetime, string?): datetime',
     'The start of the five-minute interval of a time.',
-    {
-      sql: dateTruncationEmitters.toStartOfFiveMinutes,
-    },
+    everyMinutes(5),
   ),
   scalar(
-    'toStartOfTenMinutes',
-    ['date_or_datetime', 'string?'],
-    'datetime',
+    'toStartOfTenMinutes(date_or_datetime, string?): datetime',
     'The start of the ten-minute interval of a time.',
-    {
-      sql: dateTruncationEmitters.toStartOfTenMinutes,
-    },
+    everyMinutes(10),
   ),
   scalar(
-    'toStartOfFifteenMinutes',
-    ['date_or_datetime', 'string?'],
-    'datetime',
+    'toStartOfFifteenMinutes(date_or_datetime, string?): datetime',
     'The start of the fifteen-minute interval of a time.',
-    {
-      sql: dateTruncationEmitters.toStartOfFifteenMinutes,
-    },
+    everyMinutes(15),
   ),
   scalar(
-    'toStartOfInterval',
-    ['date_or_datetime', 'interval', 'string?'],
-    'datetime',
+    'toStartOfInterval(date_or_datetime, interval, string?): datetime',
     'The start of the interval of a time.',
-    {
-      sql: dateTruncationEmitters.toStartOfInterval,
-    },
+    startOfInterval,
   ),
-  scalar('toMonday', ['date_or_datetime', 'string?'], 'date', 'The Monday of the week of a time.', {
-    sql: dateTruncationEmitters.toMonday,
-  }),
+  scalar('toMonday(date_or_datetime, string?): date', 'The Monday of the week of a time.', (site) =>
+    weekOf(site, true, 1),
+  ),
   scalar(
-    'toLastDayOfMonth',
-    ['date_or_datetime', 'string?'],
-    'date',
+    'toLastDayOfMonth(date_or_datetime, string?): date',
     'The last day of the month of a time.',
-    {
-      sql: dateTruncationEmitters.toLastDayOfMonth,
-    },
+    (site) =>
+      dateOf(
+        site,
+        sql`(${truncated('month', localTime(site, 0, zoneAt(site, 1)))} + interval '1 month - 1 day')`,
+      ),
   ),
   scalar(
-    'dateTrunc',
-    ['string', 'date_or_datetime', 'string?'],
-    'date_or_datetime',
+    'dateTrunc(string, date_or_datetime, string?): date_or_datetime',
     'The time truncated to a unit.',
-    {
-      sql: dateTruncationEmitters.dateTrunc,
-    },
+    dateTrunc,
   ),
   standardScalar(
-    'date_trunc',
-    ['string', 'date_or_datetime', 'string?'],
-    'date_or_datetime',
+    'date_trunc(string, date_or_datetime, string?): date_or_datetime',
     'The time truncated to a unit.',
-    {
-      sql: dateTruncationEmitters.date_trunc,
-    },
+    dateTrunc,
   ),
-  scalar('timeSlot', ['datetime'], 'datetime', 'The start of the half hour of a time.', {
-    sql: dateTruncationEmitters.timeSlot,
-  }),
+  scalar('timeSlot(datetime): datetime', 'The start of the half hour of a time.', everyMinutes(30)),
   standardScalar(
-    'date_bin',
-    ['interval', 'datetime', 'datetime'],
-    'datetime',
+    'date_bin(interval, datetime, datetime): datetime',
     'The start of the bin of a time.',
-    {
-      sql: dateEmitters.date_bin,
-    },
+    (site) => ({
+      sql: sql`(case when extract(epoch from ${argumentSql(site, 0)}) > 0 and extract(year from justify_interval(${argumentSql(site, 0)})) = 0 and ${argumentSql(site, 0)} < interval '28 days'
+      then date_bin(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${argumentSql(site, 2)}) end)`,
+      type: datetimeTypeAt(site, null, true, 1),
+    }),
   ),
 ];

@@ -76,25 +76,13 @@ export interface LambdaItems {
 /** Creates the SQL of a function that takes a lambda. */
 export type LambdaEmitter = (items: LambdaItems, scope: Scope) => { readonly sql: Sql; readonly type: Type };
 
+const simpleTypes = [
+  ...(['any', 'string', 'number', 'integer', 'float', 'decimal', 'boolean', 'date', 'datetime'] as const),
+  ...(['date_or_datetime', 'interval', 'uuid', 'json', 'tuple', 'map', 'T', 'U'] as const),
+] as const;
+
 /** The types that functions distinguish. `T` and `U` each stand for one type throughout a signature. */
-type SimpleType =
-  | 'any'
-  | 'string'
-  | 'number'
-  | 'integer'
-  | 'float'
-  | 'decimal'
-  | 'boolean'
-  | 'date'
-  | 'datetime'
-  | 'date_or_datetime'
-  | 'interval'
-  | 'uuid'
-  | 'json'
-  | 'tuple'
-  | 'map'
-  | 'T'
-  | 'U';
+type SimpleType = (typeof simpleTypes)[number];
 
 type ValueType = SimpleType | 'lambda' | `array(${SimpleType})` | 'array(array(T))';
 
@@ -163,75 +151,62 @@ export function arityOf(argumentTypes: readonly ArgumentType[]): Arity {
   return { min, max: repeats ? Infinity : argumentTypes.length };
 }
 
-/** Marks functions that the compiler reads as syntax (`../compile/functions/special_calls.ts`), and arrayFold. */
+/** Marks functions that the compiler reads as syntax (`../compile/calls/calls.ts`), and arrayFold. */
 export const byCompiler = Symbol('compiled by the compiler');
 
-/** How a function is computed. */
-interface Implementation<Emit> {
+/** What few functions need. For the fields of aggregates, see `FunctionDefinition`. */
+interface DefinitionOptions extends Partial<
+  Pick<FunctionDefinition, 'parameterRanges' | 'gathers' | 'sorts' | 'isOrderSensitive' | 'distinct'>
+> {
   /** See `parameterTypes`, for parametric functions. */
   readonly parameters?: readonly ArgumentType[];
-  readonly parameterRanges?: readonly IntegerRange[];
   /** Ranges of arguments that are integer literals. */
   readonly ranges?: readonly IntegerRange[];
-  /** SQL with the arguments as `$1`, `$2`, or what creates it. */
-  readonly sql: string | Emit | typeof byCompiler;
-  /** For aggregates, see `FunctionDefinition`. */
-  readonly gathers?: FunctionDefinition['gathers'];
-  readonly sorts?: boolean;
-  readonly isOrderSensitive?: boolean;
-  readonly distinct?: FunctionDefinition['distinct'];
 }
 
-type DefinitionRow<Emit> = (
-  name: string,
-  argumentTypes: readonly ArgumentType[],
-  returns: ValueType,
-  description: string,
-  implementation: Implementation<Emit>,
-) => FunctionDefinition;
+type EmitterFields = Pick<FunctionDefinition, 'emit' | 'emitAggregate' | 'emitLambda'>;
 
-/** Makes rows of one kind, whose emitters are stored in one field. */
+/** Parses a signature such as `position(string, string, integer?): integer`. @throws Error for an unknown type */
+function parseSignature(text: string): Pick<FunctionDefinition, 'name' | 'argumentTypes' | 'returns'> {
+  const [, name = '', list = '', returns = ''] = /^(\w+)\((.*)\): (.+)$/.exec(text) ?? [];
+  const argumentTypes = list === '' ? [] : list.split(', ');
+  if (!isValueType(returns) || !argumentTypes.every(isArgumentType))
+    throw new Error(`This is not the signature of a function: ${text}.`);
+  return { name, argumentTypes, returns };
+}
+
+const isArgumentType = (text: string): text is ArgumentType => isValueType(text.replace(/(\?|\.{3})$/, ''));
+const isValueType = (text: string): text is ValueType =>
+  ['lambda', 'array(array(T))', ...simpleTypes].includes(text.replace(/^array\((\w+)\)$/, '$1'));
+
+/**
+ * Makes rows of one kind, whose emitters are stored in one field. `sql` has the arguments as `$1`, `$2`, or is what
+ * creates the SQL.
+ */
 const definitionRow =
   <Emit extends Emitter | AggregateEmitter | LambdaEmitter>(
     kind: FunctionKind,
     isCaseInsensitive: boolean,
-    emitterOf: (emit: Emit) => Partial<Pick<FunctionDefinition, 'emit' | 'emitAggregate' | 'emitLambda'>>,
-  ): DefinitionRow<Emit> =>
-  (name, argumentTypes, returns, description, implementation) => {
-    const {
-      parameters = [],
-      parameterRanges = [],
-      ranges = [],
-      sql,
-      gathers = null,
-      sorts = false,
-      isOrderSensitive = false,
-      distinct = 'unsupported',
-    } = implementation;
-    return {
-      ...{
-        name,
-        isCaseInsensitive,
-        kind,
-        argumentTypes,
-        returns,
-        description,
-        parameterRanges,
-      },
-      ...{ gathers, sorts, isOrderSensitive, distinct },
-      parameterTypes: parameters,
-      argumentRanges: ranges,
-      template: typeof sql === 'string' ? sql : null,
-      ...{ emit: null, emitAggregate: null, emitLambda: null, unsupported: null },
-      ...(typeof sql === 'function' && emitterOf(sql)),
-    };
-  };
+    emitterOf: (emit: Emit) => Partial<EmitterFields>,
+  ) =>
+  (
+    signature: `${string}(${string}): ${ValueType}`,
+    description: string,
+    sql: string | Emit | typeof byCompiler,
+    { parameters = [], ranges = [], ...options }: DefinitionOptions = {},
+  ): FunctionDefinition => ({
+    ...{ ...parseSignature(signature), isCaseInsensitive, kind, description },
+    ...{ parameterRanges: [], gathers: null, sorts: false, isOrderSensitive: false, distinct: 'unsupported' },
+    ...options,
+    parameterTypes: parameters,
+    argumentRanges: ranges,
+    template: typeof sql === 'string' ? sql : null,
+    ...{ emit: null, emitAggregate: null, emitLambda: null, unsupported: null },
+    ...(typeof sql === 'function' && emitterOf(sql)),
+  });
 
-const ofScalar = (emit: Emitter): Pick<FunctionDefinition, 'emit'> => ({ emit });
-const ofAggregate = (emitAggregate: AggregateEmitter): Pick<FunctionDefinition, 'emitAggregate'> => ({
-  emitAggregate,
-});
-const ofLambda = (emitLambda: LambdaEmitter): Pick<FunctionDefinition, 'emitLambda'> => ({ emitLambda });
+const ofScalar = (emit: Emitter): Partial<EmitterFields> => ({ emit });
+const ofAggregate = (emitAggregate: AggregateEmitter): Partial<EmitterFields> => ({ emitAggregate });
 
 export const scalar = definitionRow('scalar', false, ofScalar);
 /** A function of standard SQL, whose name is case-insensitive. */
@@ -239,7 +214,9 @@ export const standardScalar = definitionRow('scalar', true, ofScalar);
 export const aggregate = definitionRow('aggregate', false, ofAggregate);
 export const standardAggregate = definitionRow('aggregate', true, ofAggregate);
 export const windowFunction = definitionRow('window', true, ofAggregate);
-export const higherOrder = definitionRow('higher_order', false, ofLambda);
+export const higherOrder = definitionRow('higher_order', false, (emitLambda: LambdaEmitter) => ({
+  emitLambda,
+}));
 
 /** A ClickHouse function that is not supported. */
 export const unsupportedFunction = (
@@ -247,6 +224,6 @@ export const unsupportedFunction = (
   description: string,
   instead: string,
 ): FunctionDefinition => ({
-  ...scalar(name, ['any...'], 'any', description, { sql: byCompiler }),
+  ...scalar(`${name}(any...): any`, description, byCompiler),
   unsupported: instead,
 });

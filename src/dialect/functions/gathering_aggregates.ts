@@ -1,7 +1,7 @@
 import { defaultOf, fromJson, toJson } from '../compile/expressions/coerce.ts';
 import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, isNumber, scalarType, withNull } from '../types.ts';
-import { basicAggregateEmitters } from './aggregates.ts';
+import { distinctWord, withEmptyValue } from './aggregates.ts';
 import {
   aggregate,
   type AggregateCallSite,
@@ -12,6 +12,93 @@ import {
   type FunctionDefinition,
   standardAggregate,
 } from './function_definition.ts';
+
+/** An array of the non-null values. A parameter limits its size. */
+const group =
+  (unique: boolean): AggregateEmitter =>
+  (site) => {
+    const value = argument(site, 0);
+    const isUnique = unique || site.distinct;
+    const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
+    const distinct = isUnique && !site.isWindow ? sql`distinct ` : sql``;
+    const list = site.over(
+      sql`jsonb_agg(${distinct}${toJson(value.sql, value.type)}${site.orderBy})`,
+      ...conditions,
+    );
+    // PostgreSQL does not support DISTINCT in window functions.
+    const whole =
+      isUnique && site.isWindow
+        ? sql`(select coalesce(jsonb_agg(distinct one.value), '[]'::jsonb) from jsonb_array_elements(${list}) as one)`
+        : sql`coalesce(${list}, '[]'::jsonb)`;
+    const max = site.parameters[0]?.constant;
+    const type = arrayOf(withNull(value.type, false));
+    if (typeof max !== 'bigint') return { sql: whole, type };
+    const path = max < 1n ? '$[0 to -1]' : `$[0 to ${max - 1n}]`;
+    return { sql: sql`jsonb_path_query_array(${whole}, (${bind(path, 'text')})::jsonpath)`, type };
+  };
+
+/** @throws DialectError unless the level is a constant from 0 to 1 */
+function quantileLevel(site: AggregateCallSite, index: number): Sql {
+  const setting = site.parameters[index];
+  if (setting === undefined) return sql`0.5::float8`;
+  const level = Number(setting.constant ?? NaN);
+  if (!(level >= 0 && level <= 1))
+    throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
+  return bind(String(level), 'float8');
+}
+
+function ordered(site: AggregateCallSite, call: Sql): Sql {
+  if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
+  return site.over(call);
+}
+
+const quantile: AggregateEmitter = (site) => {
+  const call = sql`percentile_cont(${quantileLevel(site, 0)}) within group (order by (${argumentSql(site, 0)})::float8)`;
+  return withEmptyValue(site, ordered(site, call), scalarType('float'), sql`'NaN'::float8`);
+};
+
+const quantiles: AggregateEmitter = (site) => {
+  const levels = commaList(site.parameters.map((_, index) => quantileLevel(site, index)));
+  const call = sql`percentile_cont(array[${levels}]) within group (order by (${argumentSql(site, 0)})::float8)`;
+  return {
+    sql: sql`coalesce(to_jsonb(${ordered(site, call)}), '[]'::jsonb)`,
+    type: arrayOf(scalarType('float')),
+  };
+};
+
+const stringAgg: AggregateEmitter = (site) => ({
+  sql: site.over(
+    sql`string_agg(${distinctWord(site)}${argumentSql(site, 0)}, ${argumentSql(site, 1)}${site.orderBy})`,
+  ),
+  type: scalarType('string', true),
+});
+
+/** The most frequent values; ties are ordered by value. */
+const topK: AggregateEmitter = (site) => {
+  const value = argument(site, 0);
+  const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
+  const list = site.over(sql`jsonb_agg(${toJson(value.sql, value.type)})`, ...conditions);
+  const max = site.parameters[0]?.sql ?? sql`10::int8`;
+  return {
+    sql: sql`(select coalesce(jsonb_agg(top.v order by top.n desc, top.v), '[]'::jsonb) from (select one.value as v,
+      count(*) as n from jsonb_array_elements(${list}) as one group by one.value order by n desc, v limit ${max}) as top)`,
+    type: arrayOf(withNull(value.type, false)),
+  };
+};
+
+const simpleLinearRegression: AggregateEmitter = (site) => {
+  const both = sql`(${argumentSql(site, 1)})::float8, (${argumentSql(site, 0)})::float8`;
+  const [slope, intercept] = [site.over(sql`regr_slope(${both})`), site.over(sql`regr_intercept(${both})`)];
+  return {
+    sql: sql`jsonb_build_array(${slope}, ${intercept})`,
+    type: {
+      kind: 'tuple',
+      items: [scalarType('float', true), scalarType('float', true)],
+      names: ['k', 'b'],
+      nullable: false,
+    },
+  };
+};
 
 /** All non-null values as a jsonb array. */
 function listOf(site: AggregateCallSite, value: Sql, order: Sql = site.orderBy): Sql {
@@ -149,103 +236,72 @@ const windowFunnel: AggregateEmitter = (site) => {
   };
 };
 
-/** Aggregates computed from an array of all values of a group. */
-const listAggregateEmitters = {
-  medianExact: quantileExact,
-  quantileExact,
-  groupArraySample: sample,
-  groupArrayMovingAvg: movingAverage,
-  sumMap: mapAggregate(sql`sum`),
-  minMap: mapAggregate(sql`min`),
-  maxMap: mapAggregate(sql`max`),
-  deltaSum,
-  windowFunnel,
-} satisfies Readonly<Record<string, AggregateEmitter>>;
-
 /** Aggregates that gather all values of a group. */
 export const gatheringAggregates: readonly FunctionDefinition[] = [
-  aggregate('groupArray', ['T'], 'array(T)', 'The values as an array.', {
+  aggregate('groupArray(T): array(T)', 'The values as an array.', group(false), {
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
-    sql: basicAggregateEmitters.groupArray,
     gathers: 'all',
     isOrderSensitive: true,
     distinct: 'supported',
   }),
-  aggregate('groupUniqArray', ['T'], 'array(T)', 'The distinct values as an array.', {
+  aggregate('groupUniqArray(T): array(T)', 'The distinct values as an array.', group(true), {
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
-    sql: basicAggregateEmitters.groupUniqArray,
     gathers: 'distinct',
     sorts: true,
     distinct: 'supported',
   }),
-  aggregate('groupArraySample', ['T'], 'array(T)', 'A random sample of the values.', {
+  aggregate('groupArraySample(T): array(T)', 'A random sample of the values.', sample, {
     parameters: ['integer', 'integer?'],
     parameterRanges: [
       { index: 0, min: 1 },
       { index: 1, min: 0 },
     ],
-    sql: listAggregateEmitters.groupArraySample,
     gathers: 'all',
     isOrderSensitive: true,
   }),
-  aggregate('groupArrayMovingAvg', ['number'], 'array(float)', 'Moving averages of the values.', {
+  aggregate('groupArrayMovingAvg(number): array(float)', 'Moving averages of the values.', movingAverage, {
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1 }],
-    sql: listAggregateEmitters.groupArrayMovingAvg,
     gathers: 'all',
     isOrderSensitive: true,
   }),
-  aggregate('topK', ['T'], 'array(T)', 'The most frequent values.', {
+  aggregate('topK(T): array(T)', 'The most frequent values.', topK, {
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1, max: 16_777_215 }],
-    sql: basicAggregateEmitters.topK,
     gathers: 'all',
   }),
-  aggregate('sumMap', ['map'], 'map', 'Sum of the values of each key.', {
-    sql: listAggregateEmitters.sumMap,
+  aggregate('sumMap(map): map', 'Sum of the values of each key.', mapAggregate(sql`sum`), {
     gathers: 'all',
   }),
-  aggregate('minMap', ['map'], 'map', 'Smallest value of each key.', {
-    sql: listAggregateEmitters.minMap,
+  aggregate('minMap(map): map', 'Smallest value of each key.', mapAggregate(sql`min`), {
     gathers: 'all',
   }),
-  aggregate('maxMap', ['map'], 'map', 'Largest value of each key.', {
-    sql: listAggregateEmitters.maxMap,
+  aggregate('maxMap(map): map', 'Largest value of each key.', mapAggregate(sql`max`), {
     gathers: 'all',
   }),
-  aggregate('deltaSum', ['number'], 'number', 'Sum of the increases between successive values.', {
-    sql: listAggregateEmitters.deltaSum,
+  aggregate('deltaSum(number): number', 'Sum of the increases between successive values.', deltaSum, {
     gathers: 'all',
     isOrderSensitive: true,
   }),
   aggregate(
-    'windowFunnel',
-    ['date_or_datetime', 'boolean...'],
-    'integer',
+    'windowFunnel(date_or_datetime, boolean...): integer',
     'Number of steps reached in order within a time window.',
-    {
-      parameters: ['integer', 'string...'],
-      parameterRanges: [{ index: 0, min: 0 }],
-      sql: listAggregateEmitters.windowFunnel,
-      gathers: 'all',
-    },
+    windowFunnel,
+    { parameters: ['integer', 'string...'], parameterRanges: [{ index: 0, min: 0 }], gathers: 'all' },
   ),
-  standardAggregate('array_agg', ['T'], 'array(T)', 'The values as an array, nulls included.', {
-    sql: basicAggregateEmitters.array_agg,
+  standardAggregate('array_agg(T): array(T)', 'The values as an array, nulls included.', group(false), {
     gathers: 'all',
     isOrderSensitive: true,
     distinct: 'supported',
   }),
-  standardAggregate('string_agg', ['string', 'string'], 'string', 'The strings joined by a separator.', {
-    sql: basicAggregateEmitters.string_agg,
+  standardAggregate('string_agg(string, string): string', 'The strings joined by a separator.', stringAgg, {
     gathers: 'all',
     isOrderSensitive: true,
     distinct: 'without_over',
   }),
-  standardAggregate('json_agg', ['any'], 'json', 'The values as a JSON array.', {
-    sql: 'jsonb_agg($1)',
+  standardAggregate('json_agg(any): json', 'The values as a JSON array.', 'jsonb_agg($1)', {
     gathers: 'all',
   }),
 ];
@@ -307,94 +363,56 @@ const bitAggregate =
       : { sql: sql`coalesce(${value}, ${none})`, type: scalarType('integer') };
   };
 
-/** Numeric aggregates with other names in PostgreSQL, or with other results for no rows. */
-const statisticEmitters = {
-  stddevPop: statistic(sql`stddev_pop`),
-  stddevSamp: statistic(sql`stddev_samp`),
-  varPop: statistic(sql`var_pop`),
-  varSamp: statistic(sql`var_samp`),
-  covarPop: statistic(sql`covar_pop`),
-  covarSamp: statistic(sql`covar_samp`),
-  corr: statistic(sql`corr`),
-  skewPop: moment(3),
-  kurtPop: moment(4),
-  avgWeighted,
-  groupBitAnd: bitAggregate(sql`bit_and`, sql`-1::int8`),
-  groupBitOr: bitAggregate(sql`bit_or`, sql`0::int8`),
-  groupBitXor: bitAggregate(sql`bit_xor`, sql`0::int8`),
-} satisfies Readonly<Record<string, AggregateEmitter>>;
-
 /** Aggregates of statistics, quantiles and bits. */
 export const statisticAggregates: readonly FunctionDefinition[] = [
-  aggregate('groupBitAnd', ['integer'], 'integer', 'Bits that are set in all values.', {
-    sql: statisticEmitters.groupBitAnd,
-  }),
-  aggregate('groupBitOr', ['integer'], 'integer', 'Bits that are set in any value.', {
-    sql: statisticEmitters.groupBitOr,
-  }),
-  aggregate('groupBitXor', ['integer'], 'integer', 'Bits that are set in an odd number of values.', {
-    sql: statisticEmitters.groupBitXor,
-  }),
-  aggregate('median', ['number'], 'float', 'The median, interpolated between two values if necessary.', {
-    sql: basicAggregateEmitters.median,
+  aggregate(
+    'groupBitAnd(integer): integer',
+    'Bits that are set in all values.',
+    bitAggregate(sql`bit_and`, sql`-1::int8`),
+  ),
+  aggregate(
+    'groupBitOr(integer): integer',
+    'Bits that are set in any value.',
+    bitAggregate(sql`bit_or`, sql`0::int8`),
+  ),
+  aggregate(
+    'groupBitXor(integer): integer',
+    'Bits that are set in an odd number of values.',
+    bitAggregate(sql`bit_xor`, sql`0::int8`),
+  ),
+  aggregate('median(number): float', 'The median, interpolated between two values if necessary.', quantile, {
     sorts: true,
   }),
-  aggregate('medianExact', ['number'], 'number', 'The median, always an existing value.', {
-    sql: listAggregateEmitters.medianExact,
+  aggregate('medianExact(number): number', 'The median, always an existing value.', quantileExact, {
     sorts: true,
   }),
-  aggregate('quantile', ['number'], 'float', 'The quantile at a level, interpolated.', {
+  aggregate('quantile(number): float', 'The quantile at a level, interpolated.', quantile, {
     parameters: ['float?'],
-    sql: basicAggregateEmitters.quantile,
     sorts: true,
-  }),
-  aggregate('quantileExact', ['number'], 'number', 'The quantile at a level, always an existing value.', {
-    parameters: ['float?'],
-    sql: listAggregateEmitters.quantileExact,
-    sorts: true,
-  }),
-  aggregate('quantiles', ['number'], 'array(float)', 'The quantiles at several levels.', {
-    parameters: ['float', 'float...'],
-    sql: basicAggregateEmitters.quantiles,
-    sorts: true,
-  }),
-  aggregate('stddevPop', ['number'], 'float', 'Standard deviation of all values.', {
-    sql: statisticEmitters.stddevPop,
-  }),
-  aggregate('stddevSamp', ['number'], 'float', 'Standard deviation of a sample.', {
-    sql: statisticEmitters.stddevSamp,
-  }),
-  aggregate('varPop', ['number'], 'float', 'Variance of all values.', {
-    sql: statisticEmitters.varPop,
-  }),
-  aggregate('varSamp', ['number'], 'float', 'Variance of a sample.', {
-    sql: statisticEmitters.varSamp,
-  }),
-  aggregate('covarPop', ['number', 'number'], 'float', 'Covariance of all pairs.', {
-    sql: statisticEmitters.covarPop,
-  }),
-  aggregate('covarSamp', ['number', 'number'], 'float', 'Covariance of a sample.', {
-    sql: statisticEmitters.covarSamp,
-  }),
-  standardAggregate('corr', ['number', 'number'], 'float', 'Correlation of pairs.', {
-    sql: statisticEmitters.corr,
-  }),
-  aggregate('skewPop', ['number'], 'float', 'Skewness of all values.', {
-    sql: statisticEmitters.skewPop,
-  }),
-  aggregate('kurtPop', ['number'], 'float', 'Kurtosis of all values.', {
-    sql: statisticEmitters.kurtPop,
-  }),
-  aggregate('avgWeighted', ['number', 'number'], 'float', 'Weighted mean.', {
-    sql: statisticEmitters.avgWeighted,
   }),
   aggregate(
-    'simpleLinearRegression',
-    ['number', 'number'],
-    'tuple',
+    'quantileExact(number): number',
+    'The quantile at a level, always an existing value.',
+    quantileExact,
+    { parameters: ['float?'], sorts: true },
+  ),
+  aggregate('quantiles(number): array(float)', 'The quantiles at several levels.', quantiles, {
+    parameters: ['float', 'float...'],
+    sorts: true,
+  }),
+  aggregate('stddevPop(number): float', 'Standard deviation of all values.', statistic(sql`stddev_pop`)),
+  aggregate('stddevSamp(number): float', 'Standard deviation of a sample.', statistic(sql`stddev_samp`)),
+  aggregate('varPop(number): float', 'Variance of all values.', statistic(sql`var_pop`)),
+  aggregate('varSamp(number): float', 'Variance of a sample.', statistic(sql`var_samp`)),
+  aggregate('covarPop(number, number): float', 'Covariance of all pairs.', statistic(sql`covar_pop`)),
+  aggregate('covarSamp(number, number): float', 'Covariance of a sample.', statistic(sql`covar_samp`)),
+  standardAggregate('corr(number, number): float', 'Correlation of pairs.', statistic(sql`corr`)),
+  aggregate('skewPop(number): float', 'Skewness of all values.', moment(3)),
+  aggregate('kurtPop(number): float', 'Kurtosis of all values.', moment(4)),
+  aggregate('avgWeighted(number, number): float', 'Weighted mean.', avgWeighted),
+  aggregate(
+    'simpleLinearRegression(number, number): tuple',
     'Slope and intercept of the regression line.',
-    {
-      sql: basicAggregateEmitters.simpleLinearRegression,
-    },
+    simpleLinearRegression,
   ),
 ];

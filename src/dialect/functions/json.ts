@@ -211,107 +211,86 @@ const jsonValue: Emitter = (site) => {
   };
 };
 
-/** JSON functions of strings and JSON columns. */
-const jsonEmitters = {
-  JSONHas: withPath((json) => sql`(${json} is not null)`, scalarType('boolean')),
-  JSONLength: withPath((json) => sql`coalesce(${lengthOf(json)}, 0)`, scalarType('integer')),
-  JSONType: withPath(typeNames, scalarType('string')),
-  JSONExtract: extract,
-  JSONExtractString: withPath(stringAt, scalarType('string')),
-  JSONExtractInt: withPath(
-    (json) => numberAt(json, sql`-9223372036854775808`, sql`9223372036854775807`),
-    scalarType('integer'),
-  ),
-  JSONExtractUInt: withPath(
-    (json) => numberAt(json, sql`0`, sql`9223372036854775807`),
-    scalarType('integer'),
-  ),
-  JSONExtractFloat: withPath(floatAt, scalarType('float')),
-  JSONExtractBool: withPath(
-    (json) => sql`coalesce(${json} in ('true'::jsonb, '1'::jsonb), false)`,
-    scalarType('boolean'),
-  ),
-  JSONExtractRaw: withPath(rawJson, scalarType('string')),
-  JSONExtractArrayRaw: withPath(itemsRaw, arrayOf(scalarType('string'))),
-  JSONExtractKeys: withPath(
-    (json) => objectEntries(json, sql`to_jsonb(entry.key)`),
-    arrayOf(scalarType('string')),
-  ),
-  JSONExtractKeysAndValuesRaw: withPath(
-    (json) => objectEntries(json, sql`jsonb_build_array(entry.key, ${compactText(sql`entry.value`)})`),
-    arrayOf(tupleOf([scalarType('string'), scalarType('string')])),
-  ),
-  JSON_VALUE: jsonValue,
-  isValidJSON: (site) => ({
-    sql: computeOnce([argument(site, 0)], (jsonAsText = sql``) => isJson(jsonAsText)),
-    type: scalarType('boolean', argument(site, 0).type.nullable),
-  }),
-  JSONArrayLength: withPath(
-    (json) => sql`(case when ${typeOf(json)} = 'array' then jsonb_array_length(${json})::int8 end)`,
-    scalarType('integer', true),
-  ),
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** JSON functions. A path may have any number of keys and indexes. */
 export const jsonFunctions: readonly FunctionDefinition[] = [
-  scalar('JSONHas', ['any', 'any...'], 'boolean', 'Whether there is a value at a path.', {
-    sql: jsonEmitters.JSONHas,
-  }),
-  scalar('JSONLength', ['any', 'any...'], 'integer', 'Number of items of an array or fields of an object.', {
-    sql: jsonEmitters.JSONLength,
-  }),
-  scalar('JSONType', ['any', 'any...'], 'string', 'The type of the value at a path.', {
-    sql: jsonEmitters.JSONType,
-  }),
-  scalar('JSONExtract', ['any', 'any', 'any...'], 'any', 'The value at a path as the type given last.', {
-    sql: jsonEmitters.JSONExtract,
-  }),
-  scalar('JSONExtractString', ['any', 'any...'], 'string', "The string at a path, or ''.", {
-    sql: jsonEmitters.JSONExtractString,
-  }),
-  scalar('JSONExtractInt', ['any', 'any...'], 'integer', 'The integer at a path, or 0.', {
-    sql: jsonEmitters.JSONExtractInt,
-  }),
-  scalar('JSONExtractUInt', ['any', 'any...'], 'integer', 'The positive integer at a path, or 0.', {
-    sql: jsonEmitters.JSONExtractUInt,
-  }),
-  scalar('JSONExtractFloat', ['any', 'any...'], 'float', 'The number at a path, or 0.', {
-    sql: jsonEmitters.JSONExtractFloat,
-  }),
-  scalar('JSONExtractBool', ['any', 'any...'], 'boolean', 'The boolean at a path, or false.', {
-    sql: jsonEmitters.JSONExtractBool,
-  }),
-  scalar('JSONExtractRaw', ['any', 'any...'], 'string', 'The JSON at a path as a string.', {
-    sql: jsonEmitters.JSONExtractRaw,
-  }),
   scalar(
-    'JSONExtractArrayRaw',
-    ['any', 'any...'],
-    'array(string)',
+    'JSONHas(any, any...): boolean',
+    'Whether there is a value at a path.',
+    withPath((json) => sql`(${json} is not null)`, scalarType('boolean')),
+  ),
+  scalar(
+    'JSONLength(any, any...): integer',
+    'Number of items of an array or fields of an object.',
+    withPath((json) => sql`coalesce(${lengthOf(json)}, 0)`, scalarType('integer')),
+  ),
+  scalar(
+    'JSONType(any, any...): string',
+    'The type of the value at a path.',
+    withPath(typeNames, scalarType('string')),
+  ),
+  scalar('JSONExtract(any, any, any...): any', 'The value at a path as the type given last.', extract),
+  scalar(
+    'JSONExtractString(any, any...): string',
+    "The string at a path, or ''.",
+    withPath(stringAt, scalarType('string')),
+  ),
+  scalar(
+    'JSONExtractInt(any, any...): integer',
+    'The integer at a path, or 0.',
+    withPath(
+      (json) => numberAt(json, sql`-9223372036854775808`, sql`9223372036854775807`),
+      scalarType('integer'),
+    ),
+  ),
+  scalar(
+    'JSONExtractUInt(any, any...): integer',
+    'The positive integer at a path, or 0.',
+    withPath((json) => numberAt(json, sql`0`, sql`9223372036854775807`), scalarType('integer')),
+  ),
+  scalar(
+    'JSONExtractFloat(any, any...): float',
+    'The number at a path, or 0.',
+    withPath(floatAt, scalarType('float')),
+  ),
+  scalar(
+    'JSONExtractBool(any, any...): boolean',
+    'The boolean at a path, or false.',
+    withPath((json) => sql`coalesce(${json} in ('true'::jsonb, '1'::jsonb), false)`, scalarType('boolean')),
+  ),
+  scalar(
+    'JSONExtractRaw(any, any...): string',
+    'The JSON at a path as a string.',
+    withPath(rawJson, scalarType('string')),
+  ),
+  scalar(
+    'JSONExtractArrayRaw(any, any...): array(string)',
     'The items of an array as JSON strings.',
-    {
-      sql: jsonEmitters.JSONExtractArrayRaw,
-    },
+    withPath(itemsRaw, arrayOf(scalarType('string'))),
   ),
-  scalar('JSONExtractKeys', ['any', 'any...'], 'array(string)', 'The keys of an object.', {
-    sql: jsonEmitters.JSONExtractKeys,
-  }),
   scalar(
-    'JSONExtractKeysAndValuesRaw',
-    ['any', 'any...'],
-    'array(tuple)',
-    'Keys and JSON strings of the fields of an object.',
-    {
-      sql: jsonEmitters.JSONExtractKeysAndValuesRaw,
-    },
+    'JSONExtractKeys(any, any...): array(string)',
+    'The keys of an object.',
+    withPath((json) => objectEntries(json, sql`to_jsonb(entry.key)`), arrayOf(scalarType('string'))),
   ),
-  scalar('JSON_VALUE', ['any', 'string'], 'string', 'The value at an SQL/JSON path.', {
-    sql: jsonEmitters.JSON_VALUE,
-  }),
-  scalar('isValidJSON', ['string'], 'boolean', 'Whether a string is JSON.', {
-    sql: jsonEmitters.isValidJSON,
-  }),
-  scalar('JSONArrayLength', ['any'], 'integer', 'Number of items of an array, or null.', {
-    sql: jsonEmitters.JSONArrayLength,
-  }),
+  scalar(
+    'JSONExtractKeysAndValuesRaw(any, any...): array(tuple)',
+    'Keys and JSON strings of the fields of an object.',
+    withPath(
+      (json) => objectEntries(json, sql`jsonb_build_array(entry.key, ${compactText(sql`entry.value`)})`),
+      arrayOf(tupleOf([scalarType('string'), scalarType('string')])),
+    ),
+  ),
+  scalar('JSON_VALUE(any, string): string', 'The value at an SQL/JSON path.', jsonValue),
+  scalar('isValidJSON(string): boolean', 'Whether a string is JSON.', (site) => ({
+    sql: computeOnce([argument(site, 0)], (jsonAsText = sql``) => isJson(jsonAsText)),
+    type: scalarType('boolean', argument(site, 0).type.nullable),
+  })),
+  scalar(
+    'JSONArrayLength(any): integer',
+    'Number of items of an array, or null.',
+    withPath(
+      (json) => sql`(case when ${typeOf(json)} = 'array' then jsonb_array_length(${json})::int8 end)`,
+      scalarType('integer', true),
+    ),
+  ),
 ];

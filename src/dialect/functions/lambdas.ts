@@ -260,169 +260,109 @@ const product: LambdaEmitter = (items, scope) => {
   };
 };
 
-/** Functions that take a lambda, without arrayFold. */
-const lambdaEmitters = {
-  arrayMap: (items) => ({
-    sql: collect(toJsonItem(items.result.sql, items.result.type), items),
-    type: arrayOf(items.result.type),
-  }),
-  arrayFilter: (items, scope) => ({
-    sql: collect(items.json, items, sql` where ${holds(items, scope)}`),
-    type: items.arrays[0]?.type ?? arrayOf(items.item.type),
-  }),
-  arrayExists: (items, scope) => ({
-    sql: sql`exists (select from ${items.rows} where ${holds(items, scope)})`,
-    type: scalarType('boolean'),
-  }),
-  arrayAll: (items, scope) => ({
-    sql: sql`(not exists (select from ${items.rows} where not (${holds(items, scope)})))`,
-    type: scalarType('boolean'),
-  }),
-  arrayCount: (items, scope) => ({
-    sql: one(sql`count(*)`, items, sql` where ${holds(items, scope)}`),
-    type: scalarType('integer'),
-  }),
-  arrayFirst: found('asc'),
-  arrayLast: found('desc'),
-  arrayFirstIndex: indexOfItem('asc'),
-  arrayLastIndex: indexOfItem('desc'),
-  arraySort: sorted(false),
-  arrayReverseSort: sorted(true),
-  arraySum: (items, scope) => {
+/** Array functions that take a lambda. Those whose first argument is `any` also take only the array. */
+export const lambdaFunctions: readonly FunctionDefinition[] = [
+  higherOrder('arraySort(any, array(any)...): array(T)', 'The array in ascending order.', sorted(false)),
+  higherOrder(
+    'arrayReverseSort(any, array(any)...): array(T)',
+    'The array in descending order.',
+    sorted(true),
+  ),
+  higherOrder(
+    'arrayMap(lambda, array(T), array(any)...): array(any)',
+    'The results of a lambda for each item.',
+    (items) => ({
+      sql: collect(toJsonItem(items.result.sql, items.result.type), items),
+      type: arrayOf(items.result.type),
+    }),
+  ),
+  higherOrder(
+    'arrayFilter(lambda, array(T), array(any)...): array(T)',
+    'The items that satisfy a lambda.',
+    (items, scope) => ({
+      sql: collect(items.json, items, sql` where ${holds(items, scope)}`),
+      type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+    }),
+  ),
+  higherOrder(
+    'arrayExists(any, array(any)...): boolean',
+    'Whether any item satisfies a lambda.',
+    (items, scope) => ({
+      sql: sql`exists (select from ${items.rows} where ${holds(items, scope)})`,
+      type: scalarType('boolean'),
+    }),
+  ),
+  higherOrder(
+    'arrayAll(any, array(any)...): boolean',
+    'Whether all items satisfy a lambda.',
+    (items, scope) => ({
+      sql: sql`(not exists (select from ${items.rows} where not (${holds(items, scope)})))`,
+      type: scalarType('boolean'),
+    }),
+  ),
+  higherOrder(
+    'arrayFirst(lambda, array(T), array(any)...): T',
+    'The first item that satisfies a lambda.',
+    found('asc'),
+  ),
+  higherOrder(
+    'arrayLast(lambda, array(T), array(any)...): T',
+    'The last item that satisfies a lambda.',
+    found('desc'),
+  ),
+  higherOrder(
+    'arrayFirstIndex(lambda, array(T), array(any)...): integer',
+    'The index of the first item that satisfies a lambda.',
+    indexOfItem('asc'),
+  ),
+  higherOrder(
+    'arrayLastIndex(lambda, array(T), array(any)...): integer',
+    'The index of the last item that satisfies a lambda.',
+    indexOfItem('desc'),
+  ),
+  higherOrder(
+    'arrayCount(any, array(any)...): integer',
+    'Number of items that satisfy a lambda.',
+    (items, scope) => ({
+      sql: one(sql`count(*)`, items, sql` where ${holds(items, scope)}`),
+      type: scalarType('integer'),
+    }),
+  ),
+  higherOrder('arraySum(any, array(any)...): number', 'The sum of the items.', (items, scope) => {
     const type = numberType(items);
     const sum = aggregated(sql`sum`, numbers(items, scope), items);
     return { sql: sql`coalesce(${type.kind === 'integer' ? sql`(${sum})::int8` : sum}, 0)`, type };
-  },
-  arrayAvg: (items, scope) => ({
+  }),
+  higherOrder('arrayAvg(any, array(any)...): float', 'The mean of the items.', (items, scope) => ({
     sql: sql`coalesce(${aggregated(sql`avg`, sql`(${numbers(items, scope)})::float8`, items)}, 'NaN'::float8)`,
     type: scalarType('float'),
-  }),
-  arrayProduct: product,
-  arrayMin: extreme('asc'),
-  arrayMax: extreme('desc'),
-  arrayCumSum: (items, scope) => {
+  })),
+  higherOrder('arrayMin(any, array(any)...): any', 'The smallest item.', extreme('asc')),
+  higherOrder('arrayMax(any, array(any)...): any', 'The largest item.', extreme('desc')),
+  higherOrder('arrayProduct(any, array(any)...): float', 'The product of the items.', product),
+  higherOrder('arrayCumSum(any, array(any)...): array(number)', 'The running sums.', (items, scope) => {
     const type = numberType(items);
     const running = sql`sum(${numbers(items, scope)}) over (order by ${items.at})`;
     return {
       sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select ${running} as v, ${items.at} as at from ${items.rows}) as run)`,
       type: arrayOf(type),
     };
-  },
-  arrayFill: (items, scope) => {
-    const groups = sql`count(*) filter (where ${holds(items, scope)} or ${items.at} = 1) over (order by ${items.at})`;
-    const first = joinSql([sql`first_value(run.v) over (partition by run.g order by run.at)`], '');
-    return {
-      sql: sql`(select coalesce(jsonb_agg(filled.v order by filled.at), '[]'::jsonb) from (select ${first} as v, run.at from (select ${items.json} as v, ${items.at} as at, ${groups} as g from ${items.rows}) as run) as filled)`,
-      type: items.arrays[0]?.type ?? arrayOf(items.item.type),
-    };
-  },
-} satisfies Readonly<Record<string, LambdaEmitter>>;
-
-/** Array functions that take a lambda. Those whose first argument is `any` also take only the array. */
-export const lambdaFunctions: readonly FunctionDefinition[] = [
-  higherOrder('arraySort', ['any', 'array(any)...'], 'array(T)', 'The array in ascending order.', {
-    sql: lambdaEmitters.arraySort,
-  }),
-  higherOrder('arrayReverseSort', ['any', 'array(any)...'], 'array(T)', 'The array in descending order.', {
-    sql: lambdaEmitters.arrayReverseSort,
   }),
   higherOrder(
-    'arrayMap',
-    ['lambda', 'array(T)', 'array(any)...'],
-    'array(any)',
-    'The results of a lambda for each item.',
-    {
-      sql: lambdaEmitters.arrayMap,
-    },
-  ),
-  higherOrder(
-    'arrayFilter',
-    ['lambda', 'array(T)', 'array(any)...'],
-    'array(T)',
-    'The items that satisfy a lambda.',
-    {
-      sql: lambdaEmitters.arrayFilter,
-    },
-  ),
-  higherOrder('arrayExists', ['any', 'array(any)...'], 'boolean', 'Whether any item satisfies a lambda.', {
-    sql: lambdaEmitters.arrayExists,
-  }),
-  higherOrder('arrayAll', ['any', 'array(any)...'], 'boolean', 'Whether all items satisfy a lambda.', {
-    sql: lambdaEmitters.arrayAll,
-  }),
-  higherOrder(
-    'arrayFirst',
-    ['lambda', 'array(T)', 'array(any)...'],
-    'T',
-    'The first item that satisfies a lambda.',
-    {
-      sql: lambdaEmitters.arrayFirst,
-    },
-  ),
-  higherOrder(
-    'arrayLast',
-    ['lambda', 'array(T)', 'array(any)...'],
-    'T',
-    'The last item that satisfies a lambda.',
-    {
-      sql: lambdaEmitters.arrayLast,
-    },
-  ),
-  higherOrder(
-    'arrayFirstIndex',
-    ['lambda', 'array(T)', 'array(any)...'],
-    'integer',
-    'The index of the first item that satisfies a lambda.',
-    {
-      sql: lambdaEmitters.arrayFirstIndex,
-    },
-  ),
-  higherOrder(
-    'arrayLastIndex',
-    ['lambda', 'array(T)', 'array(any)...'],
-    'integer',
-    'The index of the last item that satisfies a lambda.',
-    {
-      sql: lambdaEmitters.arrayLastIndex,
-    },
-  ),
-  higherOrder('arrayCount', ['any', 'array(any)...'], 'integer', 'Number of items that satisfy a lambda.', {
-    sql: lambdaEmitters.arrayCount,
-  }),
-  higherOrder('arraySum', ['any', 'array(any)...'], 'number', 'The sum of the items.', {
-    sql: lambdaEmitters.arraySum,
-  }),
-  higherOrder('arrayAvg', ['any', 'array(any)...'], 'float', 'The mean of the items.', {
-    sql: lambdaEmitters.arrayAvg,
-  }),
-  higherOrder('arrayMin', ['any', 'array(any)...'], 'any', 'The smallest item.', {
-    sql: lambdaEmitters.arrayMin,
-  }),
-  higherOrder('arrayMax', ['any', 'array(any)...'], 'any', 'The largest item.', {
-    sql: lambdaEmitters.arrayMax,
-  }),
-  higherOrder('arrayProduct', ['any', 'array(any)...'], 'float', 'The product of the items.', {
-    sql: lambdaEmitters.arrayProduct,
-  }),
-  higherOrder('arrayCumSum', ['any', 'array(any)...'], 'array(number)', 'The running sums.', {
-    sql: lambdaEmitters.arrayCumSum,
-  }),
-  higherOrder(
-    'arrayFold',
-    ['lambda', 'array(any)', 'any', 'any...'],
-    'any',
+    'arrayFold(lambda, array(any), any, any...): any',
     'The result of applying a lambda to all items in turn.',
-    {
-      sql: byCompiler,
-    },
+    byCompiler,
   ),
   higherOrder(
-    'arrayFill',
-    ['lambda', 'array(T)', 'array(any)...'],
-    'array(T)',
+    'arrayFill(lambda, array(T), array(any)...): array(T)',
     'The array with items that do not satisfy a lambda replaced by the preceding one.',
-    {
-      sql: lambdaEmitters.arrayFill,
+    (items, scope) => {
+      const groups = sql`count(*) filter (where ${holds(items, scope)} or ${items.at} = 1) over (order by ${items.at})`;
+      const first = joinSql([sql`first_value(run.v) over (partition by run.g order by run.at)`], '');
+      return {
+        sql: sql`(select coalesce(jsonb_agg(filled.v order by filled.at), '[]'::jsonb) from (select ${first} as v, run.at from (select ${items.json} as v, ${items.at} as at, ${groups} as g from ${items.rows}) as run) as filled)`,
+        type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+      };
     },
   ),
 ];

@@ -1,14 +1,14 @@
 import {
   coerce,
+  fromJson,
   itemTypeOf,
   toJsonItem,
   toStringSql,
   unify,
   unnestWithIndex,
 } from '../compile/expressions/coerce.ts';
-import { commaList, sql } from '../sql.ts';
-import { arrayOf, mapOf, scalarType, withNull } from '../types.ts';
-import { arrayEmitters } from './arrays.ts';
+import { bind, commaList, sql } from '../sql.ts';
+import { arrayOf, mapOf, nameOfType, scalarType, tupleOf, withNull } from '../types.ts';
 import {
   argument,
   argumentNode,
@@ -18,6 +18,30 @@ import {
   scalar,
   unsupportedFunction,
 } from './function_definition.ts';
+
+const tuple: Emitter = (site) => ({
+  sql: sql`jsonb_build_array(${commaList(site.values.map((value) => toJsonItem(value.sql, value.type)))})`,
+  type: tupleOf(site.values.map(({ type }) => type)),
+});
+
+const tupleElement: Emitter = (site) => {
+  const value = argument(site, 0);
+  const { constant } = argument(site, 1);
+  const items = value.type.kind === 'tuple' ? value.type.items : [];
+  const names = value.type.kind === 'tuple' ? value.type.names : [];
+  const index = typeof constant === 'bigint' ? Number(constant) - 1 : names.indexOf(String(constant));
+  const type = items[index];
+  if (type === undefined) {
+    const other = site.values[2];
+    if (other !== undefined) return { sql: other.sql, type: other.type };
+    throw site.statement.error(
+      `${nameOfType(value.type)} has no element ${String(constant)}.`,
+      argumentNode(site, 1),
+    );
+  }
+  const at = bind(String(index), 'int4');
+  return { sql: fromJson(sql`(${value.sql} -> ${at})`, sql`(${value.sql} ->> ${at})`, type), type };
+};
 
 /** Keys are converted to strings. */
 const map: Emitter = (site) => {
@@ -47,51 +71,30 @@ const fromArrays: Emitter = (site) => {
   };
 };
 
-const mapEmitters = {
-  map,
-  mapFromArrays: fromArrays,
-  mapKeys: (site) => ({
+/** Functions of tuples and maps. */
+export const tupleAndMapFunctions: readonly FunctionDefinition[] = [
+  scalar('tuple(any...): tuple', 'A tuple of the arguments.', tuple),
+  scalar('tupleElement(tuple, any, any?): any', 'An element of a tuple.', tupleElement),
+  unsupportedFunction('untuple', 'The elements of a tuple as columns.', 'Select the elements: t.1, t.2.'),
+  scalar('map(any...): map', 'A map of keys and values.', map),
+  scalar(
+    'mapFromArrays(array(any), array(any)): map',
+    'A map from an array of keys and an array of values.',
+    fromArrays,
+  ),
+  scalar('mapKeys(map): array(any)', 'The keys of a map.', (site) => ({
     sql: sql`(select coalesce(jsonb_agg(entry.key), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as entry)`,
     type: arrayOf(scalarType('string')),
-  }),
-  mapValues: (site) => {
+  })),
+  scalar('mapValues(map): array(any)', 'The values of a map.', (site) => {
     const { type } = argument(site, 0);
     return {
       sql: sql`(select coalesce(jsonb_agg(entry.value), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as entry)`,
       type: arrayOf(type.kind === 'map' ? type.value : scalarType('null', true)),
     };
-  },
-  mapContains: (site) => ({
+  }),
+  scalar('mapContains(map, any): boolean', 'Whether a map contains a key.', (site) => ({
     sql: sql`jsonb_exists(${argumentSql(site, 0)}, ${toStringSql(argument(site, 1), site.statement)})`,
     type: scalarType('boolean'),
-  }),
-} satisfies Readonly<Record<string, Emitter>>;
-
-/** Functions of tuples and maps. */
-export const tupleAndMapFunctions: readonly FunctionDefinition[] = [
-  scalar('tupleElement', ['tuple', 'any', 'any?'], 'any', 'An element of a tuple.', {
-    sql: arrayEmitters.tupleElement,
-  }),
-  unsupportedFunction('untuple', 'The elements of a tuple as columns.', 'Select the elements: t.1, t.2.'),
-  scalar('map', ['any...'], 'map', 'A map of keys and values.', {
-    sql: mapEmitters.map,
-  }),
-  scalar(
-    'mapFromArrays',
-    ['array(any)', 'array(any)'],
-    'map',
-    'A map from an array of keys and an array of values.',
-    {
-      sql: mapEmitters.mapFromArrays,
-    },
-  ),
-  scalar('mapKeys', ['map'], 'array(any)', 'The keys of a map.', {
-    sql: mapEmitters.mapKeys,
-  }),
-  scalar('mapValues', ['map'], 'array(any)', 'The values of a map.', {
-    sql: mapEmitters.mapValues,
-  }),
-  scalar('mapContains', ['map', 'any'], 'boolean', 'Whether a map contains a key.', {
-    sql: mapEmitters.mapContains,
-  }),
+  })),
 ];

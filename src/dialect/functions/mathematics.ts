@@ -1,8 +1,8 @@
+import { computeOnce } from '../compile/compiler.ts';
 import { itemTypeOf } from '../compile/expressions/coerce.ts';
-import { sql, type Sql } from '../sql.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
 import { isNumber, scalarType } from '../types.ts';
-import { numberEmitters } from './arithmetic.ts';
-import { arrayEmitters } from './arrays.ts';
+import { asFloat, float } from './arithmetic.ts';
 import {
   argument,
   argumentNode,
@@ -12,6 +12,59 @@ import {
   scalar,
   standardScalar,
 } from './function_definition.ts';
+
+/** A function of a float `x`, which must not fail for any value. */
+const floatFunction =
+  (body: (x: Sql) => Sql): Emitter =>
+  (site) => {
+    const value = argument(site, 0);
+    return {
+      sql: computeOnce([{ ...value, sql: asFloat(value.sql) }], (x = sql``) => body(x)),
+      type: float(value.type.nullable),
+    };
+  };
+
+const logarithm = (call: (x: Sql) => Sql): Emitter =>
+  floatFunction(
+    (x) => sql`(case when ${x} > 0 then ${call(x)} when ${x} = 0 then '-Infinity'::float8
+      when ${x} < 0 then 'NaN'::float8 end)`,
+  );
+
+/** NaN for infinite angles, for which PostgreSQL fails. */
+const trigonometric = (name: string): Emitter =>
+  floatFunction(
+    (x) =>
+      sql`(case when ${x} in ('Infinity', '-Infinity') then 'NaN'::float8 else ${rawSql(name)}(${x}) end)`,
+  );
+
+const inverseTrigonometric = (name: string): Emitter =>
+  floatFunction(
+    (x) =>
+      sql`(case when ${x} between -1 and 1 then ${rawSql(name)}(${x}) when ${x} is not null then 'NaN'::float8 end)`,
+  );
+
+const twoFloatFunction =
+  (body: (x: Sql, y: Sql) => Sql): Emitter =>
+  (site) => {
+    const [first, second] = [argument(site, 0), argument(site, 1)];
+    return {
+      sql: computeOnce(
+        [first, second].map((value) => ({ ...value, sql: asFloat(value.sql) })),
+        (x = sql``, y = sql``) => body(x, y),
+      ),
+      type: float(first.type.nullable || second.type.nullable),
+    };
+  };
+
+/** Power; infinity on overflow, NaN if undefined. */
+const power = twoFloatFunction(
+  (x, y) => sql`(case when ${x} = 0 and ${y} < 0 then 'Infinity'::float8
+    when ${x} < 0 and ${y} <> trunc(${y}) then 'NaN'::float8
+    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) > 709.78
+      then case when ${x} < 0 and (${y} / 2) <> trunc(${y} / 2) then '-Infinity'::float8 else 'Infinity'::float8 end
+    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) < -744 then 0::float8
+    else power(${x}, ${y}) end)`,
+);
 
 /** Distance in meters on a sphere. ClickHouse uses a sine table; results differ in the third digit. */
 const greatCircleDistance: Emitter = (site) => {
@@ -56,86 +109,84 @@ const pointInPolygon: Emitter = (site) => {
   };
 };
 
-const geometryEmitters = { greatCircleDistance, pointInPolygon } satisfies Readonly<Record<string, Emitter>>;
-
 /** Mathematical functions and geometry. */
 export const mathematicalFunctions: readonly FunctionDefinition[] = [
-  standardScalar('exp', ['number'], 'float', 'e to a power.', {
-    sql: numberEmitters.exp,
-  }),
-  standardScalar('log', ['number'], 'float', 'The natural logarithm.', {
-    sql: numberEmitters.log,
-  }),
-  standardScalar('ln', ['number'], 'float', 'The natural logarithm.', {
-    sql: numberEmitters.ln,
-  }),
-  standardScalar('log2', ['number'], 'float', 'The logarithm to base 2.', {
-    sql: numberEmitters.log2,
-  }),
-  standardScalar('log10', ['number'], 'float', 'The logarithm to base 10.', {
-    sql: numberEmitters.log10,
-  }),
-  standardScalar('sqrt', ['number'], 'float', 'The square root.', {
-    sql: numberEmitters.sqrt,
-  }),
-  standardScalar('cbrt', ['number'], 'float', 'The cube root.', {
-    sql: numberEmitters.cbrt,
-  }),
-  standardScalar('pow', ['number', 'number'], 'float', 'The power.', {
-    sql: numberEmitters.pow,
-  }),
-  standardScalar('power', ['number', 'number'], 'float', 'The power.', {
-    sql: numberEmitters.power,
-  }),
-  standardScalar('sin', ['number'], 'float', 'The sine.', {
-    sql: numberEmitters.sin,
-  }),
-  standardScalar('cos', ['number'], 'float', 'The cosine.', {
-    sql: numberEmitters.cos,
-  }),
-  standardScalar('tan', ['number'], 'float', 'The tangent.', {
-    sql: numberEmitters.tan,
-  }),
-  standardScalar('asin', ['number'], 'float', 'The arc sine.', {
-    sql: numberEmitters.asin,
-  }),
-  standardScalar('acos', ['number'], 'float', 'The arc cosine.', {
-    sql: numberEmitters.acos,
-  }),
-  standardScalar('atan', ['number'], 'float', 'The arc tangent.', {
-    sql: numberEmitters.atan,
-  }),
-  standardScalar('atan2', ['number', 'number'], 'float', 'The angle of a point.', {
-    sql: numberEmitters.atan2,
-  }),
-  scalar('hypot', ['number', 'number'], 'float', 'The length of a hypotenuse.', {
-    sql: numberEmitters.hypot,
-  }),
-  scalar('pi', [], 'float', 'The number pi.', {
-    sql: 'pi()',
-  }),
-  scalar('e', [], 'float', 'The number e.', {
-    sql: 'exp(1.0::float8)',
-  }),
+  standardScalar(
+    'exp(number): float',
+    'e to a power.',
+    floatFunction(
+      (x) => sql`(case when ${x} > 709.78 and ${x} < 'Infinity' then 'Infinity'::float8
+      when ${x} < -744 and ${x} > '-Infinity' then 0::float8 else exp(${x}) end)`,
+    ),
+  ),
+  standardScalar(
+    'log(number): float',
+    'The natural logarithm.',
+    logarithm((x) => sql`ln(${x})`),
+  ),
+  standardScalar(
+    'ln(number): float',
+    'The natural logarithm.',
+    logarithm((x) => sql`ln(${x})`),
+  ),
+  standardScalar(
+    'log2(number): float',
+    'The logarithm to base 2.',
+    logarithm((x) => sql`(ln(${x}) / ln(2::float8))`),
+  ),
+  standardScalar(
+    'log10(number): float',
+    'The logarithm to base 10.',
+    logarithm((x) => sql`log(${x})`),
+  ),
+  standardScalar(
+    'sqrt(number): float',
+    'The square root.',
+    floatFunction((x) => sql`(case when ${x} < 0 then 'NaN'::float8 else sqrt(${x}) end)`),
+  ),
+  standardScalar(
+    'cbrt(number): float',
+    'The cube root.',
+    floatFunction((x) => sql`cbrt(${x})`),
+  ),
+  standardScalar('pow(number, number): float', 'The power.', power),
+  standardScalar('power(number, number): float', 'The power.', power),
+  standardScalar('sin(number): float', 'The sine.', trigonometric('sin')),
+  standardScalar('cos(number): float', 'The cosine.', trigonometric('cos')),
+  standardScalar('tan(number): float', 'The tangent.', trigonometric('tan')),
+  standardScalar('asin(number): float', 'The arc sine.', inverseTrigonometric('asin')),
+  standardScalar('acos(number): float', 'The arc cosine.', inverseTrigonometric('acos')),
+  standardScalar(
+    'atan(number): float',
+    'The arc tangent.',
+    floatFunction((x) => sql`atan(${x})`),
+  ),
+  standardScalar(
+    'atan2(number, number): float',
+    'The angle of a point.',
+    twoFloatFunction((y, x) => sql`atan2(${y}, ${x})`),
+  ),
   scalar(
-    'greatCircleDistance',
-    ['number', 'number', 'number', 'number'],
-    'float',
+    'hypot(number, number): float',
+    'The length of a hypotenuse.',
+    twoFloatFunction(
+      (
+        x,
+        y,
+      ) => sql`(case when greatest(abs(${x}), abs(${y})) between 1e-100 and 1e150 and least(abs(${x}), abs(${y})) > 1e-150 then sqrt(${x} * ${x} + ${y} * ${y})
+      when ${x} is not null and ${y} is not null then greatest(abs(${x}), abs(${y})) end)`,
+    ),
+  ),
+  scalar('pi(): float', 'The number pi.', 'pi()'),
+  scalar('e(): float', 'The number e.', 'exp(1.0::float8)'),
+  scalar(
+    'greatCircleDistance(number, number, number, number): float',
     'Distance in meters between two locations.',
-    {
-      sql: geometryEmitters.greatCircleDistance,
-    },
+    greatCircleDistance,
   ),
   scalar(
-    'pointInPolygon',
-    ['tuple', 'array(tuple)', 'array(tuple)...'],
-    'boolean',
+    'pointInPolygon(tuple, array(tuple), array(tuple)...): boolean',
     'Whether a point is inside a polygon.',
-    {
-      sql: geometryEmitters.pointInPolygon,
-    },
+    pointInPolygon,
   ),
-  scalar('tuple', ['any...'], 'tuple', 'A tuple of the arguments.', {
-    sql: arrayEmitters.tuple,
-  }),
 ];

@@ -139,169 +139,117 @@ const hasToken: Emitter = (site) => ({
   type: typed(site, 'boolean'),
 });
 
-const stringSearchEmitters = {
-  position: position(0, 1, caseSensitive),
-  positionCaseInsensitive: position(0, 1, caseInsensitive),
-  locate: position(1, 0, caseSensitive),
-  endsWith: (site) => ({
-    sql: sql`(right(${argumentSql(site, 0)}, char_length(${argumentSql(site, 1)})) = ${argumentSql(site, 1)})`,
-    type: typed(site, 'boolean'),
-  }),
-  startsWith: (site) => ({
-    sql: sql`starts_with(${argumentSql(site, 0)}, ${argumentSql(site, 1)})`,
-    type: typed(site, 'boolean'),
-  }),
-  match: matches((text, pattern) => sql`(${text} ~ ${pattern})`, 'boolean', 'match'),
-  multiMatchAny,
-  extract: matches(
-    (text, pattern) =>
-      sql`coalesce(substring(${text} from ${pattern}), case when ${text} is not null then '' end)`,
-    'string',
-    'groups',
-  ),
-  extractAll: foundMatches((m) => sql`coalesce(${m}[1], '')`, sql``, bind('g', 'text')),
-  extractGroups,
-  regexpExtract,
-  countSubstrings: (site) => ({
-    sql: sql`(coalesce((char_length(${argumentSql(site, 0)}) - char_length(replace(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ''))) / nullif(char_length(${argumentSql(site, 1)}), 0), case when ${argumentSql(site, 0)} is not null and ${argumentSql(site, 1)} is not null then 0 end))::int8`,
-    type: typed(site, 'integer'),
-  }),
-  countMatches: matches(
-    (text, pattern) =>
-      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${pattern}, 'g') as m(v))`,
-    'integer',
-    'text',
-  ),
-  hasToken,
-  replaceOne,
-  replaceAll: (site) => ({
-    sql: sql`replace(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${argumentSql(site, 2)})`,
-    type: typed(site, 'string'),
-  }),
-  replaceRegexpOne: (site) => ({
-    sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1, useOfReplacement(site, 2))}, ${replacementAt(site, 2)})`,
-    type: typed(site, 'string'),
-  }),
-  replaceRegexpAll: (site) => ({
-    sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1, useOfReplacement(site, 2))}, ${replacementAt(site, 2)}, 'g')`,
-    type: typed(site, 'string'),
-  }),
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Search and replacement, also by regular expressions. */
 export const searchFunctions: readonly FunctionDefinition[] = [
-  scalar('startsWith', ['string', 'string'], 'boolean', 'Whether a string starts with another.', {
-    sql: stringSearchEmitters.startsWith,
-  }),
-  scalar('endsWith', ['string', 'string'], 'boolean', 'Whether a string ends with another.', {
-    sql: stringSearchEmitters.endsWith,
-  }),
+  scalar('startsWith(string, string): boolean', 'Whether a string starts with another.', (site) => ({
+    sql: sql`starts_with(${argumentSql(site, 0)}, ${argumentSql(site, 1)})`,
+    type: typed(site, 'boolean'),
+  })),
+  scalar('endsWith(string, string): boolean', 'Whether a string ends with another.', (site) => ({
+    sql: sql`(right(${argumentSql(site, 0)}, char_length(${argumentSql(site, 1)})) = ${argumentSql(site, 1)})`,
+    type: typed(site, 'boolean'),
+  })),
   scalar(
-    'position',
-    ['string', 'string', 'integer?'],
-    'integer',
+    'position(string, string, integer?): integer',
     'The position of a substring, from 1; 0 if not found.',
-    {
-      ranges: [{ index: 2, min: 0 }],
-      sql: stringSearchEmitters.position,
-    },
+    position(0, 1, caseSensitive),
+    { ranges: [{ index: 2, min: 0 }] },
   ),
   scalar(
-    'positionCaseInsensitive',
-    ['string', 'string', 'integer?'],
-    'integer',
+    'positionCaseInsensitive(string, string, integer?): integer',
     'The same, case-insensitive.',
-    {
-      ranges: [{ index: 2, min: 0 }],
-      sql: stringSearchEmitters.positionCaseInsensitive,
-    },
+    position(0, 1, caseInsensitive),
+    { ranges: [{ index: 2, min: 0 }] },
   ),
   scalar(
-    'locate',
-    ['string', 'string', 'integer?'],
-    'integer',
+    'locate(string, string, integer?): integer',
     'The position of the first string in the second.',
-    {
-      ranges: [{ index: 2, min: 0 }],
-      sql: stringSearchEmitters.locate,
-    },
+    position(1, 0, caseSensitive),
+    { ranges: [{ index: 2, min: 0 }] },
   ),
-  scalar('match', ['string', 'string'], 'boolean', 'Whether a string matches a regular expression.', {
-    sql: stringSearchEmitters.match,
-  }),
   scalar(
-    'multiMatchAny',
-    ['string', 'array(string)'],
-    'boolean',
+    'match(string, string): boolean',
+    'Whether a string matches a regular expression.',
+    matches((text, pattern) => sql`(${text} ~ ${pattern})`, 'boolean', 'match'),
+  ),
+  scalar(
+    'multiMatchAny(string, array(string)): boolean',
     'Whether a string matches any of several regular expressions.',
-    {
-      sql: stringSearchEmitters.multiMatchAny,
-    },
+    multiMatchAny,
   ),
-  scalar('extract', ['string', 'string'], 'string', 'The first match of a regular expression.', {
-    sql: stringSearchEmitters.extract,
-  }),
-  scalar('extractAll', ['string', 'string'], 'array(string)', 'All matches of a regular expression.', {
-    sql: stringSearchEmitters.extractAll,
-  }),
-  scalar('extractGroups', ['string', 'string'], 'array(string)', 'The groups of the first match.', {
-    sql: stringSearchEmitters.extractGroups,
-  }),
-  scalar('regexpExtract', ['string', 'string', 'integer?'], 'string', 'A group of the first match.', {
+  scalar(
+    'extract(string, string): string',
+    'The first match of a regular expression.',
+    matches(
+      (text, pattern) =>
+        sql`coalesce(substring(${text} from ${pattern}), case when ${text} is not null then '' end)`,
+      'string',
+      'groups',
+    ),
+  ),
+  scalar(
+    'extractAll(string, string): array(string)',
+    'All matches of a regular expression.',
+    foundMatches((m) => sql`coalesce(${m}[1], '')`, sql``, bind('g', 'text')),
+  ),
+  scalar('extractGroups(string, string): array(string)', 'The groups of the first match.', extractGroups),
+  scalar('regexpExtract(string, string, integer?): string', 'A group of the first match.', regexpExtract, {
     ranges: [{ index: 2, min: 0 }],
-    sql: stringSearchEmitters.regexpExtract,
   }),
-  scalar('countSubstrings', ['string', 'string'], 'integer', 'Number of occurrences of a substring.', {
-    sql: stringSearchEmitters.countSubstrings,
-  }),
-  scalar('countMatches', ['string', 'string'], 'integer', 'Number of matches of a regular expression.', {
-    sql: stringSearchEmitters.countMatches,
-  }),
-  scalar('hasToken', ['string', 'string'], 'boolean', 'Whether a string contains a word.', {
-    sql: stringSearchEmitters.hasToken,
-  }),
+  scalar('countSubstrings(string, string): integer', 'Number of occurrences of a substring.', (site) => ({
+    sql: sql`(coalesce((char_length(${argumentSql(site, 0)}) - char_length(replace(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ''))) / nullif(char_length(${argumentSql(site, 1)}), 0), case when ${argumentSql(site, 0)} is not null and ${argumentSql(site, 1)} is not null then 0 end))::int8`,
+    type: typed(site, 'integer'),
+  })),
   scalar(
-    'replaceOne',
-    ['string', 'string', 'string'],
-    'string',
+    'countMatches(string, string): integer',
+    'Number of matches of a regular expression.',
+    matches(
+      (text, pattern) =>
+        sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${pattern}, 'g') as m(v))`,
+      'integer',
+      'text',
+    ),
+  ),
+  scalar('hasToken(string, string): boolean', 'Whether a string contains a word.', hasToken),
+  scalar(
+    'replaceOne(string, string, string): string',
     'The first occurrence of a substring replaced.',
-    {
-      sql: stringSearchEmitters.replaceOne,
-    },
+    replaceOne,
   ),
-  scalar('replaceAll', ['string', 'string', 'string'], 'string', 'All occurrences of a substring replaced.', {
-    sql: stringSearchEmitters.replaceAll,
-  }),
-  standardScalar(
-    'replace',
-    ['string', 'string', 'string'],
-    'string',
+  scalar(
+    'replaceAll(string, string, string): string',
     'All occurrences of a substring replaced.',
-    {
-      sql: 'replace($1, $2, $3)',
-    },
+    (site) => ({
+      sql: sql`replace(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${argumentSql(site, 2)})`,
+      type: typed(site, 'string'),
+    }),
+  ),
+  standardScalar(
+    'replace(string, string, string): string',
+    'All occurrences of a substring replaced.',
+    'replace($1, $2, $3)',
   ),
   scalar(
-    'replaceRegexpOne',
-    ['string', 'string', 'string'],
-    'string',
+    'replaceRegexpOne(string, string, string): string',
     'The first match of a regular expression replaced.',
-    {
-      sql: stringSearchEmitters.replaceRegexpOne,
-    },
+    (site) => ({
+      sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1, useOfReplacement(site, 2))}, ${replacementAt(site, 2)})`,
+      type: typed(site, 'string'),
+    }),
   ),
   scalar(
-    'replaceRegexpAll',
-    ['string', 'string', 'string'],
-    'string',
+    'replaceRegexpAll(string, string, string): string',
     'All matches of a regular expression replaced.',
-    {
-      sql: stringSearchEmitters.replaceRegexpAll,
-    },
+    (site) => ({
+      sql: sql`regexp_replace(${argumentSql(site, 0)}, ${patternAt(site, 1, useOfReplacement(site, 2))}, ${replacementAt(site, 2)}, 'g')`,
+      type: typed(site, 'string'),
+    }),
   ),
-  scalar('translate', ['string', 'string', 'string'], 'string', 'Characters replaced by others.', {
-    sql: 'translate($1, $2, $3)',
-  }),
+  scalar(
+    'translate(string, string, string): string',
+    'Characters replaced by others.',
+    'translate($1, $2, $3)',
+  ),
 ];
 
 const texts = arrayOf(scalarType('string'));
@@ -367,52 +315,34 @@ const ngrams: Emitter = (site) => {
   };
 };
 
-const stringSplittingEmitters = {
-  splitByChar: byCharacter,
-  splitByString: byString,
-  splitByRegexp: byPattern,
-  splitByWhitespace: foundWords(sql`'([^ \\t\\n\\r\\f\\v]+)'`),
-  alphaTokens: foundWords(sql`'([A-Za-z]+)'`),
-  ngrams,
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Functions that split a string. */
 export const stringPartFunctions: readonly FunctionDefinition[] = [
   scalar(
-    'splitByChar',
-    ['string', 'string', 'integer?'],
-    'array(string)',
+    'splitByChar(string, string, integer?): array(string)',
     'The parts between occurrences of a character.',
-    {
-      sql: stringSplittingEmitters.splitByChar,
-    },
+    byCharacter,
   ),
   scalar(
-    'splitByString',
-    ['string', 'string', 'integer?'],
-    'array(string)',
+    'splitByString(string, string, integer?): array(string)',
     'The parts between occurrences of a separator.',
-    {
-      sql: stringSplittingEmitters.splitByString,
-    },
+    byString,
   ),
   scalar(
-    'splitByRegexp',
-    ['string', 'string', 'integer?'],
-    'array(string)',
+    'splitByRegexp(string, string, integer?): array(string)',
     'The parts between matches of a regular expression.',
-    {
-      sql: stringSplittingEmitters.splitByRegexp,
-    },
+    byPattern,
   ),
-  scalar('splitByWhitespace', ['string', 'integer?'], 'array(string)', 'The parts between whitespace.', {
-    sql: stringSplittingEmitters.splitByWhitespace,
-  }),
-  scalar('alphaTokens', ['string', 'integer?'], 'array(string)', 'The words that consist of letters.', {
-    sql: stringSplittingEmitters.alphaTokens,
-  }),
-  scalar('ngrams', ['string', 'integer'], 'array(string)', 'All substrings of a length.', {
+  scalar(
+    'splitByWhitespace(string, integer?): array(string)',
+    'The parts between whitespace.',
+    foundWords(sql`'([^ \\t\\n\\r\\f\\v]+)'`),
+  ),
+  scalar(
+    'alphaTokens(string, integer?): array(string)',
+    'The words that consist of letters.',
+    foundWords(sql`'([A-Za-z]+)'`),
+  ),
+  scalar('ngrams(string, integer): array(string)', 'All substrings of a length.', ngrams, {
     ranges: [{ index: 1, min: 1 }],
-    sql: stringSplittingEmitters.ngrams,
   }),
 ];

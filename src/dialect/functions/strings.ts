@@ -175,132 +175,100 @@ const base64Decode: Emitter = (site) => ({
   type: scalarType('string', true),
 });
 
-/** String functions. Positions and lengths count characters; `length` counts bytes. */
-const stringEmitters = {
-  length: (site) => ({ sql: sizeOf(site), type: scalarType('integer', argument(site, 0).type.nullable) }),
-  lower: stringFunction((text = sql``) => sql`lower(${withCLocale(text)})`),
-  upper: stringFunction((text = sql``) => sql`upper(${withCLocale(text)})`),
-  initcap: stringFunction((text = sql``) => sql`initcap(${withCLocale(text)})`),
-  concat,
-  concatWithSeparator,
-  substring,
-  left: stringFunction((text = sql``, number = sql``) => sql`left(${text}, ${offsetOf(number)})`),
-  right: stringFunction((text = sql``, number = sql``) => sql`right(${text}, ${offsetOf(number)})`),
-  reverse,
-  repeat: withMaxSize(
-    maxCharacters,
-    'characters',
-    (site) => constantNumber(site, 1),
-    stringFunction(
-      (text = sql``, number = sql``) =>
-        sql`repeat(${text}, ${clamped(number, sql`0`, sql`${maxLength} / greatest(octet_length(${text}), 1)`)})`,
-    ),
-  ),
-  trim: trimmed(sql`btrim`),
-  trimLeft: trimmed(sql`ltrim`),
-  trimRight: trimmed(sql`rtrim`),
-  leftPad: withMaxSize(maxCharacters, 'characters', (site) => constantNumber(site, 1), padded(sql`lpad`)),
-  rightPad: withMaxSize(maxCharacters, 'characters', (site) => constantNumber(site, 1), padded(sql`rpad`)),
-  empty: emptiness(sql`=`),
-  notEmpty: emptiness(sql`<>`),
-  format,
-  base64Encode: stringFunction(
-    (text = sql``) => sql`replace(encode(convert_to(${text}, 'UTF8'), 'base64'), chr(10), '')`,
-  ),
-  base64Decode,
-  md5: stringFunction((text = sql``) => sql`md5(${text})`),
-  ascii: (site) => ({
-    sql: sql`(ascii(${argumentSql(site, 0)}))::int8`,
-    type: scalarType('integer', argument(site, 0).type.nullable),
-  }),
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Functions of strings. */
 export const stringFunctions: readonly FunctionDefinition[] = [
-  standardScalar('length', ['any'], 'integer', 'Number of bytes of a string, or of items of an array.', {
-    sql: stringEmitters.length,
-  }),
-  scalar('lengthUTF8', ['string'], 'integer', 'Number of characters of a string.', {
-    sql: 'char_length($1)',
-  }),
-  standardScalar('lower', ['string'], 'string', 'The string in lower case.', {
-    sql: stringEmitters.lower,
-  }),
-  standardScalar('upper', ['string'], 'string', 'The string in upper case.', {
-    sql: stringEmitters.upper,
-  }),
-  standardScalar('concat', ['any...'], 'string', 'The values as one string, without nulls.', {
-    sql: stringEmitters.concat,
-  }),
-  scalar(
-    'concatWithSeparator',
-    ['string', 'any...'],
-    'string',
-    'The values as one string, joined by a separator.',
-    {
-      sql: stringEmitters.concatWithSeparator,
-    },
+  standardScalar('length(any): integer', 'Number of bytes of a string, or of items of an array.', (site) => ({
+    sql: sizeOf(site),
+    type: scalarType('integer', argument(site, 0).type.nullable),
+  })),
+  scalar('lengthUTF8(string): integer', 'Number of characters of a string.', 'char_length($1)'),
+  standardScalar(
+    'lower(string): string',
+    'The string in lower case.',
+    stringFunction((text = sql``) => sql`lower(${withCLocale(text)})`),
   ),
   standardScalar(
-    'substring',
-    ['string', 'integer', 'integer?'],
-    'string',
-    'A substring; offsets start at 1.',
-    {
-      sql: stringEmitters.substring,
-    },
+    'upper(string): string',
+    'The string in upper case.',
+    stringFunction((text = sql``) => sql`upper(${withCLocale(text)})`),
   ),
-  standardScalar('left', ['string', 'integer'], 'string', 'The start of a string.', {
-    sql: stringEmitters.left,
-  }),
-  standardScalar('right', ['string', 'integer'], 'string', 'The end of a string.', {
-    sql: stringEmitters.right,
-  }),
-  standardScalar('reverse', ['any'], 'any', 'A string or an array reversed.', {
-    sql: stringEmitters.reverse,
-  }),
-  standardScalar('repeat', ['string', 'integer'], 'string', 'A string repeated.', {
-    sql: stringEmitters.repeat,
-  }),
-  standardScalar('trim', ['string', 'string?'], 'string', 'A string without leading and trailing spaces.', {
-    sql: stringEmitters.trim,
-  }),
-  scalar('trimLeft', ['string', 'string?'], 'string', 'A string without leading spaces.', {
-    sql: stringEmitters.trimLeft,
-  }),
-  scalar('trimRight', ['string', 'string?'], 'string', 'A string without trailing spaces.', {
-    sql: stringEmitters.trimRight,
-  }),
-  scalar('leftPad', ['string', 'integer', 'string?'], 'string', 'A string padded on the left.', {
-    ranges: [{ index: 1, min: 0 }],
-    sql: stringEmitters.leftPad,
-  }),
-  scalar('rightPad', ['string', 'integer', 'string?'], 'string', 'A string padded on the right.', {
-    ranges: [{ index: 1, min: 0 }],
-    sql: stringEmitters.rightPad,
-  }),
-  scalar('empty', ['any'], 'boolean', 'Whether a string or an array is empty.', {
-    sql: stringEmitters.empty,
-  }),
-  scalar('notEmpty', ['any'], 'boolean', 'Whether a string or an array is not empty.', {
-    sql: stringEmitters.notEmpty,
-  }),
-  scalar('format', ['string', 'any...'], 'string', 'A string with values in place of {}.', {
-    sql: stringEmitters.format,
-  }),
-  standardScalar('initcap', ['string'], 'string', 'The string with each word capitalized.', {
-    sql: stringEmitters.initcap,
-  }),
-  standardScalar('ascii', ['string'], 'integer', 'The code of the first character.', {
-    sql: stringEmitters.ascii,
-  }),
-  scalar('base64Encode', ['string'], 'string', 'The bytes of a string in base64.', {
-    sql: stringEmitters.base64Encode,
-  }),
-  scalar('base64Decode', ['string'], 'string', 'The bytes decoded from base64.', {
-    sql: stringEmitters.base64Decode,
-  }),
-  scalar('md5', ['string'], 'string', 'The MD5 hash of a string.', {
-    sql: stringEmitters.md5,
-  }),
+  standardScalar('concat(any...): string', 'The values as one string, without nulls.', concat),
+  scalar(
+    'concatWithSeparator(string, any...): string',
+    'The values as one string, joined by a separator.',
+    concatWithSeparator,
+  ),
+  standardScalar(
+    'substring(string, integer, integer?): string',
+    'A substring; offsets start at 1.',
+    substring,
+  ),
+  standardScalar(
+    'left(string, integer): string',
+    'The start of a string.',
+    stringFunction((text = sql``, number = sql``) => sql`left(${text}, ${offsetOf(number)})`),
+  ),
+  standardScalar(
+    'right(string, integer): string',
+    'The end of a string.',
+    stringFunction((text = sql``, number = sql``) => sql`right(${text}, ${offsetOf(number)})`),
+  ),
+  standardScalar('reverse(any): any', 'A string or an array reversed.', reverse),
+  standardScalar(
+    'repeat(string, integer): string',
+    'A string repeated.',
+    withMaxSize(
+      maxCharacters,
+      'characters',
+      (site) => constantNumber(site, 1),
+      stringFunction(
+        (text = sql``, number = sql``) =>
+          sql`repeat(${text}, ${clamped(number, sql`0`, sql`${maxLength} / greatest(octet_length(${text}), 1)`)})`,
+      ),
+    ),
+  ),
+  standardScalar(
+    'trim(string, string?): string',
+    'A string without leading and trailing spaces.',
+    trimmed(sql`btrim`),
+  ),
+  scalar('trimLeft(string, string?): string', 'A string without leading spaces.', trimmed(sql`ltrim`)),
+  scalar('trimRight(string, string?): string', 'A string without trailing spaces.', trimmed(sql`rtrim`)),
+  scalar(
+    'leftPad(string, integer, string?): string',
+    'A string padded on the left.',
+    withMaxSize(maxCharacters, 'characters', (site) => constantNumber(site, 1), padded(sql`lpad`)),
+    { ranges: [{ index: 1, min: 0 }] },
+  ),
+  scalar(
+    'rightPad(string, integer, string?): string',
+    'A string padded on the right.',
+    withMaxSize(maxCharacters, 'characters', (site) => constantNumber(site, 1), padded(sql`rpad`)),
+    { ranges: [{ index: 1, min: 0 }] },
+  ),
+  scalar('empty(any): boolean', 'Whether a string or an array is empty.', emptiness(sql`=`)),
+  scalar('notEmpty(any): boolean', 'Whether a string or an array is not empty.', emptiness(sql`<>`)),
+  scalar('format(string, any...): string', 'A string with values in place of {}.', format),
+  standardScalar(
+    'initcap(string): string',
+    'The string with each word capitalized.',
+    stringFunction((text = sql``) => sql`initcap(${withCLocale(text)})`),
+  ),
+  standardScalar('ascii(string): integer', 'The code of the first character.', (site) => ({
+    sql: sql`(ascii(${argumentSql(site, 0)}))::int8`,
+    type: scalarType('integer', argument(site, 0).type.nullable),
+  })),
+  scalar(
+    'base64Encode(string): string',
+    'The bytes of a string in base64.',
+    stringFunction(
+      (text = sql``) => sql`replace(encode(convert_to(${text}, 'UTF8'), 'base64'), chr(10), '')`,
+    ),
+  ),
+  scalar('base64Decode(string): string', 'The bytes decoded from base64.', base64Decode),
+  scalar(
+    'md5(string): string',
+    'The MD5 hash of a string.',
+    stringFunction((text = sql``) => sql`md5(${text})`),
+  ),
 ];

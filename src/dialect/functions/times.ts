@@ -2,9 +2,8 @@ import { computeSqlOnce } from '../compile/compiler.ts';
 import { castStringTo } from '../compile/expressions/casts.ts';
 import { coerce, toStringSql } from '../compile/expressions/coerce.ts';
 import { instantOf, startOfDay } from '../compile/times/local_times.ts';
-import type { Value } from '../resolve/value.ts';
-import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
-import { intervalOfUnit, type IntervalUnit, isNumber, nameOfType, scalarType, type Type } from '../types.ts';
+import { bind, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { isNumber, nameOfType, scalarType, type Type } from '../types.ts';
 import {
   argument,
   argumentNode,
@@ -219,15 +218,6 @@ function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
   });
 }
 
-const dateFormatEmitters = {
-  formatDateTime,
-  parseDateTime,
-  parseDateTimeBestEffort: (site) => {
-    const type = datetimeTypeAt(site, 1, true);
-    return { sql: parseTimeText(site, argument(site, 0).sql, type), type };
-  },
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Null for seconds out of range, many of which PostgreSQL rejects. */
 const secondsOrNull = (seconds: Sql): Sql =>
   sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp(${seconds}) end)`;
@@ -291,34 +281,6 @@ const makeTimestamp: Emitter = (site) => {
   };
 };
 
-const makeInterval: Emitter = (site) => {
-  if (site.values.length > 7)
-    throw site.statement.error(
-      `Function '${site.name}' takes years, months, weeks, days, hours, minutes and seconds.`,
-      site.node,
-    );
-  const numbers = site.values.map(({ sql: value }, index) =>
-    index === 6
-      ? sql`(case when abs((${value})::float8) <= 1e10 then (${value})::float8 end)`
-      : sql`(case when ${value} between -${index === 0 ? sql`4000` : sql`40000`} and ${index === 0 ? sql`4000` : sql`40000`} then (${value})::int4 end)`,
-  );
-  return {
-    sql: sql`make_interval(${commaList(numbers)})`,
-    type: intervalOfUnit(
-      unitOfParts(site.values),
-      site.values.some(({ type }) => type.nullable),
-    ),
-  };
-};
-
-/** Years, months, weeks and days keep the time of day. Undefined if the interval may have both kinds of parts. */
-function unitOfParts(parts: readonly Value[]): IntervalUnit | undefined {
-  const [days, times] = [parts.slice(0, 4), parts.slice(4)];
-  const areZero = (values: readonly Value[]): boolean => values.every(({ constant }) => constant === 0n);
-  if (areZero(times)) return 'calendar';
-  return areZero(days) ? 'clock' : undefined;
-}
-
 /**
  * A number of seconds or a common time string. Formats are not supported, because a mismatch would fail the query.
  */
@@ -350,119 +312,68 @@ const toChar: Emitter = (site) => {
   );
 };
 
-export const dateEmitters = {
-  now: (site) => ({ sql: site.statement.now, type: scalarType('datetime') }),
-  today,
-  current_date: today,
-  yesterday: (site) => ({ sql: sql`(${localDay(site)} - 1)`, type: scalarType('date') }),
-  toDate,
-  toDateTime: (site) => timeOf(site, 1),
-  toDateTime64: (site) => timeOf(site, 2),
-  toTimeZone: (site) => {
+/** The current time, conversions and formats. Times are in the project's zone unless another is given. */
+export const timeFunctions: readonly FunctionDefinition[] = [
+  standardScalar('now(): datetime', 'The current time.', (site) => ({
+    sql: site.statement.now,
+    type: scalarType('datetime'),
+  })),
+  scalar('today(): date', 'Today.', today),
+  scalar('yesterday(): date', 'Yesterday.', (site) => ({
+    sql: sql`(${localDay(site)} - 1)`,
+    type: scalarType('date'),
+  })),
+  standardScalar('current_date(): date', 'Today.', today),
+  scalar('toDate(any, string?): date', 'The value as a date, or null.', toDate),
+  scalar('toDateTime(any, string?): datetime', 'The value as a time, or null.', (site) => timeOf(site, 1)),
+  scalar(
+    'toDateTime64(any, integer?, string?): datetime',
+    'The value as a time with fractional seconds, or null.',
+    (site) => timeOf(site, 2),
+    { ranges: [{ index: 1, min: 0, max: 9 }] },
+  ),
+  scalar(
+    'parseDateTime(string, string, string?): datetime',
+    'A string in a format as a time.',
+    parseDateTime,
+  ),
+  scalar(
+    'parseDateTimeBestEffort(string, string?): datetime',
+    'A string in any common format as a time, or null.',
+    (site) => {
+      const type = datetimeTypeAt(site, 1, true);
+      return { sql: parseTimeText(site, argument(site, 0).sql, type), type };
+    },
+  ),
+  scalar('toTimeZone(datetime, string): datetime', 'The time in another time zone.', (site) => {
     const { sql: moment, type } = argument(site, 0);
     return { sql: moment, type: datetimeTypeAt(site, 1, type.nullable) };
-  },
-  fromUnixTimestamp: (site) => ({
+  }),
+  scalar('fromUnixTimestamp(number): datetime', 'A time from seconds since 1970.', (site) => ({
     sql: secondsOrNull(sql`(${argumentSql(site, 0)})::float8`),
     type: scalarType('datetime', true),
-  }),
-  make_date: (site) => ({
+  })),
+  scalar(
+    'formatDateTime(date_or_datetime, string, string?): string',
+    'A time formatted with % specifiers.',
+    formatDateTime,
+  ),
+  standardScalar('make_date(integer, integer, integer): date', 'A date from its parts.', (site) => ({
     sql: computeSqlOnce(
       [argumentSql(site, 0), argumentSql(site, 1), argumentSql(site, 2)],
       (y = sql``, m = sql``, d = sql``) => dayOf(y, m, d),
     ),
     type: scalarType('date', true),
-  }),
-  make_timestamp: makeTimestamp,
-  make_interval: makeInterval,
-  date_bin: (site) => ({
-    sql: sql`(case when extract(epoch from ${argumentSql(site, 0)}) > 0 and extract(year from justify_interval(${argumentSql(site, 0)})) = 0 and ${argumentSql(site, 0)} < interval '28 days'
-      then date_bin(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${argumentSql(site, 2)}) end)`,
-    type: datetimeTypeAt(site, null, true, 1),
-  }),
-  to_char: toChar,
-  to_timestamp: toTimestamp,
-} satisfies Readonly<Record<string, Emitter>>;
-
-/** The current time, conversions and formats. Times are in the project's zone unless another is given. */
-export const timeFunctions: readonly FunctionDefinition[] = [
-  standardScalar('now', [], 'datetime', 'The current time.', {
-    sql: dateEmitters.now,
-  }),
-  scalar('today', [], 'date', 'Today.', {
-    sql: dateEmitters.today,
-  }),
-  scalar('yesterday', [], 'date', 'Yesterday.', {
-    sql: dateEmitters.yesterday,
-  }),
-  standardScalar('current_date', [], 'date', 'Today.', {
-    sql: dateEmitters.current_date,
-  }),
-  scalar('toDate', ['any', 'string?'], 'date', 'The value as a date, or null.', {
-    sql: dateEmitters.toDate,
-  }),
-  scalar('toDateTime', ['any', 'string?'], 'datetime', 'The value as a time, or null.', {
-    sql: dateEmitters.toDateTime,
-  }),
-  scalar(
-    'toDateTime64',
-    ['any', 'integer?', 'string?'],
-    'datetime',
-    'The value as a time with fractional seconds, or null.',
-    {
-      ranges: [{ index: 1, min: 0, max: 9 }],
-      sql: dateEmitters.toDateTime64,
-    },
-  ),
-  scalar('parseDateTime', ['string', 'string', 'string?'], 'datetime', 'A string in a format as a time.', {
-    sql: dateFormatEmitters.parseDateTime,
-  }),
-  scalar(
-    'parseDateTimeBestEffort',
-    ['string', 'string?'],
-    'datetime',
-    'A string in any common format as a time, or null.',
-    {
-      sql: dateFormatEmitters.parseDateTimeBestEffort,
-    },
-  ),
-  scalar('toTimeZone', ['datetime', 'string'], 'datetime', 'The time in another time zone.', {
-    sql: dateEmitters.toTimeZone,
-  }),
-  scalar('fromUnixTimestamp', ['number'], 'datetime', 'A time from seconds since 1970.', {
-    sql: dateEmitters.fromUnixTimestamp,
-  }),
-  scalar(
-    'formatDateTime',
-    ['date_or_datetime', 'string', 'string?'],
-    'string',
-    'A time formatted with % specifiers.',
-    {
-      sql: dateFormatEmitters.formatDateTime,
-    },
-  ),
-  standardScalar('make_date', ['integer', 'integer', 'integer'], 'date', 'A date from its parts.', {
-    sql: dateEmitters.make_date,
-  }),
+  })),
   standardScalar(
-    'make_timestamp',
-    ['integer', 'integer', 'integer', 'integer', 'integer', 'number'],
-    'datetime',
+    'make_timestamp(integer, integer, integer, integer, integer, number): datetime',
     'A time from its parts.',
-    {
-      sql: dateEmitters.make_timestamp,
-    },
+    makeTimestamp,
   ),
-  standardScalar('to_char', ['any', 'string'], 'string', 'A value in a PostgreSQL format.', {
-    sql: dateEmitters.to_char,
-  }),
+  standardScalar('to_char(any, string): string', 'A value in a PostgreSQL format.', toChar),
   standardScalar(
-    'to_timestamp',
-    ['any', 'string?'],
-    'datetime',
+    'to_timestamp(any, string?): datetime',
     'A time from seconds since 1970, or from a string.',
-    {
-      sql: dateEmitters.to_timestamp,
-    },
+    toTimestamp,
   ),
 ];

@@ -114,79 +114,65 @@ const encode: Emitter = (site) => {
   };
 };
 
-const urlEmitters = {
-  protocol: part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*)://')),
-  domain: part(host),
-  domainWithoutWWW: part((url) => withoutWww(host(url))),
-  topLevelDomain: part((url) => computeSqlOnce([host(url)], (name = sql``) => topLevel(name))),
-  cutToFirstSignificantSubdomain: part((url) =>
-    computeSqlOnce([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
-  ),
-  port,
-  path: part((url) => sql`substring(${withoutScheme(url)} from '(/[^?#]*)')`),
-  pathFull: part((url) => sql`substring(${withoutScheme(url)} from '(/.*)$')`),
-  queryString: part((url) => first(url, '[?]([^#]*)')),
-  fragment: part((url) => first(url, '#(.*)$')),
-  extractURLParameter: parameter,
-  extractURLParameters: parameters,
-  cutQueryString: part((url) => sql`regexp_replace(${url}, '^([^?#]*)[?][^#]*', '\\1')`),
-  cutQueryStringAndFragment: part((url) => sql`regexp_replace(${url}, '[?#].*$', '')`),
-  cutURLParameter: cutParameter,
-  decodeURLComponent: decode,
-  encodeURLComponent: encode,
-} satisfies Readonly<Record<string, Emitter>>;
-
 /** Functions of URLs. */
 export const urlFunctions: readonly FunctionDefinition[] = [
-  scalar('protocol', ['string'], 'string', 'The scheme of a URL.', {
-    sql: urlEmitters.protocol,
-  }),
-  scalar('domain', ['string'], 'string', 'The host of a URL.', {
-    sql: urlEmitters.domain,
-  }),
-  scalar('domainWithoutWWW', ['string'], 'string', 'The host without www.', {
-    sql: urlEmitters.domainWithoutWWW,
-  }),
-  scalar('topLevelDomain', ['string'], 'string', 'The last part of the host.', {
-    sql: urlEmitters.topLevelDomain,
-  }),
-  scalar('cutToFirstSignificantSubdomain', ['string'], 'string', 'The host from the registered name on.', {
-    sql: urlEmitters.cutToFirstSignificantSubdomain,
-  }),
-  scalar('port', ['string', 'integer?'], 'integer', 'The port of a URL, or 0.', {
-    sql: urlEmitters.port,
-  }),
-  scalar('path', ['string'], 'string', 'The path of a URL.', {
-    sql: urlEmitters.path,
-  }),
-  scalar('pathFull', ['string'], 'string', 'The path with query and fragment.', {
-    sql: urlEmitters.pathFull,
-  }),
-  scalar('queryString', ['string'], 'string', 'The query of a URL.', {
-    sql: urlEmitters.queryString,
-  }),
-  scalar('fragment', ['string'], 'string', 'The fragment of a URL.', {
-    sql: urlEmitters.fragment,
-  }),
-  scalar('extractURLParameter', ['string', 'string'], 'string', 'A query parameter of a URL.', {
-    sql: urlEmitters.extractURLParameter,
-  }),
-  scalar('extractURLParameters', ['string'], 'array(string)', 'All query parameters of a URL.', {
-    sql: urlEmitters.extractURLParameters,
-  }),
-  scalar('cutQueryString', ['string'], 'string', 'The URL without its query.', {
-    sql: urlEmitters.cutQueryString,
-  }),
-  scalar('cutQueryStringAndFragment', ['string'], 'string', 'The URL without query and fragment.', {
-    sql: urlEmitters.cutQueryStringAndFragment,
-  }),
-  scalar('cutURLParameter', ['string', 'string'], 'string', 'The URL without a query parameter.', {
-    sql: urlEmitters.cutURLParameter,
-  }),
-  scalar('decodeURLComponent', ['string'], 'string', 'A string with %XX decoded.', {
-    sql: urlEmitters.decodeURLComponent,
-  }),
-  scalar('encodeURLComponent', ['string'], 'string', 'A string with %XX encoding.', {
-    sql: urlEmitters.encodeURLComponent,
-  }),
+  scalar(
+    'protocol(string): string',
+    'The scheme of a URL.',
+    part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*)://')),
+  ),
+  scalar('domain(string): string', 'The host of a URL.', part(host)),
+  scalar(
+    'domainWithoutWWW(string): string',
+    'The host without www.',
+    part((url) => withoutWww(host(url))),
+  ),
+  scalar(
+    'topLevelDomain(string): string',
+    'The last part of the host.',
+    part((url) => computeSqlOnce([host(url)], (name = sql``) => topLevel(name))),
+  ),
+  scalar(
+    'cutToFirstSignificantSubdomain(string): string',
+    'The host from the registered name on.',
+    part((url) =>
+      computeSqlOnce([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
+    ),
+  ),
+  scalar('port(string, integer?): integer', 'The port of a URL, or 0.', port),
+  scalar(
+    'path(string): string',
+    'The path of a URL.',
+    part((url) => sql`substring(${withoutScheme(url)} from '(/[^?#]*)')`),
+  ),
+  scalar(
+    'pathFull(string): string',
+    'The path with query and fragment.',
+    part((url) => sql`substring(${withoutScheme(url)} from '(/.*)$')`),
+  ),
+  scalar(
+    'queryString(string): string',
+    'The query of a URL.',
+    part((url) => first(url, '[?]([^#]*)')),
+  ),
+  scalar(
+    'fragment(string): string',
+    'The fragment of a URL.',
+    part((url) => first(url, '#(.*)$')),
+  ),
+  scalar('extractURLParameter(string, string): string', 'A query parameter of a URL.', parameter),
+  scalar('extractURLParameters(string): array(string)', 'All query parameters of a URL.', parameters),
+  scalar(
+    'cutQueryString(string): string',
+    'The URL without its query.',
+    part((url) => sql`regexp_replace(${url}, '^([^?#]*)[?][^#]*', '\\1')`),
+  ),
+  scalar(
+    'cutQueryStringAndFragment(string): string',
+    'The URL without query and fragment.',
+    part((url) => sql`regexp_replace(${url}, '[?#].*$', '')`),
+  ),
+  scalar('cutURLParameter(string, string): string', 'The URL without a query parameter.', cutParameter),
+  scalar('decodeURLComponent(string): string', 'A string with %XX decoded.', decode),
+  scalar('encodeURLComponent(string): string', 'A string with %XX encoding.', encode),
 ];
