@@ -49,7 +49,7 @@ export interface StepAttempt {
   readonly heartbeat: () => void;
   /** Does not count the time of `wait` towards the retry budget. */
   readonly withoutSpending: RetryBudget['withoutSpending'];
-  /** A request to the destination failed. If it is retried, another attempt uses the slot meanwhile. */
+  /** A request to the destination failed. While it is retried, another attempt uses the slot. */
   readonly requestFailed: (failure: DestinationError) => void;
 }
 

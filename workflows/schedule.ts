@@ -67,8 +67,8 @@ export function createSignalCounter(chain: string, carried: number | undefined) 
 const maxIdLength = 100;
 
 /**
- * Receives the signals of a schedule workflow, in order of arrival. A single default handler receives signals of all names: separate handlers
- * would reorder the signals that wait when an execution starts.
+ * Receives the signals of a schedule workflow, in order of arrival. A single default handler receives signals of all
+ * names: separate handlers would reorder the signals that wait when an execution starts.
  */
 function createInbox(previous: Pick<ScheduleInput, 'ordinal' | 'signals'>) {
   const manualSignals = (previous.signals ?? []).filter(({ input }) => commandIdOf(input) === undefined);
@@ -118,7 +118,7 @@ const remote = proxyActivities<ScheduleActivities>(remoteJournalOptions);
 
 /**
  * Runs the schedule of one export: forwards signals in order, starts due runs and sleeps until the next one is due. The
- * workflow decides nothing and keeps no state of its own. Decisions are made in the journal, so it can be terminated,
+ * workflow decides nothing and keeps no state. Decisions are made in the journal, so it can be terminated,
  * restarted or reset at any time. Completes when the export is deleted or was never created.
  * @throws ApplicationFailure `InvalidInput`
  */

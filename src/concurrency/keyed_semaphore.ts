@@ -77,7 +77,7 @@ export function createKeyedSemaphore<Key, Member = never>(
   const decayed = (use: Use<Member> | undefined): number =>
     use ? use.usedMs * 0.5 ** ((now() - use.usedAt) / halfLifeMs) : 0;
 
-  /** The limit that one more permit of this key and member would exceed, besides the total. */
+  /** The limit that one more permit of this key and member would exceed, except the total. */
   const exceeded = (key: Key, member?: Member): 'member' | 'key' | undefined => {
     if (heldBy(key) >= perKey) return 'key';
     return heldByMember(key, member) >= perMember ? 'member' : undefined;

@@ -88,7 +88,7 @@ async function hasCommand(pool: Pool, batchExportId: string, id: string): Promis
   return rows.length > 0;
 }
 
-/** The search attributes of a schedule workflow, besides the id of its export. */
+/** The search attributes of a schedule workflow, except the id of its export. */
 export interface ScheduleAttributes {
   readonly project: string;
   /** The export's name; absent in results that were recorded before it was added. */

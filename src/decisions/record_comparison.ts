@@ -26,7 +26,7 @@ export interface DoneComparison {
   readonly at: string;
 }
 
-/** What followed from a comparison. `not recorded` means that the state changed meanwhile. */
+/** What followed from a comparison. `not recorded` means that the state has changed. */
 export type ComparisonResult =
   | { readonly result: 'unchanged' | 'changed' | 'not recorded' }
   | { readonly result: 'exported again'; readonly command_id: string };
@@ -35,14 +35,13 @@ export type ComparisonResult =
 type ChangedComparison = DoneComparison & { readonly comparison: Comparison };
 
 /** Whether a comparison has a new outcome, or one that needs another attempt. */
-export const isChanged = (done: DoneComparison): done is ChangedComparison => !isUnchanged(done);
-
-function isUnchanged({ interval, comparison, source }: DoneComparison): boolean {
+export function isChanged(done: DoneComparison): done is ChangedComparison {
+  const { interval, comparison, source } = done;
+  if (comparison === null) return false;
   const last = lastComparison(interval);
-  if (comparison === null) return true;
-  if (comparison.outcome === 'equal') return last === null || areEqualComparisons(last, comparison);
-  const isExamined = interval.examined !== null && haveSameRows(interval.examined, source);
-  return isExamined && last !== null && areEqualComparisons(last, comparison);
+  const isSame = last !== null && areEqualComparisons(last, comparison);
+  if (comparison.outcome === 'equal') return last !== null && !isSame;
+  return !isSame || interval.examined === null || !haveSameRows(interval.examined, source);
 }
 
 /** Records comparisons without changes, which are not appended to the journal. */

@@ -287,7 +287,7 @@ export function createRunRecorder(journal: Journal) {
         const run = attempt ? requireAttempt(stream.state(), attempt).run : requireActive(stream.state());
         await reserveNextGeneration(stream, transaction, run);
       }),
-    /** Reserves the next generation because late rows arrived after `generation` was finished; the source is `fingerprint` now. */
+    /** Reserves the next generation: late rows arrived after `generation` was finished, and the source is `fingerprint` now. */
     reserveForLateRows: (runId: string, generation: number, fingerprint: Fingerprint) =>
       step(runId, async (stream, transaction) => {
         const run = requireGeneration(stream.state(), generation);

@@ -42,7 +42,7 @@ export async function hasUnsettledRuns(pool: Pool): Promise<boolean> {
 
 /**
  * Records that a barrier is in another phase. The phases of a barrier follow each other, so each is recorded once; what
- * is still blocked within a phase is read again. A state that another activity has replaced meanwhile is not recorded.
+ * is still blocked within a phase is read again. A state that another activity has replaced is not recorded.
  */
 export async function recordBarrier(
   journal: Journal,
@@ -124,7 +124,7 @@ export interface SettlingDecision {
 
 /**
  * Records what followed when the transactions had ended. A retry is not requested, and nothing is recorded, if the interval
- * has an active run, or the export was paused, changed to another model or deleted meanwhile.
+ * has an active run, or the export was paused, changed to another model or deleted.
  * @returns the id of the retry command that was stored, and whether anything was recorded
  */
 export async function recordSettled(

@@ -274,7 +274,7 @@ export class RowsMissingInSource extends Error {
   }
 }
 
-/** The indexes of the buckets in which the source differs from published rows. Buckets without published rows have nothing to lose. */
+/** The indexes of the buckets with published rows in which the source differs from them. */
 export const bucketsToCompare = (published: Fingerprint, source: Fingerprint): number[] =>
   differingBuckets(published, source).flatMap(({ index, one }) => (one ? [index] : []));
 

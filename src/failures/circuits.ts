@@ -32,7 +32,7 @@ const maxProbes = 100;
 const recordIntervalMs = 5_000;
 const maxRememberedRuns = 10_000;
 
-/** A map that forgets its oldest entry, so that the memory of a process is bounded. An entry that is set again is the newest. */
+/** A map that forgets its oldest entry, to bound the memory of a process. An entry that is set again is the newest. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number;
 

@@ -19,7 +19,7 @@ interface RunAttempt {
   readonly runId: string;
   /** Counted from 1. */
   readonly number: number;
-  /** A local activity cannot wait until Temporal starts its next attempt. It fails, and its workflow calls it as an ordinary one. */
+  /** A local activity cannot wait for its next attempt: it fails, and its workflow calls it as an ordinary one. */
   readonly isLocal: boolean;
   /** Whether it sends requests to the destination. */
   readonly needsDestination: boolean;

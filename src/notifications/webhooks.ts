@@ -185,7 +185,7 @@ export async function rotateWebhookSecrets(
   for (const { id, secret } of rows) {
     try {
       const secretText = keyRing.open(secret, sealContext(id));
-      // A secret that was changed meanwhile is encrypted with the first key already.
+      // A secret that was changed since is encrypted with the first key already.
       const { rowCount } = await pool.query(
         'update exportd.webhooks set secret = $3 where id = $1 and secret = $2',
         [id, secret, sealWebhookSecret(keyRing, id, secretText)],

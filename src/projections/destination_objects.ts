@@ -69,8 +69,8 @@ async function inheritObjects(
 
 /**
  * Adds the files of a manifest that the run found in the bucket: they are published, and no run of the journal may own
- * them. An upload with the key of one is a file that the run planned before it found the key taken. The run's own objects, which have no ordinal, move to the generation above the manifest's; no manifest refers to
- * them yet.
+ * them. An upload with the key of one is a file that the run planned before it found the key taken. The run's own objects,
+ * which have no ordinal, move to the generation above the manifest's; no manifest refers to them yet.
  */
 async function adoptObjects(
   connection: Connection,

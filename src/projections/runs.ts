@@ -38,7 +38,7 @@ function cursorOf(generation: number, parts: OpenParts): string | null {
   return Buffer.from(JSON.stringify({ generation, ranges: reached })).toString('base64url');
 }
 
-/** Changes the open parts of one range, or completes their `file`. The run's totals never decrease, even if an attempt starts over. */
+/** Changes the open parts of one range, or completes their `file`. The run's totals never decrease, even in a new attempt. */
 async function changeParts(
   connection: Connection,
   { stream_id: runId, recorded_at: at }: StoredEvent,

@@ -246,7 +246,7 @@ describe('an object expires', () => {
     expect(expirationOf({ expires_at, written_at }, days)?.toISOString() ?? null).toBe(time);
   });
 
-  it('at that time', () => {
+  it('exactly when its time comes', () => {
     const at = (now: string) => isExpired({ expires_at: null, written_at }, 1, new Date(now));
     expect([at('2026-01-02T09:59:59.999Z'), at('2026-01-02T10:00:00.000Z')]).toEqual([false, true]);
   });

@@ -150,7 +150,7 @@ describe('a signature', () => {
   });
 });
 
-describe('a secret', () => {
+describe('a webhook secret', () => {
   it('is valid and unique', () => {
     const [one, other] = [createWebhookSecret(), createWebhookSecret()];
     expect([isWebhookSecret(one), isWebhookSecret(other), one === other]).toEqual([true, true, false]);
