@@ -6,19 +6,6 @@ import { join } from 'node:path';
 // Absolute, because Jest resolves a relative root differently for the whole and for its projects.
 const rootDir = join(import.meta.dirname, '..');
 
-const transform = {
-  '^.+\\.(ts|mts|js|mjs)$': [
-    '@swc/jest',
-    {
-      // No .swcrc: Temporal's bundler would read it too.
-      swcrc: false,
-      jsc: { target: 'es2024', parser: { syntax: 'typescript' } },
-      module: { type: 'commonjs' },
-      sourceMaps: 'inline',
-    },
-  ],
-};
-
 // Per project, so that a run of the other projects starts no servers.
 const servers = {
   globalSetup: '<rootDir>/test/setup/start_servers.ts',
@@ -29,10 +16,11 @@ const project = (name, suffix, setUp = {}) => ({
   displayName: name,
   ...setUp,
   rootDir,
-  runtime: '<rootDir>/.config/jest_runtime.cjs',
   testEnvironment: '<rootDir>/.config/jest_environment.cjs',
   testMatch: [`<rootDir>/test/**/*.${suffix}.ts`],
-  transform,
+  transform: { '\\.(ts|mts|js|mjs)$': '<rootDir>/.config/jest_transformer.cjs' },
+  // The Temporal worker is loaded per test file too: see jest_transformer.cjs.
+  transformIgnorePatterns: ['/node_modules/(?!@temporalio/worker/)'],
   modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test'],
 });
 

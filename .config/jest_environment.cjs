@@ -1,16 +1,13 @@
 const { LegacyFakeTimers, ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
+const { createContext, runInContext } = require('node:vm');
+// Defines the global function `runInProcess`, which the code of all test files calls.
+require('./jest_transformer.cjs');
 
-/** Keys of Jest's state in the global object, which its sandbox would discard after each file. */
-const stateOfJest = [
-  'EVENT_HANDLERS',
-  '$$jest-matchers-object',
-  'TEST_TIMEOUT_SYMBOL',
-  'RETRY_TIMES',
-  'RETRY_IMMEDIATELY',
-  'WAIT_BEFORE_RETRY',
-  'LOG_ERRORS_BEFORE_RETRY',
-];
+/** Names of all that can be redefined: not `undefined` and `NaN`. */
+const namesOfGlobals = Object.entries(Object.getOwnPropertyDescriptors(globalThis))
+  .filter(([name, { configurable }]) => configurable && name !== 'globalThis')
+  .map(([name]) => name);
 
 const isSignal = (event) => typeof event === 'string' && event.startsWith('SIG');
 
@@ -24,20 +21,22 @@ const listenersOfProcess = () =>
   );
 
 /**
- * A test environment of Jest without a sandbox: tests use the globals of the process, so that packages are loaded once for
- * all test files of a process (jest_runtime.cjs). After each file it restores the environment variables, the
- * exit code and the listeners, of which Node prints a warning once eleven files have left one each.
+ * A test environment for modules that run in the context of the process (jest_transformer.cjs). Only Jest itself runs in
+ * another one. After each file it restores the environment variables, the exit code and the listeners, of which Node
+ * prints a warning once eleven files have left one each.
  */
 class ProcessEnvironment {
   constructor({ projectConfig: config }) {
     this.variables = { ...process.env };
     this.exitCode = process.exitCode;
     this.listeners = new Set(listenersOfProcess().map(([, , listener]) => listener));
-    // Jest writes its console, `describe` and `process.exit` here; tests import what they need of these.
-    this.global = Object.create(globalThis, {
-      process: { value: Object.create(process), writable: true, configurable: true },
-      global: { value: globalThis },
-    });
+    // Jest and `expect` run here, with the classes of the process: `expect.any(String)` means the String of the test.
+    this.context = createContext();
+    this.global = runInContext('globalThis', this.context);
+    for (const name of namesOfGlobals) this.global[name] = globalThis[name];
+    this.global.global = this.global;
+    // Jest replaces `process.exit` here.
+    this.global.process = Object.create(process);
     this.moduleMocker = new ModuleMocker(globalThis);
     const timerConfig = { idToRef: (id) => id, refToId: (ref) => ref };
     const options = { config, global: globalThis };
@@ -52,7 +51,6 @@ class ProcessEnvironment {
   teardown() {
     this.fakeTimers.dispose();
     this.fakeTimersModern.dispose();
-    for (const key of stateOfJest) Reflect.deleteProperty(globalThis, Symbol.for(key));
     for (const name of Object.keys(process.env))
       if (!(name in this.variables)) Reflect.deleteProperty(process.env, name);
     Object.assign(process.env, this.variables);
@@ -66,9 +64,8 @@ class ProcessEnvironment {
     return ['node', 'node-addons'];
   }
 
-  /** Jest runs nothing without a context. jest_runtime.cjs uses the process's own one instead of this. */
   getVmContext() {
-    return {};
+    return this.context;
   }
 }
 
