@@ -62,6 +62,13 @@ module.exports = {
       to: {},
     },
     {
+      name: 'prefetch-needs-no-package',
+      comment: 'It runs before npm has installed the packages.',
+      severity: 'error',
+      from: { path: '^src/local_stack/servers/prefetch' },
+      to: { path: 'node_modules/', reachable: true },
+    },
+    {
       name: 'workflows-are-sandboxed',
       comment:
         'At run time workflow code imports the contract and the workflow library only. Types may come from below.',
