@@ -1,4 +1,4 @@
-import type { DerivedTable, Expression, From, Query, Sample, Select, Table } from './ast.ts';
+import type { DerivedTable, Expression, From, Join, OrderItem, Query, Sample, Select, Table } from './ast.ts';
 import { QueryText } from './dialect_error.ts';
 import { parseExpression, parseQuery } from './parser/parse.ts';
 import { type JsonValue, type PlaceholderValue, resolvePlaceholders } from './resolve/placeholders.ts';
@@ -101,6 +101,23 @@ export const buildDerivedTable = (query: Query, alias: string): DerivedTable => 
   kind: 'derived_table',
   query,
   alias: { kind: 'name', text: alias, ...noSpan },
+  ...noSpan,
+});
+
+/** The rows of both sides that meet a condition; `left` also keeps unmatched rows of the left side. */
+export function buildJoin(type: 'left' | 'inner', left: From, right: From, condition: Expression): Join {
+  const { from } = buildSelect(`select 1 from a ${type} join b on {condition}`, { condition });
+  if (from?.kind !== 'join') throw new Error('Not a join.');
+  return { ...from, left, right };
+}
+
+/** An item of ORDER BY. */
+export const buildOrderItem = (expression: Expression, descending: boolean): OrderItem => ({
+  kind: 'order_item',
+  expression,
+  descending,
+  nulls: null,
+  fill: null,
   ...noSpan,
 });
 

@@ -2,12 +2,13 @@ import type { Expression, GroupBy, Query, Select } from '../dialect/ast.ts';
 import { buildSelect } from '../dialect/ast_builders.ts';
 import { type CompiledStatement, compileQuery, type RowLimits } from '../dialect/compile/compile_query.ts';
 import type { Placeholders } from '../dialect/resolve/placeholders.ts';
+import type { Project } from '../dialect/resolve/statement.ts';
 import type { Schema } from '../dialect/schema.ts';
 import type { Relations } from '../source/relations.ts';
 import { withFieldPath } from './parse_fragments.ts';
 import type { QueryStatement, ReadColumns, TextRow } from './query_connection.ts';
 import { QueryError } from './query_errors.ts';
-import type { QueryContext } from './query_kind.ts';
+import type { QueryContext, QueryProject } from './query_kind.ts';
 import { readSourceSchema } from './source_schema.ts';
 import { valueFormatter } from './value_formatter.ts';
 
@@ -69,17 +70,27 @@ export interface DialectReader {
   read(query: string | Query, options?: ReadOptions): Promise<DialectRows>;
 }
 
+/** What the text of a query is compiled against. */
+export interface ProjectSchema {
+  readonly project: QueryProject;
+  readonly now: Date;
+  readonly schema: Schema;
+}
+
+/** The project as the compiler takes it. */
+export const compilerProject = ({ project, now, schema }: ProjectSchema): Project => ({
+  teamId: project.team_id,
+  timezone: project.timezone,
+  weekStartDay: project.week_start_day,
+  now: now.toISOString(),
+  schema,
+});
+
 /** Reads the source's schema for the queries of one request. @throws RelationNotFound */
 export async function openDialectReader(context: QueryContext, relations: Relations): Promise<DialectReader> {
   const { connection, project, now, row_limit } = context;
   const schema = await readSourceSchema(connection, relations, project);
-  const ofProject = {
-    teamId: project.team_id,
-    timezone: project.timezone,
-    weekStartDay: project.week_start_day,
-    now: now.toISOString(),
-    schema,
-  };
+  const ofProject = compilerProject({ project, now, schema });
   const compile: DialectReader['compile'] = (query, { placeholders = new Map(), rows, attr = null } = {}) => {
     return withFieldPath(attr, () =>
       compileQuery(query, ofProject, {

@@ -1,21 +1,18 @@
 import type { Settings } from '../config/settings.ts';
-import type { Project } from '../dialect/resolve/statement.ts';
-import type { Schema } from '../dialect/schema.ts';
 import type { Pool } from '../journal/database.ts';
 import { relationsOf } from '../source/relations.ts';
 import { SourceBusy, type SourceConnections } from '../source/source_connection.ts';
-import { openDialectReader } from './dialect_reader.ts';
-import { readVocabulary } from './draft_sql/vocabulary.ts';
-import { postgresConnection, type QueryConnection } from './query_connection.ts';
+import { type DialectReader, openDialectReader, type ProjectSchema } from './dialect_reader.ts';
+import { type PropertyOwner, readVocabulary } from './draft_sql/vocabulary.ts';
+import { postgresConnection } from './query_connection.ts';
 import { QueryNotStarted, toQueryError } from './query_errors.ts';
 import type { QueryExecutor } from './query_executor.ts';
-import { type QueryContext, type QueryProject, readQueryProject } from './query_kind.ts';
+import { readQueryProject } from './query_kind.ts';
 import { queryTransaction } from './query_source.ts';
 import type { RunningQueries } from './run_query.ts';
-import { readSourceSchema } from './source_schema.ts';
 
 /** The dependencies of editors of queries. */
-interface EditorService {
+export interface EditorService {
   readonly pool: Pool;
   readonly source: SourceConnections;
   readonly running: RunningQueries;
@@ -33,33 +30,31 @@ export interface EditorRequest {
 
 /**
  * Reads from the source in a slot of queries, so that editors take no more of it than queries may.
- * @throws QueryNotStarted, QuerySlotsBusy, QueryInterrupted, ClientDisconnected, QueryError
+ * @throws QueryNotStarted, QuerySlotsBusy, QueryInterrupted, ClientDisconnected, QueryError, RelationNotFound
  */
-async function readForEditor<Result>(
-  { running, source, settings }: EditorService,
+export async function readForEditor<Result>(
+  { pool, running, source, settings }: EditorService,
   request: EditorRequest,
-  read: (given: {
-    readonly connection: QueryConnection;
-    readonly progress: QueryContext['progress'];
-  }) => Promise<Result>,
+  timeoutMs: number,
+  read: (reader: DialectReader, project: ProjectSchema) => Promise<Result>,
 ): Promise<Result> {
-  const transaction = queryTransaction(settings.EXPORTD_QUERY_TIMEOUT, request.team_id);
+  const { project, now } = await readQueryProject(pool, request.team_id);
   try {
     return await running.run({ ...request, execution_id: null }, ({ signal, progress }) =>
-      source.read(transaction, signal, ({ connection }) =>
-        read({ connection: postgresConnection(connection), progress }),
-      ),
+      source.read(queryTransaction(timeoutMs, request.team_id), signal, async ({ connection: client }) => {
+        const connection = postgresConnection(client);
+        const limits = {
+          row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
+          byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
+        };
+        const context = { connection, project, now, progress, variables: {}, ...limits };
+        const reader = await openDialectReader(context, relationsOf(settings));
+        return read(reader, { project, now, schema: reader.schema });
+      }),
     );
   } catch (error) {
     throw error instanceof SourceBusy ? new QueryNotStarted() : (toQueryError(error) ?? error);
   }
-}
-
-/** What the text of a query is checked against. */
-interface ProjectSchema {
-  readonly project: QueryProject;
-  readonly now: Date;
-  readonly schema: Schema;
 }
 
 /** Reads the schemas of projects for editors, which ask for them with every key that is typed. */
@@ -79,11 +74,10 @@ export function createProjectSchemas(service: EditorService): ProjectSchemas {
     read: async (request) => {
       const found = known.get(request.team_id);
       if (found && found.until > Date.now()) return found.read;
-      const { project, now } = await readQueryProject(service.pool, request.team_id);
-      const schema = await readForEditor(service, request, ({ connection }) =>
-        readSourceSchema(connection, relationsOf(service.settings), project),
+      const timeoutMs = service.settings.EXPORTD_QUERY_TIMEOUT;
+      const read = await readForEditor(service, request, timeoutMs, (_reader, project) =>
+        Promise.resolve(project),
       );
-      const read = { project, now, schema };
       known.delete(request.team_id);
       known.set(request.team_id, { read, until: Date.now() + maxAgeMs });
       const [oldest] = known.keys();
@@ -92,15 +86,6 @@ export function createProjectSchemas(service: EditorService): ProjectSchemas {
     },
   };
 }
-
-/** The project as the compiler takes it. */
-export const compilerProject = ({ project, now, schema }: ProjectSchema): Project => ({
-  teamId: project.team_id,
-  timezone: project.timezone,
-  weekStartDay: project.week_start_day,
-  now: now.toISOString(),
-  schema,
-});
 
 /** The names in a project's newest rows, the most frequent first. */
 interface ProjectNames {
@@ -116,27 +101,16 @@ const maxNames = 500;
  * @throws QueryNotStarted, QuerySlotsBusy, QueryInterrupted, ClientDisconnected, QueryError
  */
 export async function readNames(service: EditorService, request: EditorRequest): Promise<ProjectNames> {
-  const { settings, pool } = service;
-  const { project, now } = await readQueryProject(pool, request.team_id);
-  return readForEditor(service, request, async ({ connection, progress }) => {
-    const reader = await openDialectReader(
-      {
-        ...{ connection, project, now, progress, variables: {} },
-        row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
-        byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
-      },
-      relationsOf(settings),
-    );
-    const { events, properties } = await readVocabulary(reader);
-    const ownedBy = (owner: 'event' | 'person'): readonly string[] =>
-      properties
-        .filter(({ owners }) => owners.includes(owner))
-        .slice(0, maxNames)
-        .map(({ key }) => key);
-    return {
-      events: events.slice(0, maxNames),
-      event_properties: ownedBy('event'),
-      person_properties: ownedBy('person'),
-    };
-  });
+  const timeoutMs = service.settings.EXPORTD_QUERY_TIMEOUT;
+  const { events, properties } = await readForEditor(service, request, timeoutMs, readVocabulary);
+  const ownedBy = (owner: PropertyOwner): readonly string[] =>
+    properties
+      .filter(({ owners }) => owners.includes(owner))
+      .slice(0, maxNames)
+      .map(({ key }) => key);
+  return {
+    events: events.slice(0, maxNames),
+    event_properties: ownedBy('event'),
+    person_properties: ownedBy('person'),
+  };
 }

@@ -1,5 +1,6 @@
 import { compileQuery } from '../dialect/compile/compile_query.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
+import { compilerProject } from './dialect_reader.ts';
 import { draftByRules } from './draft_sql/draft_by_rules.ts';
 import { defaultNextRefreshMs } from './freshness.ts';
 import { withFieldPath } from './parse_fragments.ts';
@@ -20,14 +21,7 @@ import type { QueryKinds } from './registry.ts';
  * @throws QueryError `dialect_error`
  */
 export function checkQuery({ query, project, now, schema }: CheckTask): void {
-  const { team_id, timezone, week_start_day } = project;
-  const ofProject = {
-    teamId: team_id,
-    timezone,
-    weekStartDay: week_start_day,
-    now: now.toISOString(),
-    schema,
-  };
+  const ofProject = compilerProject({ project, now, schema });
   const asked = { kind: 'DialectQuery', query } as const;
   const variables = Object.fromEntries(usedVariables(asked).map(({ code_name }) => [code_name, null]));
   const placeholders = placeholdersOf(asked, { project, now, variables });

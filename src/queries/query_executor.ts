@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Schema } from '../dialect/schema.ts';
 import type { JsonValue } from '../domain/event.ts';
+import type { ProjectSchema } from './dialect_reader.ts';
 import type { DraftInput } from './draft_sql/draft_by_rules.ts';
 import type { QueryConnection } from './query_connection.ts';
 import type {
@@ -78,11 +78,8 @@ export interface QueryForm {
 }
 
 /** A text of the dialect that is compiled and not run. */
-export interface CheckTask {
+export interface CheckTask extends ProjectSchema {
   readonly query: string;
-  readonly project: QueryProject;
-  readonly now: Date;
-  readonly schema: Schema;
 }
 
 /** A prompt that a query is drafted for, by rules. */

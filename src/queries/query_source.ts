@@ -9,6 +9,7 @@ import {
   type SourceConnections,
   type StatementResources,
 } from '../source/source_connection.ts';
+import { compilerProject } from './dialect_reader.ts';
 import { postgresConnection } from './query_connection.ts';
 import { readQueryProject } from './query_kind.ts';
 import {
@@ -115,17 +116,9 @@ export async function explainForProject(
       readSourceSchema(postgresConnection(connection), relationsOf(settings), project),
     );
     const maxRows = settings.EXPORTD_QUERY_MAX_ROWS;
-    return explainQuery(
-      query,
-      {
-        teamId,
-        timezone: project.timezone,
-        weekStartDay: project.week_start_day,
-        now: now.toISOString(),
-        schema,
-      },
-      { rows: { defaultLimit: maxRows, maxRows } },
-    );
+    return explainQuery(query, compilerProject({ project, now, schema }), {
+      rows: { defaultLimit: maxRows, maxRows },
+    });
   } finally {
     await source.close();
   }

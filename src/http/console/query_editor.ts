@@ -1,12 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clauseKeywords, reservedWords } from '../../dialect/lexer.ts';
 import { describeFunctions, describeTables } from '../../dialect/vocabulary.ts';
-import {
-  compilerProject,
-  createProjectSchemas,
-  type EditorRequest,
-  readNames,
-} from '../../queries/editor.ts';
+import { compilerProject } from '../../queries/dialect_reader.ts';
+import { createProjectSchemas, type EditorRequest, readNames } from '../../queries/editor.ts';
 import { QueryError } from '../../queries/query_errors.ts';
 import { callerOf } from '../authentication.ts';
 import { disconnectSignal, type ProjectRoutes, teamOf } from '../route_context.ts';

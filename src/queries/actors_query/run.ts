@@ -1,6 +1,11 @@
 import type { Expression, OrderItem, Select } from '../../dialect/ast.ts';
-import { buildField, buildLiteral, buildSelect, combineConditions } from '../../dialect/ast_builders.ts';
-import { parseOrderItem } from '../../dialect/parser/parse.ts';
+import {
+  buildField,
+  buildLiteral,
+  buildOrderItem,
+  buildSelect,
+  combineConditions,
+} from '../../dialect/ast_builders.ts';
 import type { FilterTarget } from '../../filters/operand.ts';
 import type { Relations } from '../../source/relations.ts';
 import {
@@ -23,12 +28,6 @@ import { type ActorEntry, type ActorKind, personActors } from './actor_kinds.ts'
 import type { ActorsQuery } from './schema.ts';
 import { type ActorsFrom, actorsFrom, type SourceQuery, sourceQuery } from './source.ts';
 
-const item = (expression: Expression, descending: boolean): OrderItem => ({
-  ...parseOrderItem('1'),
-  expression,
-  descending,
-});
-
 /** A single word can name an entry that shows actors; those are sorted by a property. */
 const word = /^(?<name>\S+)(?:\s+(?:asc|(?<down>desc)))?$/i;
 
@@ -46,13 +45,13 @@ function orderOf(
   const explicit = orderBy?.length
     ? orderBy.map((text, index) => read(text, index, from))
     : defaultOrder(entries);
-  return isGrouped ? explicit : [...explicit, item(from.id, false)];
+  return isGrouped ? explicit : [...explicit, buildOrderItem(from.id, false)];
 }
 
 function read(text: string, index: number, { kind, resolve }: ActorsFrom): OrderItem {
   const { name, down } = word.exec(text.trim())?.groups ?? {};
   if (name !== undefined && Object.hasOwn(kind.entries, name.toLowerCase()))
-    return item(buildField('properties', kind.sortedBy), down !== undefined);
+    return buildOrderItem(buildField('properties', kind.sortedBy), down !== undefined);
   const order = parseOrderItemAt(text, `query__orderBy__${index}`);
   return { ...order, expression: resolve(order.expression) };
 }
@@ -60,11 +59,11 @@ function read(text: string, index: number, { kind, resolve }: ActorsFrom): Order
 function defaultOrder(entries: readonly SelectEntry[]): readonly OrderItem[] {
   const counted = entries.find(({ column }) => column.trim() === 'count()');
   const aggregate = counted ?? entries.find(({ isAggregate }) => isAggregate);
-  if (aggregate) return [item(withoutName(aggregate.expression), true)];
+  if (aggregate) return [buildOrderItem(withoutName(aggregate.expression), true)];
   const newest = entries.find(({ column }) => column.trim() === 'created_at');
-  if (newest) return [item(newest.expression, true)];
+  if (newest) return [buildOrderItem(newest.expression, true)];
   const first = entries.find(({ isKey }) => isKey);
-  return first ? [item(withoutName(first.expression), false)] : [];
+  return first ? [buildOrderItem(withoutName(first.expression), false)] : [];
 }
 
 /** The condition that a name or id contains a string, ignoring case; null for an empty string. */

@@ -13,7 +13,9 @@ import {
   buildDerivedTable,
   buildExpression,
   buildField,
+  buildJoin,
   buildSelect,
+  buildTable,
 } from '../../dialect/ast_builders.ts';
 import { parseQuery } from '../../dialect/parser/parse.ts';
 import type { Placeholders } from '../../dialect/resolve/placeholders.ts';
@@ -54,16 +56,11 @@ export interface ActorsFrom {
 /** All actors of a kind, or those of a source. An actor that is no longer stored has an id and nothing else. */
 export function actorsFrom(source: Select | null, kind: ActorKind): ActorsFrom {
   const { table, isActor } = kind;
-  const { from } = source
-    ? buildSelect(`select 1 from (select 1 as actor_id) as source left join ${table} on {isActor}`, {
-        isActor,
-      })
-    : buildSelect(`select 1 from ${table}`);
-  if (from === null) throw new Error('Nothing is read.');
+  const actors = buildTable(table);
   const id = source ? buildField('source', 'actor_id') : buildField(table, kind.id);
   return {
     kind,
-    from: source && from.kind === 'join' ? { ...from, left: buildDerivedTable(source, 'source') } : from,
+    from: source ? buildJoin('left', buildDerivedTable(source, 'source'), actors, isActor) : actors,
     id,
     resolve: (expression) => resolveFields(expression, id, kind),
   };

@@ -1,6 +1,11 @@
 import type { Expression, OrderItem, Select } from '../../dialect/ast.ts';
-import { buildExpression, buildField, buildSelect, combineConditions } from '../../dialect/ast_builders.ts';
-import { parseOrderItem } from '../../dialect/parser/parse.ts';
+import {
+  buildExpression,
+  buildField,
+  buildOrderItem,
+  buildSelect,
+  combineConditions,
+} from '../../dialect/ast_builders.ts';
 import type { RequestedCondition, SelectWithItems } from '../dialect_reader.ts';
 import { fallibleConditions, filtersCondition, testAccountsCondition } from '../filters.ts';
 import {
@@ -163,12 +168,6 @@ function entryOf(text: string, item: Expression, attr: string, isGrouped: boolea
 const isPlain = ({ table, exclude, replace }: Extract<Expression, { kind: 'star' }>): boolean =>
   table.length === 0 && exclude.length === 0 && replace.length === 0;
 
-const item = (expression: Expression, descending: boolean): OrderItem => ({
-  ...parseOrderItem('1'),
-  expression,
-  descending,
-});
-
 /**
  * The sort order: `orderBy`, else the count or the first aggregate in descending order, else the time in descending
  * order if selected, else the first entry. Ties are broken by uuid or by the GROUP BY keys so that pages do not
@@ -186,7 +185,7 @@ function orderOf(
   const rest = isGrouped
     ? entries.flatMap(({ keys, format }) => (format === 'event' ? [] : keys))
     : [buildField('events', 'uuid')];
-  return [...explicit, ...rest.map((expression) => item(expression, false))];
+  return [...explicit, ...rest.map((expression) => buildOrderItem(expression, false))];
 }
 
 function readItem(text: string, at: number, entries: readonly EventEntry[]): OrderItem {
@@ -214,13 +213,13 @@ const displayNameExpression = (): Expression => {
 function defaultOrder(entries: readonly EventEntry[]): readonly OrderItem[] {
   const counted = entries.find(({ expressions: [first] }) => isCount(withoutName(first)));
   const aggregate = counted ?? entries.find(({ isAggregate }) => isAggregate);
-  if (aggregate) return [item(withoutName(aggregate.expressions[0]), true)];
+  if (aggregate) return [buildOrderItem(withoutName(aggregate.expressions[0]), true)];
   const time = entries.find(
     ({ format, expressions: [first] }) => format === 'value' && isTime(withoutName(first)),
   );
-  if (time) return [item(withoutName(time.expressions[0]), true)];
+  if (time) return [buildOrderItem(withoutName(time.expressions[0]), true)];
   const first = entries.find(({ keys }) => keys.length > 0);
-  return first ? [item(withoutName(first.expressions[0]), false)] : [];
+  return first ? [buildOrderItem(withoutName(first.expressions[0]), false)] : [];
 }
 
 const isCount = (expression: Expression): boolean =>

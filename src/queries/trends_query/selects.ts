@@ -1,8 +1,10 @@
-import type { Expression, From, Join, Query, QueryCte, Select, SetOperation } from '../../dialect/ast.ts';
+import type { Expression, From, Query, QueryCte, Select, SetOperation } from '../../dialect/ast.ts';
 import {
   buildAlias,
   buildExpression,
   buildField,
+  buildJoin,
+  buildOrderItem,
   buildSelect,
   buildTable,
   combineConditions,
@@ -63,14 +65,7 @@ export function buildNamedSelect(columns: Readonly<Record<string, Expression>>, 
             withTotals: false,
             ...nowhere,
           },
-    orderBy: orderBy.map(({ by, descending = false }) => ({
-      kind: 'order_item',
-      expression: by,
-      descending,
-      nulls: null,
-      fill: null,
-      ...nowhere,
-    })),
+    orderBy: orderBy.map(({ by, descending = false }) => buildOrderItem(by, descending)),
     limit:
       limit === undefined
         ? null
@@ -184,17 +179,7 @@ export function joinTopValues(
       buildExpression('{own} = {top}', { own: buildField(name), top: buildField(topValueName(name)) }),
     ),
   );
-  const { from } = buildSelect('select 1 from a left join b on true');
-  if (from?.kind !== 'join' || from.constraint?.kind !== 'on' || condition === null)
-    throw new Error('No join.');
-  const join: Join = {
-    ...from,
-    type,
-    left: buildTable(rows),
-    right: buildTable(topValuesName),
-    constraint: { ...from.constraint, condition },
-  };
-  return join;
+  return buildJoin(type, buildTable(rows), buildTable(topValuesName), condition ?? buildExpression('true'));
 }
 
 /** The condition that a row joined to the top values matches none. */

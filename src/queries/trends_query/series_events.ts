@@ -4,6 +4,7 @@ import {
   buildDerivedTable,
   buildExpression,
   buildField,
+  buildJoin,
   combineConditions,
   withFrom,
   buildSelect,
@@ -100,9 +101,11 @@ const firstTimes = (position: SeriesPosition, among: Expression | null, range: R
  * same microsecond are all first.
  */
 const firstEvents = (position: SeriesPosition, filter: Expression | null, range: ResolvedRange): From =>
-  joinFirsts(
-    position,
+  buildJoin(
+    'inner',
+    eventsOfQuery(position),
     buildDerivedTable(firstTimes(position, firstEventFilter(position, filter), range), 'firsts'),
+    buildExpression('person_id = first_person and timestamp = first_time'),
   );
 
 /**
@@ -119,15 +122,6 @@ export function firstEventTimes(position: SeriesPosition, range: ResolvedRange):
     { from: buildDerivedTable(firstTimes(position, among, range), 'firsts') },
   );
   return { from: buildDerivedTable(times, 'first_events'), condition: rangeCondition(range) };
-}
-
-function joinFirsts(position: SeriesPosition, firsts: From): From {
-  const both = buildSelect(
-    'select 1 from events join firsts on person_id = first_person and timestamp = first_time',
-  );
-  const { from } = both;
-  if (from?.kind !== 'join') throw new Error('Not a join.');
-  return { ...from, left: eventsOfQuery(position), right: firsts };
 }
 
 /** A SELECT over the events of a series. */

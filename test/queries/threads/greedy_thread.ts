@@ -1,7 +1,11 @@
 import { parentPort } from 'node:worker_threads';
 
-/** A thread that needs more and more memory. */
+interface Link {
+  readonly next: Link | null;
+}
+
+/** A thread that needs more and more memory, in small amounts: Node ends the process if a single large one does not fit. */
 parentPort?.on('message', () => {
-  const kept: object[] = [];
-  for (;;) kept.push({ value: kept.length });
+  let kept: Link | null = null;
+  for (;;) kept = { next: kept };
 });
