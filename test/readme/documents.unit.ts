@@ -7,8 +7,8 @@ const root = join(import.meta.dirname, '../..');
 /** The text without blocks of code, whose comments look like headings. */
 const withoutCode = (text: string): string => text.replace(/^```.*?^```$/gms, '');
 
-/** Every Markdown file of the repository. Packages and the data of a running stack are not part of it. */
-const documents = readdirSync(root, { withFileTypes: true })
+/** Every file of the repository. Packages and the data of a running stack are not part of it. */
+const files = readdirSync(root, { withFileTypes: true })
   .filter(({ name }) => !/^(node_modules|\.git|\.exportd.*)$/.test(name))
   .flatMap((entry) =>
     entry.isDirectory()
@@ -16,7 +16,9 @@ const documents = readdirSync(root, { withFileTypes: true })
           join(entry.name, path),
         )
       : [entry.name],
-  )
+  );
+
+const documents = files
   .filter((path) => path.endsWith('.md'))
   .map((path) => ({ path, text: withoutCode(readFileSync(join(root, path), 'utf8')) }));
 
@@ -39,11 +41,20 @@ function leadsSomewhere(path: string, target: string): boolean {
   return existsSync(join(root, found)) && (anchor === undefined || anchorsOf(textOf(found)).includes(anchor));
 }
 
+/** The files that a text names as code: `run.ts`, `parquet/file.ts`. */
+const namedFilesOf = (text: string): string[] =>
+  [...text.matchAll(/`(?:\.\.\/)*([\w-][\w./-]*\.(?:ts|mjs|cjs|js))`/g)].map(([, path = '']) => path);
+
 describe('a Markdown file', () => {
   it.each(documents)('has only links that lead somewhere: $path', ({ path, text }) => {
     const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
     const relativeOnes = targets.filter((target) => !/^[a-z]+:/.test(target));
     expect(relativeOnes.filter((target) => !leadsSomewhere(path, target))).toEqual([]);
+  });
+
+  it.each(documents)('names only source files that exist: $path', ({ text }) => {
+    const exists = (named: string) => files.some((path) => `/${path}`.endsWith(`/${named}`));
+    expect(namedFilesOf(text).filter((named) => !exists(named))).toEqual([]);
   });
 });
 
