@@ -1,9 +1,177 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { newDestinationOf } from '../../src/cli/commands/destinations.ts';
+import { formatDuration, lagLines, statusRows } from '../../src/cli/export_tables.ts';
 import { stdoutFlushed } from '../../src/cli/output.ts';
+import { readExports } from '../../src/cli/service_client.ts';
 
-it('leaves no listener behind, since a process may run many commands', async () => {
-  const before = process.stdout.listenerCount('error');
-  await stdoutFlushed();
-  await stdoutFlushed();
-  expect(process.stdout.listenerCount('error')).toBe(before);
+describe('a destination of flags', () => {
+  const keys = { AWS_ACCESS_KEY_ID: 'AKIA1', AWS_SECRET_ACCESS_KEY: 'secret' };
+  const bucket = { bucket: 'my-bucket', region: 'eu-central-1' };
+
+  it('has the keys of the environment and the region of AWS', async () => {
+    const options = {
+      bucket: 'my-bucket',
+      prefix: 'clicks',
+      format: 'Parquet',
+      compression: 'zstd',
+      compressionLevel: 3,
+      bloomFilters: true,
+      endpointUrl: 'http://127.0.0.1:9000',
+    };
+    expect(await newDestinationOf(options, {}, { ...keys, AWS_REGION: 'eu-west-1' })).toEqual({
+      type: 'S3',
+      config: {
+        bucket_name: 'my-bucket',
+        region: 'eu-west-1',
+        prefix: 'clicks',
+        file_format: 'Parquet',
+        compression: 'zstd',
+        compression_level: 3,
+        bloom_filters: true,
+        endpoint_url: 'http://127.0.0.1:9000',
+        aws_access_key_id: 'AKIA1',
+        aws_secret_access_key: 'secret',
+      },
+    });
+  });
+
+  it.each([
+    ['a role', { roleArn: 'arn:aws:iam::123456789012:role/exports' }],
+    ['the credentials of the machine', { machineCredentials: true }],
+  ])('with %s sends no keys, even if the environment has them', async (_, more) => {
+    const { config } = await newDestinationOf({ ...bucket, ...more }, {}, keys);
+    expect(config).not.toHaveProperty('aws_access_key_id');
+    expect(config).not.toHaveProperty('aws_secret_access_key');
+  });
+
+  it('is added to the fields of JSON, whose keys are used', async () => {
+    const given = { type: 'S3', config: { prefix: 'a', max_file_size_mb: 5, aws_access_key_id: 'AKIA2' } };
+    expect(await newDestinationOf({ ...bucket, prefix: 'b', compression: 'none' }, given, {})).toEqual({
+      type: 'S3',
+      config: {
+        ...given.config,
+        bucket_name: 'my-bucket',
+        region: 'eu-central-1',
+        prefix: 'b',
+        compression: null,
+      },
+    });
+  });
+
+  it('without flags is the JSON', async () => {
+    const given = { type: 'S3', config: { bucket_name: 'b' } };
+    expect(await newDestinationOf({}, given, {})).toEqual(given);
+  });
+
+  // Tests have no terminal.
+  it.each([
+    ['keys', bucket, {}, /AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/],
+    ['a region', { bucket: 'my-bucket' }, keys, /--region or set AWS_REGION/],
+    ['keys that last', bucket, { ...keys, AWS_SESSION_TOKEN: 'token' }, /AWS_SESSION_TOKEN/],
+  ])('needs %s', async (_, options, environment, message) => {
+    await expect(newDestinationOf(options, {}, environment)).rejects.toThrow(message);
+  });
+});
+
+describe('exportd status', () => {
+  const lag = { intervals: 0, seconds: 0, last_completed_interval_end: '2026-11-01T10:00:00.000Z', gaps: [] };
+  const gap = { data_interval_start: '', data_interval_end: '', run_id: 'run', status: 'Failed' };
+  const batchExport = (name: string, more: object = {}) => ({
+    id: name,
+    name,
+    model: 'events',
+    interval: 'hour',
+    paused: false,
+    latest_runs: [],
+    lag,
+    ...more,
+  });
+
+  describe('the status of exports', () => {
+    it('lists first what needs attention', () => {
+      const rows = statusRows([
+        batchExport('fine'),
+        batchExport('paused', { paused: true }),
+        batchExport('unknown', { lag: null }),
+        batchExport('behind', { lag: { ...lag, intervals: 3, seconds: 10_800 } }),
+        batchExport('failing', { latest_runs: [{ status: 'Failed', latest_error: 'AccessDenied: no' }] }),
+        batchExport('gaps', { lag: { ...lag, intervals: 1, seconds: 3_600, gaps: [gap] } }),
+      ]);
+      expect(rows.map(([state, , name, , , behind, , detail]) => [state, name, behind, detail])).toEqual([
+        ['gaps', 'gaps', '1 h', expect.stringContaining('1 interval needs a retry')],
+        ['failing', 'failing', 'none', 'AccessDenied: no'],
+        ['behind', 'behind', '3 h', '3 intervals are not exported yet'],
+        ['unknown', 'unknown', null, null],
+        ['paused', 'paused', 'none', null],
+        ['ok', 'fine', 'none', null],
+      ]);
+    });
+  });
+
+  describe('a duration', () => {
+    it.each([
+      [0, '0 s'],
+      [59.6, '1 min'],
+      [3_600, '1 h'],
+      [7_500, '2 h 5 min'],
+      [86_400 + 59, '1 d'],
+      [90_061, '1 d 1 h'],
+    ])('of %s s is %s', (seconds, text) => {
+      expect(formatDuration(seconds)).toBe(text);
+    });
+  });
+});
+
+describe('the lag of an export in the CLI', () => {
+  const lag = {
+    intervals: 1,
+    seconds: 3600,
+    last_completed_interval_end: '2026-11-01T10:00:00.000Z',
+    gaps: [],
+  };
+
+  it('is one line without gaps', () => {
+    expect(lagLines(lag)).toEqual([
+      'Lag: 1 interval, 1 h. Newest completed interval: 2026-11-01T10:00:00.000Z.',
+    ]);
+  });
+
+  it('lists the gaps and the runs to retry', () => {
+    const gap = {
+      data_interval_start: '2026-11-01T10:00:00.000Z',
+      data_interval_end: '2026-11-01T11:00:00.000Z',
+      run_id: 'the-run',
+      status: 'TimedOut',
+    } as const;
+    const [, heading, , line] = lagLines({ ...lag, gaps: [gap] });
+    expect(heading).toMatch(/retry/);
+    expect(line).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T11:00:00.000Z +Timedout +the-run$/);
+  });
+
+  it('says so when the server cannot read the schedule', () => {
+    expect(lagLines(null)).toEqual([expect.stringMatching(/^Lag: unknown/)]);
+  });
+});
+
+describe('the output of a command', () => {
+  it('leaves no listener behind, since a process may run many commands', async () => {
+    const before = process.stdout.listenerCount('error');
+    await stdoutFlushed();
+    await stdoutFlushed();
+    expect(process.stdout.listenerCount('error')).toBe(before);
+  });
+});
+
+describe('the command line', () => {
+  it('reads all exports of a project, page by page', async () => {
+    const ids = Array.from({ length: 1_001 }, (_, index) => ({ id: index }));
+    const call = (_method: string, path: string) => {
+      const search = new URL(path, 'http://service').searchParams;
+      const [limit, offset] = [Number(search.get('limit')), Number(search.get('offset'))];
+      const next = offset + limit < ids.length ? 'http://service/next' : null;
+      const body = { next, results: ids.slice(offset, offset + limit) };
+      return Promise.resolve({ status: 200, body, location: null });
+    };
+    expect(await readExports({ call })).toEqual(ids);
+  });
 });

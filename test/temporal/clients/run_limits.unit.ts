@@ -1,72 +1,83 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
-import { runInput, runTimeoutMs } from '../../../src/temporal/clients/run_starter.ts';
 import { backfillSummary, runSummary } from '../../../src/temporal/clients/executions.ts';
+import { createRecentIds, runInput, runTimeoutMs } from '../../../src/temporal/clients/run_starter.ts';
 import { startableRun } from '../startable_run.ts';
 
-const run = startableRun();
-const settingsWith = (more: Record<string, string> = {}) => readSettings({ DATABASE_URL: 'unused', ...more });
-const hour = 3_600_000;
-
-describe('the limits of a run', () => {
-  it.each([
-    ['every 5 minutes', hour / 3],
-    ['every 30 minutes', hour / 2],
-    ['hour', 6 * hour],
-    ['day', 24 * hour],
-    ['week', 72 * hour],
-    ['month', 72 * hour],
-  ])('give a run of %s %d ms', (interval, expected) => {
-    const sameTime = {
-      data_interval_start: run.data_interval_start,
-      data_interval_end: run.data_interval_start,
-    };
-    expect(runTimeoutMs({ ...sameTime, interval }, settingsWith())).toBe(expected);
-  });
-
-  it.each([
-    ['a day of 23 hours', '2026-11-01T00:00:00.000Z', '2026-11-01T23:00:00.000Z', 24 * hour],
-    ['a bridge of 14 hours', '2026-11-01T10:00:00.000Z', '2026-11-02T00:00:00.000Z', 6 * hour],
-    ['a month', '2026-10-01T00:00:00.000Z', '2026-11-01T00:00:00.000Z', 72 * hour],
-  ])('fit %s from before the interval of the export was shortened', (_, start, end, expected) => {
-    const earlier = { interval: 'every 5 minutes', data_interval_start: start, data_interval_end: end };
-    expect(runTimeoutMs(earlier, settingsWith())).toBe(expected);
-  });
-
-  it('give activities at most half of the run', () => {
-    expect(runInput(run, settingsWith()).limits.retry_budget_ms).toBe(3 * hour);
-    const settings = settingsWith({
-      EXPORTD_RUN_TIMEOUT: '4s',
-      EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: '3s',
-    });
-    expect(runInput(run, settings).limits.retry_budget_ms).toBe(2_000);
-  });
-
-  it('wait for open transactions at most for the length of the interval', () => {
-    const short = { ...run, interval: 'every 5 minutes', data_interval_end: '2026-11-01T10:05:00.000Z' };
-    expect(runInput(short, settingsWith()).limits.settle_timeout_ms).toBe(300_000);
-    expect(runInput(run, settingsWith()).limits.settle_timeout_ms).toBe(600_000);
+describe('a bounded set of ids', () => {
+  it('drops the oldest id when it is full', () => {
+    const ids = createRecentIds(2);
+    for (const id of ['a', 'b', 'a', 'c']) ids.add(id);
+    expect(['a', 'b', 'c'].map((id) => ids.has(id))).toEqual([false, true, true]);
   });
 });
 
-describe('the summary of a run', () => {
-  it('says what it exports', () => {
-    expect(runSummary(run)).toBe('events of "Shop", 2026-11-01 10:00–11:00');
-    expect(runSummary({ ...run, data_interval_end: '2026-11-02T10:00:00.000Z' })).toBe(
-      'events of "Shop", 2026-11-01 10:00–2026-11-02 10:00',
-    );
+describe('the start of a run', () => {
+  const run = startableRun();
+  const settingsWith = (more: Record<string, string> = {}) =>
+    readSettings({ DATABASE_URL: 'unused', ...more });
+  const hour = 3_600_000;
+
+  describe('the limits of a run', () => {
+    it.each([
+      ['every 5 minutes', hour / 3],
+      ['every 30 minutes', hour / 2],
+      ['hour', 6 * hour],
+      ['day', 24 * hour],
+      ['week', 72 * hour],
+      ['month', 72 * hour],
+    ])('give a run of %s %d ms', (interval, expected) => {
+      const sameTime = {
+        data_interval_start: run.data_interval_start,
+        data_interval_end: run.data_interval_start,
+      };
+      expect(runTimeoutMs({ ...sameTime, interval }, settingsWith())).toBe(expected);
+    });
+
+    it.each([
+      ['a day of 23 hours', '2026-11-01T00:00:00.000Z', '2026-11-01T23:00:00.000Z', 24 * hour],
+      ['a bridge of 14 hours', '2026-11-01T10:00:00.000Z', '2026-11-02T00:00:00.000Z', 6 * hour],
+      ['a month', '2026-10-01T00:00:00.000Z', '2026-11-01T00:00:00.000Z', 72 * hour],
+    ])('fit %s from before the interval of the export was shortened', (_, start, end, expected) => {
+      const earlier = { interval: 'every 5 minutes', data_interval_start: start, data_interval_end: end };
+      expect(runTimeoutMs(earlier, settingsWith())).toBe(expected);
+    });
+
+    it('give activities at most half of the run', () => {
+      expect(runInput(run, settingsWith()).limits.retry_budget_ms).toBe(3 * hour);
+      const settings = settingsWith({
+        EXPORTD_RUN_TIMEOUT: '4s',
+        EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: '3s',
+      });
+      expect(runInput(run, settings).limits.retry_budget_ms).toBe(2_000);
+    });
+
+    it('wait for open transactions at most for the length of the interval', () => {
+      const short = { ...run, interval: 'every 5 minutes', data_interval_end: '2026-11-01T10:05:00.000Z' };
+      expect(runInput(short, settingsWith()).limits.settle_timeout_ms).toBe(300_000);
+      expect(runInput(run, settingsWith()).limits.settle_timeout_ms).toBe(600_000);
+    });
   });
 
-  it.each([
-    ['wide characters', '漢'.repeat(255)],
-    ['characters that JSON escapes', '"\u0001'.repeat(127)],
-    ['emoji', '🦔'.repeat(127)],
-  ])('stays within the maximum length of Temporal with %s in the name', (_, name) => {
-    const times = { start_at: '2026-11-01T10:00:00.000Z', end_at: '2026-11-02T10:00:00.000Z' };
-    for (const summary of [
-      runSummary({ ...run, batch_export_name: name }),
-      backfillSummary({ ...times, name }),
-    ])
-      expect(Buffer.byteLength(JSON.stringify(summary))).toBeLessThan(400);
+  describe('the summary of a run', () => {
+    it('says what it exports', () => {
+      expect(runSummary(run)).toBe('events of "Shop", 2026-11-01 10:00–11:00');
+      expect(runSummary({ ...run, data_interval_end: '2026-11-02T10:00:00.000Z' })).toBe(
+        'events of "Shop", 2026-11-01 10:00–2026-11-02 10:00',
+      );
+    });
+
+    it.each([
+      ['wide characters', '漢'.repeat(255)],
+      ['characters that JSON escapes', '"\u0001'.repeat(127)],
+      ['emoji', '🦔'.repeat(127)],
+    ])('stays within the maximum length of Temporal with %s in the name', (_, name) => {
+      const times = { start_at: '2026-11-01T10:00:00.000Z', end_at: '2026-11-02T10:00:00.000Z' };
+      for (const summary of [
+        runSummary({ ...run, batch_export_name: name }),
+        backfillSummary({ ...times, name }),
+      ])
+        expect(Buffer.byteLength(JSON.stringify(summary))).toBeLessThan(400);
+    });
   });
 });

@@ -1,16 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import { createActivitySlots } from '../../../src/temporal/worker/activity_slots.ts';
-
-const context = {
-  slotType: 'activity',
-  taskQueue: 'exports',
-  workerIdentity: 'test',
-  workerBuildId: 'test',
-  isSticky: false,
-} as const;
-const never = new AbortController().signal;
+import { maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
 
 describe('the activity slots of a worker', () => {
+  const context = {
+    slotType: 'activity',
+    taskQueue: 'exports',
+    workerIdentity: 'test',
+    workerBuildId: 'test',
+    isSticky: false,
+  } as const;
+  const never = new AbortController().signal;
+
   it('are limited, and the next request waits for a released slot', async () => {
     const { supplier } = createActivitySlots(2, 0);
     const first = await supplier.reserveSlot(context, never);
@@ -58,5 +59,23 @@ describe('the activity slots of a worker', () => {
     supplier.releaseSlot({ permit });
     await expect(waiting).rejects.toBe(reason);
     expect(supplier.tryReserveSlot(context)).not.toBeNull();
+  });
+});
+
+describe('the workflow cache of a worker', () => {
+  const gigabyte = 1024 ** 3;
+
+  it.each([
+    [0.5, 200],
+    [4, 780],
+    [64, 2_000],
+  ])('takes a tenth of %f GB of memory, within bounds: %i executions', (gigabytes, expected) => {
+    expect(maxCachedWorkflows({ EXPORTD_MAX_CACHED_WORKFLOWS: undefined }, gigabytes * gigabyte)).toBe(
+      expected,
+    );
+  });
+
+  it('has the size of the setting', () => {
+    expect(maxCachedWorkflows({ EXPORTD_MAX_CACHED_WORKFLOWS: 7 }, gigabyte)).toBe(7);
   });
 });
