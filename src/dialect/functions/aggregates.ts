@@ -6,7 +6,7 @@ import {
   type AggregateCallSite,
   type AggregateEmitter,
   argument,
-  argumentNode,
+  argumentError,
   argumentSql,
   argumentsSql,
   type Emitted,
@@ -98,10 +98,7 @@ function extreme(site: AggregateCallSite, name: Sql): Sql {
     case 'array':
     case 'tuple':
     case 'map':
-      throw site.statement.error(
-        `Function '${site.name}' requires values that can be ordered.`,
-        argumentNode(site, 0),
-      );
+      throw argumentError(site, 0, `Function '${site.name}' requires values that can be ordered.`);
     default:
       return site.over(sql`${name}(${value})`);
   }

@@ -9,6 +9,7 @@ import {
   type CallSite,
   type Emitter,
   type FunctionDefinition,
+  isNullable,
   scalar,
   standardScalar,
 } from './function_definition.ts';
@@ -81,7 +82,7 @@ const factorial: Emitter = (site) => ({
 const divisor =
   (name: 'gcd' | 'lcm'): Emitter =>
   (site) => {
-    const nullable = site.values.some(({ type }) => type.nullable);
+    const nullable = isNullable(site);
     const call = sql`${rawSql(name)}((${argumentSql(site, 0)})::numeric, (${argumentSql(site, 1)})::numeric)`;
     if (name === 'gcd') return { sql: sql`(${call})::int8`, type: scalarType('integer', nullable) };
     return {
@@ -213,7 +214,7 @@ const shift =
   (operator: '<<' | '>>'): Emitter =>
   (site) => {
     const bits = argumentSql(site, 1);
-    const nullable = site.values.some(({ type }) => type.nullable);
+    const nullable = isNullable(site);
     return {
       sql: sql`(case when ${bits} between 0 and 63 then ${argumentSql(site, 0)} ${rawSql(operator)} (${bits})::int4
         when ${bits} is not null then 0 end)`,
@@ -238,10 +239,7 @@ export const bitFunctions: readonly FunctionDefinition[] = [
     'The bit at a position, from 0.',
     (site) => ({
       sql: sql`((${argumentSql(site, 0)} >> ${clamped(argumentSql(site, 1), sql`0`, sql`63`)}) & 1)`,
-      type: scalarType(
-        'integer',
-        site.values.some(({ type }) => type.nullable),
-      ),
+      type: scalarType('integer', isNullable(site)),
     }),
     { ranges: [{ index: 1, min: 0, max: 63 }] },
   ),

@@ -22,6 +22,7 @@ import {
 import { constantNumber, formattedText, itemsOfRange, maxItems, withMaxSize } from './argument_values.ts';
 import {
   argument,
+  argumentError,
   argumentNode,
   argumentSql,
   byCompiler,
@@ -53,9 +54,10 @@ function jsonValueOf(site: CallSite, index: number): Sql {
   const item = itemTypeOf(argument(site, index === 0 ? 1 : 0));
   const common = commonType(value.type, item);
   if (common === null)
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      index,
       `${nameOfType(argument(site, 0).type)} cannot contain ${nameOfType(value.type)}.`,
-      argumentNode(site, index),
     );
   return toJsonItem(coerce(value, common, site.statement), withNull(common));
 }
@@ -130,10 +132,7 @@ const element: Emitter = (site) => {
   const list = argument(site, 0);
   const at = argument(site, 1);
   if (at.constant === 0n)
-    throw site.statement.error(
-      'SQL indexes start from one, not from zero. E.g: array[1]',
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, 'SQL indexes start from one, not from zero. E.g: array[1]');
   const item = itemTypeOf(list);
   const bounded = sql`least(greatest(${at.sql}, -1000000000), 1000000000)`;
   const index = sql`(case when ${at.sql} is null then null when ${at.sql} > 0 then ${bounded} - 1 else ${bounded} end)::int4`;
@@ -172,7 +171,7 @@ const uniq: Emitter = (site) => {
 const difference: Emitter = (site) => {
   const item = itemTypeOf(argument(site, 0));
   if (!isNumber(item) && item.kind !== 'null')
-    throw site.statement.error(`Expected numbers, found ${nameOfType(item)}.`, argumentNode(site, 0));
+    throw argumentError(site, 0, `Expected numbers, found ${nameOfType(item)}.`);
   const number = sql`(each.v #>> '{}')::numeric`;
   return {
     sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select coalesce(${number} - lag(${number}) over (order by each.at), 0) as v, each.at from ${unnestWithIndex(argumentSql(site, 0))}) as run)`,

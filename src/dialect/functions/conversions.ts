@@ -7,6 +7,7 @@ import { nameOfType, type ScalarKind, scalarType, type Type, withNull } from '..
 import { decodeUtf8, formattedText, typeFromLiteral } from './argument_values.ts';
 import {
   argument,
+  argumentError,
   argumentNode,
   argumentSql,
   type CallSite,
@@ -108,10 +109,7 @@ const toDecimal: Emitter = (site) => {
   const value = argument(site, 0);
   const digits = argument(site, 1).constant;
   if (typeof digits !== 'bigint' || digits < 0n || digits > 18n)
-    throw site.statement.error(
-      `The scale of '${site.name}' must be an integer from 0 to 18.`,
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, `The scale of '${site.name}' must be an integer from 0 to 18.`);
   const decimal =
     value.type.kind === 'string'
       ? castStringTo(value.sql, scalarType('decimal'), site.statement)
@@ -238,9 +236,10 @@ const formatReadableTimeDelta: Emitter = (site) => {
   const largest = site.values[1]?.constant ?? 'years';
   const from = timeUnits.findIndex(([name]) => largest === `${name}s`);
   if (from === -1)
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      1,
       `The largest unit of '${site.name}' must be one of ${timeUnits.map(([name]) => `${name}s`).join(', ')}.`,
-      argumentNode(site, 1),
     );
   const used = timeUnits.slice(from);
   const parts = (x: Sql): Sql => {

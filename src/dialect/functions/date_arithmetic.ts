@@ -10,6 +10,7 @@ import {
   type CallSite,
   type Emitter,
   type FunctionDefinition,
+  isNullable,
   scalar,
   standardScalar,
 } from './function_definition.ts';
@@ -121,10 +122,7 @@ const makeInterval: Emitter = (site) => {
   );
   return {
     sql: sql`make_interval(${commaList(numbers)})`,
-    type: intervalOfUnit(
-      unitOfParts(site.values),
-      site.values.some(({ type }) => type.nullable),
-    ),
+    type: intervalOfUnit(unitOfParts(site.values), isNullable(site)),
   };
 };
 

@@ -5,7 +5,7 @@ import { TimeZone } from '../time_zone.ts';
 import { scalarType } from '../types.ts';
 import {
   argument,
-  argumentNode,
+  argumentError,
   type CallSite,
   type Emitter,
   type FunctionDefinition,
@@ -31,10 +31,7 @@ function weekOf(site: CallSite, withYear: boolean): Sql {
   const modeArgument = site.values[1];
   const mode = modeArgument === undefined ? 0 : Number(modeArgument.constant ?? NaN);
   if (!Number.isInteger(mode) || mode < 0 || mode > 7)
-    throw site.statement.error(
-      `The mode of '${site.name}' must be an integer from 0 to 7.`,
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, `The mode of '${site.name}' must be an integer from 0 to 7.`);
   const monday = (mode & 1) === 1;
   const usesYearOfWeek = withYear || (mode & 2) === 2;
   const fullWeek = ((mode & 4) === 4) === monday;
@@ -76,10 +73,7 @@ const dateName: Emitter = (site) => {
   const name = String(argument(site, 0).constant ?? '').toLowerCase();
   const pattern = Object.hasOwn(names, name) ? names[name] : undefined;
   if (pattern === undefined)
-    throw site.statement.error(
-      `The part must be one of ${Object.keys(names).join(', ')}.`,
-      argumentNode(site, 0),
-    );
+    throw argumentError(site, 0, `The part must be one of ${Object.keys(names).join(', ')}.`);
   return {
     sql: sql`to_char(${localTime(site, 1, zoneAt(site, 2, 1))}, '${rawSql(pattern)}')`,
     type: scalarType('string', argument(site, 1).type.nullable),

@@ -5,7 +5,7 @@ import { rawSql, sql, type Sql } from '../sql.ts';
 import { scalarType } from '../types.ts';
 import {
   argument,
-  argumentNode,
+  argumentError,
   argumentSql,
   type CallSite,
   type Emitted,
@@ -88,10 +88,7 @@ function weekOf(site: CallSite, monday: boolean, zoneArgument: number, time = 0)
 const startOfWeek: Emitter = (site) => {
   const mode = site.values[1];
   if (mode !== undefined && typeof mode.constant !== 'bigint')
-    throw site.statement.error(
-      `The mode of '${site.name}' must be an integer literal.`,
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, `The mode of '${site.name}' must be an integer literal.`);
   const monday =
     typeof mode?.constant === 'bigint'
       ? mode.constant % 2n === 1n
@@ -103,10 +100,7 @@ const startOfWeek: Emitter = (site) => {
 const startOfInterval: Emitter = (site) => {
   const { amount, unit } = constantInterval(site, 1);
   if (typeof amount.constant !== 'bigint' || amount.constant < 1n || amount.constant > 1_000_000n)
-    throw site.statement.error(
-      `The amount of an interval must be an integer from 1 to 1000000.`,
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, `The amount of an interval must be an integer from 1 to 1000000.`);
   if (amount.constant === 1n && (unit === 'hour' || unit === 'day')) return truncatedTime(site, unit, 2, 0);
   const zone = zoneAt(site, 2);
   const local = localTime(site, 0, zone);

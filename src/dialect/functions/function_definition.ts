@@ -1,5 +1,6 @@
 import type { Call, Expression, Node } from '../ast.ts';
 import type { Compiler } from '../compile/compiler.ts';
+import type { DialectError } from '../dialect_error.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Statement } from '../resolve/statement.ts';
 import type { Value } from '../resolve/value.ts';
@@ -58,6 +59,17 @@ export const argumentsSql = (site: CallSite, from = 0): Sql =>
   commaList(site.values.slice(from).map(({ sql }) => sql));
 
 export const argumentNode = (site: CallSite, index: number): Node => site.nodes[index] ?? site.node;
+
+/** Whether any argument may be null. */
+export const isNullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);
+
+/** The error for an argument. @param suggestion what to write instead */
+export const argumentError = (
+  site: CallSite,
+  index: number,
+  message: string,
+  suggestion: string | null = null,
+): DialectError => site.statement.error(message, argumentNode(site, index), suggestion);
 
 /** The parallel items of one or more arrays, and the result of the lambda. */
 export interface LambdaItems {

@@ -7,9 +7,10 @@ import {
   type AggregateCallSite,
   type AggregateEmitter,
   argument,
-  argumentNode,
+  argumentError,
   argumentSql,
   type FunctionDefinition,
+  isNullable,
   standardAggregate,
 } from './function_definition.ts';
 
@@ -170,7 +171,7 @@ const mapAggregate =
     rejectWindow(site);
     const { type } = argument(site, 0);
     if (type.kind !== 'map' || !isNumber(type.value))
-      throw site.statement.error(`Function '${site.name}' requires maps of numbers.`, argumentNode(site, 0));
+      throw argumentError(site, 0, `Function '${site.name}' requires maps of numbers.`);
     const list = listOf(site, argumentSql(site, 0));
     const number = fromJson(sql`entry.value`, sql`(entry.value #>> '{}')`, type.value);
     return {
@@ -308,7 +309,7 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
 
 /** NaN for too few values; null for nullable arguments, as in ClickHouse. */
 function orNaN(site: AggregateCallSite, value: Sql): ReturnType<AggregateEmitter> {
-  const nullable = site.values.some(({ type }) => type.nullable);
+  const nullable = isNullable(site);
   return nullable
     ? { sql: sql`(${value})::float8`, type: scalarType('float', true) }
     : { sql: sql`coalesce((${value})::float8, 'NaN'::float8)`, type: scalarType('float') };

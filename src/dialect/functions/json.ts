@@ -6,7 +6,7 @@ import { arrayOf, scalarType, tupleOf, type Type, withNull } from '../types.ts';
 import { typeFromLiteral } from './argument_values.ts';
 import {
   argument,
-  argumentNode,
+  argumentError,
   type CallSite,
   type Emitter,
   type FunctionDefinition,
@@ -158,9 +158,10 @@ const extract: Emitter = (site) => {
   const last = site.values.length - 1;
   const type = typeFromLiteral(site, last);
   if (!extractable.has(type.kind) || (type.kind === 'array' && !extractable.has(type.item.kind)))
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      last,
       `'${site.name}' does not support this type.`,
-      argumentNode(site, last),
       'Use String, Int64, Float64, Bool, an Array of them or a Map(String, …).',
     );
   const json = jsonAt(site, site.values.slice(1, -1));
@@ -195,10 +196,7 @@ const jsonValue: Emitter = (site) => {
     typeof path !== 'string' ||
     !/^\$(\.[\p{L}_$][\p{L}\p{N}_$]*|\."[^"\\]*"|\[(\d{1,6}|\*)\])*$/u.test(path)
   )
-    throw site.statement.error(
-      "The path must be a string literal such as '$.a[0].b'.",
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, "The path must be a string literal such as '$.a[0].b'.");
   const json = jsonAt(site, []);
   const found = sql`jsonb_path_query_first(${json.sql}, ${bind(path, 'text')}::jsonpath)`;
   return {

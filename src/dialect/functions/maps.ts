@@ -11,6 +11,7 @@ import { bind, commaList, sql } from '../sql.ts';
 import { arrayOf, mapOf, nameOfType, scalarType, tupleOf, withNull } from '../types.ts';
 import {
   argument,
+  argumentError,
   argumentNode,
   argumentSql,
   type Emitter,
@@ -34,10 +35,7 @@ const tupleElement: Emitter = (site) => {
   if (type === undefined) {
     const other = site.values[2];
     if (other !== undefined) return { sql: other.sql, type: other.type };
-    throw site.statement.error(
-      `${nameOfType(value.type)} has no element ${String(constant)}.`,
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, `${nameOfType(value.type)} has no element ${String(constant)}.`);
   }
   const at = bind(String(index), 'int4');
   return { sql: fromJson(sql`(${value.sql} -> ${at})`, sql`(${value.sql} ->> ${at})`, type), type };

@@ -5,7 +5,7 @@ import { isNumber, scalarType } from '../types.ts';
 import { asFloat, float } from './arithmetic.ts';
 import {
   argument,
-  argumentNode,
+  argumentError,
   argumentSql,
   type Emitter,
   type FunctionDefinition,
@@ -85,14 +85,12 @@ const pointInPolygon: Emitter = (site) => {
   const [point, polygon] = [argument(site, 0), argument(site, 1)];
   for (const [index, type] of [point.type, itemTypeOf(polygon)].entries())
     if (type.kind !== 'tuple' || type.items.length !== 2 || !type.items.every(isNumber))
-      throw site.statement.error(
-        `Function '${site.name}' expects pairs of numbers.`,
-        argumentNode(site, index),
-      );
+      throw argumentError(site, index, `Function '${site.name}' expects pairs of numbers.`);
   if (site.values.length > 2)
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      2,
       `Function '${site.name}' does not support holes.`,
-      argumentNode(site, 2),
       'Use AND NOT for each hole.',
     );
   const x = sql`(${point.sql} ->> 0)::float8`;

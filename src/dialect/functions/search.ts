@@ -6,11 +6,13 @@ import { arrayOf, type ScalarKind, scalarType, type Type } from '../types.ts';
 import { clamped } from './argument_values.ts';
 import {
   argument,
+  argumentError,
   argumentNode,
   argumentSql,
   type CallSite,
   type Emitter,
   type FunctionDefinition,
+  isNullable,
   scalar,
   standardScalar,
 } from './function_definition.ts';
@@ -29,8 +31,7 @@ function useOfReplacement(site: CallSite, index: number): PatternUse {
   return typeof constant === 'string' && !/\\[1-9]/.test(constant) ? 'text' : 'groups';
 }
 
-const nullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);
-const typed = (site: CallSite, kind: ScalarKind): Type => scalarType(kind, nullable(site));
+const typed = (site: CallSite, kind: ScalarKind): Type => scalarType(kind, isNullable(site));
 
 /** The position of a substring, from 1; 0 if not found. */
 const position =
@@ -89,10 +90,7 @@ const multiMatchAny: Emitter = (site) => {
   const patterns = argument(site, 1);
   const type = scalarType('boolean', text.type.nullable);
   if (!['string', 'null'].includes(itemTypeOf(patterns).kind))
-    throw site.statement.error(
-      `Function '${site.name}' expects an array of patterns.`,
-      argumentNode(site, 1),
-    );
+    throw argumentError(site, 1, `Function '${site.name}' expects an array of patterns.`);
   if (patterns.items !== undefined) {
     const each = patterns.items.map((item) =>
       patternAt({ ...site, values: site.values.with(1, item) }, 1, 'match'),
@@ -277,9 +275,10 @@ const byString: Emitter = (site) => {
 const byCharacter: Emitter = (site) => {
   const { constant } = argument(site, 0);
   if (typeof constant === 'string' && Buffer.byteLength(constant) !== 1)
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      0,
       `The separator of '${site.name}' must be a single ASCII character.`,
-      argumentNode(site, 0),
       'Use splitByString(…).',
     );
   return byString(site);

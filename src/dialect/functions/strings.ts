@@ -11,22 +11,19 @@ import {
 } from './argument_values.ts';
 import {
   argument,
-  argumentNode,
+  argumentError,
   argumentSql,
   type CallSite,
   type Emitter,
   type FunctionDefinition,
+  isNullable,
   optionalArgumentSql,
   scalar,
   standardScalar,
 } from './function_definition.ts';
 import { zoneAt } from './time_arguments.ts';
 
-const nullableString = (site: CallSite): Type =>
-  scalarType(
-    'string',
-    site.values.some(({ type }) => type.nullable),
-  );
+const nullableString = (site: CallSite): Type => scalarType('string', isNullable(site));
 
 const stringFunction =
   (make: (...fragments: readonly Sql[]) => Sql): Emitter =>
@@ -49,9 +46,10 @@ const sizeOf = (site: CallSite): Sql => {
     case 'map':
       return sql`(select count(*) from jsonb_object_keys(${value}))`;
     default:
-      throw site.statement.error(
+      throw argumentError(
+        site,
+        0,
         `Function '${site.name}' expects a string, an array or a map, found ${nameOfType(type)}.`,
-        argumentNode(site, 0),
         'Convert it with toString(…).',
       );
   }
@@ -96,9 +94,10 @@ const reverse: Emitter = (site) => {
   if (type.kind === 'string' || type.kind === 'null')
     return { sql: sql`reverse(${value})`, type: scalarType('string', type.nullable) };
   if (type.kind !== 'array')
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      0,
       `Function '${site.name}' expects a string or an array, found ${nameOfType(type)}.`,
-      argumentNode(site, 0),
     );
   return {
     sql: sql`(select coalesce(jsonb_agg(item.v order by item.at desc), '[]'::jsonb) from jsonb_array_elements(${value}) with ordinality as item(v, at))`,
@@ -143,10 +142,7 @@ const concatWithSeparator: Emitter = (site) => {
 const format: Emitter = (site) => {
   const pattern = argument(site, 0).constant;
   if (typeof pattern !== 'string')
-    throw site.statement.error(
-      `The pattern of '${site.name}' must be a string literal.`,
-      argumentNode(site, 0),
-    );
+    throw argumentError(site, 0, `The pattern of '${site.name}' must be a string literal.`);
   let next = 1;
   const fragments = [...pattern.matchAll(/\{\{|\}\}|\{(\d{0,4})\}|[^{}]+|[{}]/g)].map(([matched, index]) => {
     if (matched === '{{' || matched === '}}') return bind(matched.slice(1), 'text');
@@ -154,9 +150,10 @@ const format: Emitter = (site) => {
     const value = site.values[index === '' ? next : Number(index) + 1];
     next += 1;
     if (value === undefined)
-      throw site.statement.error(
+      throw argumentError(
+        site,
+        0,
         `The pattern of '${site.name}' has more placeholders than there are values.`,
-        argumentNode(site, 0),
       );
     return formattedText(site, value);
   });

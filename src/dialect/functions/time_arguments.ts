@@ -6,61 +6,34 @@ import { derive, type Value } from '../resolve/value.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
 import { TimeZone } from '../time_zone.ts';
 import { isNumber, nameOfType, scalarType, timeIn, type Type, zoneOf } from '../types.ts';
-import { argument, argumentNode, type CallSite } from './function_definition.ts';
+import { argument, argumentError, argumentNode, type CallSite } from './function_definition.ts';
 
-const units: Readonly<Record<string, TimeUnit>> = {
-  microsecond: 'microsecond',
-  microseconds: 'microsecond',
-  us: 'microsecond',
-  u: 'microsecond',
-  millisecond: 'millisecond',
-  milliseconds: 'millisecond',
-  ms: 'millisecond',
-  second: 'second',
-  seconds: 'second',
-  ss: 'second',
-  s: 'second',
-  minute: 'minute',
-  minutes: 'minute',
-  mi: 'minute',
-  n: 'minute',
-  hour: 'hour',
-  hours: 'hour',
-  hh: 'hour',
-  h: 'hour',
-  day: 'day',
-  days: 'day',
-  dd: 'day',
-  d: 'day',
-  week: 'week',
-  weeks: 'week',
-  wk: 'week',
-  ww: 'week',
-  month: 'month',
-  months: 'month',
-  mm: 'month',
-  m: 'month',
-  quarter: 'quarter',
-  quarters: 'quarter',
-  qq: 'quarter',
-  q: 'quarter',
-  year: 'year',
-  years: 'year',
-  yyyy: 'year',
-  yy: 'year',
+/** The names of each unit in strings. */
+const unitNames: Readonly<Record<TimeUnit, readonly string[]>> = {
+  microsecond: ['microsecond', 'microseconds', 'us', 'u'],
+  millisecond: ['millisecond', 'milliseconds', 'ms'],
+  second: ['second', 'seconds', 'ss', 's'],
+  minute: ['minute', 'minutes', 'mi', 'n'],
+  hour: ['hour', 'hours', 'hh', 'h'],
+  day: ['day', 'days', 'dd', 'd'],
+  week: ['week', 'weeks', 'wk', 'ww'],
+  month: ['month', 'months', 'mm', 'm'],
+  quarter: ['quarter', 'quarters', 'qq', 'q'],
+  year: ['year', 'years', 'yyyy', 'yy'],
 };
+const units = new Map(
+  Object.entries(unitNames).flatMap(([unit, names]) => names.map((name) => [name, unit as TimeUnit])),
+);
 
 /** The unit that a string literal names. @throws DialectError */
 export function unitAt(site: CallSite, index: number): TimeUnit {
   const name = argument(site, index).constant;
-  const unit =
-    typeof name === 'string' && Object.hasOwn(units, name.toLowerCase())
-      ? units[name.toLowerCase()]
-      : undefined;
+  const unit = typeof name === 'string' ? units.get(name.toLowerCase()) : undefined;
   if (unit === undefined)
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      index,
       `The unit of '${site.name}' must be second, minute, hour, day, week, month, quarter or year.`,
-      argumentNode(site, index),
     );
   return unit;
 }
@@ -97,9 +70,10 @@ export function constantInterval(
   const node = site.nodes[index];
   const part = node === undefined ? null : intervalParts(node);
   if (node === undefined || part === null)
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      index,
       `The interval of '${site.name}' must be a literal.`,
-      argumentNode(site, index),
       'Write INTERVAL 15 MINUTE or toIntervalMinute(15).',
     );
   const amount = site.compiler.value(part.amount, site.scope);
@@ -115,7 +89,7 @@ function intervalParts(node: Expression): { readonly amount: Expression; readonl
   if (node.kind === 'interval') return { amount: node.amount, unit: node.unit };
   const [amount] = node.kind === 'call' ? node.arguments : [];
   if (node.kind !== 'call' || amount === undefined || !node.name.text.startsWith('toInterval')) return null;
-  const unit = units[node.name.text.slice('toInterval'.length).toLowerCase()];
+  const unit = units.get(node.name.text.slice('toInterval'.length).toLowerCase());
   return unit === undefined ? null : { amount, unit };
 }
 
@@ -139,10 +113,7 @@ function zoneNameAt(site: CallSite, index: number | null, time: number): string 
 
 function zoneNamed(site: CallSite, name: unknown, index: number): string {
   if (typeof name !== 'string')
-    throw site.statement.error(
-      "The time zone must be a string literal such as 'Europe/Berlin'.",
-      argumentNode(site, index),
-    );
+    throw argumentError(site, index, "The time zone must be a string literal such as 'Europe/Berlin'.");
   return timeZoneNamed(name, argumentNode(site, index), site.statement);
 }
 

@@ -6,7 +6,7 @@ import { bind, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { isNumber, nameOfType, scalarType, type Type } from '../types.ts';
 import {
   argument,
-  argumentNode,
+  argumentError,
   argumentSql,
   type CallSite,
   type Emitted,
@@ -53,17 +53,15 @@ const formatPatterns: Readonly<Record<string, string>> = {
 function formatAt(site: CallSite, index: number): string {
   const format = argument(site, index).constant;
   if (typeof format !== 'string')
-    throw site.statement.error(
-      `The format of '${site.name}' must be a string literal.`,
-      argumentNode(site, index),
-    );
+    throw argumentError(site, index, `The format of '${site.name}' must be a string literal.`);
   return format;
 }
 
 const unknownSpecifier = (site: CallSite, index: number, letter: string): Error =>
-  site.statement.error(
+  argumentError(
+    site,
+    index,
     `Function '${site.name}' does not support %${letter}.`,
-    argumentNode(site, index),
     `Supported are ${Object.keys(formatPatterns)
       .map((one) => `%${one}`)
       .join(' ')} %e %k %l %w %z %n %t %%.`,
@@ -235,10 +233,7 @@ function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   if (kind === 'null')
     return { sql: coerce(value, scalarType('datetime'), site.statement), type: type(true) };
   if (!isNumber(value.type))
-    throw site.statement.error(
-      `Function '${site.name}' expects a time, found ${nameOfType(value.type)}.`,
-      argumentNode(site, 0),
-    );
+    throw argumentError(site, 0, `Function '${site.name}' expects a time, found ${nameOfType(value.type)}.`);
   return { sql: secondsOrNull(sql`(${value.sql})::float8`), type: type(true) };
 }
 
@@ -288,9 +283,10 @@ const toTimestamp: Emitter = (site) => {
   const format = optionalArgumentSql(site, 1);
   const value = argument(site, 0);
   if (format !== undefined)
-    throw site.statement.error(
+    throw argumentError(
+      site,
+      1,
       `Function '${site.name}' does not support a format: a string that does not match it would make the query fail.`,
-      argumentNode(site, 1),
       "Use parseDateTime(string, '%Y-%m-%d %H:%i:%s').",
     );
   return timeOf({ ...site, values: [value] }, null);
@@ -306,9 +302,10 @@ const toChar: Emitter = (site) => {
     };
   if (value.type.kind === 'date' || value.type.kind === 'interval' || isNumber(value.type))
     return { sql: sql`to_char(${value.sql}, ${argumentSql(site, 1)})`, type };
-  throw site.statement.error(
+  throw argumentError(
+    site,
+    0,
     `Function 'to_char' expects a time or a number, found ${nameOfType(value.type)}.`,
-    argumentNode(site, 0),
   );
 };
 
