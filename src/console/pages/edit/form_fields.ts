@@ -41,13 +41,41 @@ const field = (
 
 const minutes = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30];
 
-/** What a filter is about, and how it compares. */
-export const filterTypes = ['event', 'person'];
-export const filterOperators = [
-  ...['exact', 'is_not', 'icontains', 'not_icontains', 'regex', 'not_regex', 'gt', 'gte', 'lt', 'lte'],
-  ...['is_set', 'is_not_set', 'is_date_exact', 'is_date_before', 'is_date_after', 'in', 'not_in'],
-  ...['is_cleaned_path_exact', 'between', 'not_between', 'min', 'max'],
-];
+/** The labels of the filter types that the form offers. Filters of other types are kept. */
+export const filterTypes: Readonly<Record<string, string>> = {
+  event: 'Event property',
+  person: 'Person property',
+  event_metadata: 'Event field',
+  hogql: 'SQL expression',
+};
+
+/** The labels of the operators that the form offers. Filters with others, most of them synonyms, are kept. */
+export const filterOperators: Readonly<Record<string, string>> = {
+  exact: 'equals',
+  is_not: 'does not equal',
+  icontains: 'contains',
+  not_icontains: 'does not contain',
+  regex: 'matches',
+  not_regex: 'does not match',
+  gt: 'is greater than',
+  gte: 'is at least',
+  lt: 'is less than',
+  lte: 'is at most',
+  between: 'is between',
+  not_between: 'is not between',
+  is_set: 'is set',
+  is_not_set: 'is not set',
+  is_date_exact: 'is at the date',
+  is_date_before: 'is before',
+  is_date_after: 'is after',
+};
+
+/** Whether a filter has an operator: the key of an SQL expression is the whole condition. */
+export const hasOperator = ({ type }: FilterRow): boolean => type !== 'hogql' && type !== 'dialect';
+
+/** Whether a filter compares with a value. */
+export const hasValue = (row: FilterRow): boolean =>
+  hasOperator(row) && row.operator !== 'is_set' && row.operator !== 'is_not_set';
 
 /** The fields, section by section. `test/console/edit` compares them with the schema of a new export. */
 export const fields: readonly FormField[] = [
@@ -239,9 +267,12 @@ const toFilterRow = ({ type, key, operator, value }: Readonly<Record<string, unk
   type: textOrJson(type),
   key: textOrJson(key),
   operator: textOrJson(operator),
-  // Null is JSON too: it differs from no value.
-  value: value === null ? 'null' : textOrJson(value),
+  value: value === undefined ? '' : jsonText(value),
 });
+
+/** A text that is read back as the value: JSON, or a text without quotes unless it would be read as JSON. */
+const jsonText = (value: unknown): string =>
+  typeof value === 'string' && value !== '' && jsonOrText(value) === value ? value : JSON.stringify(value);
 
 /** A text is shown without quotes; other values are JSON. */
 const textOrJson = (value: unknown): string =>

@@ -9,6 +9,8 @@ import {
   fields,
   filterOperators,
   filterTypes,
+  hasOperator,
+  hasValue,
   textOf,
   type FilterRow,
   type FormField,
@@ -105,7 +107,7 @@ function TextControl({ field, input, onInput, error, source, control, hasStored 
         onChange=${(event: Event) => onInput(valueOf(event))}
       >
         ${field.default === undefined && html`<option value="" selected=${value === ''}>None</option>`}
-        <${Options} choices=${choices} value=${value} />
+        <${Options} labels=${Object.fromEntries(choices.map((choice) => [choice, choice]))} value=${value} />
       </select>`;
     case 'lines':
       return html`<${LinesControl} ...${{ field, value, control, onInput, source }} />`;
@@ -123,9 +125,17 @@ function TextControl({ field, input, onInput, error, source, control, hasStored 
   }
 }
 
-const Options = ({ choices, value }: { readonly choices: readonly string[]; readonly value: string }): View =>
-  html`${choices.map(
-    (choice) => html`<option key=${choice} value=${choice} selected=${choice === value}>${choice}</option>`,
+/** Options by value. A value that is not among them, which another client has stored, is one too. */
+const Options = ({
+  labels,
+  value,
+}: {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: string;
+}): View =>
+  html`${Object.entries(value === '' ? labels : { ...labels, [value]: labels[value] ?? value }).map(
+    ([choice, label]) =>
+      html`<option key=${choice} value=${choice} selected=${choice === value}>${label}</option>`,
   )}`;
 
 const maxSuggested = 6;
@@ -247,35 +257,13 @@ function FilterRows({
 }): View {
   const change = (index: number, part: Partial<FilterRow>) =>
     onInput(rows.map((row, at) => (at === index ? { ...row, ...part } : row)));
-  const select = (index: number, name: keyof FilterRow, label: string, choices: readonly string[]) => {
-    const value = rows[index]?.[name] ?? '';
-    return html`<select
-      class="input"
-      aria-label=${label}
-      value=${value}
-      onChange=${(event: Event) => change(index, { [name]: valueOf(event) })}
-    >
-      <${Options} choices=${choices} value=${value} />
-    </select>`;
-  };
-  const text = (index: number, name: keyof FilterRow, label: string) =>
-    html`<input
-      class="input"
-      aria-label=${label}
-      placeholder=${name}
-      value=${rows[index]?.[name] ?? ''}
-      spellcheck=${false}
-      autocomplete="off"
-      onInput=${(event: Event) => change(index, { [name]: valueOf(event) })}
-    />`;
   return html`<fieldset class="object-rows ${error ? 'field-invalid' : ''}">
     <legend>${field.label}</legend>
     <p class="field-hint">${field.hint}</p>
     ${rows.map(
-      (_, index) =>
+      (row, index) =>
         html`<div class="object-row" key=${index}>
-          ${select(index, 'type', 'Type', filterTypes)} ${text(index, 'key', 'Key')}
-          ${select(index, 'operator', 'Operator', filterOperators)} ${text(index, 'value', 'Value')}
+          <${FilterControls} row=${row} onInput=${(part: Partial<FilterRow>) => change(index, part)} />
           <${Button}
             kind="quiet"
             label="Remove row ${index + 1} of ${field.label}"
@@ -291,4 +279,33 @@ function FilterRows({
       >
     </div>
   </fieldset>`;
+}
+
+/** The controls of a filter: those of its parts that its type and operator use. */
+function FilterControls({
+  row,
+  onInput,
+}: {
+  readonly row: FilterRow;
+  readonly onInput: (part: Partial<FilterRow>) => void;
+}): View {
+  const control = (name: keyof FilterRow, label: string) => ({
+    class: 'input',
+    'aria-label': label,
+    value: row[name],
+    onInput: (event: Event) => onInput({ [name]: valueOf(event) }),
+  });
+  const select = (name: keyof FilterRow, label: string, labels: Readonly<Record<string, string>>) =>
+    html`<select ...${control(name, label)}>
+      <${Options} labels=${labels} value=${row[name]} />
+    </select>`;
+  const text = (name: keyof FilterRow, label: string, more: object) =>
+    html`<input ...${control(name, label)} ...${more} spellcheck=${false} autocomplete="off" />`;
+  const type = select('type', 'Type', filterTypes);
+  if (!hasOperator(row))
+    return html`${type}
+    ${text('key', 'Expression', { class: 'input object-row-expression', placeholder: "properties.plan = 'pro'" })}`;
+  return html`${type} ${text('key', 'Key', { placeholder: 'key' })}
+  ${select('operator', 'Operator', filterOperators)}
+  ${hasValue(row) && text('value', 'Value', { placeholder: row.operator.endsWith('between') ? '[1, 5]' : 'value' })}`;
 }
