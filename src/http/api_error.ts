@@ -53,6 +53,18 @@ export class ApiError extends Error {
   }
 }
 
+/** Options of an error that tells when to retry. */
+export const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } });
+
+/** The response when Temporal cannot be reached. `consequence` says what was not done. */
+export const temporalUnreachable = (consequence: string, retryAfterSeconds = 5): ApiError =>
+  new ApiError(
+    503,
+    'temporal_unreachable',
+    `Temporal cannot be reached. ${consequence} Retry in a few seconds.`,
+    retryAfter(retryAfterSeconds),
+  );
+
 /** Also used for what the key may not see. */
 export const notFound = (): ApiError => new ApiError(404, 'not_found', 'Not found.');
 

@@ -17,7 +17,7 @@ import { type Connection, inTransaction, type Pool } from '../journal/database.t
 import type { Logger } from '../telemetry/logger.ts';
 import { SearchAttributesMissing } from '../temporal/search_attributes.ts';
 import { inSpan } from '../tracing/spans.ts';
-import { ApiError, invalid } from './api_error.ts';
+import { ApiError, invalid, temporalUnreachable } from './api_error.ts';
 import type { Caller } from './authentication.ts';
 import { rejectionError } from './error_handler.ts';
 
@@ -45,20 +45,11 @@ export function createCommandOutcomes(
   const waiters = new Map<string, Set<() => void>>();
   const closing = new AbortController();
 
-  const listenOnce = async (): Promise<void> => {
-    const connection = await pool.connect();
-    try {
-      await listenUntilLost(connection, closing.signal, (id) => {
-        for (const wake of waiters.get(id) ?? []) wake();
-      });
-    } finally {
-      connection.release(true);
-    }
-  };
-
   const listen = async (): Promise<void> => {
     while (!closing.signal.aborted) {
-      await listenOnce().catch((error: unknown) => {
+      await listenUntilLost(pool, closing.signal, (id) => {
+        for (const wake of waiters.get(id) ?? []) wake();
+      }).catch((error: unknown) => {
         options.logger.warn(
           { err: error },
           'Could not listen for command outcomes. Polling until the connection is back.',
@@ -105,18 +96,19 @@ function subscribe(waiters: Map<string, Set<() => void>>, id: string) {
   const wake = () => resolve(undefined);
   const waiting = waiters.get(id) ?? new Set();
   waiters.set(id, waiting.add(wake));
-  const unsubscribe = () => {
+  const forget = () => {
     waiting.delete(wake);
     if (waiting.size === 0 && waiters.get(id) === waiting) waiters.delete(id);
   };
-  return { promise, forget: unsubscribe };
+  return { promise, forget };
 }
 
 async function listenUntilLost(
-  connection: Connection,
+  pool: Pool,
   closing: AbortSignal,
   onNotified: (id: string) => void,
 ): Promise<void> {
+  const connection = await pool.connect();
   const { promise: lost, resolve, reject } = Promise.withResolvers<undefined>();
   const onNotification = ({ payload }: { payload?: string | undefined }) => onNotified(payload ?? '');
   const onClosing = () => resolve(undefined);
@@ -132,6 +124,7 @@ async function listenUntilLost(
   } finally {
     connection.off('notification', onNotification);
     closing.removeEventListener('abort', onClosing);
+    connection.release(true);
   }
 }
 
@@ -305,12 +298,7 @@ export function createCommandService(dependencies: {
       const sent = await Promise.race([signalled, sleep(0, false)]);
       if (sent || !(await withdrawCommand(dependencies.pool, id)))
         return await readIfDecided(dependencies.pool, id);
-      throw new ApiError(
-        503,
-        'temporal_unreachable',
-        'Temporal cannot be reached. Nothing was changed. Retry in a few seconds.',
-        { headers: { 'retry-after': '5' } },
-      );
+      throw temporalUnreachable('Nothing was changed.');
     } finally {
       stop.abort();
     }

@@ -20,7 +20,7 @@ import { RelationNotFound } from '../source/relations.ts';
 import { UnsupportedSelection } from '../source/selection_conditions.ts';
 import { SelectionRejected } from '../source/selection_rejected.ts';
 import { SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
-import { ApiError, invalid, notFound } from './api_error.ts';
+import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';
 
 /** Formats the path of a field as `attr`, for example `destination__config__prefix`. */
 export const attrOf = (path: readonly (string | number)[]): string | null =>
@@ -112,9 +112,6 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
   }
 }
 
-/** `Retry-After` of a command that exceeds a limit. */
-const retryAfterSeconds = 60;
-
 const statusOfRejection: Record<RejectionCode, number> = {
   invalid_input: 400,
   required: 400,
@@ -134,11 +131,11 @@ export function rejectionError(rejection: {
   const status = code in statusOfRejection ? statusOfRejection[code as RejectionCode] : 400;
   return new ApiError(status, code, rejection.detail ?? 'The command was rejected.', {
     attr: rejection.attr ?? null,
-    headers: status === 429 ? { 'retry-after': String(retryAfterSeconds) } : {},
+    // Limits of commands are those of work that takes minutes.
+    ...(status === 429 ? retryAfter(60) : {}),
   });
 }
 
-const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } });
 const retryLater = retryAfter(5);
 
 /** Maps the errors of queries. */
@@ -220,9 +217,7 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
       503,
       'unavailable',
       'The control database is not available. Retry in a few seconds.',
-      {
-        headers: { 'retry-after': '5' },
-      },
+      retryLater,
     );
   return frameworkError(error, request.routeOptions.bodyLimit);
 };
@@ -253,19 +248,12 @@ export function sourceError(error: unknown): ApiError | undefined {
   if (error instanceof InvalidRelation) return new ApiError(503, 'source_rejected', error.message);
   if (error instanceof SelectionRejected || error instanceof UnsupportedSelection)
     return invalid(error.message, null);
-  return error instanceof pg.DatabaseError ? rejected(error) : undefined;
-}
-
-/** PostgreSQL refused the statement: the relations are not as exportd needs them. */
-function rejected(error: pg.DatabaseError): ApiError | undefined {
-  const { code = '' } = error;
-  if (!refusedStatement.test(code)) return undefined;
+  if (!(error instanceof pg.DatabaseError) || !refusedStatement.test(error.code ?? '')) return undefined;
   return new ApiError(
     503,
     'source_rejected',
-    `PostgreSQL refused to read the source: ${safeMessage(error)} (SQLSTATE ${code}). "exportd source check" prints how to fix the relation.`,
+    `PostgreSQL refused to read the source: ${safeMessage(error)} (SQLSTATE ${error.code}). "exportd source check" prints how to fix the relation.`,
   );
 }
 
-const unreachable = (detail: string): ApiError =>
-  new ApiError(503, 'source_unreachable', detail, { headers: { 'retry-after': '5' } });
+const unreachable = (detail: string): ApiError => new ApiError(503, 'source_unreachable', detail, retryLater);

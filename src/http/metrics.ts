@@ -8,7 +8,36 @@ import type { TaskQueueState } from '../temporal/clients/pollers.ts';
 import { readLags } from './batch_exports/read_model.ts';
 
 /** A reading serves every scrape of this time, in milliseconds. */
-const maxDeploymentAgeMs = 10_000;
+const maxAgeMs = 10_000;
+
+/** A value of a metric, by its labels. */
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Registers a gauge that has the samples of each scrape, and no others. */
+function addGauge(
+  metrics: Registry,
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  read: () => Promise<readonly Sample[]>,
+): void {
+  const gauge: Gauge = new Gauge({
+    name,
+    help,
+    labelNames,
+    registers: [metrics],
+    collect: async () => {
+      const samples = await read();
+      gauge.reset();
+      // A gauge without labels would else be 0.
+      if (labelNames.length === 0) gauge.remove();
+      for (const { labels, value } of samples) gauge.set(labels, value);
+    },
+  });
+}
 
 /** What waits in the control database. */
 interface Pending {
@@ -26,7 +55,7 @@ export function registerDeploymentMetrics(
   {
     pool,
     describeTaskQueues,
-    cacheMs = maxDeploymentAgeMs,
+    cacheMs = maxAgeMs,
   }: {
     readonly pool: Pool;
     readonly describeTaskQueues: () => Promise<readonly TaskQueueState[]>;
@@ -34,36 +63,23 @@ export function registerDeploymentMetrics(
     readonly cacheMs?: number;
   },
 ): void {
-  const registers = [metrics];
   const queues = shareReading(describeTaskQueues, cacheMs);
   const pending = shareReading(() => readPending(pool), cacheMs);
-
-  const up: Gauge = new Gauge({
-    name: 'exportd_dependency_up',
-    help: 'Whether a server that exportd needs responds: 1 or 0.',
-    labelNames: ['dependency'],
-    registers,
-    collect: async () => {
-      up.set({ dependency: 'control_database' }, (await pending.read()) ? 1 : 0);
-      up.set({ dependency: 'temporal' }, (await queues.read()) ? 1 : 0);
-    },
-  });
-  const queueGauge = (
-    name: string,
-    help: string,
-    value: (state: TaskQueueState) => number,
-    isReported: (state: TaskQueueState) => boolean = () => true,
-  ): void => {
-    const gauge: Gauge = new Gauge({
-      name,
-      help,
-      labelNames: ['queue'],
-      registers,
-      collect: async () => {
-        const states = (await queues.read()) ?? [];
-        gauge.reset();
-        for (const state of states) if (isReported(state)) gauge.set({ queue: state.name }, value(state));
-      },
+  const isUp = (reading: unknown): number => (reading ? 1 : 0);
+  addGauge(
+    metrics,
+    'exportd_dependency_up',
+    'Whether a server that exportd needs responds: 1 or 0.',
+    ['dependency'],
+    async () => [
+      { labels: { dependency: 'control_database' }, value: isUp(await pending.read()) },
+      { labels: { dependency: 'temporal' }, value: isUp(await queues.read()) },
+    ],
+  );
+  const queueGauge = (name: string, help: string, value: (state: TaskQueueState) => number): void => {
+    addGauge(metrics, name, help, ['queue'], async () => {
+      const states = (await queues.read()) ?? [];
+      return states.map((state) => ({ labels: { queue: state.name }, value: value(state) }));
     });
   };
   queueGauge(
@@ -82,15 +98,9 @@ export function registerDeploymentMetrics(
     ({ backlog_age_seconds }) => backlog_age_seconds,
   );
   const pendingGauge = (name: string, help: string, value: (found: Pending) => number): void => {
-    const gauge: Gauge = new Gauge({
-      name,
-      help,
-      registers,
-      collect: async () => {
-        const found = await pending.read();
-        gauge.remove();
-        if (found) gauge.set(value(found));
-      },
+    addGauge(metrics, name, help, [], async () => {
+      const found = await pending.read();
+      return found ? [{ labels: {}, value: value(found) }] : [];
     });
   };
   pendingGauge(
@@ -214,9 +224,6 @@ async function readExportHealth(
   return rows.map((row) => ({ ...row, missing_intervals: lags.get(row.id)?.intervals ?? null }));
 }
 
-/** A reading serves every scrape of this time, in milliseconds. */
-const maxExportAgeMs = 10_000;
-
 /** Exports that share the values of their labels. */
 interface Series {
   readonly labels: Readonly<Record<string, string>>;
@@ -239,7 +246,7 @@ export function registerExportMetrics(
     pool,
     logger,
     settings,
-    cacheMs = maxExportAgeMs,
+    cacheMs = maxAgeMs,
   }: {
     readonly pool: Pool;
     readonly logger: Logger;
@@ -275,20 +282,12 @@ export function registerExportMetrics(
     aggregate: Aggregate,
     value: (one: ExportHealth) => number | null,
   ): void => {
-    const gauge: Gauge = new Gauge({
-      name,
-      help,
-      labelNames: ownLabels,
-      registers: [metrics],
-      collect: async () => {
-        const series = await readSeries();
-        gauge.reset();
-        for (const { labels, exports } of series) {
-          const values = exports.map(value).filter((number) => number !== null);
-          if (values.length > 0) gauge.set(labels, aggregate(values));
-        }
-      },
-    });
+    addGauge(metrics, name, help, ownLabels, async () =>
+      (await readSeries()).flatMap(({ labels, exports }) => {
+        const values = exports.map(value).filter((number) => number !== null);
+        return values.length > 0 ? [{ labels, value: aggregate(values) }] : [];
+      }),
+    );
   };
   gaugeOf(
     'exportd_freshness_seconds',
@@ -333,20 +332,17 @@ export function registerExportMetrics(
     gaugeOf(name, `Exports that are ${isPaused ? 'paused' : 'not paused'}.`, sum, ({ paused }) =>
       paused === isPaused ? 1 : 0,
     );
-  const differing: Gauge = new Gauge({
-    name: 'exportd_differing_intervals',
-    help: 'Intervals whose files differed from the source when they were last compared, or verified on request.',
-    labelNames: [...ownLabels, 'outcome'],
-    registers: [metrics],
-    collect: async () => {
-      const series = await readSeries();
-      differing.reset();
-      for (const { labels, exports } of series)
-        for (const outcome of differences)
-          differing.set(
-            { ...labels, outcome },
-            sum(exports.map(({ differing_intervals }) => differing_intervals[outcome] ?? 0)),
-          );
-    },
-  });
+  addGauge(
+    metrics,
+    'exportd_differing_intervals',
+    'Intervals whose files differed from the source when they were last compared, or verified on request.',
+    [...ownLabels, 'outcome'],
+    async () =>
+      (await readSeries()).flatMap(({ labels, exports }) =>
+        differences.map((outcome) => ({
+          labels: { ...labels, outcome },
+          value: sum(exports.map(({ differing_intervals }) => differing_intervals[outcome] ?? 0)),
+        })),
+      ),
+  );
 }

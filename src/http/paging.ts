@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, invalid } from './api_error.ts';
 
@@ -111,6 +112,34 @@ export const unreadable = (what: string, id: string): ApiError =>
     `This version of exportd cannot read the ${what} ${id}, which a newer version may have stored. ` +
       "The server's log has the reason.",
   );
+
+/** Encodes where a page of rows starts, for one of its neighbours. */
+export const encodeCursor = (...values: readonly unknown[]): string =>
+  Buffer.from(JSON.stringify(values)).toString('base64url');
+
+/** A time in a cursor, as ISO 8601 in UTC. */
+export const cursorTime = z
+  .string()
+  .refine((text) => !Number.isNaN(Date.parse(text)))
+  .transform((text) => new Date(text).toISOString());
+
+/** Decodes the values of a cursor. @throws ApiError 400 */
+export function decodeCursor<Values>(text: string, schema: z.ZodType<Values>): Values {
+  try {
+    return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
+  } catch {
+    throw invalid(
+      'Invalid cursor. Follow the `next` and `previous` URLs of a page instead of building one.',
+      'cursor',
+    );
+  }
+}
+
+/** Counts the rows of a list. `rest` is the statement from FROM on. */
+export async function countRows(pool: Pool, rest: string, values: readonly unknown[]): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(`select count(*) as count ${rest}`, [...values]);
+  return rows[0]?.count ?? 0;
+}
 
 /** A page of rows, and the rows that its neighbours start at; null where there is none. */
 interface Page<Row> {

@@ -42,6 +42,11 @@ export interface RouteContext
 /** Adds routes below `/api/<root>/:project_id`. */
 export type ProjectRoutes = (app: HttpApp, context: RouteContext) => void;
 
+/** Options of routes, with the scope that they require. */
+export const readsExports = { config: { scope: 'batch_export:read' } } as const;
+export const writesExports = { config: { scope: 'batch_export:write' } } as const;
+export const readsQueries = { config: { scope: 'query:read' } } as const;
+
 /** The project of the caller's key, which is also the project in the path. */
 export const teamOf = (request: FastifyRequest): number => callerOf(request).project_id;
 

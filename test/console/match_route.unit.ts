@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { matchRoute } from '../../src/console/router/match_route.ts';
+import { matchRoute } from '../../src/console/router/routes.ts';
 
 describe('matchRoute', () => {
   it.each<[string, string, Record<string, string> | undefined]>([

@@ -1,4 +1,4 @@
-/** What a page is given: the parameters of its path. The query is `currentQuery` of location.ts. */
+/** What a page is given: the parameters of its path. The query is `currentQuery`. */
 export interface PageProps {
   readonly params: Readonly<Record<string, string>>;
 }

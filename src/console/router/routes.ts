@@ -1,5 +1,4 @@
 import type { ComponentType } from 'preact';
-import { matchRoute } from './match_route.ts';
 import type { PageProps } from './paths.ts';
 
 /** The module of a page: `pages/<name>/page.ts`, whose default export is its component. */
@@ -15,7 +14,7 @@ interface Route {
 
 /**
  * Every page of the console; the first pattern that matches wins. The server reads these lines, to preload the modules of a
- * page (src/http/console/page_modules.ts).
+ * page (src/http/console/console_files.ts).
  */
 const routes: readonly Route[] = [
   { pattern: '/', load: () => import('../pages/exports/page.ts') },
@@ -42,6 +41,25 @@ export async function loadPage(path: string): Promise<FoundPage | undefined> {
     if (params) return { PageView: await loadTwice(route), params };
   }
   return undefined;
+}
+
+/** The parameters of a path, or undefined if the path does not match. `/exports/:id` matches `/exports/1`. */
+export function matchRoute(pattern: string, path: string): Record<string, string> | undefined {
+  const wanted = pattern.split('/').filter(Boolean);
+  const given = path.split('/').filter(Boolean);
+  if (wanted.length !== given.length) return undefined;
+  const parameters: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? '';
+    if (part.startsWith(':')) {
+      try {
+        parameters[part.slice(1)] = decodeURIComponent(value);
+      } catch {
+        return undefined;
+      }
+    } else if (part !== value) return undefined;
+  }
+  return parameters;
 }
 
 async function loadTwice({ load }: Route): Promise<ComponentType<PageProps>> {

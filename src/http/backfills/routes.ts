@@ -1,19 +1,20 @@
 import type { FastifyRequest } from 'fastify';
-import type { BackfillStatus } from '../../domain/backfill.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { isUncounted } from '../../projections/backfills.ts';
 import { notFound } from '../api_error.ts';
 import { toUtc } from '../batch_exports/changes.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import { offsetPage, projectUrl, toReadableResponse, toReadableResponses } from '../paging.ts';
+import { countRows, offsetPage, projectUrl, toReadableResponse, toReadableResponses } from '../paging.ts';
 import {
   acceptedDetail,
   allowsShrink,
   type ProjectRoutes,
+  readsExports,
   type RouteContext,
   stillStoppingDetail,
   submitCommand,
   teamOf,
+  writesExports,
 } from '../route_context.ts';
 import { commandResponses, emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
 import { dryRun } from './dry_run.ts';
@@ -27,27 +28,11 @@ import {
   dryRunSchema,
 } from './schema.ts';
 
-interface BackfillRow {
-  readonly id: string;
-  readonly batch_export_id: string;
-  readonly team_id: number;
-  readonly start_at: string;
-  readonly end_at: string;
-  readonly status: BackfillStatus;
-  readonly total_runs: number;
-  readonly retry_of_run_id: string | null;
-  readonly retries_failed: boolean;
-  readonly allow_shrink: boolean;
-  readonly created_at: string;
-  readonly finished_at: string | null;
-  readonly last_updated_at: string;
-  readonly finished_runs: number;
-  readonly completed_runs: number;
-  readonly failed_runs: number;
-  readonly cancelled_runs: number;
-  readonly records_completed: number;
-  readonly records_total_count: number;
-}
+/** A backfill as stored in the read model, with its counts. */
+type BackfillRow = Omit<BackfillResponse, 'batch_export' | 'progress'> &
+  Omit<NonNullable<BackfillResponse['progress']>, 'progress' | 'retrying_runs'> & {
+    readonly batch_export_id: string;
+  };
 
 // The outcome of a run with automatic retries is that of the last retry. Automatic retries belong to the run's backfill
 // or, like the run, to the schedule; a retry that a user requests is a separate backfill. The backfill's row already
@@ -85,33 +70,22 @@ const selection = `
     where uncounted_run.backfill_id = backfill.id) uncounted
   where backfill.batch_export_id = $1`;
 
-const toBackfillResponse = (row: BackfillRow): BackfillResponse => ({
-  id: row.id,
-  batch_export: row.batch_export_id,
-  team_id: row.team_id,
-  start_at: row.start_at,
-  end_at: row.end_at,
-  status: row.status,
-  retry_of_run_id: row.retry_of_run_id,
-  retries_failed: row.retries_failed,
-  allow_shrink: row.allow_shrink,
-  created_at: row.created_at,
-  finished_at: row.finished_at,
-  last_updated_at: row.last_updated_at,
-  progress: row.status === 'Cancelled' ? null : progressOf(row),
-});
-
-const progressOf = (row: BackfillRow): BackfillResponse['progress'] => ({
-  total_runs: row.total_runs,
-  finished_runs: row.finished_runs,
-  completed_runs: row.completed_runs,
-  failed_runs: row.failed_runs,
-  cancelled_runs: row.cancelled_runs,
-  retrying_runs: row.finished_runs - row.completed_runs - row.failed_runs - row.cancelled_runs,
-  progress: row.total_runs === 0 ? 1 : row.finished_runs / row.total_runs,
-  records_completed: row.records_completed,
-  records_total_count: row.records_total_count,
-});
+function toBackfillResponse(row: BackfillRow): BackfillResponse {
+  const { batch_export_id, total_runs, finished_runs, completed_runs, failed_runs, ...others } = row;
+  const { cancelled_runs, records_completed, records_total_count, ...fields } = others;
+  const progress = {
+    total_runs,
+    finished_runs,
+    completed_runs,
+    failed_runs,
+    cancelled_runs,
+    retrying_runs: finished_runs - completed_runs - failed_runs - cancelled_runs,
+    progress: total_runs === 0 ? 1 : finished_runs / total_runs,
+    records_completed,
+    records_total_count,
+  };
+  return { ...fields, batch_export: batch_export_id, progress: row.status === 'Cancelled' ? null : progress };
+}
 
 /** Finds a backfill of an export. */
 export async function findBackfill(
@@ -132,30 +106,12 @@ async function listBackfills(
   batchExportId: string,
   window: { readonly limit: number; readonly offset: number },
 ): Promise<{ count: number; results: BackfillResponse[] }> {
-  const counted = await pool.query<{ count: number }>(
-    'select count(*) as count from exportd.backfills where batch_export_id = $1',
-    [batchExportId],
-  );
+  const count = await countRows(pool, 'from exportd.backfills where batch_export_id = $1', [batchExportId]);
   const { rows } = await pool.query<BackfillRow>(
     `${selection} order by backfill.position desc limit $2 offset $3`,
     [batchExportId, window.limit, window.offset],
   );
-  return { count: counted.rows[0]?.count ?? 0, results: rows.map(toBackfillResponse) };
-}
-
-const read = { config: { scope: 'batch_export:read' } } as const;
-const write = { config: { scope: 'batch_export:write' } } as const;
-
-async function readResponse(
-  context: RouteContext,
-  request: FastifyRequest,
-  batchExportId: string,
-  id: string,
-): Promise<BackfillResponse> {
-  await requireBatchExport(context.pool, teamOf(request), batchExportId);
-  const found = await findBackfill(context.pool, batchExportId, id);
-  if (!found) throw notFound();
-  return toReadableResponse(found, conversionOf(context));
+  return { count, results: rows.map(toBackfillResponse) };
 }
 
 const conversionOf = ({ logger }: RouteContext) => ({
@@ -174,11 +130,17 @@ const actions = [
 /** Create, list, retrieve, cancel, pause and unpause backfills. */
 export const backfillRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool } = context;
+  const readResponse = async (request: FastifyRequest, batchExportId: string, id: string) => {
+    await requireBatchExport(pool, teamOf(request), batchExportId);
+    const found = await findBackfill(pool, batchExportId, id);
+    if (!found) throw notFound();
+    return toReadableResponse(found, conversionOf(context));
+  };
 
   app.get(
     '/batch_exports/:batch_export_id/backfills',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'List backfills',
         params: backfillsPath,
@@ -198,7 +160,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:batch_export_id/backfills',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Create backfill',
         description:
@@ -230,28 +192,28 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
           'location',
           projectUrl(request, settings, `/batch_exports/${batch_export_id}/backfills/${id}/`),
         )
-        .send({ backfill_id: id, ...(await readResponse(context, request, batch_export_id, id)) });
+        .send({ backfill_id: id, ...(await readResponse(request, batch_export_id, id)) });
     },
   );
 
   app.get(
     '/batch_exports/:batch_export_id/backfills/:id',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'Retrieve backfill',
         params: backfillPath,
         response: { 200: backfillSchema, ...errorResponses },
       },
     },
-    (request) => readResponse(context, request, request.params.batch_export_id, request.params.id),
+    (request) => readResponse(request, request.params.batch_export_id, request.params.id),
   );
 
   for (const { path, name, summary } of actions)
     app.post(
       `/batch_exports/:batch_export_id/backfills/:id/${path}`,
       {
-        ...write,
+        ...writesExports,
         schema: {
           summary,
           params: backfillPath,
@@ -269,7 +231,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
         if (!submitted.decided) return reply.code(202).send(acceptedDetail);
         if (!submitted.executionsClosed)
           return reply.code(202).send(stillStoppingDetail('The backfill is Cancelled'));
-        return reply.code(200).send(await readResponse(context, request, batch_export_id, id));
+        return reply.code(200).send(await readResponse(request, batch_export_id, id));
       },
     );
 };

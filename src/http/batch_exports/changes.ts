@@ -57,7 +57,8 @@ export function definitionFrom(base: WritableDefinition, body: UpdateBody): Writ
   return wanted;
 }
 
-const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
+/** The value of a field of a definition: an omitted one keeps its value, null resets it to its default. */
+export const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
   given === undefined ? kept : (given ?? fallback);
 
 const timeOr = (given: string | null | undefined, kept: string | null): string | null =>
@@ -257,13 +258,12 @@ export async function prepareUpdate(
     body: {
       changes: {
         ...Object.fromEntries(changes),
-        ...(config.version === undefined ? {} : { config_version: config.version }),
+        ...(config.version !== undefined && { config_version: config.version }),
       },
-      ...(body.paused === undefined ? {} : { paused: body.paused ?? false }),
+      ...(body.paused !== undefined && { paused: body.paused ?? false }),
       // Omitted when unchanged, since setting it appends an event.
-      ...(lastPausedAt === undefined || lastPausedAt === current.last_paused_at
-        ? {}
-        : { last_paused_at: lastPausedAt }),
+      ...(lastPausedAt !== undefined &&
+        lastPausedAt !== current.last_paused_at && { last_paused_at: lastPausedAt }),
     },
     changed: [
       ...plainFields(differingFields(definition, current)),

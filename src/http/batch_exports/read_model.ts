@@ -12,7 +12,7 @@ import type { Connection, Pool } from '../../journal/database.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { notFound } from '../api_error.ts';
-import { toReadableResponses } from '../paging.ts';
+import { countRows, toReadableResponses } from '../paging.ts';
 import { latestRuns, type RunLink, toRunResponse } from '../runs/read_model.ts';
 import { runSchema } from '../runs/schema.ts';
 import { type BatchExportResponse, batchExportSchema, type LagResponse } from './schema.ts';
@@ -226,15 +226,14 @@ export async function listBatchExports(
   teamId: number,
   window: { readonly limit: number; readonly offset: number },
 ): Promise<{ count: number; rows: BatchExportRow[] }> {
-  const counted = await pool.query<{ count: number }>(
-    'select count(*) as count from exportd.batch_exports where team_id = $1 and not deleted',
-    [teamId],
-  );
+  const count = await countRows(pool, 'from exportd.batch_exports where team_id = $1 and not deleted', [
+    teamId,
+  ]);
   const { rows } = await pool.query<BatchExportRow>(
     `${selection} order by export.created_at desc, export.id limit $2 offset $3`,
     [teamId, window.limit, window.offset],
   );
-  return { count: counted.rows[0]?.count ?? 0, rows: rows.map(withDefaults) };
+  return { count, rows: rows.map(withDefaults) };
 }
 
 /** What exports are converted to responses with. */
@@ -256,9 +255,9 @@ export async function toBatchExportResponses(
       logger.error({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.');
     }),
   ]);
-  const toRuns = (row: BatchExportRow) =>
+  const toRuns = (batchExportId: string) =>
     toReadableResponses(
-      runs.filter((run) => run.batch_export_id === row.id),
+      runs.filter((run) => run.batch_export_id === batchExportId),
       { what: 'run', schema: runSchema, convert: (run) => toRunResponse(run, runLink), logger },
     );
   // An export without an entry was deleted since it was read.
@@ -267,26 +266,13 @@ export async function toBatchExportResponses(
     what: 'batch export',
     schema: batchExportSchema,
     logger,
-    convert: (row) => ({
-      id: row.id,
-      team_id: row.team_id,
-      name: row.name,
-      model: row.model,
-      destination: { type: row.destination_type, config: row.config },
-      interval: row.interval,
-      timezone: row.timezone,
+    convert: ({ destination_type, config, row_query, ...row }) => ({
+      ...row,
+      destination: { type: destination_type, config },
       offset_hour: supportsOffsets(row.interval) ? row.offset_hour : null,
       offset_day: supportsDayOffset(row.interval) ? row.offset_day : null,
-      paused: row.paused,
-      created_at: row.created_at,
-      last_updated_at: row.last_updated_at,
-      last_paused_at: row.last_paused_at,
-      start_at: row.start_at,
-      end_at: row.end_at,
-      latest_runs: toRuns(row),
-      dialect_query: row.dialect_query,
-      retention_days: row.retention_days,
-      schema: row.row_query && schemaOf(row.row_query),
+      latest_runs: toRuns(row.id),
+      schema: row_query && schemaOf(row_query),
       lag: lags.get(row.id) ?? null,
     }),
   });

@@ -12,11 +12,13 @@ import {
   acceptedDetail,
   allowsShrink,
   type ProjectRoutes,
+  readsExports,
   type RouteContext,
   sendEmpty,
   stillStoppingDetail,
   submitCommand,
   teamOf,
+  writesExports,
 } from '../route_context.ts';
 import {
   acceptedCreation,
@@ -51,9 +53,6 @@ import {
 } from './schema.ts';
 import { testDestination } from './test_destination.ts';
 
-const read = { config: { scope: 'batch_export:read' } } as const;
-const write = { config: { scope: 'batch_export:write' } } as const;
-
 /** The current state of an export. @throws ApiError 404, 500 when this version cannot read it */
 async function readResponse(context: RouteContext, teamId: number, id: string): Promise<BatchExportResponse> {
   const row = await requireBatchExport(context.pool, teamId, id);
@@ -71,7 +70,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/batch_exports',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'List batch exports',
         querystring: listQuery,
@@ -88,7 +87,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Create batch export',
         body: createBody,
@@ -109,7 +108,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/batch_exports/:id',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'Retrieve batch export',
         params: batchExportPath,
@@ -122,7 +121,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
   app.patch(
     '/batch_exports/:id',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Update batch export',
         params: batchExportPath,
@@ -143,7 +142,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
   app.delete(
     '/batch_exports/:id',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Delete batch export',
         description: 'Cancels its backfills and runs. Exported files stay in the bucket.',
@@ -165,7 +164,6 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
   );
 };
 
-const actionScope = { config: { scope: 'batch_export:write' } } as const;
 const responses = { 200: noContent, ...commandResponses };
 
 /** Pause, unpause and backfill a batch export. */
@@ -175,7 +173,7 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
 
   app.post(
     '/batch_exports/:id/pause',
-    { ...actionScope, schema: { summary: 'Pause batch export', ...schema, body: pauseBody } },
+    { ...writesExports, schema: { summary: 'Pause batch export', ...schema, body: pauseBody } },
     async (request, reply) => {
       const { last_paused_at } = request.body;
       const submitted = await submitCommand(context, request, 'pause', async (connection) => {
@@ -191,7 +189,7 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
 
   app.post(
     '/batch_exports/:id/unpause',
-    { ...actionScope, schema: { summary: 'Unpause batch export', ...schema, body: unpauseBody } },
+    { ...writesExports, schema: { summary: 'Unpause batch export', ...schema, body: unpauseBody } },
     async (request, reply) => {
       const { backfill } = request.body;
       const submitted = await submitCommand(context, request, 'unpause', async (connection) => {
@@ -208,7 +206,7 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:id/backfill',
     {
-      ...actionScope,
+      ...writesExports,
       schema: {
         summary: 'Backfill batch export',
         description:
@@ -238,9 +236,6 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
   );
 };
 
-/** Equal secrets are no change, so a caller learns whether it knows them: it needs the scope to replace them. */
-const checkScope = { config: { scope: 'batch_export:write' } } as const;
-
 const checkSchema = z
   .object({
     changes: z
@@ -250,12 +245,15 @@ const checkSchema = z
   })
   .meta({ id: 'BatchExportCheck' });
 
-/** Check what creating or updating a batch export would do. */
+/**
+ * Check what creating or updating a batch export would do. Equal secrets are no change, so a caller learns whether it
+ * knows them: it needs the scope to replace them.
+ */
 export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/check',
     {
-      ...checkScope,
+      ...writesExports,
       schema: {
         summary: 'Check a new batch export',
         description: 'Validates the body as creating the export does, and creates nothing.',
@@ -274,7 +272,7 @@ export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:id/check',
     {
-      ...checkScope,
+      ...writesExports,
       schema: {
         summary: 'Check an update of a batch export',
         description:
@@ -322,7 +320,6 @@ async function withoutEffect<Result>(
   return result;
 }
 
-const testScope = { config: { scope: 'batch_export:write' } } as const;
 const response = { 200: destinationTestSchema, ...errorResponses };
 
 const checkSelection = (sealed: SealedConfig, model: Model): void => {
@@ -334,7 +331,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/test',
     {
-      ...testScope,
+      ...writesExports,
       schema: {
         summary: 'Test a destination',
         description: 'Writes and deletes a small object below the prefix. The config is not saved.',
@@ -356,7 +353,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:id/test',
     {
-      ...testScope,
+      ...writesExports,
       schema: {
         summary: 'Test the destination of a batch export',
         description:

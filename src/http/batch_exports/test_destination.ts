@@ -4,7 +4,7 @@ import type { SealedConfig } from '../../destination/sealed_config.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { DestinationTestClient, TestOutcome } from '../../temporal/clients/verification_client.ts';
-import { ApiError } from '../api_error.ts';
+import { ApiError, retryAfter, temporalUnreachable } from '../api_error.ts';
 
 /** What testing a destination needs. */
 export interface DestinationTestService {
@@ -12,8 +12,6 @@ export interface DestinationTestService {
   readonly destinationTests: DestinationTestClient;
   readonly logger: Logger;
 }
-
-const retryLater = { headers: { 'retry-after': '5' } };
 
 /**
  * Tests a config on a worker, since only workers decrypt its secrets. Stores nothing permanently.
@@ -29,15 +27,10 @@ export async function testDestination(
   try {
     const outcome = await destinationTests.test(id).catch((error: unknown): TestOutcome => {
       logger.warn({ err: error, test_id: id }, 'Could not start a destination test.');
-      throw new ApiError(
-        503,
-        'temporal_unreachable',
-        'Temporal cannot be reached. Nothing was tested. Retry in a few seconds.',
-        retryLater,
-      );
+      throw temporalUnreachable('Nothing was tested.');
     });
     if (outcome.tested) return outcome.steps;
-    throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryLater);
+    throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryAfter(5));
   } finally {
     await deleteDestinationTest(pool, id);
   }

@@ -2,17 +2,17 @@ import type { RunEvent } from '../../domain/run_events.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 import { notFound } from '../api_error.ts';
+import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
 import { resolveListTimes } from '../list_times.ts';
 import { offsetPage } from '../paging.ts';
-import { type ProjectRoutes, teamOf } from '../route_context.ts';
+import { type ProjectRoutes, readsExports, teamOf } from '../route_context.ts';
 import { findRun, runColumns, type RunRow, toRunResponse } from '../runs/read_model.ts';
 import { runPath } from '../runs/schema.ts';
 import { errorResponses, listQuery, pageOf } from '../schemas.ts';
 import {
   activeRunsSchema,
-  consoleExportPath,
   type RunStep,
   type RunStepsResponse,
   runStepsSchema,
@@ -336,8 +336,6 @@ async function readLandings(
   };
 }
 
-const read = { config: { scope: 'batch_export:read' } } as const;
-
 /** What the console shows of an export, beside the documented resources. */
 export const consoleExportRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool, runLink } = context;
@@ -345,10 +343,10 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/console/batch_exports/:batch_export_id/history',
     {
-      ...read,
+      ...readsExports,
       schema: {
         hide: true,
-        params: consoleExportPath,
+        params: backfillsPath,
         querystring: listQuery,
         response: { 200: pageOf(settingsChangeSchema), ...errorResponses },
       },
@@ -364,10 +362,10 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/console/batch_exports/:batch_export_id/timeline',
     {
-      ...read,
+      ...readsExports,
       schema: {
         hide: true,
-        params: consoleExportPath,
+        params: backfillsPath,
         querystring: timelineQuery,
         response: { 200: timelineSchema, ...errorResponses },
       },
@@ -383,10 +381,10 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/console/batch_exports/:batch_export_id/active_runs',
     {
-      ...read,
+      ...readsExports,
       schema: {
         hide: true,
-        params: consoleExportPath,
+        params: backfillsPath,
         response: { 200: activeRunsSchema, ...errorResponses },
       },
     },
@@ -410,7 +408,7 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/console/batch_exports/:batch_export_id/runs/:id/steps',
     {
-      ...read,
+      ...readsExports,
       schema: { hide: true, params: runPath, response: { 200: runStepsSchema, ...errorResponses } },
     },
     async (request) => {

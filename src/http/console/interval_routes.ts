@@ -5,12 +5,18 @@ import {
   type Verification,
   withdrawVerification,
 } from '../../verify/verifications.ts';
-import { ApiError, notFound } from '../api_error.ts';
+import { ApiError, notFound, retryAfter, temporalUnreachable } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { sourceError } from '../error_handler.ts';
 import type { IntervalResponse } from '../intervals/schema.ts';
-import { disconnectSignal, type ProjectRoutes, teamOf } from '../route_context.ts';
+import {
+  disconnectSignal,
+  type ProjectRoutes,
+  readsExports,
+  teamOf,
+  writesExports,
+} from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
 import { locateRow, readIntervalAt, readIntervalDetail } from './interval_detail.ts';
 import {
@@ -24,8 +30,6 @@ import {
   verificationsSchema,
 } from './schema.ts';
 
-const read = { config: { scope: 'batch_export:read' } } as const;
-
 /** What the console shows of an interval. */
 export const consoleIntervalRoutes: ProjectRoutes = (app, context) => {
   const { pool, settings } = context;
@@ -33,7 +37,7 @@ export const consoleIntervalRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/console/batch_exports/:batch_export_id/intervals/:start',
     {
-      ...read,
+      ...readsExports,
       schema: {
         hide: true,
         params: intervalPath,
@@ -50,7 +54,7 @@ export const consoleIntervalRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/console/batch_exports/:batch_export_id/intervals/:start/row',
     {
-      ...read,
+      ...readsExports,
       schema: {
         hide: true,
         params: intervalPath,
@@ -79,10 +83,10 @@ const notFoundInTime = (timeoutMs: number): ApiError =>
     503,
     'source_unreachable',
     `The source did not find the row within ${timeoutMs / 1_000} seconds. Retry later.`,
-    { headers: { 'retry-after': '5' } },
+    retryAfter(5),
   );
 
-const retryLater = { headers: { 'retry-after': '30' } };
+const retryAfterSeconds = 30;
 /** The findings and notes of a response. */
 const maxItems = 50;
 
@@ -93,7 +97,7 @@ export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
     {
-      config: { scope: 'batch_export:read' },
+      ...readsExports,
       schema: { hide: true, params: intervalPath, response: { 200: verificationsSchema, ...errorResponses } },
     },
     async (request) => {
@@ -108,7 +112,7 @@ export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
     {
-      config: { scope: 'batch_export:write' },
+      ...writesExports,
       schema: {
         hide: true,
         params: intervalPath,
@@ -129,17 +133,12 @@ export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
           429,
           'too_many_verifications',
           'Other verifications are still running. Repeat the request when they have ended.',
-          retryLater,
+          retryAfter(retryAfterSeconds),
         );
       await verifications.start(id).catch(async (error: unknown) => {
         logger.warn({ err: error, verification_id: id }, 'Could not start a verification.');
         await withdrawVerification(pool, id);
-        throw new ApiError(
-          503,
-          'temporal_unreachable',
-          'Temporal cannot be reached. Nothing was verified. Retry in a few seconds.',
-          retryLater,
-        );
+        throw temporalUnreachable('Nothing was verified.', retryAfterSeconds);
       });
       const found = await findVerification(pool, id);
       if (!found) throw notFound();

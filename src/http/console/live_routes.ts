@@ -1,5 +1,5 @@
-import { ApiError } from '../api_error.ts';
-import { type HttpApp, type RouteContext, teamOf } from '../route_context.ts';
+import { ApiError, retryAfter } from '../api_error.ts';
+import { type HttpApp, readsExports, type RouteContext, teamOf } from '../route_context.ts';
 
 /** Proxies close connections that stay silent. */
 const heartbeatMs = 15_000;
@@ -16,12 +16,15 @@ export function consoleLiveRoutes(app: HttpApp, { liveChanges }: RouteContext): 
   app.get(
     '/console/live',
     // HEAD would hold a connection too.
-    { schema: { hide: true }, config: { scope: 'batch_export:read' }, exposeHeadRoute: false },
+    { schema: { hide: true }, ...readsExports, exposeHeadRoute: false },
     (request, reply) => {
       if (clients >= maxClients)
-        throw new ApiError(503, 'unavailable', 'Too many consoles are open. They are updated by polling.', {
-          headers: { 'retry-after': '60' },
-        });
+        throw new ApiError(
+          503,
+          'unavailable',
+          'Too many consoles are open. They are updated by polling.',
+          retryAfter(60),
+        );
       clients += 1;
       reply.hijack();
       const { raw } = reply;

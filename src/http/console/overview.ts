@@ -13,7 +13,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { lagsOf } from '../batch_exports/read_model.ts';
 import type { LagResponse } from '../batch_exports/schema.ts';
 import type { IntervalStatus } from '../intervals/schema.ts';
-import { type HttpApp, type RouteContext, teamOf } from '../route_context.ts';
+import { type HttpApp, readsExports, type RouteContext, teamOf } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
 import {
   calmConditions,
@@ -422,7 +422,7 @@ export function consoleOverviewRoutes(app: HttpApp, context: RouteContext): void
         querystring: overviewQuery,
         response: { 200: overviewSchema, ...errorResponses },
       },
-      config: { scope: 'batch_export:read' },
+      ...readsExports,
     },
     async (request, reply) => {
       const overview = await readOverview(context, teamOf(request), request.query);

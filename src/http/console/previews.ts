@@ -22,7 +22,7 @@ import {
 import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath, type UpdateBody, updateBody } from '../batch_exports/schema.ts';
 import { sourceError } from '../error_handler.ts';
-import { disconnectSignal, type ProjectRoutes, teamOf } from '../route_context.ts';
+import { disconnectSignal, type ProjectRoutes, teamOf, writesExports } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
 import {
   type EstimateResponse,
@@ -256,19 +256,20 @@ const hasQueryOf = (
   { model, dialect_query }: WritableDefinition,
 ): current is BatchExportRow => current?.model === model && current.dialect_query === dialect_query;
 
-/** Who may create exports may see their rows. Reading exports alone shows none. */
-const write = { config: { scope: 'batch_export:write' } } as const;
-const preview = { 200: previewSchema, ...errorResponses };
-const estimate = { 200: estimateSchema, ...errorResponses };
+/** The path of a preview: with the id of an export that the body changes, or without one for a new export. */
+const previewPath = batchExportPath.partial({ id: true });
 
-/** Preview what an export of the body would write before it is created or changed. */
+/**
+ * Preview what an export of the body would write before it is created or changed. Who may create exports may see their
+ * rows; reading exports alone shows none.
+ */
 export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
   const { pool, source } = context;
 
   app.get(
     '/console/source/check',
     {
-      ...write,
+      ...writesExports,
       schema: {
         hide: true,
         querystring: sourceCheckQuery,
@@ -291,39 +292,40 @@ export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
     },
   );
 
-  app.post(
-    '/console/batch_exports/preview',
-    { ...write, schema: { hide: true, body: updateBody, response: preview } },
-    async (request, reply) => {
-      const previewed = await previewedExport(pool, teamOf(request), null, request.body);
-      return previewExport(context, previewed, disconnectSignal(reply));
-    },
-  );
-
-  app.post(
-    '/console/batch_exports/estimate',
-    { ...write, schema: { hide: true, body: updateBody, response: estimate } },
-    async (request, reply) => {
-      const previewed = await previewedExport(pool, teamOf(request), null, request.body);
-      return estimateExport(context, previewed, disconnectSignal(reply));
-    },
-  );
-
-  app.post(
-    '/console/batch_exports/:id/preview',
-    { ...write, schema: { hide: true, params: batchExportPath, body: updateBody, response: preview } },
-    async (request, reply) => {
-      const previewed = await previewedExport(pool, teamOf(request), request.params.id, request.body);
-      return previewExport(context, previewed, disconnectSignal(reply));
-    },
-  );
-
-  app.post(
-    '/console/batch_exports/:id/estimate',
-    { ...write, schema: { hide: true, params: batchExportPath, body: updateBody, response: estimate } },
-    async (request, reply) => {
-      const previewed = await previewedExport(pool, teamOf(request), request.params.id, request.body);
-      return estimateExport(context, previewed, disconnectSignal(reply));
-    },
-  );
+  for (const path of ['/console/batch_exports', '/console/batch_exports/:id']) {
+    app.post(
+      `${path}/preview`,
+      {
+        ...writesExports,
+        schema: {
+          hide: true,
+          params: previewPath,
+          body: updateBody,
+          response: { 200: previewSchema, ...errorResponses },
+        },
+      },
+      async (request, reply) => {
+        const { id = null } = request.params;
+        const previewed = await previewedExport(pool, teamOf(request), id, request.body);
+        return previewExport(context, previewed, disconnectSignal(reply));
+      },
+    );
+    app.post(
+      `${path}/estimate`,
+      {
+        ...writesExports,
+        schema: {
+          hide: true,
+          params: previewPath,
+          body: updateBody,
+          response: { 200: estimateSchema, ...errorResponses },
+        },
+      },
+      async (request, reply) => {
+        const { id = null } = request.params;
+        const previewed = await previewedExport(pool, teamOf(request), id, request.body);
+        return estimateExport(context, previewed, disconnectSignal(reply));
+      },
+    );
+  }
 };

@@ -5,11 +5,9 @@ import { compilerProject } from '../../queries/dialect_reader.ts';
 import { createProjectSchemas, type EditorRequest, readNames } from '../../queries/editor.ts';
 import { QueryError } from '../../queries/query_errors.ts';
 import { callerOf } from '../authentication.ts';
-import { disconnectSignal, type ProjectRoutes, teamOf } from '../route_context.ts';
+import { disconnectSignal, type ProjectRoutes, readsQueries, teamOf } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
 import { checkedQuerySchema, checkQueryBody, projectNamesSchema, vocabularySchema } from './schema.ts';
-
-const read = { config: { scope: 'query:read' } } as const;
 
 const keywords = [...new Set([...clauseKeywords, ...reservedWords, 'ASC', 'DESC', 'END'])];
 
@@ -28,7 +26,7 @@ export const consoleQueryRoutes: ProjectRoutes = (app, context) => {
 
   app.get(
     '/console/query/vocabulary',
-    { ...read, schema: { hide: true, response: { 200: vocabularySchema, ...errorResponses } } },
+    { ...readsQueries, schema: { hide: true, response: { 200: vocabularySchema, ...errorResponses } } },
     async (request, reply) => {
       const project = compilerProject(await schemas.read(requestOf(request, reply)));
       return {
@@ -41,7 +39,7 @@ export const consoleQueryRoutes: ProjectRoutes = (app, context) => {
 
   app.get(
     '/console/query/names',
-    { ...read, schema: { hide: true, response: { 200: projectNamesSchema, ...errorResponses } } },
+    { ...readsQueries, schema: { hide: true, response: { 200: projectNamesSchema, ...errorResponses } } },
     async (request, reply) => {
       const names = await readNames(service, requestOf(request, reply));
       return {
@@ -55,7 +53,7 @@ export const consoleQueryRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/console/query/check',
     {
-      ...read,
+      ...readsQueries,
       schema: { hide: true, body: checkQueryBody, response: { 200: checkedQuerySchema, ...errorResponses } },
     },
     async (request, reply) => {

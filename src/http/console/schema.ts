@@ -164,7 +164,6 @@ const changeKinds = [
   'retry_requested',
   'failed_runs_retry_requested',
 ] as const;
-export type ChangeKind = (typeof changeKinds)[number];
 
 const fieldChange = z.object({
   field: z.string().describe('The path of the field, joined by dots.'),
@@ -300,9 +299,6 @@ export const intervalPath = z.object({
   start: z.iso.datetime({ offset: true }),
 });
 
-/** The path of what only the console reads of an export. */
-export const consoleExportPath = z.object({ project_id: z.string(), batch_export_id: pathId });
-
 /** The id of a row, to find its file. */
 export const rowLocationQuery = z.strictObject({
   uuid: z.guid('Must be the uuid of an event.').toLowerCase(),
@@ -369,7 +365,7 @@ export const previewSchema = z.object({
   file: z.string().describe('The name of the first file.'),
   columns: z.array(z.object({ name: z.string(), type: z.string() })),
   rows: z.array(z.array(z.unknown())).describe('The first rows, as JSON lines would have them.'),
-  rows_since: responseTimestampSchema.describe('Start of the range that the rows are the first of.'),
+  rows_since: responseTimestampSchema.describe('Start of the sampled range.'),
 });
 export type PreviewResponse = z.infer<typeof previewSchema>;
 

@@ -2,7 +2,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { version } from '../../telemetry/version.ts';
 import { findProjects, findUser } from '../accounts.ts';
-import { ApiError } from '../api_error.ts';
+import { ApiError, retryAfter } from '../api_error.ts';
 import { type Caller, callerOfKey } from '../authentication.ts';
 import { type Session, sessionResponse, signInBody } from '../projects/schema.ts';
 import type { HttpApp } from '../route_context.ts';
@@ -49,7 +49,7 @@ export function createSignInLimiter({ maxFailures, windowMs, now }: LimiterOptio
         429,
         'throttled',
         `Too many failed attempts to sign in. Retry in ${seconds} seconds.`,
-        { headers: { 'retry-after': String(seconds) } },
+        retryAfter(seconds),
       );
     },
     recordFailure: (address) => {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BatchExportDefinition, BatchExportEvent } from '../../domain/batch_export.ts';
 import type { Pool } from '../../journal/database.ts';
-import type { ChangeKind, FieldChange, SettingsChange } from './schema.ts';
+import { countRows } from '../paging.ts';
+import type { FieldChange, SettingsChange } from './schema.ts';
 
 /** Reads the fields and the sealed secrets of each config version of an export, by their paths in the API. */
 export async function readConfigFields(
@@ -60,12 +61,6 @@ export function fieldChanges(before: ExportFields, after: ExportFields): FieldCh
   ];
 }
 
-/** A page of an export's history. */
-interface HistoryPage {
-  readonly count: number;
-  readonly results: SettingsChange[];
-}
-
 type ChangeRow = BatchExportEvent & {
   readonly stream_version: number;
   readonly recorded_at: string;
@@ -90,11 +85,8 @@ export async function readSettingsHistory(
   pool: Pool,
   batchExportId: string,
   { limit, offset }: { readonly limit: number; readonly offset: number },
-): Promise<HistoryPage> {
-  const counted = await pool.query<{ count: number }>(
-    `select count(*) as count from exportd.journal_events event where ${isChange}`,
-    [batchExportId],
-  );
+): Promise<{ count: number; results: SettingsChange[] }> {
+  const count = await countRows(pool, `from exportd.journal_events event where ${isChange}`, [batchExportId]);
   const { rows } = await pool.query<ChangeRow>(
     `select event.stream_version, event.event_type as type, event.data, event.recorded_at,
        command.id is not null as is_commanded, users.email, users.first_name
@@ -112,14 +104,21 @@ export async function readSettingsHistory(
     return found ? fieldsOf(found.definition, configs) : noFields;
   };
   return {
-    count: counted.rows[0]?.count ?? 0,
+    count,
     results: rows.map((row) => {
       const { stream_version: own } = row;
       const changes = fieldChanges(
         fieldsAt((version) => version < own),
         fieldsAt((version) => version <= own),
       );
-      return toChange(row, changes);
+      return {
+        at: row.recorded_at,
+        by: authorOf(row),
+        changes,
+        backfill_id: null,
+        run_id: null,
+        ...describe(row),
+      };
     }),
   };
 }
@@ -155,22 +154,12 @@ function fieldsOf(
   };
 }
 
-function toChange(row: ChangeRow, changes: SettingsChange['changes']): SettingsChange {
-  const { kind, summary, backfill_id = null, run_id = null } = describe(row);
-  return { at: row.recorded_at, kind, summary, by: authorOf(row), changes, backfill_id, run_id };
-}
-
 function authorOf({ is_commanded, email, first_name }: ChangeRow): SettingsChange['by'] {
   if (!is_commanded) return { type: 'exportd' };
   return email === null ? { type: 'signal' } : { type: 'user', email, first_name: first_name ?? '' };
 }
 
-interface Description {
-  readonly kind: ChangeKind;
-  readonly summary: string;
-  readonly backfill_id?: string;
-  readonly run_id?: string;
-}
+type Description = Pick<SettingsChange, 'kind' | 'summary'> & { backfill_id?: string; run_id?: string };
 
 function describe(event: BatchExportEvent): Description {
   switch (event.type) {

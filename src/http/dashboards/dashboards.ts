@@ -2,6 +2,8 @@ import { type Connection, inTransaction, type Pool } from '../../journal/databas
 import { InvalidAccount, userColumns } from '../accounts.ts';
 import { invalid, notFound } from '../api_error.ts';
 import type { Caller } from '../authentication.ts';
+import { orDefault } from '../batch_exports/changes.ts';
+import { countRows } from '../paging.ts';
 import {
   type AccessLevel,
   defaultAccess,
@@ -65,15 +67,12 @@ export async function listDashboards(
   window: { readonly limit: number; readonly offset: number },
 ): Promise<{ count: number; results: DashboardResponse[] }> {
   const values = [viewer.project_id, viewer.user_id];
-  const counted = await pool.query<{ count: number }>(
-    `select count(*) as count ${visibleDashboards}`,
-    values,
-  );
+  const count = await countRows(pool, visibleDashboards, values);
   const { rows } = await pool.query<DashboardResponse>(
     `select ${dashboardColumns}, ${viewerColumns} ${visibleDashboards} order by ${listOrder} limit $3 offset $4`,
     [...values, window.limit, window.offset],
   );
-  return { count: counted.rows[0]?.count ?? 0, results: rows };
+  return { count, results: rows };
 }
 
 /** A dashboard of the project, also when deleted or not visible to the viewer. @throws ApiError 404 */
@@ -198,10 +197,6 @@ const defaultDefinition: Omit<DashboardDefinition, 'name'> = {
   ...defaultAccess,
 };
 
-/** The definition of a new dashboard. */
-const newDefinition = (body: CreateDashboardBody): DashboardDefinition =>
-  definitionFrom({ ...defaultDefinition, name: body.name }, body);
-
 /** Applies a body to a definition. An omitted field keeps its value; null resets it to its default. */
 const definitionFrom = (
   base: DashboardDefinition,
@@ -223,9 +218,6 @@ const definitionFrom = (
   ),
 });
 
-const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
-  given === undefined ? kept : (given ?? fallback);
-
 /** Trims, lower-cases, deduplicates and sorts tags, so that a tag has one spelling. */
 const normalizeTags = (tags: readonly string[]): string[] =>
   [...new Set(tags.map((tag) => tag.trim().toLowerCase()))].sort();
@@ -236,7 +228,7 @@ const normalizeTags = (tags: readonly string[]): string[] =>
  */
 export const createDashboard = (pool: Pool, creator: Viewer, body: CreateDashboardBody): Promise<number> =>
   inTransaction(pool, async (connection) => {
-    const definition = newDefinition(body);
+    const definition = definitionFrom({ ...defaultDefinition, name: body.name }, body);
     const { rows } = await connection.query<{ id: number }>(
       `insert into exportd.dashboards (team_id, created_by, name, description, pinned, tags, restriction_level,
          default_access_level)

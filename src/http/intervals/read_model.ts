@@ -1,40 +1,16 @@
-import type { LiveBatchExport, SkipReason } from '../../domain/batch_export.ts';
+import { z } from 'zod';
+import type { LiveBatchExport } from '../../domain/batch_export.ts';
 import { type UndecidedRange, undecidedRanges } from '../../domain/due_intervals.ts';
 import { countIntervals } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
 import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals.ts';
-import { invalid, notFound } from '../api_error.ts';
-import { pageOf, unreadable } from '../paging.ts';
+import { notFound } from '../api_error.ts';
+import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf, unreadable } from '../paging.ts';
 import { describeWait, waitColumns, type WaitColumns } from '../runs/read_model.ts';
 import type { IntervalResponse, IntervalsQuery, IntervalStatus } from './schema.ts';
 
-/** Where a page of intervals starts: after this interval in the list's order, or before it when `backwards`. */
-interface IntervalCursor {
-  readonly start: string;
-  readonly backwards: boolean;
-}
-
-/** Encodes a cursor. The intervals of an export do not overlap, so their start identifies them. */
-const encodeIntervalCursor = (start: string, backwards: boolean): string =>
-  Buffer.from(JSON.stringify([start, backwards])).toString('base64url');
-
-/** Decodes a cursor. @throws ApiError 400 */
-function decodeIntervalCursor(text: string): IntervalCursor {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    if (Array.isArray(parsed) && parsed.length === 2) {
-      const [start, backwards] = parsed as unknown[];
-      if (typeof start === 'string' && !Number.isNaN(Date.parse(start)) && typeof backwards === 'boolean')
-        return { start: new Date(start).toISOString(), backwards };
-    }
-  } catch {
-    // Not a cursor of this API; rejected below.
-  }
-  throw invalid(
-    'Invalid cursor. Follow the `next` and `previous` URLs of a page instead of building one.',
-    'cursor',
-  );
-}
+/** The start of an interval, after which a page begins, and whether the page is read backwards from there. */
+const cursorSchema = z.tuple([cursorTime, z.boolean()]);
 
 /** An entry of the ledger as read from the database. */
 type IntervalRow = Omit<IntervalResponse, 'intervals' | 'run_ids'> &
@@ -52,12 +28,7 @@ interface IntervalPage {
 }
 
 /** A range about which the schedule has recorded nothing yet; its status depends on the clock. */
-interface OpenRange {
-  readonly start: string;
-  readonly end: string;
-  readonly status: IntervalStatus;
-  readonly reason: SkipReason | null;
-}
+type OpenRange = UndecidedRange & { readonly status: IntervalStatus };
 
 const columns = [
   'data_interval_start',
@@ -133,8 +104,8 @@ export async function readIntervalPage(
   batchExportId: string,
   query: Omit<IntervalsQuery, 'status'> & { readonly statuses: readonly IntervalStatus[] | undefined },
 ): Promise<IntervalPage> {
-  const cursor = query.cursor === undefined ? undefined : decodeIntervalCursor(query.cursor);
-  const backwards = cursor?.backwards ?? false;
+  const [cursor, backwards = false] =
+    query.cursor === undefined ? [] : decodeCursor(query.cursor, cursorSchema);
   const { live, ranges } = await readOpenRanges(pool, batchExportId);
   const values: unknown[] = [
     batchExportId,
@@ -166,11 +137,12 @@ export async function readIntervalPage(
     `${[openEntries, ...conditions.map((condition) => condition('status'))].join(' and ')} ${rest}`,
   ];
   const [stored, open] = entries('');
-  const counted = await pool.query<{ count: number }>(
-    `select (select count(*) from (${stored}) stored) + (select count(*) from (${open}) open) as count`,
+  const count = await countRows(
+    pool,
+    `from (select from (${stored}) stored union all select from (${open}) open) entry`,
     values,
   );
-  bound(`data_interval_start ${backwards ? '>' : '<'}`, cursor?.start);
+  bound(`data_interval_start ${backwards ? '>' : '<'}`, cursor);
   const order = `order by data_interval_start ${backwards ? 'asc' : 'desc'}`;
   const limited = `${order} limit ${parameter(query.limit + 1)}`;
   const { rows } = await pool.query<IntervalRow>(
@@ -194,10 +166,10 @@ export async function readIntervalPage(
   );
   const { page, next, previous } = pageOf(rows, query.limit, { backwards, continued: cursor !== undefined });
   return {
-    count: counted.rows[0]?.count ?? 0,
+    count,
     intervals: page.map((row) => toIntervalResponse(row, live)),
-    next: next && encodeIntervalCursor(next.data_interval_start, false),
-    previous: previous && encodeIntervalCursor(previous.data_interval_start, true),
+    next: next && encodeCursor(next.data_interval_start, false),
+    previous: previous && encodeCursor(previous.data_interval_start, true),
   };
 }
 
@@ -213,56 +185,30 @@ async function readOpenRanges(
   );
   const [row] = rows;
   if (!row) throw notFound();
-  const ranges = readRanges(batchExportId, row).map(({ start, end, reason }) => ({
-    start,
-    end,
-    reason,
-    status: reason === null ? ('due' as const) : skipStatusOf(reason),
+  let undecided: readonly UndecidedRange[];
+  try {
+    undecided = undecidedRanges(row.state, new Date(row.now));
+  } catch {
+    throw unreadable('batch export', batchExportId);
+  }
+  const ranges = undecided.map((range) => ({
+    ...range,
+    status: range.reason === null ? ('due' as const) : skipStatusOf(range.reason),
   }));
   return { live: row.state, ranges };
 }
 
-function readRanges(
-  batchExportId: string,
-  { state, now }: { readonly state: LiveBatchExport; readonly now: string },
-): readonly UndecidedRange[] {
-  try {
-    return undecidedRanges(state, new Date(now));
-  } catch {
-    throw unreadable('batch export', batchExportId);
-  }
-}
-
 const toIntervalResponse = (row: IntervalRow, { revisions }: LiveBatchExport): IntervalResponse => {
-  const { data_interval_start: start, data_interval_end: end } = row;
+  const { open_circuit, operator_fault, ...entry } = row;
+  const { data_interval_start: start, data_interval_end: end, comparison } = entry;
   return {
-    data_interval_start: start,
-    data_interval_end: end,
-    intervals: row.run_id === null ? countIntervals(revisions, { start, end }) : 1,
-    status: row.status,
-    reason: row.reason,
-    latest_error: describeWait(row) ?? row.latest_error,
-    run_id: row.run_id,
-    manifest_run_id: row.manifest_run_id,
-    run_ids: row.run_ids ?? [],
-    generation: row.generation,
-    rows: row.rows,
-    rejected_rows: row.rejected_rows,
-    bytes: row.bytes,
-    files: row.files,
-    kept_files: row.kept_files,
-    earlier_files: row.earlier_files,
-    source_fingerprint: row.source_fingerprint,
-    bucket_fingerprint: row.bucket_fingerprint,
-    settled: row.settled,
-    settling_outcome: row.settling_outcome,
-    completed_at: row.completed_at,
-    expires_at: row.expires_at,
-    comparison: row.comparison && {
-      ...row.comparison,
-      compared_at: new Date(row.comparison.compared_at).toISOString(),
+    ...entry,
+    intervals: entry.run_id === null ? countIntervals(revisions, { start, end }) : 1,
+    latest_error: describeWait({ open_circuit, operator_fault }) ?? entry.latest_error,
+    run_ids: entry.run_ids ?? [],
+    comparison: comparison && {
+      ...comparison,
+      compared_at: new Date(comparison.compared_at).toISOString(),
     },
-    held: row.held,
-    taken_keys: row.taken_keys,
   };
 };

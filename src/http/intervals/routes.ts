@@ -4,8 +4,8 @@ import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath } from '../batch_exports/schema.ts';
 import { resolveListTimes } from '../list_times.ts';
-import { offsetPage, withParameters } from '../paging.ts';
-import { parseChoices, type ProjectRoutes, teamOf } from '../route_context.ts';
+import { countRows, offsetPage, withParameters } from '../paging.ts';
+import { parseChoices, type ProjectRoutes, readsExports, teamOf } from '../route_context.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import { readIntervalPage } from './read_model.ts';
 import {
@@ -23,7 +23,7 @@ export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
   app.get(
     '/batch_exports/:batch_export_id/intervals',
     {
-      config: { scope: 'batch_export:read' },
+      ...readsExports,
       schema: {
         summary: 'List batch export intervals',
         description:
@@ -71,16 +71,13 @@ async function listLogLines(
     query.search ?? null,
     query.run_id ?? null,
   ];
-  const counted = await pool.query<{ count: number }>(
-    `select count(*) as count from exportd.log_lines where ${condition}`,
-    values,
-  );
+  const count = await countRows(pool, `from exportd.log_lines where ${condition}`, values);
   const { rows } = await pool.query<LogLineResponse>(
     `select timestamp, level, message, run_id as instance_id, batch_export_id as log_source_id
      from exportd.log_lines where ${condition} order by timestamp desc, id desc limit $7 offset $8`,
     [...values, query.limit, query.offset],
   );
-  return { count: counted.rows[0]?.count ?? 0, results: rows };
+  return { count, results: rows };
 }
 
 /** Read the log of a batch export. */
@@ -88,7 +85,7 @@ export const logRoutes: ProjectRoutes = (app, { pool, settings }) => {
   app.get(
     '/batch_exports/:id/logs',
     {
-      config: { scope: 'batch_export:read' },
+      ...readsExports,
       schema: {
         summary: 'Retrieve batch export logs',
         params: batchExportPath,

@@ -54,6 +54,7 @@ export const allErrors: readonly ErrorExample[] = Object.values(errorsByKind).fl
 
 /** The parts of an OpenAPI document that are completed here. */
 interface Document {
+  readonly components?: { schemas?: Readonly<Record<string, unknown>> };
   readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 interface Operation {
@@ -102,9 +103,16 @@ const descriptions: Readonly<Record<string, string>> = {
 export const pathInProject = (path: string): string =>
   path.replace(/^\/api\/(projects|environments)\/\{project_id\}/, '');
 
-/** Adds tags, descriptions of responses and examples to each operation of a document, in place. */
+/**
+ * Adds tags, descriptions of responses and examples to each operation of a document, in place. Sorts its schemas, which
+ * have the order in which modules were loaded.
+ */
 function completeDocument<Given extends object>(document: Given): Given {
-  const { paths } = document as Document;
+  const { components, paths } = document as Document;
+  if (components?.schemas)
+    components.schemas = Object.fromEntries(
+      Object.entries(components.schemas).sort(([one], [other]) => (one < other ? -1 : 1)),
+    );
   for (const [path, operations] of Object.entries(paths ?? {}))
     for (const [method, operation] of Object.entries(operations))
       completeOperation(method.toUpperCase(), pathInProject(path), operation);

@@ -6,9 +6,9 @@ import { cancelQuery, handleQuery } from '../../queries/handle_query.ts';
 import { serializeQueryResponse, serializeStatus } from '../../queries/query_response.ts';
 import type { QueryRateLimiter } from '../../queries/rate_limiter.ts';
 import { readStatus } from '../../queries/statuses.ts';
-import { ApiError, notFound } from '../api_error.ts';
+import { ApiError, notFound, retryAfter } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
-import { disconnectSignal, type ProjectRoutes, sendEmpty, teamOf } from '../route_context.ts';
+import { disconnectSignal, type ProjectRoutes, readsQueries, sendEmpty, teamOf } from '../route_context.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 import {
   draftedSqlSchema,
@@ -42,11 +42,9 @@ async function rateLimitQueries(
       429,
       'throttled',
       `Rate limit exceeded: a project can run ${decision.limit} queries per hour (EXPORTD_QUERIES_PER_HOUR). Retry in ${decision.wait_seconds} seconds. For large volumes of data, use a batch export.`,
-      { headers: { 'retry-after': String(decision.wait_seconds) } },
+      retryAfter(decision.wait_seconds),
     );
 }
-
-const read = { config: { scope: 'query:read' } } as const;
 
 /** Bytes of a response that is sent as a whole, which takes less time than a stream. */
 const maxWholeLength = 256 * 1024;
@@ -71,7 +69,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/query',
     {
-      ...read,
+      ...readsQueries,
       onRequest: (request, reply) => rateLimitQueries(context, request, reply),
       schema: {
         summary: 'Create query',
@@ -100,7 +98,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/query/:id',
     {
-      ...read,
+      ...readsQueries,
       schema: {
         summary: 'Retrieve query',
         description:
@@ -120,7 +118,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
   app.delete(
     '/query/:id',
     {
-      ...read,
+      ...readsQueries,
       schema: {
         summary: 'Delete query',
         description:
@@ -141,7 +139,7 @@ export const queryAuthorizationRoutes: ProjectRoutes = (app) => {
   app.post(
     '/query/check_auth_for_async',
     {
-      config: { scope: 'query:read' },
+      ...readsQueries,
       schema: {
         summary: 'Check auth for async',
         description:
@@ -161,7 +159,7 @@ export const draftSqlRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/query/draft_sql',
     {
-      config: { scope: 'query:read' },
+      ...readsQueries,
       onRequest: (request, reply) => rateLimitQueries(context, request, reply),
       schema: {
         summary: 'Retrieve draft SQL',

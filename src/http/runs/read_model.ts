@@ -1,8 +1,8 @@
+import { z } from 'zod';
 import { describeOpenCircuit, destinationUnavailable, type OpenCircuit } from '../../domain/circuit.ts';
 import { activeRunStatuses, type RunStatus } from '../../domain/run_state.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
-import { invalid } from '../api_error.ts';
-import { pageOf } from '../paging.ts';
+import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf } from '../paging.ts';
 import type { RunResponse, RunsQuery } from './schema.ts';
 
 /** What a run may wait for, as read from the database. */
@@ -52,26 +52,11 @@ export function describeWait({ open_circuit, operator_fault }: WaitColumns): str
 export type RunLink = (run: RunRow) => string | null;
 
 /** A run as stored in the read model. */
-export interface RunRow extends WaitColumns {
-  readonly id: string;
+export interface RunRow
+  extends WaitColumns, Omit<RunResponse, 'batch_export' | 'generation' | 'status_detail' | 'temporal_ui'> {
   readonly position: number;
   readonly batch_export_id: string;
-  readonly status: RunStatus;
-  readonly records_completed: number;
-  readonly records_total_count: number | null;
-  readonly latest_error: string | null;
-  readonly data_interval_start: string;
-  readonly data_interval_end: string;
-  readonly cursor: string | null;
-  readonly created_at: string;
-  readonly finished_at: string | null;
-  readonly last_updated_at: string;
-  readonly bytes: number;
-  readonly files: number;
   readonly generation: number;
-  readonly manifest_key: string | null;
-  readonly backfill_id: string | null;
-  readonly allow_shrink: boolean;
 }
 
 /** The columns of a `RunRow`, of exportd.batch_export_runs without an alias. */
@@ -79,29 +64,16 @@ export const runColumns = `id, position, batch_export_id, status, records_comple
   data_interval_start, data_interval_end, cursor, created_at, finished_at, last_updated_at, bytes, files, generation,
   manifest_key, backfill_id, allow_shrink, ${waitColumns('batch_export_runs')}`;
 
-/** Converts a run to a response. */
+/** Converts a run to a response, whose schema leaves out what else the row has. */
 export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => {
-  const status_detail = describeWait(run);
+  const { batch_export_id, open_circuit, operator_fault, ...fields } = run;
+  const status_detail = describeWait({ open_circuit, operator_fault });
   return {
-    id: run.id,
-    status: run.status,
+    ...fields,
     status_detail,
-    records_completed: run.records_completed,
     latest_error: status_detail ?? run.latest_error,
-    data_interval_start: run.data_interval_start,
-    data_interval_end: run.data_interval_end,
-    cursor: run.cursor,
-    created_at: run.created_at,
-    finished_at: run.finished_at,
-    last_updated_at: run.last_updated_at,
-    records_total_count: run.records_total_count,
-    batch_export: run.batch_export_id,
-    bytes: run.bytes,
-    files: run.files,
+    batch_export: batch_export_id,
     generation: run.generation === 0 ? null : run.generation,
-    manifest_key: run.manifest_key,
-    backfill_id: run.backfill_id,
-    allow_shrink: run.allow_shrink,
     temporal_ui: linkOf(run),
   };
 };
@@ -135,12 +107,8 @@ export async function latestRuns(
   return rows;
 }
 
-/** Where a page starts: after this row in the list's order, or before it when `backwards`. */
-interface RunCursor {
-  readonly position: number;
-  readonly start: string;
-  readonly backwards: boolean;
-}
+/** The row after which a page begins, and whether the page is read backwards from there. */
+const cursorSchema = z.tuple([z.int(), cursorTime, z.boolean()]);
 
 /** A page of runs. */
 interface RunPage {
@@ -151,30 +119,8 @@ interface RunPage {
   readonly previous: string | null;
 }
 
-const encodeCursor = (run: RunRow, backwards: boolean): string =>
-  Buffer.from(JSON.stringify([run.position, run.data_interval_start, backwards])).toString('base64url');
-
-function decodeCursor(text: string): RunCursor {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    if (Array.isArray(parsed)) {
-      const [position, start, backwards] = parsed as unknown[];
-      if (
-        Number.isSafeInteger(position) &&
-        typeof start === 'string' &&
-        !Number.isNaN(Date.parse(start)) &&
-        typeof backwards === 'boolean'
-      )
-        return { position: Number(position), start: new Date(start).toISOString(), backwards };
-    }
-  } catch {
-    // Not a cursor of this API; rejected below.
-  }
-  throw invalid(
-    'Invalid cursor. Follow the `next` and `previous` URLs of a page instead of building one.',
-    'cursor',
-  );
-}
+const cursorOf = (run: RunRow, backwards: boolean): string =>
+  encodeCursor(run.position, run.data_interval_start, backwards);
 
 /** Reads a page of an export's runs with keyset pagination, so that new runs do not shift later pages. */
 export async function readRunPage(
@@ -185,8 +131,8 @@ export async function readRunPage(
     readonly cursor: string | undefined;
   },
 ): Promise<RunPage> {
-  const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-  const backwards = cursor?.backwards ?? false;
+  const [position, start, backwards = false] =
+    query.cursor === undefined ? [] : decodeCursor(query.cursor, cursorSchema);
   const descending = query.ordering.startsWith('-') !== backwards;
   // `created_at` sorts by the position of the RunCreated event in the journal, which has no ties.
   const keys = query.ordering.endsWith('created_at') ? ['position'] : ['data_interval_start', 'position'];
@@ -203,14 +149,15 @@ export async function readRunPage(
   if (query.before) where((parameter) => `created_at < ${parameter}`, query.before);
   if (query.start) where((parameter) => `data_interval_start >= ${parameter}`, query.start);
   if (query.end) where((parameter) => `data_interval_end <= ${parameter}`, query.end);
-  const counted = await pool.query<{ count: number }>(
-    `select count(*) as count from exportd.batch_export_runs where ${conditions.join(' and ')}`,
+  const count = await countRows(
+    pool,
+    `from exportd.batch_export_runs where ${conditions.join(' and ')}`,
     values,
   );
-  if (cursor) {
+  if (query.cursor !== undefined) {
     const comparison = descending ? '<' : '>';
     const parameters = keys.map((key) => {
-      values.push(key === 'position' ? cursor.position : cursor.start);
+      values.push(key === 'position' ? position : start);
       return key === 'position' ? `$${values.length}::bigint` : `$${values.length}::timestamptz`;
     });
     conditions.push(`(${keys.join(', ')}) ${comparison} (${parameters.join(', ')})`);
@@ -222,11 +169,14 @@ export async function readRunPage(
      order by ${keys.map((key) => `${key} ${direction}`).join(', ')} limit $${values.length}`,
     values,
   );
-  const { page, next, previous } = pageOf(rows, query.limit, { backwards, continued: cursor !== undefined });
+  const { page, next, previous } = pageOf(rows, query.limit, {
+    backwards,
+    continued: query.cursor !== undefined,
+  });
   return {
-    count: counted.rows[0]?.count ?? 0,
+    count,
     rows: page,
-    next: next && encodeCursor(next, false),
-    previous: previous && encodeCursor(previous, true),
+    next: next && cursorOf(next, false),
+    previous: previous && cursorOf(previous, true),
   };
 }

@@ -14,11 +14,13 @@ import {
   idempotencyKeyOf,
   parseChoices,
   type ProjectRoutes,
+  readsExports,
   type RouteContext,
   sendEmpty,
   stillStoppingDetail,
   submitCommand,
   teamOf,
+  writesExports,
 } from '../route_context.ts';
 import { commandResponses, emptyBody, errorResponses, noContent, pageOf } from '../schemas.ts';
 import { findRun, readRunPage, type RunRow, toRunResponse } from './read_model.ts';
@@ -33,9 +35,6 @@ import {
   runsQuery,
   runStatuses,
 } from './schema.ts';
-
-const read = { config: { scope: 'batch_export:read' } } as const;
-const write = { config: { scope: 'batch_export:write' } } as const;
 
 interface RunPath {
   readonly batch_export_id: string;
@@ -63,7 +62,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/batch_exports/:batch_export_id/runs',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'List batch export runs',
         params: backfillsPath,
@@ -90,7 +89,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/batch_exports/:batch_export_id/runs/:id',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'Retrieve batch export run',
         params: runPath,
@@ -103,7 +102,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:batch_export_id/runs/:id/retry',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Retry batch export run',
         description:
@@ -130,7 +129,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:batch_export_id/runs/:id/cancel',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Cancel batch export run',
         description: 'Responds 200 once nothing more of the run can reach the bucket, else 202.',
@@ -217,7 +216,7 @@ export const failedRunRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/retry_failed',
     {
-      config: { scope: 'batch_export:write' },
+      ...writesExports,
       schema: {
         summary: 'Retry failed runs of all batch exports',
         description:

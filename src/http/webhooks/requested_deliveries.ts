@@ -8,7 +8,7 @@ import type {
   WebhookTestClient,
   WebhookTestOutcome,
 } from '../../temporal/clients/notification_client.ts';
-import { ApiError, notFound } from '../api_error.ts';
+import { ApiError, notFound, retryAfter, temporalUnreachable } from '../api_error.ts';
 
 /** What testing a webhook needs. */
 export interface WebhookTestService {
@@ -16,8 +16,6 @@ export interface WebhookTestService {
   readonly webhookTests: WebhookTestClient;
   readonly logger: Logger;
 }
-
-const retryLater = { headers: { 'retry-after': '5' } };
 
 /**
  * Sends a test message through a worker, since only workers decrypt the webhook's secret. Stores nothing permanently.
@@ -32,14 +30,10 @@ export async function testWebhook(
   try {
     const outcome = await webhookTests.test(deliveryId).catch((error: unknown): WebhookTestOutcome => {
       logger.warn({ err: error, webhook_id: webhookId }, 'Could not start a webhook test.');
-      throw new ApiError(
-        503,
-        'temporal_unreachable',
-        'Temporal cannot be reached. Nothing was sent. Retry in a few seconds.',
-        retryLater,
-      );
+      throw temporalUnreachable('Nothing was sent.');
     });
-    if (!outcome.tested) throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryLater);
+    if (!outcome.tested)
+      throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryAfter(5));
     const { delivered, status, detail } = outcome;
     return { delivered, status, detail };
   } finally {

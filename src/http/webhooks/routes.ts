@@ -21,7 +21,14 @@ import {
 import { ApiError, invalid, notFound } from '../api_error.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import { parseChoices, type ProjectRoutes, type RouteContext, teamOf } from '../route_context.ts';
+import {
+  parseChoices,
+  type ProjectRoutes,
+  readsExports,
+  type RouteContext,
+  teamOf,
+  writesExports,
+} from '../route_context.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
 import { resend, testWebhook } from './requested_deliveries.ts';
 import {
@@ -39,9 +46,6 @@ import {
   webhookSchema,
   webhookTestSchema,
 } from './schema.ts';
-
-const read = { config: { scope: 'batch_export:read' } } as const;
-const write = { config: { scope: 'batch_export:write' } } as const;
 
 const toWebhookResponse = ({ events, ...webhook }: Webhook): WebhookResponse => ({
   ...webhook,
@@ -75,7 +79,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/webhooks',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'List webhooks',
         querystring: listQuery,
@@ -91,7 +95,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/webhooks',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Create webhook',
         description: 'Messages are signed with the returned secret, as specified by Standard Webhooks.',
@@ -122,7 +126,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/webhooks/:id',
     {
-      ...read,
+      ...readsExports,
       schema: {
         summary: 'Retrieve webhook',
         params: webhookPath,
@@ -139,7 +143,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
   app.patch(
     '/webhooks/:id',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Update webhook',
         params: webhookPath,
@@ -168,7 +172,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
   app.delete(
     '/webhooks/:id',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Delete webhook',
         description: 'Pending deliveries are dropped.',
@@ -185,7 +189,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/webhooks/:id/test',
     {
-      ...write,
+      ...writesExports,
       schema: {
         summary: 'Test webhook',
         description: 'Sends one message of type `test`, without retries, and returns the result.',
@@ -201,9 +205,6 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
     },
   );
 };
-
-const readDeliveries = { config: { scope: 'batch_export:read' } } as const;
-const writeDeliveries = { config: { scope: 'batch_export:write' } } as const;
 
 function toDeliveryResponse(webhook: string, delivery: LoggedDelivery): DeliveryResponse {
   const { data, notification_id, ...fields } = delivery;
@@ -249,7 +250,7 @@ export const webhookDeliveryRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/webhooks/:id/deliveries',
     {
-      ...readDeliveries,
+      ...readsExports,
       schema: {
         summary: 'List webhook deliveries',
         description: 'What the webhook received and what it did not, newest first, as long as logs are kept.',
@@ -276,7 +277,7 @@ export const webhookDeliveryRoutes: ProjectRoutes = (app, context) => {
   app.get(
     '/webhooks/:id/deliveries/:delivery_id',
     {
-      ...readDeliveries,
+      ...readsExports,
       schema: {
         summary: 'Retrieve webhook delivery',
         params: deliveryPath,
@@ -293,7 +294,7 @@ export const webhookDeliveryRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/webhooks/:id/deliveries/:delivery_id/resend',
     {
-      ...writeDeliveries,
+      ...writesExports,
       schema: {
         summary: 'Resend webhook delivery',
         description:
