@@ -33,13 +33,12 @@ const themeNames: Record<Theme, string> = { system: 'System', light: 'Light', da
 /** What surrounds every page: navigation, project, colours, sign-out, and the skip link. */
 function Frame({ children }: { readonly children: Content }): View {
   const showsShortcuts = useSignal(false);
-  const open = useCallback(() => {
-    showsShortcuts.value = true;
-  }, [showsShortcuts]);
+  const open = useCallback(() => (showsShortcuts.value = true), [showsShortcuts]);
   useShortcut('g e', 'Go to exports', goToExports);
   useShortcut('g q', 'Go to query', goToQuery);
   useShortcut('?', 'List the shortcuts', open);
   const current = session.value;
+  const isQuery = currentUrl.value.pathname.startsWith(paths.query);
   return html`<div class="frame">
     <a class="skip-link" href="#content">Skip to content</a>
     <header class="top-bar">
@@ -50,15 +49,8 @@ function Frame({ children }: { readonly children: Content }): View {
         exportd</a
       >
       <nav class="top-links" aria-label="Main">
-        <${TopLink} path=${paths.exports} isCurrent=${!currentUrl.value.pathname.startsWith(paths.query)}
-          >Exports<//
-        >
-        ${
-          may('query:read') &&
-          html`<${TopLink} path=${paths.query} isCurrent=${currentUrl.value.pathname.startsWith(paths.query)}
-            >Query<//
-          >`
-        }
+        <a href=${paths.exports} aria-current=${isQuery ? undefined : 'page'}>Exports</a>
+        ${may('query:read') && html`<a href=${paths.query} aria-current=${isQuery ? 'page' : undefined}>Query</a>`}
         ${current?.temporal_ui && html`<a href=${current.temporal_ui} target="_blank" rel="noreferrer">Temporal</a>`}
         <a href="/api/docs" target="_blank">API</a>
       </nav>
@@ -77,14 +69,7 @@ function Frame({ children }: { readonly children: Content }): View {
     </header>
     <main id="content" tabindex="-1">${children}</main>
     <${Toasts} />
-    ${
-      showsShortcuts.value &&
-      html`<${ShortcutList}
-        onClose=${() => {
-          showsShortcuts.value = false;
-        }}
-      />`
-    }
+    ${showsShortcuts.value && html`<${ShortcutList} onClose=${() => (showsShortcuts.value = false)} />`}
   </div>`;
 }
 
@@ -92,18 +77,6 @@ const goToExports = () => navigate(paths.exports);
 const goToQuery = () => {
   if (may('query:read')) navigate(paths.query);
 };
-
-function TopLink({
-  path,
-  isCurrent,
-  children,
-}: {
-  readonly path: string;
-  readonly isCurrent: boolean;
-  readonly children: Content;
-}): View {
-  return html`<a href=${path} aria-current=${isCurrent ? 'page' : undefined}>${children}</a>`;
-}
 
 /** The console: the sign-in page, or the frame with the page of the current path. */
 export function App(): View {

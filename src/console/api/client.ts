@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import type { Scope } from '../../http/accounts.ts';
 import type { Session } from '../../http/projects/schema.ts';
 
 /** A response that is an error, or a request without a response. `attr` names the field, its path joined by `__`. */
@@ -41,36 +42,24 @@ export const toFailure = (error: unknown): ApiFailure =>
         attr: null,
       });
 
-export type { Session };
-
-const path = '/console/session';
-const headers = { 'x-exportd-console': '1', 'content-type': 'application/json' };
+const sessionPath = '/console/session';
 
 /** Who is signed in; null: nobody; undefined: not known yet. */
 export const session = signal<Session | null | undefined>(undefined);
 
 /** Reads who is signed in. @throws ApiFailure */
 export async function readSession(): Promise<void> {
-  const response = await fetch(path);
-  if (!response.ok) throw await failureOf(response);
-  session.value = ((await response.json()) as { session: Session | null }).session;
+  session.value = (await api.get<{ session: Session | null }>(sessionPath)).session;
 }
 
 /** Signs in with an API key, which the browser then keeps out of reach of scripts. @throws ApiFailure */
 export async function signIn(key: string): Promise<void> {
-  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify({ key }) });
-  if (!response.ok) throw await failureOf(response);
-  session.value = ((await response.json()) as { session: Session }).session;
+  session.value = (await api.post<{ session: Session }>(sessionPath, { key })).session;
 }
 
 /** Signs out: the server removes the cookie. */
 export async function signOut(): Promise<void> {
-  await fetch(path, { method: 'DELETE', headers: { 'x-exportd-console': '1' } });
-  signedOut();
-}
-
-/** Shows the sign-in page: the key was revoked or the cookie is gone. */
-function signedOut(): void {
+  await api.delete(sessionPath);
   session.value = null;
 }
 
@@ -81,14 +70,6 @@ function projectOf(): number {
     throw new ApiFailure(401, { code: 'not_authenticated', detail: 'Sign in first.', attr: null });
   return current.project.id;
 }
-
-/** The scopes that keys can have. */
-export type Scope =
-  | 'batch_export:read'
-  | 'batch_export:write'
-  | 'dashboard:read'
-  | 'dashboard:write'
-  | 'query:read';
 
 const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 
@@ -148,7 +129,8 @@ export async function send<Result>(
   });
   if (!response.ok) {
     const failure = await failureOf(response);
-    if (failure.status === 401) signedOut();
+    // The key was revoked or the cookie is gone.
+    if (failure.status === 401) session.value = null;
     throw failure;
   }
   const text = await response.text();

@@ -147,6 +147,33 @@ export function useResource<Data>(
   };
 }
 
+/** A request that a person sends. */
+interface SentRequest<Data> {
+  readonly isBusy: boolean;
+  /** What the last one returned, unless the newest has failed. */
+  readonly data: Data | undefined;
+  readonly failure: ApiFailure | undefined;
+  readonly run: () => Promise<void>;
+}
+
+/** Sends a request whenever `run` is called, and keeps what it returned or how it failed. */
+export function useRequest<Data>(request: () => Promise<Data>): SentRequest<Data> {
+  const state = useSignal<Omit<SentRequest<Data>, 'run'>>({
+    isBusy: false,
+    data: undefined,
+    failure: undefined,
+  });
+  const run = async () => {
+    state.value = { ...state.peek(), isBusy: true, failure: undefined };
+    try {
+      state.value = { isBusy: false, data: await request(), failure: undefined };
+    } catch (error) {
+      state.value = { isBusy: false, data: undefined, failure: toFailure(error) };
+    }
+  };
+  return { ...state.value, run };
+}
+
 /** Reloads at most once per `minReloadMs`, and never before the last reload has ended. */
 function reloadOnChange(
   live: string,

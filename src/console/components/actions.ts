@@ -1,14 +1,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useId, useRef } from 'preact/hooks';
-import {
-  type ActionRequest,
-  curlLine,
-  exportdLine,
-  may,
-  type Scope,
-  send,
-  toFailure,
-} from '../api/client.ts';
+import type { Scope } from '../../http/accounts.ts';
+import { type ActionRequest, curlLine, exportdLine, may, send, toFailure } from '../api/client.ts';
 import { type Content, html, type View } from '../html.ts';
 
 type ButtonKind = 'plain' | 'primary' | 'danger' | 'quiet';
@@ -196,12 +189,8 @@ export function ActionButton({ action }: { readonly action: Action }): View {
       isBusy.value = false;
     }
   };
-  const open = () => {
-    isOpen.value = true;
-  };
-  const close = () => {
-    isOpen.value = false;
-  };
+  const open = () => (isOpen.value = true);
+  const close = () => (isOpen.value = false);
   const run = () => void perform();
   return html`<span class="action">
     <${Button} kind=${kind} disabled=${disabled} busy=${isBusy.value} onClick=${confirm ? open : run}

@@ -1,7 +1,7 @@
-import { useSignal } from '@preact/signals';
 import type { z } from 'zod';
 import type { destinationTestSchema } from '../../http/batch_exports/schema.ts';
-import { api, type ApiFailure, may, toFailure } from '../api/client.ts';
+import { api, may } from '../api/client.ts';
+import { useRequest } from '../api/resource.ts';
 import { html, type View } from '../html.ts';
 import { Button, CommandLines } from './actions.ts';
 import { FailureNotice } from './page.ts';
@@ -10,51 +10,22 @@ import { StatusBadge } from './statuses.ts';
 /** The steps of a destination test and their results. */
 export type DestinationTestResult = z.infer<typeof destinationTestSchema>;
 
-/**
- * A button that tests a destination, and the result of each step. `path` and `body` are those of the test: the body of a
- * new export, or the changes of an existing one.
- */
-export function DestinationTest({
-  path,
-  body,
-  command,
-  onResult,
-}: {
-  readonly path: string;
-  readonly body?: unknown;
-  readonly command?: readonly string[] | undefined;
-  readonly onResult?: (result: DestinationTestResult) => void;
-}): View {
-  const isBusy = useSignal(false);
-  const result = useSignal<DestinationTestResult | undefined>(undefined);
-  const failure = useSignal<ApiFailure | undefined>(undefined);
+/** A button that tests the destination of an export, the result of each step, and the lines that do the same. */
+export function DestinationTest({ exportId }: { readonly exportId: string }): View {
+  const path = `batch_exports/${exportId}/test/`;
+  const { data, failure, isBusy, run } = useRequest(() => api.post<DestinationTestResult>(path, {}));
   if (!may('batch_export:write')) return null;
-  const run = async () => {
-    isBusy.value = true;
-    failure.value = undefined;
-    try {
-      const tested = await api.post<DestinationTestResult>(path, body ?? {});
-      result.value = tested;
-      onResult?.(tested);
-    } catch (error) {
-      result.value = undefined;
-      failure.value = toFailure(error);
-    } finally {
-      isBusy.value = false;
-    }
-  };
+  const command = ['destination', 'test', exportId];
   return html`<div class="destination-test">
     <div class="page-actions">
-      <${Button} busy=${isBusy.value} onClick=${() => void run()}>
-        ${isBusy.value ? 'Testing…' : 'Test destination'}
-      <//>
+      <${Button} busy=${isBusy} onClick=${() => void run()}>${isBusy ? 'Testing…' : 'Test destination'}<//>
       <span class="muted">Writes and deletes a small object below the prefix.</span>
     </div>
     <div aria-live="polite">
-      ${failure.value && html`<${FailureNotice} failure=${failure.value} onRetry=${run} />`}
-      ${result.value && html`<${DestinationTestSteps} steps=${result.value.steps} />`}
+      ${failure && html`<${FailureNotice} failure=${failure} onRetry=${run} />`}
+      ${data && html`<${DestinationTestSteps} steps=${data.steps} />`}
     </div>
-    ${command && html`<${CommandLines} request=${{ method: 'POST', path, body: body ?? {}, command }} />`}
+    <${CommandLines} request=${{ method: 'POST', path, body: {}, command }} />
   </div>`;
 }
 

@@ -81,18 +81,14 @@ export function SelectField({
   options,
   onChange,
   hint,
-  error,
-  required,
 }: {
   readonly label: string;
   readonly value: string;
   readonly options: readonly { readonly value: string; readonly label: string }[];
   readonly onChange: (value: string) => void;
   readonly hint?: string | undefined;
-  readonly error?: string | undefined;
-  readonly required?: boolean;
 }): View {
-  return html`<${Field} label=${label} hint=${hint} error=${error} required=${required}>
+  return html`<${Field} label=${label} hint=${hint}>
     ${(control: ControlProps) =>
       html`<select
         ...${control}

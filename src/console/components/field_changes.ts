@@ -1,4 +1,5 @@
 import type { FieldChange } from '../../http/console/schema.ts';
+import { formatValue } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
 
 /** Fields that differ, each with its value before and after. Secrets are named, never shown. */
@@ -22,6 +23,3 @@ export function FieldChanges({ changes }: { readonly changes: readonly FieldChan
     )}
   </dl>`;
 }
-
-/** A value of a field on one line. */
-const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -10,6 +10,25 @@ export interface Column<Row> {
   readonly secondary?: boolean;
 }
 
+/** Names with their values, in columns that fill the width. `look` adds classes. */
+export function Facts({
+  facts,
+  look = '',
+}: {
+  readonly facts: readonly (readonly [name: string, value: Content])[];
+  readonly look?: string;
+}): View {
+  return html`<dl class="facts ${look}">
+    ${facts.map(
+      ([name, value]) =>
+        html`<div key=${name}>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
 /** A table. On a phone each row becomes a block with its headers beside the values. */
 export function Table<Row>({
   caption,

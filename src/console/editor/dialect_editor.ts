@@ -83,9 +83,7 @@ export function DialectEditor({
   const position = useSignal({ left: 0, top: 0 });
   const { from, items } = completions.value;
 
-  const close = () => {
-    completions.value = closed;
-  };
+  const close = () => (completions.value = closed);
   const complete = (isAsked: boolean) => {
     const caret = area.current?.selectionStart ?? 0;
     completions.value =

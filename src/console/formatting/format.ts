@@ -141,3 +141,7 @@ export function formatRelative(moment: string | number, now = Date.now()): strin
   const [unit, length] = steps.find(([, length]) => size >= length) ?? (['second', 1] as const);
   return relative.format(Math.trunc(seconds / length), unit);
 }
+
+/** Any value on one line: a text as it is, others as JSON. */
+export const formatValue = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);

@@ -117,12 +117,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
       />
     </div>
     <aside class="edit-side" aria-label="What the export writes">
-      <${SourceCheck}
-        model=${textOf(inputs.value.model)}
-        onCheck=${() => {
-          sourceChecks.value += 1;
-        }}
-      />
+      <${SourceCheck} model=${textOf(inputs.value.model)} onCheck=${() => (sourceChecks.value += 1)} />
       <${PreviewPanel} preview=${preview} />
       <${EstimatePanel} id=${found?.id ?? null} body=${withoutSecrets(body)} />
       <section class="card edit-panel">

@@ -6,12 +6,12 @@ import type {
   SourceReportResponse,
 } from '../../../http/console/schema.ts';
 import { api, type ApiFailure, timezone, toFailure } from '../../api/client.ts';
-import { useResource } from '../../api/resource.ts';
+import { useRequest, useResource } from '../../api/resource.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';
 import { SelectField } from '../../components/field.ts';
 import { FailureNotice } from '../../components/page.ts';
 import { type StatusLook, StatusSign } from '../../components/statuses.ts';
-import { type Column, Table } from '../../components/table.ts';
+import { type Column, Facts, Table } from '../../components/table.ts';
 import { formatBytes, formatCount, formatInterval, formatMoment } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 
@@ -75,9 +75,7 @@ export function SourceCheck({
             hint="The tables of the source that have a column of a time."
             value=${table.value}
             options=${['', ...data.tables].map((value) => ({ value, label: value === '' ? 'Choose…' : value }))}
-            onChange=${(value: string) => {
-              table.value = value;
-            }}
+            onChange=${(value: string) => (table.value = value)}
           />`
         }
         ${views?.map((view) => html`<${DraftedView} key=${view.name} view=${view} isRead=${data.tables.length > 0} />`)}
@@ -222,31 +220,20 @@ export function EstimatePanel({
   readonly id: string | null;
   readonly body: Readonly<Record<string, unknown>>;
 }): View {
-  const isBusy = useSignal(false);
-  const estimate = useSignal<{ readonly of: string; readonly data: EstimateResponse } | undefined>(undefined);
-  const failure = useSignal<ApiFailure | undefined>(undefined);
   const text = JSON.stringify(body);
-  const run = async () => {
-    isBusy.value = true;
-    failure.value = undefined;
-    try {
-      const data = await api.post<EstimateResponse>(consolePath(id, 'estimate'), body);
-      estimate.value = { of: text, data };
-    } catch (error) {
-      failure.value = toFailure(error);
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  const data = estimate.value?.of === text ? estimate.value.data : undefined;
+  const { isBusy, failure, ...sent } = useRequest(async () => ({
+    of: text,
+    data: await api.post<EstimateResponse>(consolePath(id, 'estimate'), body),
+  }));
+  const data = sent.data?.of === text ? sent.data.data : undefined;
   return html`<section class="card edit-panel">
     <h2>Size of an interval</h2>
     <div aria-live="polite">
-      ${failure.value && html`<p class="field-error">${failure.value.message.split('\n')[0]}</p>`}
+      ${failure && html`<p class="field-error">${failure.message.split('\n')[0]}</p>`}
       ${data && html`<${Estimate} data=${data} />`}
-      ${!data && !failure.value && html`<p class="muted">Counts the rows of the last day and encodes some of them.</p>`}
+      ${!data && !failure && html`<p class="muted">Counts the rows of the last day and encodes some of them.</p>`}
     </div>
-    <div><${Button} busy=${isBusy.value} onClick=${() => void run()}>Estimate<//></div>
+    <div><${Button} busy=${isBusy} onClick=${() => void sent.run()}>Estimate<//></div>
   </section>`;
 }
 
@@ -255,19 +242,11 @@ function Estimate({ data }: { readonly data: EstimateResponse }): View {
   const { intervals, rows } = data;
   const counted = intervals === 1 ? 'The interval' : `The average of ${formatCount(intervals)} intervals,`;
   const range = formatInterval(data.start, data.end, timezone.value);
-  return html`<dl class="facts">
-      <div>
-        <dt>Rows</dt>
-        <dd>${formatCount(data.rows_per_interval)}</dd>
-      </div>
-      <div>
-        <dt>Bytes, about</dt>
-        <dd>${formatBytes(data.bytes_per_interval)}</dd>
-      </div>
-      <div>
-        <dt>Files</dt>
-        <dd>${formatCount(data.files_per_interval)}</dd>
-      </div>
-    </dl>
+  const facts = [
+    ['Rows', formatCount(data.rows_per_interval)],
+    ['Bytes, about', formatBytes(data.bytes_per_interval)],
+    ['Files', formatCount(data.files_per_interval)],
+  ];
+  return html`<${Facts} facts=${facts} />
     <p class="muted">${`${counted} ${range}, with ${formatCount(rows)} rows.`}</p>`;
 }

@@ -7,7 +7,7 @@ import { TextField } from '../../components/field.ts';
 import { Moment } from '../../components/moment.ts';
 import { EmptyState, Loaded, Section } from '../../components/page.ts';
 import { StatusBadge } from '../../components/statuses.ts';
-import { type Column, Table } from '../../components/table.ts';
+import { type Column, Facts, Table } from '../../components/table.ts';
 import { formatCount, formatInterval, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import type { PartProps } from './export_actions.ts';
@@ -78,7 +78,7 @@ function BackfillDialog({
       >`}
   >
     <p class="muted">
-      Exports each whole interval that overlaps the range, also those that were exported before.
+      Exports each whole interval that overlaps the range, including intervals already exported.
     </p>
     <div class="side-by-side">
       <${TextField}
@@ -130,27 +130,13 @@ function BackfillDialog({
 /** What a backfill would export. */
 function Preview({ preview }: { readonly preview: DryRunResponse }): View {
   const { intervals, rows, detail, start_at, end_at } = preview;
-  return html`<dl class="facts preview">
-    <div>
-      <dt>Intervals</dt>
-      <dd>${formatQuantity(intervals, 'interval')}</dd>
-    </div>
-    <div>
-      <dt>Rows in the source</dt>
-      <dd>${rows === null ? 'not counted' : formatQuantity(rows, 'row')}</dd>
-    </div>
-    <div>
-      <dt>Whole intervals (UTC)</dt>
-      <dd>${formatInterval(start_at, end_at, 'UTC')}</dd>
-    </div>
-    ${
-      detail !== null &&
-      html`<div>
-        <dt>Remark</dt>
-        <dd>${detail}</dd>
-      </div>`
-    }
-  </dl>`;
+  const facts = [
+    ['Intervals', formatQuantity(intervals, 'interval')],
+    ['Rows in the source', rows === null ? 'not counted' : formatQuantity(rows, 'row')],
+    ['Whole intervals (UTC)', formatInterval(start_at, end_at, 'UTC')],
+    ...(detail === null ? [] : [['Remark', detail]]),
+  ];
+  return html`<${Facts} look="preview" facts=${facts} />`;
 }
 
 /** The backfills of an export with their progress, and the dialog that starts one. */
@@ -163,9 +149,7 @@ export function Backfills({ found, reload }: PartProps): View {
   const reloadAll = async () => {
     await Promise.all([backfills.reload(), reload()]);
   };
-  const open = () => {
-    isOpen.value = true;
-  };
+  const open = () => (isOpen.value = true);
   const start = may('batch_export:write') && html`<${Button} kind="primary" onClick=${open}>Backfill…<//>`;
   return html`<${Section} title="Backfills" actions=${start}>
     <${Loaded} resource=${backfills}>
@@ -185,9 +169,7 @@ export function Backfills({ found, reload }: PartProps): View {
       isOpen.value &&
       html`<${BackfillDialog}
         exportId=${found.id}
-        onClose=${() => {
-          isOpen.value = false;
-        }}
+        onClose=${() => (isOpen.value = false)}
         onStarted=${reloadAll}
       />`
     }

@@ -9,6 +9,7 @@ import { EmptyState, Loaded, Section } from '../../components/page.ts';
 import { Plot } from '../../components/plot.ts';
 import { cancelRunAction, retryAction } from '../../components/runs.ts';
 import { StatusBadge } from '../../components/statuses.ts';
+import { Facts } from '../../components/table.ts';
 import {
   formatBytes,
   formatCount,
@@ -158,7 +159,7 @@ export function Overview({ found, reload }: PartProps): View {
     setQuery({ before: next >= Date.now() ? null : new Date(next).toISOString() });
   };
   return html`
-    <${Facts} found=${found} />
+    <${ExportFacts} found=${found} />
     <${ActiveRuns} exportId=${found.id} onChange=${reload} />
     ${found.lag && found.lag.gaps.length > 0 && html`<${Gaps} exportId=${found.id} lag=${found.lag} onChange=${reload} />`}
     <${Section}
@@ -179,45 +180,18 @@ export function Overview({ found, reload }: PartProps): View {
   `;
 }
 
-function Facts({ found }: Pick<PartProps, 'found'>): View {
+function ExportFacts({ found }: Pick<PartProps, 'found'>): View {
   const { lag } = found;
-  return html`<dl class="facts card">
-    <div>
-      <dt>Behind</dt>
-      <dd>
-        ${
-          lag === null
-            ? 'unknown'
-            : lag.intervals === 0
-              ? 'up to date'
-              : `${formatQuantity(lag.intervals, 'interval')}, ${formatDuration(lag.seconds)}`
-        }
-      </dd>
-    </div>
-    <div>
-      <dt>Exported until</dt>
-      <dd><${Moment} at=${lag?.last_completed_interval_end} exact /></dd>
-    </div>
-    <div>
-      <dt>Gaps</dt>
-      <dd>${formatCount(lag?.gaps.length ?? null)}</dd>
-    </div>
-    <div>
-      <dt>Newest run</dt>
-      <dd><${Moment} at=${found.latest_runs[0]?.created_at} /></dd>
-    </div>
-    <div>
-      <dt>Created</dt>
-      <dd><${Moment} at=${found.created_at} /></dd>
-    </div>
-    ${
-      found.paused &&
-      html`<div>
-        <dt>Paused</dt>
-        <dd><${Moment} at=${found.last_paused_at} /></dd>
-      </div>`
-    }
-  </dl>`;
+  const missing = lag && `${formatQuantity(lag.intervals, 'interval')}, ${formatDuration(lag.seconds)}`;
+  const facts = [
+    ['Behind', lag?.intervals === 0 ? 'up to date' : (missing ?? 'unknown')],
+    ['Exported until', html`<${Moment} at=${lag?.last_completed_interval_end} exact />`],
+    ['Gaps', formatCount(lag?.gaps.length ?? null)],
+    ['Newest run', html`<${Moment} at=${found.latest_runs[0]?.created_at} />`],
+    ['Created', html`<${Moment} at=${found.created_at} />`],
+    ...(found.paused ? [['Paused', html`<${Moment} at=${found.last_paused_at} />`]] : []),
+  ];
+  return html`<${Facts} look="card" facts=${facts} />`;
 }
 
 /** How many gaps are listed before the calendar, which shows all of them. */

@@ -8,7 +8,8 @@ import { DestinationTest } from '../../components/destination_test.ts';
 import { FieldChanges } from '../../components/field_changes.ts';
 import { Moment } from '../../components/moment.ts';
 import { Loaded, Section } from '../../components/page.ts';
-import { formatMoment } from '../../formatting/format.ts';
+import { Facts } from '../../components/table.ts';
+import { formatMoment, formatValue } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import type { PartProps } from './export_actions.ts';
 
@@ -21,9 +22,7 @@ function SettingsHistory({ exportId }: { readonly exportId: string }): View {
     query: { limit: shown.value },
     live: exportId,
   });
-  const showMore = () => {
-    shown.value += pageSize;
-  };
+  const showMore = () => (shown.value += pageSize);
   return html`<${Section} title="History">
     <${Loaded} resource=${history}>
       ${(page: ListOf<SettingsChange>) =>
@@ -65,25 +64,14 @@ function authorOf({ by }: SettingsChange): string {
 export function Settings({ found }: PartProps): View {
   return html`
     <${Section} title="Settings">
-      <dl class="facts card wide-facts">
-        ${settingsOf(found).map(
-          ([name, value]) =>
-            html`<div key=${name}>
-              <dt>${name}</dt>
-              <dd>${formatValue(value)}</dd>
-            </div>`,
-        )}
-      </dl>
+      <${Facts} look="card wide-facts" facts=${settingsOf(found)} />
       ${found.dialect_query !== null && html`<pre class="card code">${found.dialect_query}</pre>`}
     <//>
     ${
       may('batch_export:write') &&
       html`<${Section} title="Destination">
         <div class="card">
-          <${DestinationTest}
-            path=${`batch_exports/${found.id}/test/`}
-            command=${['destination', 'test', found.id]}
-          />
+          <${DestinationTest} exportId=${found.id} />
         </div>
       <//>`
     }
@@ -92,16 +80,14 @@ export function Settings({ found }: PartProps): View {
 }
 
 /** The settings that have a value, by the names of the API. */
-function settingsOf(found: BatchExportResponse): (readonly [name: string, value: unknown])[] {
+function settingsOf(found: BatchExportResponse): (readonly [name: string, value: string])[] {
   const { name, model, interval, timezone, offset_hour, offset_day, start_at, end_at, retention_days } =
     found;
   const own = { name, model, interval, timezone, offset_hour, offset_day, start_at, end_at, retention_days };
   const { type, config } = found.destination;
-  return Object.entries({ ...own, destination: type, ...config }).filter(
-    ([, value]) => value !== null && value !== '' && !isEmptyList(value),
-  );
+  return Object.entries({ ...own, destination: type, ...config })
+    .filter(([, value]) => value !== null && value !== '' && !isEmptyList(value))
+    .map(([setting, value]) => [setting, formatValue(value)]);
 }
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
-
-const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

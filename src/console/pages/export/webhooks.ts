@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { DeliveryResponse, WebhookResponse } from '../../../http/webhooks/schema.ts';
-import { api, type ApiFailure, type ListOf, may, timezone, toFailure } from '../../api/client.ts';
-import { useResource } from '../../api/resource.ts';
+import { api, type ListOf, may, timezone } from '../../api/client.ts';
+import { useRequest, useResource } from '../../api/resource.ts';
 import {
   type Action,
   ActionButton,
@@ -96,17 +96,15 @@ const webhookEvents: Readonly<Record<WebhookEvent, string>> = {
   'backfill.paused': 'a backfill was paused after failures',
 };
 
+const allEvents = Object.keys(webhookEvents) as WebhookEvent[];
+
 /** What a new webhook receives, unless somebody chooses: what a person has to know. */
-const incidentEvents = (Object.keys(webhookEvents) as WebhookEvent[]).filter(
-  (event) => event !== 'interval.published',
-);
+const incidentEvents = allEvents.filter((event) => event !== 'interval.published');
 
 const formats = [
   { value: 'json', label: 'JSON' },
   { value: 'slack', label: 'Slack' },
 ];
-
-const allEvents = Object.keys(webhookEvents) as WebhookEvent[];
 
 /** Asks for the fields of a webhook of one export, adds it, and shows its signing secret once. */
 function WebhookDialog({
@@ -121,60 +119,45 @@ function WebhookDialog({
   const url = useSignal('');
   const format = useSignal('json');
   const events = useSignal<readonly WebhookEvent[]>(incidentEvents);
-  const failure = useSignal<ApiFailure | undefined>(undefined);
-  const isBusy = useSignal(false);
-  const secret = useSignal<string | undefined>(undefined);
   const body = { url: url.value, format: format.value, events: events.value, batch_export: exportId };
-  const add = async () => {
-    isBusy.value = true;
-    failure.value = undefined;
-    try {
-      const created = await api.post<WebhookResponse & { readonly secret: string }>('webhooks/', body);
-      secret.value = created.secret;
-      await onAdded();
-    } catch (error) {
-      failure.value = toFailure(error);
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  if (secret.value !== undefined)
+  const { data, failure, isBusy, run } = useRequest(async () => {
+    const created = await api.post<WebhookResponse & { readonly secret: string }>('webhooks/', body);
+    await onAdded();
+    return created;
+  });
+  if (data)
     return html`<${Dialog}
       title="Webhook added"
       onClose=${onClose}
       actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
     >
       <p>Messages are signed with this secret. Store it now: it is not shown again.</p>
-      <${CopyLine} label="signing secret" text=${secret.value} />
+      <${CopyLine} label="signing secret" text=${data.secret} />
     <//>`;
   const choose = (event: WebhookEvent) => () => {
     const isChosen = events.value.includes(event);
     events.value = allEvents.filter((one) => (one === event ? !isChosen : events.value.includes(one)));
   };
-  const { attr, message } = failure.value ?? {};
+  const { attr, message } = failure ?? {};
   return html`<${Dialog}
     title="Add webhook"
     onClose=${onClose}
     actions=${html`<${Button} onClick=${onClose}>Close<//>
-      <${Button} kind="primary" busy=${isBusy.value} onClick=${() => void add()}>Add webhook<//>`}
+      <${Button} kind="primary" busy=${isBusy} onClick=${() => void run()}>Add webhook<//>`}
   >
     <${TextField}
       label="URL"
       type="url"
       required
       value=${url.value}
-      onInput=${(value: string) => {
-        url.value = value;
-      }}
+      onInput=${(value: string) => (url.value = value)}
       error=${attr === 'url' ? message : undefined}
     />
     <${SelectField}
       label="Format"
       value=${format.value}
       options=${formats}
-      onChange=${(value: string) => {
-        format.value = value;
-      }}
+      onChange=${(value: string) => (format.value = value)}
     />
     <fieldset class="checks">
       <legend>Send when</legend>
@@ -208,9 +191,7 @@ export function Webhooks({ found }: PartProps): View {
     query: { limit: 1_000 },
     live: found.id,
   });
-  const open = () => {
-    isOpen.value = true;
-  };
+  const open = () => (isOpen.value = true);
   const add = may('batch_export:write') && html`<${Button} kind="primary" onClick=${open}>Add webhook…<//>`;
   return html`<${Section} title="Webhooks" actions=${add}>
     <${Loaded} resource=${webhooks}>
@@ -238,9 +219,7 @@ export function Webhooks({ found }: PartProps): View {
       html`<${WebhookDialog}
         exportId=${found.id}
         onAdded=${webhooks.reload}
-        onClose=${() => {
-          isOpen.value = false;
-        }}
+        onClose=${() => (isOpen.value = false)}
       />`
     }
   <//>`;
@@ -257,9 +236,7 @@ function WebhookCard({
 }): View {
   const showsDeliveries = useSignal(false);
   const { id, url, enabled, format, events, batch_export, last_delivery } = webhook;
-  const toggle = () => {
-    showsDeliveries.value = !showsDeliveries.value;
-  };
+  const toggle = () => (showsDeliveries.value = !showsDeliveries.value);
   return html`<li class="card webhook">
     <div class="webhook-head">
       <h3>${url}</h3>

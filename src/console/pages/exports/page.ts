@@ -44,12 +44,7 @@ export default function ExportsPage(): View {
               <p>An export copies the rows of each interval to your bucket, hour after hour.</p>
               ${create || html`<p>Sign in with a key that has the scope batch_export:write to create one.</p>`}
             <//>`
-          : html`<${ExportList}
-              overview=${data}
-              onMore=${() => {
-                shown.value += pageSize;
-              }}
-            />`}
+          : html`<${ExportList} overview=${data} onMore=${() => (shown.value += pageSize)} />`}
     <//>
   <//>`;
 }

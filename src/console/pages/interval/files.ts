@@ -4,7 +4,8 @@ import type {
   IntervalFile,
   RowLocationResponse,
 } from '../../../http/console/schema.ts';
-import { api, type ApiFailure, toFailure } from '../../api/client.ts';
+import { api } from '../../api/client.ts';
+import { useRequest } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';
 import { TextField } from '../../components/field.ts';
 import { Section } from '../../components/page.ts';
@@ -71,38 +72,25 @@ function Key({ of: key }: { readonly of: IntervalFile['first'] }): View {
 /** Asks for the uuid of an event and shows the file that holds it. */
 function RowSearch({ exportId, start }: { readonly exportId: string; readonly start: string }): View {
   const uuid = useSignal('');
-  const isBusy = useSignal(false);
-  const found = useSignal<RowLocationResponse | undefined>(undefined);
-  const failure = useSignal<ApiFailure | undefined>(undefined);
-  const search = async (event: SubmitEvent) => {
+  const path = `console/batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/row/`;
+  const { data, failure, isBusy, run } = useRequest(() =>
+    api.get<RowLocationResponse>(path, { uuid: uuid.value.trim() }),
+  );
+  const search = (event: SubmitEvent) => {
     event.preventDefault();
-    isBusy.value = true;
-    found.value = undefined;
-    failure.value = undefined;
-    try {
-      found.value = await api.get<RowLocationResponse>(
-        `console/batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/row/`,
-        { uuid: uuid.value.trim() },
-      );
-    } catch (error) {
-      failure.value = toFailure(error);
-    } finally {
-      isBusy.value = false;
-    }
+    void run();
   };
-  return html`<form class="card row-search" onSubmit=${(event: SubmitEvent) => void search(event)}>
+  return html`<form class="card row-search" onSubmit=${search}>
     <${TextField}
       label="Which file holds this event?"
       placeholder="uuid of the event"
       value=${uuid.value}
-      onInput=${(value: string) => {
-        uuid.value = value;
-      }}
-      error=${failure.value?.message}
+      onInput=${(value: string) => (uuid.value = value)}
+      error=${failure?.message}
       hint="The source says when it received the event, and the first and last keys of the files say where that is."
     />
-    <div><${Button} type="submit" busy=${isBusy.value} disabled=${uuid.value.trim() === ''}>Find<//></div>
-    <div aria-live="polite">${found.value && html`<${RowLocation} found=${found.value} />`}</div>
+    <div><${Button} type="submit" busy=${isBusy} disabled=${uuid.value.trim() === ''}>Find<//></div>
+    <div aria-live="polite">${data && html`<${RowLocation} found=${data} />`}</div>
   </form>`;
 }
 

@@ -5,6 +5,7 @@ import { FieldChanges } from '../../components/field_changes.ts';
 import { Moment } from '../../components/moment.ts';
 import { Section } from '../../components/page.ts';
 import { retryAction } from '../../components/runs.ts';
+import { Facts } from '../../components/table.ts';
 import {
   formatBytes,
   formatCount,
@@ -41,15 +42,7 @@ export function IntervalFacts({
       : [['Expires', html`<${Moment} at=${interval.expires_at} />`] as const]),
     ...(interval.taken_keys > 0 ? [['Taken keys', formatCount(interval.taken_keys)] as const] : []),
   ];
-  return html`<dl class="facts card">
-    ${facts.map(
-      ([name, value]) =>
-        html`<div key=${name}>
-          <dt>${name}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-  </dl>`;
+  return html`<${Facts} look="card" facts=${facts} />`;
 }
 
 const secondsBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1_000;

@@ -11,6 +11,7 @@ import { type Action, ActionButton } from '../../components/actions.ts';
 import { Moment, now } from '../../components/moment.ts';
 import { Loaded, Section } from '../../components/page.ts';
 import { StatusBadge, type StatusLook, StatusSign } from '../../components/statuses.ts';
+import { Facts } from '../../components/table.ts';
 import { formatBytes, formatCount, formatMoment, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 
@@ -208,20 +209,13 @@ function Fingerprints({ proof }: { readonly proof: ProofData }): View {
         is_equal ? 'The files have the rows of the source' : 'The files and the source differ'
       }
     </p>
-    <dl class="facts">
-      <div>
-        <dt>Source, after the export</dt>
-        <dd>${formatQuantity(source.rows, 'row')}<br /><code>${source.sum}</code></dd>
-      </div>
-      <div>
-        <dt>Files and rejected rows</dt>
-        <dd>${formatQuantity(bucket.rows, 'row')}<br /><code>${bucket.sum}</code></dd>
-      </div>
-      <div>
-        <dt>Hash of the row ids</dt>
-        <dd><code>${source.hash}</code></dd>
-      </div>
-    </dl>
+    <${Facts}
+      facts=${[
+        ['Source, after the export', totalOf(source)],
+        ['Files and rejected rows', totalOf(bucket)],
+        ['Hash of the row ids', html`<code>${source.hash}</code>`],
+      ]}
+    />
     ${buckets.length > 0 && html`<${ProofBars} buckets=${buckets} />`}
     ${
       differing.length > 0 &&
@@ -237,6 +231,9 @@ function Fingerprints({ proof }: { readonly proof: ProofData }): View {
     }
   `;
 }
+
+const totalOf = ({ rows, sum }: ProofData['source']): View =>
+  html`<span>${formatQuantity(rows, 'row')}<br /><code>${sum}</code></span>`;
 
 function LastComparison({ comparison }: { readonly comparison: Comparison }): View {
   const { compared_at, outcome, source_rows, bucket_rows, added_rows, missing_rows } = comparison;

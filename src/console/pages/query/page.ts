@@ -52,9 +52,7 @@ function QueryWorkbench(): View {
           error=${error}
           source=${source}
           placeholder="SELECT … FROM events"
-          onInput=${(text: string) => {
-            query.value = text;
-          }}
+          onInput=${(text: string) => (query.value = text)}
           onSubmit=${submit}
         />
         <div class="workbench-bar">

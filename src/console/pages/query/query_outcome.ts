@@ -72,10 +72,7 @@ function ResultTable({ result }: { readonly result: QueryResult }): View {
     />
     ${
       hidden > 0 &&
-      html`<${Button}
-        onClick=${() => {
-          shown.value += pageRows;
-        }}
+      html`<${Button} onClick=${() => (shown.value += pageRows)}
         >Show ${Math.min(pageRows, hidden)} more of ${hidden}<//
       >`
     }
@@ -147,9 +144,7 @@ function Completed({
 }): View {
   const isChart = useSignal(false);
   const chart = chartOf(result);
-  const show = (wanted: boolean) => () => {
-    isChart.value = wanted;
-  };
+  const show = (wanted: boolean) => () => (isChart.value = wanted);
   return html`<div class="query-result">
     <div class="workbench-bar">
       <p class="figures" role="status">${summaryOf(result, elapsedMs)}</p>
