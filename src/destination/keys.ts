@@ -19,9 +19,6 @@ export const prefixVariables = [
 ] as const;
 type PrefixVariable = (typeof prefixVariables)[number];
 
-/** The values of the variables for a run. */
-type PrefixValues = Readonly<Record<PrefixVariable, string>>;
-
 /** Whether a name is a variable. */
 const isVariable = (name: string): name is PrefixVariable =>
   (prefixVariables as readonly string[]).includes(name);
@@ -43,7 +40,7 @@ export function prefixProblem(template: string): string | null {
 }
 
 /** Renders a validated template without a trailing slash; '' for no prefix. */
-const renderPrefix = (template: string, values: PrefixValues): string =>
+const renderPrefix = (template: string, values: Readonly<Record<PrefixVariable, string>>): string =>
   template
     .replaceAll(/\{([^{}]*)\}/g, (text, name: string) => (isVariable(name) ? values[name] : text))
     .replace(/\/$/, '');

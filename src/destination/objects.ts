@@ -369,5 +369,5 @@ const bodyOf = (output: GetObjectCommandOutput): AsyncIterable<Buffer> =>
   output.Body as unknown as AsyncIterable<Buffer>;
 
 /** Whether a request failed with one of these errors. */
-export const isErrorType = (error: unknown, ...types: readonly string[]): boolean =>
+export const isErrorType = (error: unknown, ...types: readonly string[]): error is DestinationError =>
   error instanceof DestinationError && types.includes(error.type);

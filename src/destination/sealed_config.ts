@@ -30,9 +30,6 @@ export interface SealedConfig extends PublicConfig {
   readonly secrets: SealedSecrets;
 }
 
-/** Placeholder for a kept secret while a merged config is validated. The schema only checks that it is present. */
-const keptSecretPlaceholder = 'kept';
-
 /**
  * Validates a config from a request and encrypts its secrets.
  * @param owner the id of the export or test; secrets cannot be decrypted for another owner.
@@ -65,9 +62,8 @@ export function mergeSealed(
   input: Fields,
 ): SealedConfig {
   const keptSecrets = without(base.secrets, Object.keys(input));
-  const placeholders = Object.fromEntries(
-    Object.keys(keptSecrets).map((field) => [field, keptSecretPlaceholder]),
-  );
+  // The schema only checks that a kept secret is present.
+  const placeholders = Object.fromEntries(Object.keys(keptSecrets).map((field) => [field, 'kept']));
   const parsed = parseS3Config({ ...base.config, ...placeholders, ...input }, settings);
   const [kept] = Object.keys(keptSecrets);
   if (kept !== undefined && serverOf(parsed) !== serverOf(base.config))
@@ -87,10 +83,6 @@ export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig
     opened[field] = keyRing.open(secret, secretContext(owner, field));
   return { destination_type: sealed.destination_type, config: { ...sealed.config, ...opened } };
 }
-
-/** Encrypts a secret of a config again, under the first key. @throws SecretUnreadable */
-const resealField = (keyRing: KeyRing, owner: string, field: string, sealed: string): string =>
-  keyRing.seal(keyRing.open(sealed, secretContext(owner, field)), secretContext(owner, field));
 
 /** The secrets that differ between two configs of one owner. A secret that cannot be decrypted differs. */
 export function changedSecrets(
@@ -147,11 +139,6 @@ interface SecretRotation {
   readonly unreadable: readonly string[];
 }
 
-interface StoredSecrets {
-  readonly version: number;
-  readonly secrets: Readonly<Record<string, string>>;
-}
-
 /**
  * Encrypts the secrets of all config versions under the first key of the ring. A secret that several versions of an export
  * share stays the same in all of them, so that their difference still shows which fields were changed.
@@ -181,7 +168,7 @@ async function rotateExport(
   keyRing: KeyRing,
   batchExportId: string,
 ): Promise<SecretRotation> {
-  const { rows } = await connection.query<StoredSecrets>(
+  const { rows } = await connection.query<{ version: number; secrets: SealedSecrets }>(
     'select version, secrets from exportd.destination_configs where batch_export_id = $1 order by version for update',
     [batchExportId],
   );
@@ -193,7 +180,8 @@ async function rotateExport(
     const known = resealed.get(`${field}/${sealed}`);
     if (known !== undefined) return known;
     try {
-      const again = resealField(keyRing, batchExportId, field, sealed);
+      const context = secretContext(batchExportId, field);
+      const again = keyRing.seal(keyRing.open(sealed, context), context);
       resealed.set(`${field}/${sealed}`, again);
       return again;
     } catch (error) {

@@ -39,14 +39,14 @@ export const levelOf = (compression: CompressionWithLevels, given: number | null
 export const nameWithLevel = (compression: Compression, given: number | null | undefined): string =>
   hasLevels(compression) ? `${compression}-${levelOf(compression, given)}` : compression;
 
-/** The libraries of Node whose version determines the compressed bytes. The others are dependencies of exportd. */
-const libraries: Readonly<Partial<Record<TextCompression | ParquetCompression, 'zlib' | 'zstd' | 'brotli'>>> =
-  { gzip: 'zlib', zstd: 'zstd', brotli: 'brotli' };
-
-/** The end of an encoder's identity: the library of its compression with the version, if it uses one. */
-export function libraryVersion(compression: TextCompression | ParquetCompression | null): string {
-  const library = compression === null ? undefined : libraries[compression];
-  return library === undefined ? '' : ` ${library}/${process.versions[library] ?? 'unknown'}`;
+/**
+ * The end of an encoder's identity: the library of Node whose version determines the compressed bytes, with its version.
+ * Compressions without levels are dependencies of exportd.
+ */
+export function libraryVersion(compression: Compression | null): string {
+  if (compression === null || !hasLevels(compression)) return '';
+  const library = compression === 'gzip' ? 'zlib' : compression;
+  return ` ${library}/${process.versions[library] ?? 'unknown'}`;
 }
 
 /** The CRC-32 polynomial in reversed bit order. */
@@ -113,7 +113,7 @@ function parseTextState(state: EncoderState): TextState {
 }
 
 /** A chunk size that holds the whole output, so that zlib returns it in one chunk. Unused memory costs nothing. */
-const chunkSizeFor = (text: Buffer): number => text.length + 64 * 1024;
+export const chunkSizeFor = (input: Buffer): number => input.length + 64 * 1024;
 
 /** Compresses blocks of text separately, in any thread, so that the concatenated results are one file. */
 interface ConcatenableCompression {

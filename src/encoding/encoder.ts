@@ -46,18 +46,11 @@ export interface RejectedRow {
 }
 
 /** Encoded rows. Concatenated blocks make a file. */
-export interface EncodedBlock {
+export interface EncodedBlock extends Omit<EncodingResult, 'bytes'> {
   readonly bytes: Buffer;
-  /** Rows in `bytes`, without the rejected ones. */
-  readonly rows: number;
-  /** The rows in `bytes`, and the rejected ones. */
-  readonly fingerprint: Fingerprint;
-  readonly rejected_fingerprint: Fingerprint;
-  readonly rejected: readonly RejectedRow[];
   /** Keys of the first and last row of the block, including rejected rows. */
   readonly first: SortKey;
   readonly last: SortKey;
-  readonly state: EncoderState;
   /** The rows of each block that was joined, including rejected ones; absent for a single block. */
   readonly joined?: readonly number[];
   /** Size of its rows in bytes. */
@@ -140,7 +133,7 @@ export interface EncodingTask {
 /** A block that a thread encoded. */
 export interface EncodingResult {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Rows in `bytes`. */
+  /** Rows in `bytes`, without the rejected ones. */
   readonly rows: number;
   /** The rows in `bytes`, and the rejected ones. */
   readonly fingerprint: Fingerprint;

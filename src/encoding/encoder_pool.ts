@@ -1,6 +1,5 @@
 import { addFingerprints } from '../domain/fingerprint.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
-import type { HeldBlock } from '../source/source.ts';
 import type { BlockGrouping, EncodedBlock, EncoderPool, FileEncoder } from './encoder.ts';
 import { type EncoderThreads, startEncoderThreads } from './encoder_threads.ts';
 import { isRowGroup, parquetEncoder, type ParquetOptions } from './parquet_encoder.ts';
@@ -74,7 +73,7 @@ export function createEncoderPool({
         const uncompressed = 'block' in block ? block.block.length : block.bytes;
         const encoded = await ('block' in block
           ? encoderThreads.run({ ...task, block: block.block })
-          : encoderThreads.runHeld({ ...task, ...placeOf(block) }));
+          : encoderThreads.runHeld({ ...task, thread: block.thread, held: block.held, bytes: block.bytes }));
         return {
           bytes: Buffer.from(encoded.bytes.buffer),
           rows: encoded.rows,
@@ -100,5 +99,3 @@ export function createEncoderPool({
     close: () => encoderThreads.close(),
   };
 }
-
-const placeOf = ({ thread, held, bytes }: HeldBlock) => ({ thread, held, bytes });

@@ -60,7 +60,9 @@ export async function checkRunBarrier(
   const { recorder, source } = dependencies;
   const run = await recorder.readActive(run_id);
   const check = await source.checkBarrier(run.spec.data_interval_end, state);
-  const blocked_by = nameBlockers(check.blocked_by);
+  const unnamed = check.blocked_by.length - maxNamedBlockers;
+  const blocked_by =
+    unnamed <= 0 ? check.blocked_by : [...check.blocked_by.slice(0, maxNamedBlockers), `${unnamed} more`];
   // Logged once, when the wait starts, so that the export's log explains why the run makes no progress.
   if (state.phase === 'settling' && blocked_by.length > 0)
     await recorder.log(
@@ -73,11 +75,6 @@ export async function checkRunBarrier(
   const counted = await countExistingRun(dependencies, { run_id, settled: true, blocked_by }, run, signal);
   return { ...check, blocked_by, counted };
 }
-
-const nameBlockers = (blockers: readonly string[]): readonly string[] =>
-  blockers.length <= maxNamedBlockers
-    ? blockers
-    : [...blockers.slice(0, maxNamedBlockers), `${blockers.length - maxNamedBlockers} more`];
 
 /** Loads a run and counts the rows of its interval. @throws RunEnded */
 export const countRows = async (
@@ -103,7 +100,10 @@ export async function countExistingRun(
   const recorded = loaded.records_total_count;
   const range = rowRangeOf(loaded.spec, await readSelection(loaded.spec));
   const fingerprint = loaded.source_fingerprint ?? (await source.fingerprint(range, signal));
-  const rows = recorded ?? (await countSelectedRows(source, range, fingerprint, signal));
+  // Rows are counted separately only where their selection depends on persons.
+  const rows =
+    recorded ??
+    (fingerprint.all_events ? await source.countRows(range, signal) : rowsOfFingerprint(fingerprint));
   // Files inherited from a failed run keep its ranges.
   const canSplit = recorded === null && loaded.generation === 0;
   const size = rangeSizeOf(rows, settings);
@@ -134,15 +134,6 @@ export async function countExistingRun(
   if (counted.ranges > 1 && !run.finished && run.generation === 0) await recorder.reserveGeneration(run_id);
   return counted;
 }
-
-/** The number of selected rows. Only where it depends on persons do they have to be counted separately. */
-const countSelectedRows = async (
-  source: Source,
-  range: RowRange,
-  fingerprint: Fingerprint,
-  signal: AbortSignal,
-): Promise<number> =>
-  fingerprint.all_events ? source.countRows(range, signal) : rowsOfFingerprint(fingerprint);
 
 /** How an interval is split. */
 interface RangeSize {

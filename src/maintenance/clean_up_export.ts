@@ -8,6 +8,7 @@ import {
 } from '../decisions/due_maintenance.ts';
 import { DestinationError, type ManifestState, type PresentManifest } from '../destination/destination.ts';
 import { parseManifest } from '../destination/manifest.ts';
+import { isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
@@ -27,9 +28,7 @@ async function withPermission<Result>(permission: string, request: () => Promise
   try {
     return await request();
   } catch (error) {
-    if (error instanceof DestinationError && error.type === 'AccessDenied')
-      throw new MissingPermission(permission);
-    throw error;
+    throw isErrorType(error, 'AccessDenied') ? new MissingPermission(permission) : error;
   }
 }
 
@@ -176,8 +175,7 @@ const stillReferenced = (message: string): DestinationError =>
   new DestinationError('StillReferenced', message, { transient: true });
 
 /** Whether a deletion failed because of a manifest, and not because of its location. */
-const isStillReferenced = (error: unknown): boolean =>
-  error instanceof DestinationError && error.type === 'StillReferenced';
+const isStillReferenced = (error: unknown): boolean => isErrorType(error, 'StillReferenced');
 
 /** Errors that concern a location; their messages are for users. Others, such as a cancellation, do not count. */
 const locationErrors: ReadonlySet<string> = new Set(['DestinationError', 'CommandRejected']);
@@ -209,8 +207,7 @@ async function deleteObsoleteObject(
     if (signal.aborted) throw error;
     if (error instanceof MissingPermission) return { object, deleted: false, reason: error.message };
     // The object was deleted with its bucket.
-    if (error instanceof DestinationError && error.type === 'NoSuchBucket')
-      return { object, deleted: true, reason: error.message };
+    if (isErrorType(error, 'NoSuchBucket')) return { object, deleted: true, reason: error.message };
     const failingForMs = isStillReferenced(error) ? object.failing_for_ms : object.location_failing_for_ms;
     if (!isLocationError(error) || failingForMs === null || failingForMs < retryBudgetMs) throw error;
     return { object, deleted: false, reason: error.message };

@@ -55,30 +55,12 @@ const openTransactionsQuery = `
       and not exists (select from pg_catalog.pg_stat_progress_vacuum v where v.pid = open.pid)))
   order by a.xact_start nulls last, open.pid`;
 
-/** Lists the open transactions that may write rows below the cutoff; without a cutoff, all that may write rows. */
-const readOpenTransactions = async (
-  connection: Connection,
-  ownApplicationName: string,
-  { cutoff, settleMs }: SettledCutoff | { readonly cutoff: null; readonly settleMs: null },
-): Promise<readonly (BlockingTransaction & Described)[]> =>
-  (
-    await connection.query<BlockingTransaction & Described>(openTransactionsQuery, [
-      ownApplicationName,
-      cutoff,
-      settleMs,
-    ])
-  ).rows;
-
-/** Lists the prepared transactions. Their `virtualxid` locks are gone. */
-const readPreparedTransactions = async (connection: Connection): Promise<readonly PreparedTransaction[]> =>
-  (
-    await connection.query<PreparedTransaction>(
-      `select transaction::text || '/' || gid as id,
-         format('prepared transaction %L (role %s), prepared %s ago', gid, owner,
-           date_trunc('second', clock_timestamp() - prepared)) as description
-       from pg_catalog.pg_prepared_xacts where database = current_database() order by prepared`,
-    )
-  ).rows;
+/** The prepared transactions. Their `virtualxid` locks are gone. */
+const preparedTransactionsQuery = `
+  select transaction::text || '/' || gid as id,
+    format('prepared transaction %L (role %s), prepared %s ago', gid, owner,
+      date_trunc('second', clock_timestamp() - prepared)) as description
+  from pg_catalog.pg_prepared_xacts where database = current_database() order by prepared`;
 
 /** Waits in milliseconds, and the application name that identifies exportd's own sessions. */
 interface BarrierOptions {
@@ -202,10 +184,9 @@ function createTransactionLists(
   let preparedList: Promise<readonly PreparedTransaction[]> | undefined;
   const readOpen = async (): Promise<OpenTransactions> => {
     const { server_start } = await readServer(connection);
-    const transactions = await readOpenTransactions(
-      connection,
-      ownApplicationName,
-      settled ?? { cutoff: null, settleMs: null },
+    const { rows: transactions } = await connection.query<BlockingTransaction & Described>(
+      openTransactionsQuery,
+      [ownApplicationName, settled?.cutoff ?? null, settled?.settleMs ?? null],
     );
     const byId = new Map(transactions.map((transaction) => [idOf(transaction), transaction]));
     return {
@@ -225,7 +206,9 @@ function createTransactionLists(
     open,
     prepared: async () => {
       await open();
-      return (preparedList ??= readPreparedTransactions(connection));
+      return (preparedList ??= connection
+        .query<PreparedTransaction>(preparedTransactionsQuery)
+        .then(({ rows }) => rows));
     },
   };
 }
@@ -242,16 +225,13 @@ const mayBeSameSession = (one: BlockingTransaction, other: BlockingTransaction):
  */
 async function readServer(
   connection: Connection,
-  { cutoff, settleMs }: SettledCutoff | { readonly cutoff: null; readonly settleMs: null } = {
-    cutoff: null,
-    settleMs: null,
-  },
+  settled?: SettledCutoff,
 ): Promise<{ readonly server_start: string; readonly wait_ms: number }> {
   const { rows } = await connection.query<{ server_start: string; wait_ms: number; standby: boolean }>(
     `select to_char(pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as server_start,
        greatest(0, ceil(1000 * extract(epoch from $1::timestamptz - clock_timestamp()) + $2::float8))::float8 as wait_ms,
        pg_is_in_recovery() as standby`,
-    [cutoff, settleMs],
+    [settled?.cutoff ?? null, settled?.settleMs ?? null],
   );
   if (rows[0]?.standby) throw new SourceIsStandby();
   return { server_start: rows[0]?.server_start ?? '', wait_ms: rows[0]?.wait_ms ?? 0 };

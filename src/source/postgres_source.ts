@@ -28,6 +28,7 @@ import {
   connectToSource,
   type ReadTransaction,
   type SourceConnectionOptions,
+  type SourceConnections,
   type SourceMonitor,
 } from './source_connection.ts';
 
@@ -150,6 +151,12 @@ export function createSource({
       ? eventsQuery(relations, await eventColumnTypes(connection, relations), { team_id, selection })
       : personsQuery(relations, await columnTypesOf(connection, relations.persons), { team_id, selection });
 
+  const readQuery = (
+    connections: SourceConnections,
+    range: RowRange,
+    signal: AbortSignal | undefined,
+  ): Promise<ModelQuery> => connections.read({}, signal, ({ connection }) => queryOf(connection, range));
+
   /** Whether PostgreSQL accepts the statement that reads all rows of a range. It reads no row. */
   const acceptsAllRows = async (range: RowRange, signal: AbortSignal | undefined): Promise<boolean> =>
     counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
@@ -214,12 +221,12 @@ export function createSource({
       readFingerprints(counts.forProject(range.team_id), queryOf, range, intervals, signal),
     async *keys(range, signal) {
       const connections = counts.forProject(range.team_id);
-      const query = await connections.read({}, signal, ({ connection }) => queryOf(connection, range));
+      const query = await readQuery(connections, range, signal);
       yield* readKeys(connections, query, range, signal);
     },
     findEventKey: async (range, uuid, signal) => {
       const connections = counts.forProject(range.team_id);
-      const query = await connections.read({}, signal, ({ connection }) => queryOf(connection, range));
+      const query = await readQuery(connections, range, signal);
       return findKey(connections, query, range, uuid, signal);
     },
     splitKeys: (range, every, signal) =>
@@ -233,9 +240,7 @@ export function createSource({
       ),
     async *blocks(range, keys, options) {
       const connections = rereads.forProject(range.team_id);
-      const query = await connections.read({}, options.signal, ({ connection }) =>
-        queryOf(connection, range),
-      );
+      const query = await readQuery(connections, range, options.signal);
       try {
         yield* readPages(localPageReader(connections), query, range, keys, bounds, options);
       } catch (error) {
@@ -245,7 +250,7 @@ export function createSource({
     async *heldBlocks(range, keys, options) {
       const { signal, threads } = options;
       // Columns come from the catalog within milliseconds, whatever the statements of others do.
-      const query = await checks.read({}, signal, ({ connection }) => queryOf(connection, range));
+      const query = await readQuery(checks, range, signal);
       const reader = threadPageReader(threads, optionsOf(sourceUrl, size), (reading, work) =>
         threadReads.count(() => inPageShare(range.team_id, reading, work)),
       );

@@ -66,7 +66,7 @@ async function chooseManifest(
         name.name,
         `The manifest belongs to batch export ${manifest.batch_export_id}.`,
       );
-    else if (!isSameInterval(interval, intervalOf(manifest)))
+    else if (!isOf(interval, intervalOf(manifest)))
       collector.add(
         'manifest_misnamed',
         name.name,
@@ -82,11 +82,6 @@ async function chooseManifest(
     );
   return { current: current ?? null, findings: collector.findings(), notes: collector.notes() };
 }
-
-const isSameInterval = (
-  one: { start: string; end: string },
-  other: { start: string; end: string },
-): boolean => one.start === other.start && one.end === other.end;
 
 /** Creates the report. `rest` contains what does not belong to a single manifest. */
 export function summarize(
@@ -157,7 +152,7 @@ function reportOf(check: ManifestCheck, findings: readonly Finding[]): IntervalR
   };
 }
 
-const isOf = ({ start, end }: Finding, interval: DataInterval): boolean =>
+const isOf = ({ start, end }: Pick<Finding, 'start' | 'end'>, interval: DataInterval): boolean =>
   start === interval.start && end === interval.end;
 
 const byTime = (one: Finding, other: Finding): number =>

@@ -1,6 +1,6 @@
-import { DestinationError, type OpenObject } from '../destination/destination.ts';
+import type { OpenObject } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import type { BucketReader } from '../destination/objects.ts';
+import { isErrorType, type BucketReader } from '../destination/objects.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { formatCrc32 } from '../encoding/encoder.ts';
 import type { Difference } from './compare_rows.ts';
@@ -85,7 +85,7 @@ async function* checkedFile(
       yield row;
     }
   } catch (error) {
-    if (isReplaced(error)) unreadable = 'it was replaced or deleted while it was read';
+    if (isErrorType(error, 'ObjectReplaced')) unreadable = 'it was replaced or deleted while it was read';
     else if (error instanceof KeysMissing && !file.fingerprint)
       // An earlier generation may have had another query.
       hasKeys = false;
@@ -153,9 +153,6 @@ async function measureObject(
   while (!(await chunks.next()).done);
   return measure;
 }
-
-const isReplaced = (error: unknown): boolean =>
-  error instanceof DestinationError && error.type === 'ObjectReplaced';
 
 /** The files of earlier generations that a manifest still names. */
 export const earlierFilesOf = ({ earlier, kept }: Manifest): Manifest['kept'] => [...earlier, ...kept];

@@ -2,7 +2,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:
 import type { CompressionCodec } from 'hyparquet';
 import { compressSync as lz4CompressSync } from 'lz4-napi';
 import { compressSync as snappyCompressSync } from 'snappy';
-import { levelOf } from '../compression.ts';
+import { chunkSizeFor, levelOf } from '../compression.ts';
 import type { ParquetCompression } from '../encoder.ts';
 
 /** A compression of pages, and its name in Parquet. */
@@ -13,9 +13,6 @@ export interface Codec {
   /** Whether the compressed bytes have a separate buffer, which can be released after they were copied. */
   readonly hasOwnMemory: boolean;
 }
-
-/** A chunk size that holds the whole output, so that zlib returns it in one chunk. Unused memory costs nothing. */
-const chunkSizeFor = (page: Buffer): number => page.length + 64 * 1024;
 
 const codecs: Record<ParquetCompression, (level?: number | null) => Codec> = {
   zstd: (level) => ({
