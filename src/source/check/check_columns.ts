@@ -9,6 +9,7 @@ import {
 } from '../contract.ts';
 import {
   findColumn,
+  findingOf,
   type FoundColumn,
   type ReadCatalog,
   type RelationFacts,
@@ -83,30 +84,19 @@ export function warnOfColumns(
     const found = findColumn(facts, name);
     if (!found || problems.some((problem) => problem.column === column)) return [];
     const findings: SourceFinding[] = [];
+    const warn = (message: string, sql?: string) =>
+      findings.push(findingOf('warning', subject, name, message, sql));
     if (!unconvertedTypes[column.type].includes(found.type))
-      findings.push({
-        level: 'warning',
-        subject,
-        column: name,
-        message: `Column ${name} has type ${found.type} and is converted to ${column.type} in each row. A value that cannot be converted fails its run.`,
-        sql: null,
-      });
+      warn(
+        `Column ${name} has type ${found.type} and is converted to ${column.type} in each row. A value that cannot be converted fails its run.`,
+      );
     if (found.type === 'timestamp without time zone')
-      findings.push({
-        level: 'warning',
-        subject,
-        column: name,
-        message: `Column ${name} has no time zone and is read as UTC.`,
-        sql: null,
-      });
+      warn(`Column ${name} has no time zone and is read as UTC.`);
     if (facts.kind.endsWith('table') && !found.not_null && keyColumnNames.has(name))
-      findings.push({
-        level: 'warning',
-        subject,
-        column: name,
-        message: `Column ${name} may be null. A row without ${name} is never exported, or fails its run.`,
-        sql: `alter table ${subject} alter column ${quotedName(name)} set not null;`,
-      });
+      warn(
+        `Column ${name} may be null. A row without ${name} is never exported, or fails its run.`,
+        `alter table ${subject} alter column ${quotedName(name)} set not null;`,
+      );
     return findings;
   });
 }
@@ -142,14 +132,9 @@ export async function checkAccessPaths(
   for (const path of sourceContract[role].accessPaths) {
     const plan = await planOf(read, statementOf(path, facts, teamId), preferIndexes);
     const expensive = nodesOf(plan).find((node) => expensiveNodes.has(node['Node Type']));
-    if (expensive)
-      findings.push({
-        level: 'warning',
-        subject: facts.name,
-        column: null,
-        message: `No index finds rows by (${path.columns.join(', ')}), so that ${path.without} (${describeNode(expensive)}).`,
-        sql: await indexStatement(read, facts, path),
-      });
+    if (!expensive) continue;
+    const message = `No index finds rows by (${path.columns.join(', ')}), so that ${path.without} (${describeNode(expensive)}).`;
+    findings.push(findingOf('warning', facts.name, null, message, await indexStatement(read, facts, path)));
   }
   return findings;
 }
@@ -239,14 +224,13 @@ export const checkRole = ({ role, sees_sessions }: SourceRole): SourceFinding[] 
   sees_sessions
     ? []
     : [
-        {
-          level: 'warning',
-          subject: `role ${role}`,
-          column: null,
-          message:
-            'The role does not see when transactions of other roles started, so that runs wait for all of them.',
-          sql: `grant pg_read_all_stats to ${role};`,
-        },
+        findingOf(
+          'warning',
+          `role ${role}`,
+          null,
+          'The role does not see when transactions of other roles started, so that runs wait for all of them.',
+          `grant pg_read_all_stats to ${role};`,
+        ),
       ];
 
 /** Checks that the role may read a relation, and that it sees all rows in time. */
@@ -256,13 +240,8 @@ export function checkRelationRights(
   reader: SourceRole,
 ): SourceFinding[] {
   const { name, kind, row_security } = facts;
-  const finding = (level: SourceFinding['level'], message: string, sql: string | null = null) => ({
-    level,
-    subject: name,
-    column: null,
-    message,
-    sql,
-  });
+  const finding = (level: SourceFinding['level'], message: string, sql?: string) =>
+    findingOf(level, name, null, message, sql);
   const unreadable = sourceContract[role].columns
     .map((column) => findColumn(facts, column.name))
     .filter((column) => column?.readable === false);

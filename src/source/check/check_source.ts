@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Model } from '../../domain/batch_export.ts';
+import { type Model, models } from '../../domain/batch_export.ts';
 import {
   type ContractColumn,
   keyColumnNames,
@@ -32,6 +32,7 @@ import {
   type CheckedRelation,
   type DraftView,
   findColumn,
+  findingOf,
   type ReadCatalog,
   readRelationFacts,
   type RelationFacts,
@@ -42,7 +43,7 @@ import {
 
 /** How many rows are read, in the order in which PostgreSQL finds them. */
 const sampledRows = 10_000;
-const sampledRowsText = sampledRows.toLocaleString('en');
+const slowMessage = `Reading ${sampledRows.toLocaleString('en')} rows exceeded the timeout of the check, so that their values were not checked. Exports page in the order of an index instead.`;
 const statementCancelled = '57014';
 
 /** What some rows of a relation show that the catalog does not. */
@@ -68,7 +69,8 @@ async function sampleRows(
     return { team_id: found.team ?? 1, findings: columns.flatMap((column) => nullFinding(column, found)) };
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
-    if (error.code === statementCancelled) return { team_id: 1, findings: [slowFinding(subject)] };
+    if (error.code === statementCancelled)
+      return { team_id: 1, findings: [findingOf('warning', subject, null, slowMessage)] };
     const findings: SourceFinding[] = [];
     for (const column of columns) {
       const failure = await failureOf(() => readNulls(read, facts, [column]));
@@ -81,28 +83,17 @@ async function sampleRows(
     const { name, nullable } = column;
     if (nullable || found.nulls[name] !== true) return [];
     const isKey = keyColumnNames.has(name);
-    return [
-      {
-        level: isKey ? 'error' : 'warning',
-        subject,
-        column: name,
-        message: isKey
-          ? `Column ${name} is null in some rows. They are never exported, or fail their run: fill it in, or exclude them with a view.`
-          : `Column ${name} is null in some rows. They are exported with null, and queries expect a value.`,
-        sql: null,
-      },
-    ];
+    const consequence = isKey
+      ? 'They are never exported, or fail their run: fill it in, or exclude them with a view.'
+      : 'They are exported with null, and queries expect a value.';
+    const message = `Column ${name} is null in some rows. ${consequence}`;
+    return [findingOf(isKey ? 'error' : 'warning', subject, name, message)];
   }
 
   function failedFinding(column: ContractColumn | null, error: pg.DatabaseError): SourceFinding {
     const what = column === null ? 'A row' : `A value of column ${column.name}`;
-    return {
-      level: 'error',
-      subject,
-      column: column?.name ?? null,
-      message: `${what} cannot be read as ${column?.type ?? 'exports do'}: ${safeMessage(error)}. Correct it, or exclude its row with a view.`,
-      sql: null,
-    };
+    const message = `${what} cannot be read as ${column?.type ?? 'exports do'}: ${safeMessage(error)}. Correct it, or exclude its row with a view.`;
+    return findingOf('error', subject, column?.name ?? null, message);
   }
 }
 
@@ -139,14 +130,6 @@ async function failureOf(work: () => Promise<unknown>): Promise<pg.DatabaseError
     throw error;
   }
 }
-
-const slowFinding = (subject: string): SourceFinding => ({
-  level: 'warning',
-  subject,
-  column: null,
-  message: `Reading ${sampledRowsText} rows exceeded the timeout of the check, so that their values were not checked. Exports page in the order of an index instead.`,
-  sql: null,
-});
 
 export type { CheckedRelation, DraftView, SourceFinding, SourceReport } from './report.ts';
 
@@ -221,14 +204,13 @@ function lacksPersonProperties(events: RelationCheck | null): events is Readable
   return facts !== null && !findColumn(facts, 'person_properties');
 }
 
-const missingPersons = ({ facts }: ReadableCheck): SourceFinding => ({
-  level: 'error',
-  subject: facts.name,
-  column: 'person_properties',
-  message:
+const missingPersons = ({ facts }: ReadableCheck): SourceFinding =>
+  findingOf(
+    'error',
+    facts.name,
+    'person_properties',
     'Without the column person_properties, exports of events read the relations of persons, which do not exist. Add the column, for example null::jsonb as person_properties in a view.',
-  sql: null,
-});
+  );
 
 async function checkRelation(
   read: ReadCatalog,
@@ -265,13 +247,7 @@ async function checkRelation(
     tables: [],
     findings: [
       ...rights,
-      ...problems.map(({ column, message }): SourceFinding => ({
-        level: 'error',
-        subject: facts.name,
-        column: column.name,
-        message,
-        sql: null,
-      })),
+      ...problems.map(({ column, message }) => findingOf('error', facts.name, column.name, message)),
       ...warnOfColumns(role, facts, problems),
       ...sample.findings,
       ...indexes,
@@ -287,12 +263,8 @@ async function checkStatements(
   signal: AbortSignal | undefined,
 ): Promise<SourceFinding[]> {
   const roles = checks.map(({ checked }) => checked.role);
-  const models: Model[] = [
-    ...(roles.includes('events') ? (['events'] as const) : []),
-    ...(roles.includes('persons') ? (['persons'] as const) : []),
-  ];
   const findings: SourceFinding[] = [];
-  for (const model of models)
+  for (const model of models.filter((known) => roles.includes(known)))
     try {
       await connections.read({}, signal, async ({ connection, set }) => {
         const range: RowRange = {
@@ -310,13 +282,10 @@ async function checkStatements(
       });
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) throw error;
-      findings.push({
-        level: 'error',
-        subject: checks.find(({ checked }) => checked.role === model)?.checked.relation ?? relations[model],
-        column: null,
-        message: `PostgreSQL rejects the statement that exports ${model}: ${safeMessage(error)}.`,
-        sql: null,
-      });
+      const subject =
+        checks.find(({ checked }) => checked.role === model)?.checked.relation ?? relations[model];
+      const message = `PostgreSQL rejects the statement that exports ${model}: ${safeMessage(error)}.`;
+      findings.push(findingOf('error', subject, null, message));
     }
   return findings;
 }

@@ -15,6 +15,15 @@ export interface SourceFinding {
   readonly sql: string | null;
 }
 
+/** Creates a finding about a subject, and a column of it if one is concerned. */
+export const findingOf = (
+  level: SourceFinding['level'],
+  subject: string,
+  column: string | null,
+  message: string,
+  sql: string | null = null,
+): SourceFinding => ({ level, subject, column, message, sql });
+
 /** A relation that was checked. */
 export interface CheckedRelation {
   readonly role: RelationRole;
