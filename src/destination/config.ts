@@ -170,7 +170,7 @@ export type DestinationSettings = Pick<
   'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
 > & {
   /**
-   * For configs of requests: the external id of the project, which nobody chooses, so that a project cannot make exportd
+   * For configs of requests: the external id of the project, which exportd chooses, so that a project cannot make exportd
    * assume the role of another. Stored configs have theirs.
    */
   readonly external_id?: string;

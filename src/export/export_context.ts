@@ -25,7 +25,7 @@ export interface ExportDependencies {
   readonly openLocation: OpenLocation;
   readonly readSelection: ReadSelection;
   readonly mayShrink: MayShrink;
-  /** Measures the stages of attempts; nobody in most tests. */
+  /** Measures the stages of attempts; optional. */
   readonly onStage?: StageObserver;
   readonly logger: Logger;
   readonly settings: Pick<

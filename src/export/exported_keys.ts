@@ -18,7 +18,7 @@ export function compareSortKeys(one: SortKey, other: SortKey): number {
 
 /** Merges the keys of a manifest and of the source, both in order. Memory holds one key of each. */
 export async function mergeKeys(
-  held: AsyncIterable<SortKey>,
+  published: AsyncIterable<SortKey>,
   source: AsyncIterable<SortKey>,
   onKey: (key: SortKey) => void,
 ): Promise<number> {
@@ -32,10 +32,10 @@ export async function mergeKeys(
   let missing = 0;
   try {
     let key = await nextKey();
-    for await (const heldKey of held) {
-      while (key && compareSortKeys(key, heldKey) < 0) key = await nextKey();
+    for await (const publishedKey of published) {
+      while (key && compareSortKeys(key, publishedKey) < 0) key = await nextKey();
       // Each key of the source accounts for one row of the manifest.
-      if (key && compareSortKeys(key, heldKey) === 0) key = await nextKey();
+      if (key && compareSortKeys(key, publishedKey) === 0) key = await nextKey();
       else missing += 1;
     }
     while (key) key = await nextKey();

@@ -113,27 +113,27 @@ async function compareExported(
 ): Promise<Compared | null> {
   const { dependencies, run, replaced, signal } = context;
   const { source, readSelection, mayShrink } = dependencies;
-  const held = exportedFingerprint(replaced.run);
+  const published = exportedFingerprint(replaced.run);
   const isSame = await hasSameSelection(readSelection, run.spec, replaced.run.spec);
   // Under another selection only the source can tell whether rows of the former one are missing.
   const read = isSame
     ? exportedFingerprint(run)
     : await source.fingerprint(rowRangeOf(replaced.run.spec, await readSelection(replaced.run.spec)), signal);
   if (replaced.run.spec.model === 'persons')
-    return haveSameRows(held, read) ? null : { ...check, outcome: 'not_comparable', source: null };
+    return haveSameRows(published, read) ? null : { ...check, outcome: 'not_comparable', source: null };
   if (await mayShrink(run.spec)) return { ...check, outcome: 'shrink_allowed', source: null };
-  if (check.source && containsPublishedRows(read, held, check.source)) return null;
+  if (check.source && containsPublishedRows(read, published, check.source)) return null;
   // Fewer rows than the manifest has in a bucket cannot be all of them, whatever the source has by now.
-  const fewer = isSame && areComparable(held, read) ? countFewerRows(held, read) : 0;
-  if (fewer > 0) return missingFrom(read, held, fewer);
+  const fewer = isSame && areComparable(published, read) ? countFewerRows(published, read) : 0;
+  if (fewer > 0) return missingFrom(read, published, fewer);
   // A row that is in the source now was there when the files were read: a deleted row does not come back.
   return compareWithReplaced(context);
 }
 
-const missingFrom = (read: Fingerprint, held: Fingerprint, missing_rows: number): Compared => ({
+const missingFrom = (read: Fingerprint, published: Fingerprint, missing_rows: number): Compared => ({
   outcome: 'rows_missing',
   missing_rows,
-  bucket_rows: rowsOfFingerprint(held),
+  bucket_rows: rowsOfFingerprint(published),
   source_rows: rowsOfFingerprint(read),
   source: null,
 });
@@ -213,7 +213,7 @@ async function compareWithReplaced(context: ReplacementContext): Promise<Compare
   const exported = exportedFingerprint(replaced.run);
   const now = await source.fingerprint(range, signal);
   // Where persons decide which rows are selected, all events of the project are compared. See `Fingerprint.all_events`.
-  const held = now.all_events ? (replaced.run.finished?.fingerprint ?? exported) : exported;
+  const published = now.all_events ? (replaced.run.finished?.fingerprint ?? exported) : exported;
   const found = (outcome: ReplacementCheck['outcome'], missing_rows = 0): Compared => ({
     outcome,
     missing_rows,
@@ -221,7 +221,7 @@ async function compareWithReplaced(context: ReplacementContext): Promise<Compare
     source_rows: rowsOfFingerprint(now),
     source: outcome === 'same_rows' || outcome === 'every_row_present' ? now : null,
   });
-  const differing = areComparable(held, now) ? bucketsToCompare(held, now) : null;
+  const differing = areComparable(published, now) ? bucketsToCompare(published, now) : null;
   if (differing?.length === 0) return found(now.all_events ? 'not_comparable' : 'same_rows');
   if (await mayShrink(run.spec)) return found('shrink_allowed');
   // The persons of an interval move to later ones by nature.
@@ -229,8 +229,8 @@ async function compareWithReplaced(context: ReplacementContext): Promise<Compare
   const keys = differing && (await compareKeys(context, range, now, differing));
   if (!keys) {
     const fewer = differing
-      ? countFewerRows(held, now)
-      : Math.max(0, rowsOfFingerprint(held) - rowsOfFingerprint(now));
+      ? countFewerRows(published, now)
+      : Math.max(0, rowsOfFingerprint(published) - rowsOfFingerprint(now));
     return found(fewer > 0 ? 'rows_missing' : 'not_comparable', fewer);
   }
   if (keys.missing > 0) return found('rows_missing', keys.missing);
@@ -275,7 +275,7 @@ async function compareKeys(
       newest_config_version: run.spec.config_version,
     });
     try {
-      const held = readExportedKeys(replaced.run, await recorder.readReplacedFiles(replaced), {
+      const published = readExportedKeys(replaced.run, await recorder.readReplacedFiles(replaced), {
         location,
         ranges,
         onRow,
@@ -285,7 +285,7 @@ async function compareKeys(
           ),
         signal,
       });
-      const missing = await mergeKeys(held, sourceKeys(), onKey);
+      const missing = await mergeKeys(published, sourceKeys(), onKey);
       return { missing, source: withBuckets(now, sums.bucketsAt(differing)) };
     } finally {
       location.close();

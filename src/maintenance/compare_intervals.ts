@@ -55,19 +55,19 @@ async function findDifferingKeys(
     openLocation,
   }: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
   { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
-  { held, now }: { readonly held: Fingerprint; readonly now: Fingerprint },
+  { published, now }: { readonly published: Fingerprint; readonly now: Fingerprint },
   signal: AbortSignal,
 ): Promise<DifferingKeys | null> {
   const selection = await readSelection(interval);
   // All events of the project say nothing about the files, which have only the selected ones.
   if (now.all_events || interval.bucket_rows > maxRows || !filesHaveKeys(selection)) return null;
-  const ranges = differingBuckets(held, now).map(({ index }) =>
+  const ranges = differingBuckets(published, now).map(({ index }) =>
     bucketInterval(intervalOf(run.spec), now, index),
   );
-  const counts = { held: 0, source: 0 };
-  async function* heldKeys(keys: AsyncIterable<SortKey>): AsyncGenerator<SortKey> {
+  const counts = { published: 0, source: 0 };
+  async function* publishedKeys(keys: AsyncIterable<SortKey>): AsyncGenerator<SortKey> {
     for await (const key of keys) {
-      counts.held += 1;
+      counts.published += 1;
       yield key;
     }
   }
@@ -86,10 +86,10 @@ async function findDifferingKeys(
         onAbsent: (key) => Promise.reject(new KeysUnreadable(`${key} no longer exists`)),
         signal,
       });
-      const missing_rows = await mergeKeys(heldKeys(files), sourceKeys(), () => {
+      const missing_rows = await mergeKeys(publishedKeys(files), sourceKeys(), () => {
         counts.source += 1;
       });
-      return { added_rows: counts.source - (counts.held - missing_rows), missing_rows };
+      return { added_rows: counts.source - (counts.published - missing_rows), missing_rows };
     } finally {
       location.close();
     }
@@ -267,12 +267,12 @@ async function compareRows(
   signal: AbortSignal,
 ): Promise<Omit<IntervalCompared, 'result'>> {
   const run = await readState(dependencies.journal, runDecider, interval.run_id);
-  const held = run.status === 'Absent' ? null : rowsToCompare(run, source);
-  if (run.status === 'Absent' || !held) return { comparison: null, keys_compared: false };
-  const comparison = compareFingerprints(held, source);
+  const published = run.status === 'Absent' ? null : rowsToCompare(run, source);
+  if (run.status === 'Absent' || !published) return { comparison: null, keys_compared: false };
+  const comparison = compareFingerprints(published, source);
   const keys =
     comparison.outcome === 'rows_missing'
-      ? await findDifferingKeys(dependencies, { run, interval }, { held, now: source }, signal)
+      ? await findDifferingKeys(dependencies, { run, interval }, { published, now: source }, signal)
       : null;
   if (!keys) return { comparison, keys_compared: false };
   const outcome = keys.added_rows > 0 ? 'both' : 'rows_missing';

@@ -24,7 +24,7 @@ interface PageReader<Block> {
   read(page: PageRequest, signal: AbortSignal): Promise<CopiedBlocks<Block>>;
   /** The bytes of a block's rows. */
   bytesOf(block: Block): number;
-  /** Releases a block that nobody encodes. */
+  /** Releases a block that is not encoded. */
   drop(block: Block): void;
 }
 
