@@ -1,7 +1,6 @@
 import type { Settings } from '../src/config/settings.ts';
 import { advanceBackfill, type BackfillStep } from '../src/decisions/advance_backfill.ts';
-import type { Policies } from '../src/decisions/policies.ts';
-import type { StartableRun } from '../src/decisions/create_run.ts';
+import type { Policies, StartableRun } from '../src/decisions/create_run.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
 import { wrapActivities } from './run_step.ts';

@@ -1,6 +1,6 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReplacementOutcome } from '../src/domain/exported_files.ts';
-import type { ExportCall, ExportDependencies } from '../src/export/export_context.ts';
+import type { ExportCall, ExportDependencies, YieldableSlots } from '../src/export/export_context.ts';
 import {
   exportInterval,
   exportOneRange,
@@ -9,7 +9,6 @@ import {
 } from '../src/export/export_interval.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
 import { checkRun } from '../src/export/replacement.ts';
-import type { YieldableSlots } from '../src/export/yield_slot.ts';
 import type { Outages } from '../src/failures/outages.ts';
 import { wrapActivities, type ActivityContext, type StepAttempt } from './run_step.ts';
 

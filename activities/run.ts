@@ -1,6 +1,6 @@
 import type { Settings } from '../src/config/settings.ts';
 import { type ContinuedRun, continueRun } from '../src/decisions/advance_backfill.ts';
-import type { Policies } from '../src/decisions/policies.ts';
+import type { Policies } from '../src/decisions/create_run.ts';
 import {
   cancelUnlessPublishing,
   endRun,

@@ -3,7 +3,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { RunRecorder } from '../src/decisions/run_recorder.ts';
 import type { DestinationError } from '../src/destination/destination.ts';
 import { destinationUnavailable } from '../src/domain/circuit.ts';
-import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
+import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/export_context.ts';
 import { operatorFaultOf, stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import type { Outages } from '../src/failures/outages.ts';
 import {

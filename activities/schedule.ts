@@ -6,8 +6,12 @@ import {
   type ScheduleAttributes,
   type ScheduleStep,
 } from '../src/decisions/advance_schedule.ts';
-import type { Policies } from '../src/decisions/policies.ts';
-import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/create_run.ts';
+import {
+  type Policies,
+  readRuns,
+  readStartableRuns,
+  type StartableRun,
+} from '../src/decisions/create_run.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
 import type { Journal } from '../src/journal/journal.ts';

@@ -9,8 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { BackfillActivities } from '../activities/backfill.ts';
-import { isId } from '../src/contract/workflow_ids.ts';
-import type { BackfillInput } from '../src/contract/workflow_inputs.ts';
+import { isId, type BackfillInput } from '../src/contract/workflow_inputs.ts';
 import { blockedRunRetryMs, journalOptions, maxSleepMs, searchAttributes } from './activity_options.ts';
 
 const activities = proxyLocalActivities<BackfillActivities>(journalOptions);

@@ -6,8 +6,7 @@ import {
   proxyLocalActivities,
 } from '@temporalio/workflow';
 import type { QueryActivities, QueryOutcomeActivities } from '../activities/query.ts';
-import { isId } from '../src/contract/workflow_ids.ts';
-import type { BackgroundQueryInput } from '../src/contract/workflow_inputs.ts';
+import { isId, type BackgroundQueryInput } from '../src/contract/workflow_inputs.ts';
 import { journalOptions, queryOptions } from './activity_options.ts';
 
 const { recordBackgroundOutcome } = proxyLocalActivities<QueryOutcomeActivities>(journalOptions);

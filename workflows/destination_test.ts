@@ -1,8 +1,7 @@
 import { ApplicationFailure, proxyLocalActivities } from '@temporalio/workflow';
 import type { DestinationTestActivities } from '../activities/destination_test.ts';
 import type { TestStep } from '../src/destination/bucket_test.ts';
-import { isId } from '../src/contract/workflow_ids.ts';
-import type { DestinationTestInput } from '../src/contract/workflow_inputs.ts';
+import { isId, type DestinationTestInput } from '../src/contract/workflow_inputs.ts';
 import { destinationTestOptions } from './activity_options.ts';
 
 /**

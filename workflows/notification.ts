@@ -7,8 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { NotificationActivities } from '../activities/notification.ts';
 import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
-import { isId } from '../src/contract/workflow_ids.ts';
-import type { NotificationInput } from '../src/contract/workflow_inputs.ts';
+import { isId, type NotificationInput } from '../src/contract/workflow_inputs.ts';
 import { deliveryOptions, searchAttributes } from './activity_options.ts';
 
 /**

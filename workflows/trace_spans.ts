@@ -10,7 +10,7 @@ import {
   type WorkflowInterceptorsFactory,
 } from '@temporalio/workflow';
 import type { SerializableSpan } from '@temporalio/interceptors-opentelemetry';
-import { workflowTypes } from '../src/contract/workflow_ids.ts';
+import { workflowTypes } from '../src/contract/workflow_inputs.ts';
 
 /** The header in which `@temporalio/interceptors-opentelemetry` passes the W3C `traceparent`. */
 const traceHeader = '_tracer-data';

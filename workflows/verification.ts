@@ -1,7 +1,6 @@
 import { ApplicationFailure, proxyActivities } from '@temporalio/workflow';
 import type { VerificationActivities } from '../activities/verification.ts';
-import { isId } from '../src/contract/workflow_ids.ts';
-import type { VerificationInput } from '../src/contract/workflow_inputs.ts';
+import { isId, type VerificationInput } from '../src/contract/workflow_inputs.ts';
 import { verificationOptions } from './activity_options.ts';
 
 /**

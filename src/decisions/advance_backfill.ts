@@ -23,8 +23,8 @@ import {
   findActiveRun,
   readStartableRuns,
   type StartableRun,
+  type Policies,
 } from './create_run.ts';
-import type { Policies } from './policies.ts';
 import { nextFailedInterval, type NextInterval } from './retries.ts';
 
 /** A backfill's stream, locked until the transaction ends. */

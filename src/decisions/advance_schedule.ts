@@ -1,5 +1,4 @@
-import { isId } from '../contract/workflow_ids.ts';
-import { commandIdOf, type ReceivedSignal } from '../contract/workflow_inputs.ts';
+import { isId, commandIdOf, type ReceivedSignal } from '../contract/workflow_inputs.ts';
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import { decideNextInterval, type ScheduleDecision } from '../domain/due_intervals.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -23,8 +22,8 @@ import {
   readStartableRuns,
   readUnstartedBackfills,
   type StartableRun,
+  type Policies,
 } from './create_run.ts';
-import type { Policies } from './policies.ts';
 import { createDueRetries } from './retries.ts';
 
 const isCommandName = (name: string): name is keyof typeof commandBodySchemas =>

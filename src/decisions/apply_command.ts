@@ -28,7 +28,7 @@ import {
 import { affectsDestination, checkDestination } from './destination_rules.ts';
 import { endComparisons } from './due_comparisons.ts';
 import { dropNotifications } from './notifications.ts';
-import type { Policies } from './policies.ts';
+import type { Policies } from './create_run.ts';
 import { cancelRuns } from './run_outcomes.ts';
 
 /** Creates the export and checks its destination. */

@@ -22,8 +22,7 @@ import type { CommandOutcome } from '../journal/commands.ts';
 import type { Connection } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { createBackfillRuns } from './advance_backfill.ts';
-import { findActiveRun } from './create_run.ts';
-import type { Policies } from './policies.ts';
+import { findActiveRun, type Policies } from './create_run.ts';
 import { cancelUnwantedRetries, findFailedIntervals } from './retries.ts';
 import { cancelRuns } from './run_outcomes.ts';
 

@@ -4,7 +4,7 @@ import type { RunSpec } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
 import { type ComparisonGroup, hasActiveRun, readDueGroups } from './due_comparisons.ts';
-import type { MaintenancePolicy } from './policies.ts';
+import type { MaintenancePolicy } from './create_run.ts';
 import { hasUnsettledRuns, readExportsToSettle } from './unsettled_runs.ts';
 
 /** An object of a destination that is no longer needed. */

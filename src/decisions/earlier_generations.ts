@@ -1,4 +1,4 @@
-import type { RunInterval } from '../contract/workflow_ids.ts';
+import type { RunInterval } from '../contract/workflow_inputs.ts';
 import { areInSameBucket, ConfigVersionNotFound, createMayShrink } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import {

@@ -2,7 +2,7 @@ import type { LiveBatchExport } from '../domain/batch_export.ts';
 import { decideNextInterval } from '../domain/due_intervals.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
-import type { Policies } from './policies.ts';
+import type { Policies } from './create_run.ts';
 
 /** Exports whose schedule has missed something. */
 interface OverdueExports {

@@ -7,8 +7,7 @@ import type { Connection, Pool } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction, writeLogLine } from '../journal/journal.ts';
 import { isUncounted } from '../projections/backfills.ts';
 import { activeStatuses, isFailedRun } from '../projections/runs.ts';
-import { countFreeSlots, createRun } from './create_run.ts';
-import type { Policies } from './policies.ts';
+import { countFreeSlots, createRun, type Policies } from './create_run.ts';
 
 /**
  * SQL condition on the table alias `run`, a run of an export: the schedule wants it, or a backfill whose status is none

@@ -12,7 +12,7 @@ import {
 } from '../journal/journal.ts';
 import { activeStatuses } from '../projections/runs.ts';
 import { openIncident, storeNotification } from './notifications.ts';
-import type { Policies } from './policies.ts';
+import type { Policies } from './create_run.ts';
 import { isWantedRun } from './retries.ts';
 
 /** The statuses of a run that ends without a manifest. */

@@ -1,6 +1,6 @@
 import type { DerivedTable, Expression, From, Join, OrderItem, Query, Sample, Select, Table } from './ast.ts';
 import { QueryText } from './dialect_error.ts';
-import { parseExpression, parseQuery } from './parser/parse.ts';
+import { parseExpression, parseQuery } from './parser/queries.ts';
 import { type JsonValue, type PlaceholderValue, resolvePlaceholders } from './resolve/placeholders.ts';
 
 /** The span of nodes that do not come from a query text. */

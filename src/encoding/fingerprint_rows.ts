@@ -1,5 +1,5 @@
 import { maxFingerprintBuckets, type Fingerprint } from '../domain/fingerprint.ts';
-import { hashBytes, type Hash64 } from '../source/postgresql_hash.ts';
+import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import type { FingerprintPlan } from '../source/source.ts';
 import { MalformedBlock } from './rows.ts';
 

@@ -1,4 +1,4 @@
-import { dayLength, timestampLength, writeDate, writeTimestamp } from '../source/timestamp.ts';
+import { dayLength, timestampLength, writeDate, writeTimestamp } from '../source/sort_key.ts';
 import { appendBytes, type GrowingBuffer, reserve } from './memory.ts';
 import {
   appendBigint,

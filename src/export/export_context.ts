@@ -1,8 +1,9 @@
+import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
-import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
-import type { DestinationError } from '../destination/destination.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
+import type { DestinationError } from '../destination/destination.ts';
+import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
@@ -10,7 +11,6 @@ import type { MemoryBudget } from '../encoding/memory.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { RowRange, Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { PerExportLimit } from './per_export_limit.ts';
 
 /** Dependencies of an export. */
 export interface ExportDependencies {
@@ -153,4 +153,77 @@ export function createStageClock(observe: StageObserver | undefined): StageClock
       waited.clear();
     },
   };
+}
+
+/** Limits how many attempts of one export run at once in this process. */
+interface PerExportLimit {
+  /**
+   * Waits until an attempt of the export may run; its slot is yielded meanwhile.
+   * @returns a function that releases the permit, once.
+   * @throws the signal's reason when it is aborted
+   */
+  readonly acquire: (batchExportId: string, signal: AbortSignal) => Promise<() => void>;
+}
+
+/**
+ * Permits of each export, in order of arrival. They keep an export with very many intervals from occupying every slot for
+ * hours. Its cost: an attempt may wait here while another worker has free slots.
+ */
+export function createPerExportLimit(maxConcurrentPerExport: number, slots: YieldableSlots): PerExportLimit {
+  const permits = createKeyedSemaphore<string>({ perKey: maxConcurrentPerExport });
+  return {
+    acquire: async (id, signal) => {
+      let reclaim: (() => void) | undefined;
+      try {
+        return await permits.acquire(id, { signal, onLimited: () => (reclaim = slots.yieldSlot()) });
+      } finally {
+        reclaim?.();
+      }
+    },
+  };
+}
+
+/** Worker slots that a waiting attempt can yield; src/temporal implements them. */
+export interface YieldableSlots {
+  /**
+   * Lets another activity use a slot.
+   * @returns a function that reclaims the slot, once; undefined when no more slots may be yielded.
+   */
+  yieldSlot(): (() => void) | undefined;
+}
+
+const checksPerTimeout = 4;
+
+/**
+ * Runs `work` and yields its slot while it is stalled: it then waits for a server and needs no CPU.
+ * @param stallTimeoutMs after how many milliseconds without a change of `progress` the work is stalled
+ * @param work receives a function that reports a stall at once, such as the wait before a request is retried
+ */
+export async function yieldSlotWhileStalled<Result>(
+  slots: YieldableSlots,
+  stallTimeoutMs: number,
+  progress: () => number,
+  work: (onStall: () => void) => Promise<Result>,
+): Promise<Result> {
+  let lastProgress = progress();
+  let lastChange = performance.now();
+  let reclaim: (() => void) | undefined;
+  const check = (): void => {
+    const current = progress();
+    if (current !== lastProgress) {
+      lastProgress = current;
+      lastChange = performance.now();
+      reclaim?.();
+      reclaim = undefined;
+    } else if (!reclaim && performance.now() - lastChange >= stallTimeoutMs) reclaim = slots.yieldSlot();
+  };
+  const timer = setInterval(check, stallTimeoutMs / checksPerTimeout);
+  try {
+    return await work(() => {
+      reclaim ??= slots.yieldSlot();
+    });
+  } finally {
+    clearInterval(timer);
+    reclaim?.();
+  }
 }

@@ -5,7 +5,7 @@ import type { FingerprintBucket } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
-import { hashBytes, type Hash64 } from '../source/postgresql_hash.ts';
+import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import { readRows } from '../verify/files/read_rows.ts';
 import { FileUnreadable } from '../verify/row.ts';
 

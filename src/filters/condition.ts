@@ -3,7 +3,7 @@ import type { Expression } from '../dialect/ast.ts';
 import { buildExpression, buildTimeLiteral, combineConditions } from '../dialect/ast_builders.ts';
 import { regularExpressionError } from '../dialect/regular_expressions/translate.ts';
 import { DialectError } from '../dialect/dialect_error.ts';
-import { parseExpression } from '../dialect/parser/parse.ts';
+import { parseExpression } from '../dialect/parser/queries.ts';
 import {
   invalidDateMessage,
   microsecondDigits,

@@ -12,17 +12,17 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fas
 import type { Registry } from 'prom-client';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
-import { type DeploymentSettings, workflowIds } from '../contract/workflow_ids.ts';
+import { type DeploymentSettings, workflowIds } from '../contract/workflow_inputs.ts';
 import type { Pool } from '../journal/database.ts';
 import type { QueryService } from '../queries/handle_query.ts';
-import { createQueryRateLimiter } from '../queries/rate_limiter.ts';
+import { createQueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
 import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
 import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
-import { authenticate } from './authentication.ts';
+import { authenticate } from './accounts.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import { backfillRoutes } from './backfills/routes.ts';
 import {

@@ -18,7 +18,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { SearchAttributesMissing } from '../temporal/search_attributes.ts';
 import { inSpan } from '../tracing/spans.ts';
 import { ApiError, invalid, temporalUnreachable } from './api_error.ts';
-import type { Caller } from './authentication.ts';
+import type { Caller } from './accounts.ts';
 import { rejectionError } from './error_handler.ts';
 
 /** Waits for the outcomes of commands. */

@@ -13,7 +13,7 @@ import {
   QueryNotStarted,
   QuerySlotsBusy,
 } from '../queries/query_errors.ts';
-import { QuerySchemaError } from '../queries/registry.ts';
+import { QuerySchemaError } from '../queries/query_executor.ts';
 import { safeMessage } from '../source/check/report.ts';
 import { InvalidRelation } from '../source/postgres_source.ts';
 import { RelationNotFound } from '../source/relations.ts';

@@ -3,7 +3,7 @@ import { actorsQueryKind } from './actors_query/index.ts';
 import { dialectQueryKind } from './dialect_query/index.ts';
 import { eventsQueryKind } from './events_query/index.ts';
 import { funnelsQueryKind } from './funnels_query/index.ts';
-import { bindQueryKind, createQueryKinds, type QueryKinds } from './registry.ts';
+import { bindQueryKind, createQueryKinds, type QueryKinds } from './query_executor.ts';
 import { trendsQueryKind } from './trends_query/index.ts';
 
 /**

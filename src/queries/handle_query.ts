@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import { SourceBusy } from '../source/source_connection.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { isFresh, refreshModes } from './freshness.ts';
+import { isFresh, refreshModes } from './query_executor.ts';
 import { jobOf, type PreparedQuery, prepareQuery, type QueryRequest } from './prepared_query.ts';
 import {
   BackgroundQueueFull,
@@ -23,8 +23,12 @@ import {
   type StatusResponse,
   toQueryResponse,
   toStatusResponse,
-} from './query_response.ts';
-import { findCached, loadOutput, type QueryResult, type QueryResultOutput, storeResult } from './results.ts';
+  findCached,
+  loadOutput,
+  type QueryResult,
+  type QueryResultOutput,
+  storeResult,
+} from './results.ts';
 import {
   type QueryRunnerDependencies,
   type RunningQueries,

@@ -1,20 +1,19 @@
 import { compileQuery } from '../dialect/compile/compile_query.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
-import { compilerProject } from './dialect_reader.ts';
+import { compilerProject, withFieldPath } from './dialect_reader.ts';
 import { draftByRules } from './draft_sql/draft_by_rules.ts';
-import { defaultNextRefreshMs } from './freshness.ts';
-import { withFieldPath } from './parse_fragments.ts';
-import { resultTooLarge } from './query_errors.ts';
 import {
+  defaultNextRefreshMs,
   type CheckTask,
   type ComputedOutput,
   parseForm,
   type QueryExecutor,
   type RunEnvironment,
   type RunTask,
+  type QueryKinds,
 } from './query_executor.ts';
+import { resultTooLarge } from './query_errors.ts';
 import type { OutputResults, QueryOutput } from './query_kind.ts';
-import type { QueryKinds } from './registry.ts';
 
 /**
  * Compiles a text of the dialect, with `{filters}` that select everything and variables without a value.

@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { type PropertyFilters, propertyFiltersSchema } from '../filters/schema.ts';
-import { type DateRange, dateRangeSchema } from './dates/date_range.ts';
-import { withOverriddenDates } from './dates/moment.ts';
-import { withOverride } from './filters.ts';
+import type { Expression } from '../dialect/ast.ts';
+import { buildExpression, buildField, combineConditions } from '../dialect/ast_builders.ts';
+import { chooseSchema, type PropertyFilters, propertyFiltersSchema } from '../filters/schema.ts';
+import { type DateRange, dateRangeSchema, withOverriddenDates } from './dates.ts';
+import { parseExpressionAt } from './dialect_reader.ts';
+import { filtersCondition, withOverride } from './filters.ts';
+import { QueryError } from './query_errors.ts';
 import type { FiltersOverride } from './query_kind.ts';
 
 /** Fields that every query kind accepts because clients send them; no result depends on them. */
@@ -65,3 +68,213 @@ export const overriddenInsight = <
   dateRange: withOverriddenDates(query.dateRange, filters),
   properties: withOverride(query.properties, filters.properties),
 });
+
+const sharedFields = {
+  name: z.string().nullish(),
+  custom_name: z.string().nullish(),
+  properties: propertyFiltersSchema.nullish(),
+  fixedProperties: propertyFiltersSchema.nullish(),
+  response: z.unknown().optional(),
+  version: z.number().nullish(),
+};
+
+/** Fields of an event series, without those of one query kind such as `math` of trends. */
+export const eventsNodeFields = {
+  kind: z.literal('EventsNode'),
+  /** The event name; null for all events. */
+  event: z.string().nullish(),
+  ...sharedFields,
+};
+
+/** Fields of an action series. Parsed so that the error can name it: actions are not supported. */
+export const actionsNodeFields = { kind: z.literal('ActionsNode'), id: z.number(), ...sharedFields };
+
+/** Fields of a warehouse series. Parsed so that the error can name it: these are not supported. */
+export const dataWarehouseNodeFields = {
+  kind: z.literal('DataWarehouseNode'),
+  id: z.string(),
+  table_name: z.string(),
+  id_field: z.string(),
+  timestamp_field: z.string(),
+  distinct_id_field: z.string(),
+  ...sharedFields,
+};
+
+/** The fields of a series that select its events. */
+interface SeriesFilter {
+  readonly kind: string;
+  readonly event?: string | null | undefined;
+  readonly properties?: PropertyFilters | null | undefined;
+  readonly fixedProperties?: PropertyFilters | null | undefined;
+}
+
+/**
+ * The condition of a series on an event; null for all events.
+ * @param attr path of the series, such as `query__series__0`
+ * @throws QueryError for actions, which are not stored, and for warehouse tables
+ */
+export function seriesCondition(node: SeriesFilter, attr: string): Expression | null {
+  rejectOtherKinds(node, attr);
+  const { event, properties, fixedProperties } = node;
+  const isEvent =
+    event === null || event === undefined
+      ? null
+      : buildExpression('event = {event}', { event: { value: event } });
+  return combineConditions('and', [
+    isEvent,
+    filtersCondition(properties, { scope: 'events', attr: `${attr}__properties` }),
+    filtersCondition(fixedProperties, { scope: 'events', attr: `${attr}__fixedProperties` }),
+  ]);
+}
+
+function rejectOtherKinds({ kind }: SeriesFilter, attr: string): void {
+  if (kind === 'ActionsNode')
+    throw new QueryError(
+      'invalid_input',
+      'Action does not exist. Use EventsNodes with its events and filters.',
+      {
+        attr: `${attr}__id`,
+      },
+    );
+  if (kind === 'DataWarehouseNode')
+    throw new QueryError(
+      'not_supported',
+      'Series over warehouse tables are not supported. Use a DialectQuery.',
+      {
+        attr: `${attr}__kind`,
+      },
+    );
+}
+
+/** The name of a series in results. */
+export const seriesName = (node: {
+  readonly custom_name?: string | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly event?: string | null | undefined;
+}): string => node.custom_name ?? node.name ?? node.event ?? 'All events';
+
+/** Breakdown types. Types that read data that is not stored are parsed so that the error can name them. */
+const breakdownTypes = [
+  ...(['event', 'person', 'session', 'group', 'hogql', 'dialect', 'event_metadata'] as const),
+  ...(['cohort', 'data_warehouse', 'data_warehouse_person_property', 'revenue_analytics'] as const),
+] as const;
+
+const typeSchema = z
+  .enum(breakdownTypes)
+  .transform((type) => (type === 'dialect' ? 'hogql' : type))
+  .nullish();
+
+const property = z.union([z.string(), z.number()], 'This must be a string or a number.');
+const groupIndex = z.number().int().min(0).max(4).nullish();
+const bins = z.number().int().min(1).max(100).nullish();
+
+/** One item of `breakdowns`. */
+const breakdownSchema = z.strictObject({
+  property,
+  type: typeSchema,
+  normalize_url: z.boolean().nullish(),
+  histogram_bin_count: bins,
+  group_type_index: groupIndex,
+});
+
+/** How a query's results are broken down. */
+export const breakdownFilterSchema = z.strictObject({
+  breakdown: chooseSchema((value) => Array.isArray(value), z.array(property), property).nullish(),
+  breakdown_type: typeSchema,
+  breakdown_group_type_index: groupIndex,
+  breakdown_normalize_url: z.boolean().nullish(),
+  breakdown_histogram_bin_count: bins,
+  breakdowns: z.array(breakdownSchema).max(3, 'At most 3 breakdowns are supported.').nullish(),
+  /** How many values have a separate line. */
+  breakdown_limit: z.number().int().min(1).max(1_000).nullish(),
+  /** Hides the line of all other values. */
+  breakdown_hide_other_aggregation: z.boolean().nullish(),
+  breakdown_path_cleaning: z.literal(false, 'Path cleaning rules are not stored.').nullish(),
+});
+type BreakdownFilter = z.infer<typeof breakdownFilterSchema>;
+
+/** One breakdown, normalized from both notations. */
+export interface Breakdown {
+  readonly type: Exclude<NonNullable<BreakdownFilter['breakdown_type']>, 'dialect'>;
+  readonly property: string | number | readonly (string | number)[];
+  readonly normalize_url: boolean;
+  readonly bins: number | null;
+  readonly group_type_index: number | null;
+  /** Path of its field in the request. */
+  readonly attr: string;
+}
+
+/** The breakdowns of a filter; empty if it has none. */
+export function breakdownsOf(filter: BreakdownFilter | null | undefined): readonly Breakdown[] {
+  if (!filter) return [];
+  const path = 'query__breakdownFilter';
+  if (filter.breakdowns?.length)
+    return filter.breakdowns.map((one, index) => ({
+      type: one.type ?? 'event',
+      property: one.property,
+      normalize_url: one.normalize_url ?? false,
+      bins: one.histogram_bin_count ?? null,
+      group_type_index: one.group_type_index ?? null,
+      attr: `${path}__breakdowns__${index}`,
+    }));
+  const { breakdown } = filter;
+  if (breakdown === null || breakdown === undefined || breakdown === '') return [];
+  return [
+    {
+      type: filter.breakdown_type ?? 'event',
+      property: breakdown,
+      normalize_url: filter.breakdown_normalize_url ?? false,
+      bins: filter.breakdown_histogram_bin_count ?? null,
+      group_type_index: filter.breakdown_group_type_index ?? null,
+      attr: `${path}__breakdown`,
+    },
+  ];
+}
+
+const unsupported = (attr: string, message: string): QueryError =>
+  new QueryError('not_supported', message, { attr });
+
+/** Breakdown fields that are columns of events. */
+const metadata: ReadonlySet<string> = new Set([
+  ...(['event', 'distinct_id', 'uuid', 'person_id', 'timestamp', 'created_at', 'elements_chain'] as const),
+  ...(['$session_id', '$window_id', '$group_0', '$group_1', '$group_2', '$group_3', '$group_4'] as const),
+]);
+
+/** The expression of a breakdown over an event. @throws QueryError */
+export function breakdownExpression({ type, property, group_type_index, attr }: Breakdown): Expression {
+  if (type === 'cohort')
+    throw unsupported(
+      attr,
+      'Breakdowns by cohort are not supported: cohorts are not stored. Break down by an expression (breakdown_type "hogql") with the condition of the cohort.',
+    );
+  if (typeof property === 'object')
+    throw unsupported(attr, 'Use the field breakdowns for several breakdowns.');
+  const name = String(property);
+  switch (type) {
+    case 'event':
+      return buildField('properties', name);
+    case 'person':
+      return buildField('person', 'properties', name);
+    case 'session':
+      return buildField('session', name);
+    case 'group':
+      return name === '$group_key'
+        ? buildField(`$group_${group_type_index ?? 0}`)
+        : buildField(`group_${group_type_index ?? 0}`, 'properties', name);
+    case 'event_metadata':
+      if (metadata.has(name)) return buildField(name);
+      throw new QueryError(
+        'invalid_input',
+        `Events have no field ${name}. Fields: ${[...metadata].join(', ')}.`,
+        { attr },
+      );
+    case 'hogql':
+      return parseExpressionAt(name, attr);
+    default:
+      throw unsupported(attr, `Breakdowns of type ${type} are not supported.`);
+  }
+}
+
+/** Normalizes a non-empty URL: trims trailing slashes, `?` and `#`. */
+export const normalizedUrl = (text: Expression): Expression =>
+  buildExpression("ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')", { text });

@@ -1,9 +1,8 @@
 import type { Settings } from '../config/settings.ts';
 import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
-import type { RefreshMode } from './freshness.ts';
+import { type RefreshMode, cacheKeyOf, type QueryExecutor, type QueryForm } from './query_executor.ts';
 import { QueryError } from './query_errors.ts';
-import { cacheKeyOf, type QueryExecutor, type QueryForm } from './query_executor.ts';
 import {
   type FiltersOverride,
   type QueryProject,

@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { JsonValue } from '../domain/event.ts';
 import type { ProjectSchema } from './dialect_reader.ts';
 import type { DraftInput } from './draft_sql/draft_by_rules.ts';
 import type { QueryConnection } from './query_connection.ts';
+import { QueryError } from './query_errors.ts';
 import type {
   FiltersOverride,
+  QueryContext,
   QueryFreshness,
+  QueryInterval,
+  QueryKind,
+  QueryOutput,
   QueryProgress,
   QueryProject,
   UsedVariable,
 } from './query_kind.ts';
-import type { QueryKinds } from './registry.ts';
 
 /** Increase when the output of a query changes its shape or meaning. */
 const version = 1;
@@ -141,3 +146,160 @@ export function parseForm(
     variables: parsed.variables(),
   };
 }
+
+/** A query that its kind has parsed. */
+export interface ParsedQuery {
+  readonly kind: string;
+  /** JSON with all defaults filled in; parses to itself. */
+  readonly query: unknown;
+  /** The parts that the output depends on. */
+  readonly normalizedForCache: unknown;
+  freshness(project: QueryProject, now: Date): QueryFreshness;
+  variables(): readonly UsedVariable[];
+  override(filters: FiltersOverride): ParsedQuery;
+  run(context: QueryContext): Promise<QueryOutput>;
+}
+
+/** A kind whose query type is hidden, so that kinds with different queries fit in one registry. */
+export interface BoundQueryKind {
+  readonly names: readonly string[];
+  /** @throws QuerySchemaError */
+  parse(query: unknown, path: readonly string[]): ParsedQuery;
+}
+
+/** A query that does not match the schema of its kind. */
+export class QuerySchemaError extends Error {
+  override readonly name = 'QuerySchemaError';
+  readonly error: z.ZodError;
+  /** Path of the query in the request body. */
+  readonly path: readonly string[];
+
+  constructor(error: z.ZodError, path: readonly string[]) {
+    super('The query does not match the schema of its kind.');
+    this.error = error;
+    this.path = path;
+  }
+}
+
+/** Hides the query type of a kind. */
+export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
+  const bind = (query: Query): ParsedQuery => ({
+    kind: kind.kind,
+    query,
+    normalizedForCache: kind.normalizeForCache ? kind.normalizeForCache(query) : query,
+    freshness: (project, now) => kind.freshness(query, project, now),
+    variables: () => kind.variables(query),
+    override: (filters) => bind(kind.override(query, filters)),
+    run: (context) => kind.run(query, context),
+  });
+  return {
+    names: [kind.kind, ...(kind.aliases ?? [])],
+    parse: (query, path) => {
+      const parsed = kind.schema.safeParse(query);
+      if (!parsed.success) throw new QuerySchemaError(parsed.error, path);
+      return bind(parsed.data);
+    },
+  };
+}
+
+/** The query kinds of a process. */
+export interface QueryKinds {
+  /** Parses the field `query` of a request. @throws QueryError for an unknown kind, QuerySchemaError */
+  parse(query: Readonly<Record<string, unknown>>): ParsedQuery;
+}
+
+/** Kinds of saved views that only wrap the query in their field `source`. */
+const wrappers = new Set(['DataTableNode', 'DataVisualizationNode', 'InsightVizNode']);
+const wrapped = z.looseObject({ kind: z.string() });
+
+/** Creates a registry of query kinds. */
+export function createQueryKinds(kinds: readonly BoundQueryKind[]): QueryKinds {
+  const byName = new Map(kinds.flatMap((kind) => kind.names.map((name) => [name, kind] as const)));
+  const parse = (query: Readonly<Record<string, unknown>>, path: readonly string[]): ParsedQuery => {
+    if (typeof query.kind === 'string' && wrappers.has(query.kind)) {
+      const source = wrapped.safeParse(query.source);
+      if (!source.success)
+        throw new QueryError('invalid_input', 'This field must be a query.', {
+          attr: [...path, 'source'].join('__'),
+        });
+      return parse(source.data, [...path, 'source']);
+    }
+    const kind = typeof query.kind === 'string' ? byName.get(query.kind) : undefined;
+    if (!kind)
+      throw new QueryError(
+        'invalid_input',
+        `Unknown query kind. Supported kinds: ${[...byName.keys()].sort().join(', ')}.`,
+        { attr: [...path, 'kind'].join('__') },
+      );
+    return kind.parse({ ...query, kind: kind.names[0] }, path);
+  };
+  return { parse: (query) => parse(query, ['query']) };
+}
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Maximum ages of a cached result in milliseconds, by the query's interval. */
+interface AgeLimits {
+  /** For `blocking` and `async`. */
+  readonly very_fresh: number;
+  /** For `lazy_async`. */
+  readonly somewhat_fresh: number;
+}
+
+/** The limits of PostHog-compatible clients; `none` is for queries without an interval. */
+const ageLimits: Readonly<Record<NonNullable<QueryInterval> | 'none', AgeLimits>> = {
+  minute: { very_fresh: 5 * minute, somewhat_fresh: 15 * minute },
+  hour: { very_fresh: hour, somewhat_fresh: 2 * hour },
+  day: { very_fresh: 6 * hour, somewhat_fresh: 12 * hour },
+  week: { very_fresh: day, somewhat_fresh: day },
+  month: { very_fresh: day, somewhat_fresh: day },
+  none: { very_fresh: 6 * hour, somewhat_fresh: 12 * hour },
+};
+
+/** A date range is closed if it ended this long before its result was computed. */
+const closedForMs = 10_000;
+
+/** Whether a result computed at `computedAt` is still fresh enough. Results of closed ranges stay fresh. */
+export function isFresh(
+  computedAt: Date,
+  { interval, date_to }: Pick<QueryFreshness, 'interval' | 'date_to'>,
+  now: Date,
+  limit: keyof AgeLimits,
+): boolean {
+  if (date_to !== null && date_to.getTime() < computedAt.getTime() - closedForMs) return true;
+  return now.getTime() - computedAt.getTime() < ageLimits[interval ?? 'none'][limit];
+}
+
+/** How long clients should wait before they request a refresh, unless the kind sets it. */
+export const defaultNextRefreshMs = minute;
+
+/** The values of the field `refresh`. */
+export const refreshNames = [
+  'blocking',
+  'async',
+  'lazy_async',
+  'force_blocking',
+  'force_async',
+  'force_cache',
+] as const;
+export type RefreshMode = (typeof refreshNames)[number];
+
+/** Which cached results each mode accepts, and what it does without one. */
+export const refreshModes: Readonly<
+  Record<
+    RefreshMode,
+    {
+      readonly accepts: keyof AgeLimits | 'anything' | 'nothing';
+      readonly otherwise: 'run' | 'start' | 'miss';
+    }
+  >
+> = {
+  blocking: { accepts: 'very_fresh', otherwise: 'run' },
+  async: { accepts: 'very_fresh', otherwise: 'start' },
+  lazy_async: { accepts: 'somewhat_fresh', otherwise: 'start' },
+  force_blocking: { accepts: 'nothing', otherwise: 'run' },
+  force_async: { accepts: 'nothing', otherwise: 'start' },
+  force_cache: { accepts: 'anything', otherwise: 'miss' },
+};

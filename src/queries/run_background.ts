@@ -2,9 +2,8 @@ import type { Settings } from '../config/settings.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { readQueryProject } from './query_kind.ts';
-import { outcomeOfError } from './query_response.ts';
+import { outcomeOfError, storeResult } from './results.ts';
 import { QueryInterrupted } from './query_errors.ts';
-import { storeResult } from './results.ts';
 import {
   type QueryExecution,
   type QueryRunnerDependencies,

@@ -1,5 +1,6 @@
-import { fingerprintByScans, type TimeBounds } from './fingerprint_query.ts';
 import {
+  fingerprintByScans,
+  type TimeBounds,
   keyColumns,
   splitKeysQuery,
   jsonColumn,

@@ -1,5 +1,11 @@
-import { fingerprintByGroups } from './fingerprint_query.ts';
-import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
+import {
+  fingerprintByGroups,
+  splitKeysQuery,
+  jsonColumn,
+  parameter,
+  type ModelQuery,
+  type PageKeys,
+} from './model_query.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
 import { rowQueryStatement, sortKeyColumns } from './row_query/read_row_query.ts';

@@ -18,19 +18,21 @@ import {
   threadPageReader,
 } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
-import { countThreadReads, createProjectShares, shareByProject } from './project_shares.ts';
-import { readFingerprint, readFingerprints, readSample } from './read_fingerprint.ts';
-import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
-import { allRows } from './row_selection.ts';
-import { attributeRejection } from './selection_rejected.ts';
-import type { RowFinder, RowRange, Source } from './source.ts';
 import {
+  countThreadReads,
+  createProjectShares,
+  shareByProject,
   connectToSource,
   type ReadTransaction,
   type SourceConnectionOptions,
   type SourceConnections,
   type SourceMonitor,
 } from './source_connection.ts';
+import { readFingerprint, readFingerprints, readSample } from './read_fingerprint.ts';
+import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
+import { allRows } from './row_selection.ts';
+import { attributeRejection } from './selection_rejected.ts';
+import type { RowFinder, RowRange, Source } from './source.ts';
 
 /** A relation of the source lacks columns, or has them with types that exports cannot read. */
 export class InvalidRelation extends Error {

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
-import { observeS3Requests } from '../destination/request_events.ts';
+import { observeS3Requests } from '../destination/requests.ts';
 import { models } from '../domain/batch_export.ts';
 import type { RunEvent } from '../domain/run_events.ts';
 import {

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { isId } from '../contract/workflow_ids.ts';
+import { isId } from '../contract/workflow_inputs.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { type Manifest, parseManifest } from '../destination/manifest.ts';
 import type { DataInterval } from '../domain/intervals.ts';

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Settings } from '../../src/config/settings.ts';
-import { workflowIds, type RunInterval } from '../../src/contract/workflow_ids.ts';
+import { workflowIds, type RunInterval } from '../../src/contract/workflow_inputs.ts';
 import { forEachConcurrently } from '../../src/concurrency/keyed_semaphore.ts';
 import { hoursAfter, runsOfHours, type ExportHours } from './exportd.ts';
 import { rounded } from './results.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { createPolicies } from '../../src/decisions/policies.ts';
+import { createPolicies } from '../../src/decisions/create_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { configOf } from '../destination/bucket_requests.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 
 const id = randomUUID();
 const run = {

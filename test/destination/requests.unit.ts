@@ -1,11 +1,15 @@
 import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createS3Client } from '../../src/destination/client.ts';
+import {
+  createS3Client,
+  type EndedS3Request,
+  observeS3Requests,
+  outcomeOf,
+} from '../../src/destination/requests.ts';
 import { parseS3Config } from '../../src/destination/config.ts';
 import { DestinationError, type DestinationErrorOptions } from '../../src/destination/destination.ts';
 import { toAssumeRoleError, withOwner } from '../../src/destination/errors.ts';
 import { parseExpiration } from '../../src/destination/objects.ts';
-import { type EndedS3Request, observeS3Requests, outcomeOf } from '../../src/destination/request_events.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { s3Settings } from './bucket_requests.ts';
 import { type FakeServer, startFakeServer } from './fake_server.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import { DialectError } from '../../src/dialect/dialect_error.ts';
-import { parseExpression, parseQuery } from '../../src/dialect/parser/parse.ts';
+import { parseExpression, parseQuery } from '../../src/dialect/parser/queries.ts';
 import type { Placeholders, PlaceholderValue } from '../../src/dialect/resolve/placeholders.ts';
 import { project } from './project.ts';
 import { validParameters, invalidParameters } from './invalid_parameters.ts';

@@ -5,7 +5,7 @@ import {
   parseOrderItem,
   parseQuery,
   parseSelectItem,
-} from '../../src/dialect/parser/parse.ts';
+} from '../../src/dialect/parser/queries.ts';
 import { invalidOperators } from './invalid_operators.ts';
 import { invalidStatements } from './invalid_statements.ts';
 import { invalidValues } from './invalid_values.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import { parseQuery, parseSelectItem } from '../../src/dialect/parser/parse.ts';
-import { printExpression, printQuery } from '../../src/dialect/print/print.ts';
+import { parseQuery, parseSelectItem } from '../../src/dialect/parser/queries.ts';
+import { printExpression, printQuery } from '../../src/dialect/print.ts';
 import { grammar } from './grammar.ts';
 import { effort } from '../setup/effort.ts';
 import { project } from './project.ts';

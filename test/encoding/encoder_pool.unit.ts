@@ -9,7 +9,7 @@ import {
   parquetCompressions,
   textCompressions,
 } from '../../src/encoding/encoder.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { EncoderThreadExited, startEncoderThreads } from '../../src/encoding/encoder_threads.ts';
 import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory.ts';
 import type { RowBlock } from '../../src/source/source.ts';

@@ -11,7 +11,7 @@ import {
   parquetCompressions,
   textCompressions,
 } from '../../src/encoding/encoder.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import {
   allRows,

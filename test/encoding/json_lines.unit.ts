@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { jsonLines } from '../../src/encoding/json_lines.ts';
 import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import { MalformedBlock, withoutInvalidText } from '../../src/encoding/rows.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import type { Settings } from '../../src/config/settings.ts';
 import { formatPostgresqlTime } from '../../src/encoding/encode_block.ts';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { EncoderThreadExited } from '../../src/encoding/encoder_threads.ts';
 import type { HeldBlock, ReadOptions, RowBlock, Source } from '../../src/source/source.ts';
 import type { SourceMonitor } from '../../src/source/source_connection.ts';

@@ -4,8 +4,7 @@ import { bucketsToCompare, containsPublishedRows, type SortKey } from '../../src
 import { emptyFingerprint, type Fingerprint, type FingerprintBucket } from '../../src/domain/fingerprint.ts';
 import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/count.ts';
 import { compareSortKeys, createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
-import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
-import { yieldSlotWhileStalled } from '../../src/export/yield_slot.ts';
+import { createPerExportLimit, yieldSlotWhileStalled } from '../../src/export/export_context.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityContext } from '../../activities/run_step.ts';
 import { createExportActivities, type ExportActivityDependencies } from '../../activities/export.ts';
-import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
+import { createPerExportLimit } from '../../src/export/export_context.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import {
@@ -13,7 +13,7 @@ import { createDestinationOpener, createLocationOpener } from '../../src/destina
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/registry.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cacheKeyOf, digestOf } from '../../src/queries/query_executor.ts';
-import { isFresh } from '../../src/queries/freshness.ts';
+import { cacheKeyOf, digestOf, isFresh } from '../../src/queries/query_executor.ts';
 import type { QueryInterval } from '../../src/queries/query_kind.ts';
 
 const now = new Date('2026-11-21T12:00:00Z');

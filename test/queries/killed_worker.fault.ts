@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { registerQuery } from '../../src/queries/statuses.ts';
 import { reconcileQueries } from '../../src/temporal/reconcilers/registry.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
-import { workflowIds } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryHarness } from './query_harness.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DateTime } from 'luxon';
 import { arrayOf, mapOf, scalarType, timeIn, tupleOf } from '../../src/dialect/types.ts';
-import { valueFormatter } from '../../src/queries/value_formatter.ts';
+import { valueFormatter } from '../../src/queries/dialect_reader.ts';
 
 const time = scalarType('datetime');
 const berlin = 'Europe/Berlin';

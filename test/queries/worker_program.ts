@@ -5,7 +5,7 @@ import { createPool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
-import { taskQueues } from '../../src/temporal/task_queues.ts';
+import { taskQueues } from '../../src/temporal/connections.ts';
 import { fakeKinds } from './fake_kind.ts';
 
 /** A process that runs queries of the fake kind, for tests that kill it. Configured by its environment. */

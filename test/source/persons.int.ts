@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { personsQuery } from '../../src/source/persons_query.ts';
 import { columnTypesOf, relationsOf } from '../../src/source/relations.ts';

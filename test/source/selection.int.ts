@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { buildSelect } from '../../src/dialect/ast_builders.ts';
-import { printQuery } from '../../src/dialect/print/print.ts';
+import { printQuery } from '../../src/dialect/print.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { classifyError, toApplicationFailure } from '../../src/failures/classify_error.ts';
 import type { FilterOperator, PropertyFilter } from '../../src/filters/schema.ts';

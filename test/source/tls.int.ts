@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { createCertificateAuthority } from '../setup/certificates.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createExportActivities } from '../../activities/export.ts';
-import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
+import { createPerExportLimit } from '../../src/export/export_context.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import {
   createMayShrink,
@@ -10,13 +10,13 @@ import {
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { workflowIds } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { createReader } from '../export/reader.ts';
 import { definition } from '../decisions/commander.ts';

@@ -4,8 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, type ReplayHistoriesIterable, Worker } from '@temporalio/worker';
 import { createQueryActivities } from '../../activities/query.ts';
-import { workflowIds, workflowTypes } from '../../src/contract/workflow_ids.ts';
-import type { BackgroundQueryInput, ScheduleInput } from '../../src/contract/workflow_inputs.ts';
+import {
+  workflowIds,
+  workflowTypes,
+  type BackgroundQueryInput,
+  type ScheduleInput,
+} from '../../src/contract/workflow_inputs.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { waitFor } from '../setup/wait_for.ts';

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { incidentTypes, type NotificationType } from '../../src/notifications/notification.ts';
 import { resendDelivery } from '../../src/notifications/deliveries.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';

@@ -8,9 +8,9 @@ import {
   storeConfig,
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
-import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
+import { createPerExportLimit } from '../../src/export/export_context.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 import { findRun } from '../../src/http/runs/read_model.ts';

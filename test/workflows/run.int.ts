@@ -12,7 +12,7 @@ import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
-import { workflowIds } from '../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';
 
 let stack: ControlPlaneHarness;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
-import { workflowIds, workflowTypes } from '../../src/contract/workflow_ids.ts';
-import { taskQueues } from '../../src/temporal/task_queues.ts';
+import { workflowIds, workflowTypes } from '../../src/contract/workflow_inputs.ts';
+import { taskQueues } from '../../src/temporal/connections.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {

@@ -4,7 +4,7 @@ import { toJson } from '../compile/expressions/coerce.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, joinSql, sql, type Sql } from '../sql.ts';
 import { nameOfType, type ScalarKind, scalarType, type Type, withNull } from '../types.ts';
-import { decodeUtf8, formattedText, typeFromLiteral } from './argument_values.ts';
+import { decodeUtf8, formattedText, typeFromLiteral, zoneAt } from './argument_values.ts';
 import {
   argument,
   argumentError,
@@ -17,7 +17,6 @@ import {
   scalar,
   unsupportedFunction,
 } from './function_definition.ts';
-import { zoneAt } from './time_arguments.ts';
 
 const codes =
   `aa ab af ak am ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo es et eu fa

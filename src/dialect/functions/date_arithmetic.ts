@@ -3,8 +3,7 @@ import { addInterval } from '../compile/expressions/arithmetic.ts';
 import type { TimeUnit } from '../lexer.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, rawSql, sql, type Sql } from '../sql.ts';
-import type { TimeZone } from '../time_zone.ts';
-import { intervalOfUnit, type IntervalUnit, scalarType } from '../types.ts';
+import { type TimeZone, intervalOfUnit, type IntervalUnit, scalarType } from '../types.ts';
 import {
   argument,
   type CallSite,
@@ -14,7 +13,7 @@ import {
   scalar,
   standardScalar,
 } from './function_definition.ts';
-import { instantAt, intervalOfUnits, localTime, unitAt, zoneAt } from './time_arguments.ts';
+import { instantAt, intervalOfUnits, localTime, unitAt, zoneAt } from './argument_values.ts';
 
 /** The zone of one of the two times: the last argument for both, else their own. */
 const zoneOfTime = (site: CallSite, index: number): TimeZone => zoneAt(site, 3, index);

@@ -1,8 +1,7 @@
 import { computeSqlOnce } from '../compile/compiler.ts';
 import { dateParts } from '../compile/times/local_times.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
-import { TimeZone } from '../time_zone.ts';
-import { scalarType } from '../types.ts';
+import { TimeZone, scalarType } from '../types.ts';
 import {
   argument,
   argumentError,
@@ -12,7 +11,7 @@ import {
   scalar,
   standardScalar,
 } from './function_definition.ts';
-import { instantAt, localTime, unitAt, zoneAt } from './time_arguments.ts';
+import { instantAt, localTime, unitAt, zoneAt } from './argument_values.ts';
 
 /** A part of a local time in its zone. */
 const part =

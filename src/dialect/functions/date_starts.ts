@@ -14,7 +14,7 @@ import {
   scalar,
   standardScalar,
 } from './function_definition.ts';
-import { constantInterval, datetimeTypeAt, instantAt, localTime, unitAt, zoneAt } from './time_arguments.ts';
+import { constantInterval, datetimeTypeAt, instantAt, localTime, unitAt, zoneAt } from './argument_values.ts';
 
 function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
   return { sql: sql`(${local})::date`, type: scalarType('date', argument(site, time).type.nullable) };

@@ -8,6 +8,7 @@ import {
   formattedText,
   maxCharacters,
   withMaxSize,
+  zoneAt,
 } from './argument_values.ts';
 import {
   argument,
@@ -21,7 +22,6 @@ import {
   scalar,
   standardScalar,
 } from './function_definition.ts';
-import { zoneAt } from './time_arguments.ts';
 
 const nullableString = (site: CallSite): Type => scalarType('string', isNullable(site));
 

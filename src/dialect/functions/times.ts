@@ -16,7 +16,7 @@ import {
   scalar,
   standardScalar,
 } from './function_definition.ts';
-import { datetimeTypeAt, instantAt, localTime, zoneAt } from './time_arguments.ts';
+import { datetimeTypeAt, instantAt, localTime, zoneAt } from './argument_values.ts';
 
 /** Format specifiers with PostgreSQL's to_char patterns. */
 const formatPatterns: Readonly<Record<string, string>> = {

@@ -12,8 +12,7 @@ import type {
   UsingConstraint,
 } from '../ast.ts';
 import { type Cursor, keywordOf } from './cursor.ts';
-import { numberLiteral } from './literals.ts';
-import { anyName, optionalAlias, plainName } from './names.ts';
+import { numberLiteral, anyName, optionalAlias, plainName } from './literals.ts';
 
 const joins = new Set(['UNION', 'EXCEPT', 'INTERSECT', 'ORDER', 'LIMIT', 'OFFSET']);
 

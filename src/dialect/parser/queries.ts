@@ -8,16 +8,18 @@ import type {
   GroupingSet,
   Limit,
   LimitBy,
+  OrderItem,
   Query,
   QueryCte,
   Select,
   SetOperation,
   SetOperator,
 } from '../ast.ts';
-import { optionalOrderBy, optionalWindows } from './calls.ts';
-import type { Cursor } from './cursor.ts';
+import { nonSelectStatements } from '../lexer.ts';
+import { Cursor, defaultLimits, type Grammar, type ParseLimits } from './cursor.ts';
+import { expression, optionalOrderBy, optionalWindows, orderItem } from './expressions.ts';
 import { from } from './from.ts';
-import { aliasOf, anyName, item, itemOrStar, optionalAlias, plainName, star } from './names.ts';
+import { aliasOf, anyName, item, itemOrStar, optionalAlias, plainName, star } from './literals.ts';
 
 interface UnsupportedClause {
   readonly words: readonly string[];
@@ -310,7 +312,7 @@ function selectItems(cursor: Cursor): readonly Expression[] {
 }
 
 /** A column of SELECT; AS is optional before its alias. */
-export function selectItem(cursor: Cursor): Expression {
+function selectItem(cursor: Cursor): Expression {
   if (cursor.peekSymbol('*')) return star(cursor, cursor.token.start, []);
   const expression = cursor.grammar.expression(cursor);
   if (expression.kind === 'star') return expression;
@@ -341,7 +343,7 @@ interface Operand {
 }
 
 /** A SELECT, or several combined by UNION, EXCEPT and INTERSECT, which binds tightest. */
-export function query(cursor: Cursor): Query {
+function query(cursor: Cursor): Query {
   return cursor.nested(() => {
     const { start } = cursor.token;
     const { query: whole, parenthesized } = chain(cursor, start, acceptUnion, (inner) =>
@@ -427,4 +429,54 @@ function isAll(cursor: Cursor, otherwise: boolean): boolean {
   if (cursor.peekKeywords('BY', 'NAME'))
     throw cursor.error('BY NAME is not supported: columns are matched by position.');
   return all;
+}
+
+const grammar: Grammar = { expression, query };
+
+/**
+ * Parses one SELECT or set operation with an optional trailing `;`. It does not check whether tables, fields and
+ * functions exist; the resolver does.
+ * @throws DialectError with the position and, if possible, a suggestion
+ */
+export function parseQuery(text: string, limits: ParseLimits = defaultLimits): Query {
+  return parseWhole(text, limits, (cursor) => {
+    rejectOtherStatements(cursor);
+    const read = query(cursor);
+    if (cursor.acceptSymbol(';') && !cursor.peekKind('end'))
+      throw cursor.error(
+        'Only one query can be run at a time.',
+        cursor.token,
+        'Remove everything after the `;`.',
+      );
+    return read;
+  });
+}
+
+/** Parses an expression, such as an entry of `where` or a breakdown. */
+export function parseExpression(text: string, limits: ParseLimits = defaultLimits): Expression {
+  return parseWhole(text, limits, expression);
+}
+
+/** Parses an entry of `select`: an expression with an optional alias, or a star. */
+export function parseSelectItem(text: string, limits: ParseLimits = defaultLimits): Expression {
+  return parseWhole(text, limits, selectItem);
+}
+
+/** Parses an entry of `orderBy`. */
+export function parseOrderItem(text: string, limits: ParseLimits = defaultLimits): OrderItem {
+  return parseWhole(text, limits, orderItem);
+}
+
+function parseWhole<Result>(text: string, limits: ParseLimits, rule: (cursor: Cursor) => Result): Result {
+  const cursor = new Cursor(text, grammar, limits);
+  const result = rule(cursor);
+  if (!cursor.peekKind('end')) throw cursor.unexpected('an operator, a clause or the end of the query');
+  return result;
+}
+
+function rejectOtherStatements(cursor: Cursor): void {
+  const { token } = cursor;
+  if (token.kind === 'end') throw cursor.error('The query is empty.', token, 'Write a SELECT.');
+  if (token.kind === 'word' && nonSelectStatements.has(token.upper))
+    throw cursor.error(`Only SELECT is supported; found ${token.upper}.`, token);
 }

@@ -2,8 +2,7 @@ import { type Expression, type Field, findNodes, type Node, type Query, type Win
 import { DialectError, type QueryText } from '../dialect_error.ts';
 import type { Schema } from '../schema.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
-import { TimeZone } from '../time_zone.ts';
-import { type Type, zoneOf } from '../types.ts';
+import { TimeZone, type Type, zoneOf } from '../types.ts';
 import type { TypedQuery, Value } from './value.ts';
 
 /** Aliases that WITH gives to expressions. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
 import { intervalSchema, intervalStatuses } from '../intervals/schema.ts';
-import { listTime } from '../list_times.ts';
+import { listTime } from '../paging.ts';
 import { runSchema } from '../runs/schema.ts';
 import { limitParameter, pathId, responseTimestampSchema } from '../schemas.ts';
 

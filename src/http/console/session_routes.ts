@@ -1,9 +1,8 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { version } from '../../telemetry/version.ts';
-import { findProjects, findUser } from '../accounts.ts';
+import { findProjects, findUser, type Caller, callerOfKey } from '../accounts.ts';
 import { ApiError, retryAfter } from '../api_error.ts';
-import { type Caller, callerOfKey } from '../authentication.ts';
 import { type Session, sessionResponse, signInBody } from '../projects/schema.ts';
 import type { HttpApp } from '../route_context.ts';
 import { errorResponses, noContent } from '../schemas.ts';

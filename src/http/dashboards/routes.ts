@@ -1,4 +1,4 @@
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../accounts.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';

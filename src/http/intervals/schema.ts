@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ComparisonOutcome, SettlingOutcome } from '../../domain/comparison.ts';
 import { logLevels } from '../../journal/journal.ts';
-import { listTime } from '../list_times.ts';
+import { listTime } from '../paging.ts';
 import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
 
 /** Every status of an interval, with its meaning. */

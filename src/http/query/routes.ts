@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { draftSql } from '../../queries/draft_sql/draft_sql.ts';
-import type { RefreshMode } from '../../queries/freshness.ts';
+import type { RefreshMode } from '../../queries/query_executor.ts';
 import { cancelQuery, handleQuery } from '../../queries/handle_query.ts';
-import { serializeQueryResponse, serializeStatus } from '../../queries/query_response.ts';
-import type { QueryRateLimiter } from '../../queries/rate_limiter.ts';
+import { serializeQueryResponse, serializeStatus } from '../../queries/results.ts';
+import type { QueryRateLimiter } from '../../queries/query_slots.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { ApiError, notFound, retryAfter } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../accounts.ts';
 import { disconnectSignal, type ProjectRoutes, readsQueries, sendEmpty, teamOf } from '../route_context.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 import {

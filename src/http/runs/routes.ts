@@ -2,12 +2,17 @@ import type { FastifyRequest } from 'fastify';
 import { readExportsToRetry } from '../../decisions/retries.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { ApiError, notFound } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../accounts.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import type { SubmissionResult } from '../command_service.ts';
-import { resolveListTimes } from '../list_times.ts';
-import { projectUrl, toReadableResponse, toReadableResponses, withParameters } from '../paging.ts';
+import {
+  resolveListTimes,
+  projectUrl,
+  toReadableResponse,
+  toReadableResponses,
+  withParameters,
+} from '../paging.ts';
 import {
   acceptedDetail,
   allowsShrink,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type RunStatus, runStatusLabels } from '../../domain/run_state.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { listTime } from '../list_times.ts';
+import { listTime } from '../paging.ts';
 import { limitParameter, pathId, readOnly, repeatable, responseTimestampSchema } from '../schemas.ts';
 
 export const runStatuses = Object.keys(runStatusLabels) as RunStatus[];

@@ -13,15 +13,13 @@ import {
   openDialectReader,
   readWithItemErrors,
   type SelectWithItems,
-} from '../dialect_reader.ts';
-import { fallibleConditions, filtersCondition } from '../filters.ts';
-import {
   hasAggregate,
   isConstant,
   parseOrderItemAt,
   parseSelectItemAt,
   withoutName,
-} from '../parse_fragments.ts';
+} from '../dialect_reader.ts';
+import { fallibleConditions, filtersCondition } from '../filters.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, QueryOutput } from '../query_kind.ts';
 import { type ActorEntry, type ActorKind, personActors } from './actor_kinds.ts';

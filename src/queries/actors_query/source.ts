@@ -17,16 +17,15 @@ import {
   buildSelect,
   buildTable,
 } from '../../dialect/ast_builders.ts';
-import { parseQuery } from '../../dialect/parser/parse.ts';
+import { parseQuery } from '../../dialect/parser/queries.ts';
 import type { Placeholders } from '../../dialect/resolve/placeholders.ts';
-import { earliestFor } from '../dates/date_range.ts';
+import { earliestFor } from '../dates.ts';
 import { type PlaceholderContext, placeholdersOf, withFilterPath } from '../dialect_query/placeholders.ts';
 import type { DialectQuery } from '../dialect_query/schema.ts';
-import type { DialectReader } from '../dialect_reader.ts';
+import { type DialectReader, withFieldPath } from '../dialect_reader.ts';
 import { funnelActors } from '../funnels_query/actors.ts';
 import { checkFunnel, planFunnel } from '../funnels_query/plan.ts';
 import { checkExpressions } from '../funnels_query/read_events.ts';
-import { withFieldPath } from '../parse_fragments.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext } from '../query_kind.ts';
 import { trendsActors, type TrendsPoint } from '../trends_query/actors.ts';

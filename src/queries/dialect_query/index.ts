@@ -1,5 +1,5 @@
 import type { Relations } from '../../source/relations.ts';
-import { withOverriddenDates } from '../dates/moment.ts';
+import { withOverriddenDates } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverride } from '../filters.ts';
 import type { QueryKind } from '../query_kind.ts';

@@ -1,9 +1,9 @@
 import { type Expression, findNodes, type Node } from '../../dialect/ast.ts';
 import { buildExpression, buildField, buildLiteral, combineConditions } from '../../dialect/ast_builders.ts';
-import { parseQuery } from '../../dialect/parser/parse.ts';
+import { parseQuery } from '../../dialect/parser/queries.ts';
 import type { Placeholders, PlaceholderTable, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
 import type { JsonValue } from '../../domain/event.ts';
-import { momentLiteralIn } from '../dates/moment.ts';
+import { momentLiteralIn } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { fallibleFilters, filtersCondition, testAccountsCondition } from '../filters.ts';
 import { QueryError } from '../query_errors.ts';

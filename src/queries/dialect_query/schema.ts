@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonValue } from '../../domain/event.ts';
-import { dateRangeSchema } from '../dates/date_range.ts';
+import { dateRangeSchema } from '../dates.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
 
 const json: z.ZodType<JsonValue> = z.json();

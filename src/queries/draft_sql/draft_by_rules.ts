@@ -1,5 +1,5 @@
 import { buildField, buildSelect, type TemplateValues } from '../../dialect/ast_builders.ts';
-import { printQuery } from '../../dialect/print/print.ts';
+import { printQuery } from '../../dialect/print.ts';
 import { QueryError } from '../query_errors.ts';
 import { mentionsOf, type Mention } from './prompt_names.ts';
 import type { KnownProperty, Vocabulary } from './vocabulary.ts';

@@ -5,8 +5,7 @@ import { buildExpression, combineConditions } from '../../dialect/ast_builders.t
 import { parseAbsoluteDate } from '../../filters/dates.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
 import { insightActorsSchema } from '../actors_query/schema.ts';
-import { momentOfDate } from '../dates/local_time.ts';
-import { checkedDate, momentLiteral, momentLiteralIn } from '../dates/moment.ts';
+import { momentOfDate, checkedDate, momentLiteral, momentLiteralIn } from '../dates.ts';
 import { withOverride } from '../filters.ts';
 import { ignoredFields } from '../insight_fields.ts';
 import type { FiltersOverride, QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';

@@ -6,16 +6,17 @@ import {
   buildSelect,
   combineConditions,
 } from '../../dialect/ast_builders.ts';
-import type { RequestedCondition, SelectWithItems } from '../dialect_reader.ts';
-import { fallibleConditions, filtersCondition, testAccountsCondition } from '../filters.ts';
 import {
+  type RequestedCondition,
+  type SelectWithItems,
   hasAggregate,
   isConstant,
   parseExpressionAt,
   parseOrderItemAt,
   parseSelectItemAt,
   withoutName,
-} from '../parse_fragments.ts';
+} from '../dialect_reader.ts';
+import { fallibleConditions, filtersCondition, testAccountsCondition } from '../filters.ts';
 import { displayProperties } from '../persons.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, QueryProject } from '../query_kind.ts';

@@ -1,7 +1,6 @@
 import type { Select } from '../../dialect/ast.ts';
 import { parseAbsoluteDate } from '../../filters/dates.ts';
-import { resolveRange } from '../dates/date_range.ts';
-import { momentOfDate } from '../dates/local_time.ts';
+import { resolveRange, momentOfDate } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';
 import {
   checkFunnel,

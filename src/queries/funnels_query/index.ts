@@ -1,5 +1,5 @@
 import type { Relations } from '../../source/relations.ts';
-import { earliestFor, rangeFreshness, resolveRange } from '../dates/date_range.ts';
+import { earliestFor, rangeFreshness, resolveRange } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { overriddenInsight } from '../insight_fields.ts';
 import type { OutputResults, QueryKind } from '../query_kind.ts';

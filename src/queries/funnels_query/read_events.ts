@@ -8,14 +8,12 @@ import {
   type TemplateValues,
   withFrom,
 } from '../../dialect/ast_builders.ts';
-import { breakdownExpression, normalizedUrl } from '../breakdowns.ts';
-import { rangeCondition, resolveRange } from '../dates/date_range.ts';
-import type { DialectReader } from '../dialect_reader.ts';
+import { breakdownExpression, normalizedUrl, seriesCondition } from '../insight_fields.ts';
+import { rangeCondition, resolveRange } from '../dates.ts';
+import { type DialectReader, parseExpressionAt } from '../dialect_reader.ts';
 import { checkFilters, checkTestAccounts, filtersCondition, testAccountsCondition } from '../filters.ts';
-import { parseExpressionAt } from '../parse_fragments.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
-import { seriesCondition } from '../series.ts';
 import type { FunnelContext, FunnelPlan } from './plan.ts';
 import { type FunnelRows, passThrough, selectFrom, withAttribution, withEntryIntervals } from './rows.ts';
 

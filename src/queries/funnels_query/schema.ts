@@ -1,7 +1,13 @@
 import { z } from 'zod';
-import { breakdownFilterSchema } from '../breakdowns.ts';
-import { ignoredFieldNames, ignoredFields, insightFields } from '../insight_fields.ts';
-import { actionsNodeFields, dataWarehouseNodeFields, eventsNodeFields } from '../series.ts';
+import {
+  breakdownFilterSchema,
+  ignoredFieldNames,
+  ignoredFields,
+  insightFields,
+  actionsNodeFields,
+  dataWarehouseNodeFields,
+  eventsNodeFields,
+} from '../insight_fields.ts';
 
 const stepFields = {
   /** An optional step can be skipped: the next step can then follow the one before it. */

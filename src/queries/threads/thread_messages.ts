@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { QueryStatement, ReadColumns, TextRow } from '../query_connection.ts';
 import { QueryError, type QueryPosition } from '../query_errors.ts';
-import type {
-  CheckTask,
-  ComputedOutput,
-  DraftTask,
-  ParseTask,
-  QueryForm,
-  RunTask,
+import {
+  type CheckTask,
+  type ComputedOutput,
+  type DraftTask,
+  type ParseTask,
+  type QueryForm,
+  type RunTask,
+  QuerySchemaError,
 } from '../query_executor.ts';
-import { QuerySchemaError } from '../registry.ts';
 
 /** An error as plain data, for another thread. */
 type TransferredError =

@@ -1,16 +1,22 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
 import { buildExpression, buildField, combineConditions } from '../../dialect/ast_builders.ts';
 import { parseAbsoluteDate } from '../../filters/dates.ts';
-import { firstOfDay, lastOfDay, momentOfDate } from '../dates/local_time.ts';
-import { rangeCondition } from '../dates/date_range.ts';
-import type { ResolvedRange } from '../dates/intervals.ts';
+import { firstOfDay, lastOfDay, momentOfDate, rangeCondition, type ResolvedRange } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';
 import { type SeriesStatement, topValuesOfSeries, windowDays } from './statement.ts';
-import { buildNamedSelect, isOneOfValues, nullValue, otherValue } from './selects.ts';
+import {
+  buildNamedSelect,
+  isOneOfValues,
+  nullValue,
+  otherValue,
+  attrOf,
+  seriesEventsSince,
+  type SeriesEvents,
+  type SeriesPosition,
+} from './selects.ts';
 import { checkExpressions, measureOf } from './measures.ts';
-import { type PeriodContext, periodsOf } from './results.ts';
+import { type PeriodContext, periodsOf } from './lines.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
-import { attrOf, seriesEventsSince, type SeriesEvents, type SeriesPosition } from './series_events.ts';
 import { eventsOf, mathIn, planSeries } from './series_plan.ts';
 
 /** One point of a trend. */

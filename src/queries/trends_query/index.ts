@@ -1,16 +1,28 @@
 import type { Query } from '../../dialect/ast.ts';
 import type { Relations } from '../../source/relations.ts';
-import { rangeFreshness } from '../dates/date_range.ts';
-import type { ResolvedRange } from '../dates/intervals.ts';
+import { rangeFreshness, type ResolvedRange } from '../dates.ts';
 import { type DialectReader, openDialectReader } from '../dialect_reader.ts';
 import { overriddenInsight } from '../insight_fields.ts';
 import type { QueryContext, QueryKind, QueryOutput } from '../query_kind.ts';
-import { formulaLines, formulasOf, type NamedFormula } from './formulas.ts';
-import { checkPoints, isOther, type Line, linesOf, maxPoints, scaleSample, transformLine } from './lines.ts';
+import {
+  formulaLines,
+  formulasOf,
+  type NamedFormula,
+  checkPoints,
+  isOther,
+  type Line,
+  linesOf,
+  maxPoints,
+  scaleSample,
+  transformLine,
+  axisOf,
+  countOf,
+  periodsOf,
+  resultOf,
+} from './lines.ts';
 import { checkExpressions } from './measures.ts';
-import { axisOf, countOf, periodsOf, resultOf } from './results.ts';
 import { displayFormOf, normalizeForCache, type TrendsQuery, trendsQuerySchema } from './schema.ts';
-import { attrOf, type SeriesPosition } from './series_events.ts';
+import { attrOf, type SeriesPosition } from './selects.ts';
 import { planSeries } from './series_plan.ts';
 import { seriesStatement, type SeriesStatement, topValuesOfAny } from './statement.ts';
 

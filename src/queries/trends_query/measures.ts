@@ -1,9 +1,8 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, buildField, buildTable } from '../../dialect/ast_builders.ts';
-import { breakdownExpression, breakdownsOf } from '../breakdowns.ts';
-import type { DialectReader } from '../dialect_reader.ts';
+import { breakdownExpression, breakdownsOf } from '../insight_fields.ts';
+import { type DialectReader, parseExpressionAt } from '../dialect_reader.ts';
 import { checkFilters, checkTestAccounts } from '../filters.ts';
-import { parseExpressionAt } from '../parse_fragments.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import {

@@ -1,7 +1,12 @@
 import { z } from 'zod';
-import { breakdownFilterSchema } from '../breakdowns.ts';
-import { ignoredFields, insightFields } from '../insight_fields.ts';
-import { actionsNodeFields, dataWarehouseNodeFields, eventsNodeFields } from '../series.ts';
+import {
+  breakdownFilterSchema,
+  ignoredFields,
+  insightFields,
+  actionsNodeFields,
+  dataWarehouseNodeFields,
+  eventsNodeFields,
+} from '../insight_fields.ts';
 
 /** Counts of events, or of actors and sessions. */
 const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;

@@ -1,21 +1,21 @@
 import type { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression } from '../../dialect/ast_builders.ts';
-import { type Breakdown, breakdownExpression, breakdownsOf, normalizedUrl } from '../breakdowns.ts';
-import type { Interval, ResolvedRange } from '../dates/intervals.ts';
-import { firstOfDay } from '../dates/local_time.ts';
+import { type Breakdown, breakdownExpression, breakdownsOf, normalizedUrl } from '../insight_fields.ts';
+import { type Interval, type ResolvedRange, firstOfDay } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { measureOf } from './measures.ts';
 import { type DisplayForm, displayFormOf, type MathKind } from './schema.ts';
-import { buildNamedSelect, nullValue } from './selects.ts';
 import {
+  buildNamedSelect,
+  nullValue,
   attrOf,
   firstEventTimes,
   seriesEvents,
   type SeriesEvents,
   seriesEventsSince,
   type SeriesPosition,
-} from './series_events.ts';
+} from './selects.ts';
 import { type SeriesStatement, windowDays } from './statement.ts';
 
 const starts: Readonly<Record<Interval, Expression>> = {

@@ -7,7 +7,7 @@ import {
   buildTable,
   combineConditions,
 } from '../../dialect/ast_builders.ts';
-import type { ResolvedRange } from '../dates/intervals.ts';
+import type { ResolvedRange } from '../dates.ts';
 import type { Measure, PartialMeasure, WholeMeasure } from './measures.ts';
 import type { MathKind } from './schema.ts';
 import {
@@ -28,8 +28,9 @@ import {
   unionOf,
   valueColumns,
   withOtherValue,
+  selectFromEvents,
+  type SeriesEvents,
 } from './selects.ts';
-import { selectFromEvents, type SeriesEvents } from './series_events.ts';
 
 /** Length of the window of a math in days, including the day itself; null for a math without a window. */
 export function windowDays(math: MathKind): number | null {

@@ -11,8 +11,8 @@ import { collectAliases, type Output, selectItems } from '../../dialect/compile/
 import { compiler, topScope } from '../../dialect/compile/compile_query.ts';
 import { postgresType, toCondition } from '../../dialect/compile/expressions/coerce.ts';
 import { DialectError, QueryText } from '../../dialect/dialect_error.ts';
-import { parseQuery } from '../../dialect/parser/parse.ts';
-import { printExpression, printQuery } from '../../dialect/print/print.ts';
+import { parseQuery } from '../../dialect/parser/queries.ts';
+import { printExpression, printQuery } from '../../dialect/print.ts';
 import { resolvePlaceholders } from '../../dialect/resolve/placeholders.ts';
 import { Grouping, type Scope } from '../../dialect/resolve/scope.ts';
 import { Statement } from '../../dialect/resolve/statement.ts';

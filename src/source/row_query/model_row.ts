@@ -7,8 +7,7 @@ import {
   type RelationFields,
 } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
-import { propertyColumns } from '../../dialect/resolve/tables/field_definitions.ts';
-import { personMappings } from '../../dialect/resolve/tables/persons.ts';
+import { propertyColumns, personMappings } from '../../dialect/resolve/tables/persons.ts';
 import { readableJson, TeamRelation } from '../../dialect/resolve/team_relation.ts';
 import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
 import { bind, rawSql, sql, type Sql } from '../../dialect/sql.ts';

@@ -14,11 +14,11 @@ import {
   type RunInterval,
   workflowIds,
   type WorkflowType,
-} from '../../contract/workflow_ids.ts';
+} from '../../contract/workflow_inputs.ts';
 import type { StartableRun } from '../../decisions/create_run.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { taskQueues } from '../task_queues.ts';
+import { taskQueues } from '../connections.ts';
 
 /** The latest execution of a workflow id. */
 export interface Execution {

@@ -3,13 +3,12 @@ import { ApplicationFailure } from '@temporalio/common';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
-import type { NotificationInput } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes, type NotificationInput } from '../../contract/workflow_inputs.ts';
 import type { Pool } from '../../journal/database.ts';
 import { newDeliveries, webhookName } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
 import type { Attempt } from '../../notifications/send_webhook.ts';
-import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
+import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { deliverySummary, resultWithin } from './executions.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 

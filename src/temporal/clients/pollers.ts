@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 // Node cannot see the names of this CommonJS module, so it is imported whole.
 import proto from '@temporalio/proto';
 import type { Settings } from '../../config/settings.ts';
-import { taskQueues } from '../task_queues.ts';
+import { taskQueues } from '../connections.ts';
 
 type QueueSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>;
 

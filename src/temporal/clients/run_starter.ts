@@ -2,13 +2,12 @@ import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowOptions
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
-import type { RunInput } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes, type RunInput } from '../../contract/workflow_inputs.ts';
 import type { StartableRun } from '../../decisions/create_run.ts';
 import { nominalLengthMs } from '../../domain/intervals.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { inNewTrace, inTraceOf } from '../../tracing/spans.ts';
-import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
+import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { describeExecution, isExecutionOf, runSummary, withReason } from './executions.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 

@@ -1,15 +1,19 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
-import { type BackfillInput, type ScheduleInput, wakeSignal } from '../../contract/workflow_inputs.ts';
+import {
+  workflowIds,
+  workflowTypes,
+  type BackfillInput,
+  type ScheduleInput,
+  wakeSignal,
+} from '../../contract/workflow_inputs.ts';
 import { backfillTraceParent } from '../../decisions/create_run.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import type { Pool } from '../../journal/database.ts';
 import { inTraceOf } from '../../tracing/spans.ts';
-import type { ClientConnection } from '../connections.ts';
+import { type ClientConnection, type ExecutionSettings, taskQueues } from '../connections.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
-import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
 import { backfillSummary, withReason } from './executions.ts';
 
 /** Signals stored commands to the schedule of an export. */

@@ -1,10 +1,14 @@
 import { type Client, WorkflowFailedError } from '@temporalio/client';
 import { ActivityFailure, ApplicationFailure } from '@temporalio/common';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
-import type { DestinationTestInput, VerificationInput } from '../../contract/workflow_inputs.ts';
+import {
+  workflowIds,
+  workflowTypes,
+  type DestinationTestInput,
+  type VerificationInput,
+} from '../../contract/workflow_inputs.ts';
 import type { TestStep } from '../../destination/bucket_test.ts';
-import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
+import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { resultWithin } from './executions.ts';
 
 /** Runs stored verifications on a worker. */

@@ -1,11 +1,15 @@
 import type { Client } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
-import type { BackgroundQueryInput, MaintenanceInput } from '../../contract/workflow_inputs.ts';
+import {
+  workflowIds,
+  workflowTypes,
+  type BackgroundQueryInput,
+  type MaintenanceInput,
+} from '../../contract/workflow_inputs.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
-import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
+import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { createNotificationClient } from './notification_client.ts';
 import { createRunStarter } from './run_starter.ts';
 import { createBackfillClient, createScheduleClient, ignoreNotFound } from './schedule_client.ts';

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import { isId, type RunInterval, type WorkflowType } from '../../contract/workflow_ids.ts';
-import type { Policies } from '../../decisions/policies.ts';
+import { isId, type RunInterval, type WorkflowType } from '../../contract/workflow_inputs.ts';
+import type { Policies } from '../../decisions/create_run.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Journal } from '../../journal/journal.ts';

@@ -1,4 +1,4 @@
-import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/create_run.ts';
 import { deleteExpired } from '../../decisions/due_maintenance.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';

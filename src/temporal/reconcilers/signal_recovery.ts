@@ -3,8 +3,12 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { createSignalCounter } from '../../../workflows/schedule.ts';
 import { normalizeSignal } from '../../../workflows/normalize_signals.ts';
-import { isScheduleInput, type ReceivedSignal, type ScheduleInput } from '../../contract/workflow_inputs.ts';
-import { workflowTypes } from '../../contract/workflow_ids.ts';
+import {
+  isScheduleInput,
+  type ReceivedSignal,
+  type ScheduleInput,
+  workflowTypes,
+} from '../../contract/workflow_inputs.ts';
 import { storeManualSignal } from '../../decisions/advance_schedule.ts';
 import type { Journal } from '../../journal/journal.ts';
 import type { ExecutionLists, ListedExecution } from '../clients/executions.ts';

@@ -5,7 +5,7 @@ import {
   UploadPartCommand,
   type CompletedPart,
 } from '@aws-sdk/client-s3';
-import { observeS3Requests, publishRequests } from '../../../src/destination/request_events.ts';
+import { observeS3Requests, publishRequests } from '../../../src/destination/requests.ts';
 
 /**
  * The last program of the shell pipeline: uploads stdin as one object, like `aws s3 cp - s3://…`, with several parts of

@@ -7,7 +7,7 @@ import { type QueryContext, type QueryOutput, readQueryProject } from '../../../
 import { postgresConnection } from '../../../src/queries/query_connection.ts';
 import { QueryError } from '../../../src/queries/query_errors.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
-import type { QueryKinds } from '../../../src/queries/registry.ts';
+import type { QueryKinds } from '../../../src/queries/query_executor.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
 import { connectToScratch, insertEvents, startOfHour } from '../events.ts';
 import { hoursAfter } from '../exportd.ts';

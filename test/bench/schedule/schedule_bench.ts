@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../../src/config/settings.ts';
-import { workflowIds, type RunInterval } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds, type RunInterval } from '../../../src/contract/workflow_inputs.ts';
 import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { forEachConcurrently } from '../../../src/concurrency/keyed_semaphore.ts';

@@ -1,6 +1,6 @@
 import { compileQuery, type CompiledStatement } from '../../../src/dialect/compile/compile_query.ts';
 import type { Query } from '../../../src/dialect/ast.ts';
-import { parseQuery } from '../../../src/dialect/parser/parse.ts';
+import { parseQuery } from '../../../src/dialect/parser/queries.ts';
 import type { Project } from '../../../src/dialect/resolve/statement.ts';
 import type { Pool } from 'pg';
 import { inReadOnlyTransaction } from '../read_only.ts';

@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { workflowIds } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, waitUntilStarted, type Scenario } from './scenario.ts';

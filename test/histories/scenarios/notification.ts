@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import { workflowIds } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { notificationTypes } from '../../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../../src/notifications/send_webhook.ts';
 import { createWebhook, deleteWebhook, storeWebhookTest } from '../../../src/notifications/webhooks.ts';

@@ -1,5 +1,4 @@
-import { workflowIds } from '../../../src/contract/workflow_ids.ts';
-import type { ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds, type ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';

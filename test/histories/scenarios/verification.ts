@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { workflowIds } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { createVerificationClient } from '../../../src/temporal/clients/verification_client.ts';
 import { requestVerification } from '../../../src/verify/verifications.ts';
 import { hourAgo } from '../../setup/hours.ts';

@@ -1,4 +1,4 @@
-import type { DateContext } from '../../../src/queries/dates/intervals.ts';
+import type { DateContext } from '../../../src/queries/dates.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 
 /** The context of dates in a project without events. */

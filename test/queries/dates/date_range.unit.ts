@@ -5,8 +5,10 @@ import {
   type DateRange,
   previousRange,
   resolveRange,
-} from '../../../src/queries/dates/date_range.ts';
-import { dayOf, type Interval, labelOf } from '../../../src/queries/dates/intervals.ts';
+  dayOf,
+  type Interval,
+  labelOf,
+} from '../../../src/queries/dates.ts';
 import { contextOf } from './context.ts';
 
 // A Saturday at 16:00 in Berlin; daylight saving time ended on 25 October.

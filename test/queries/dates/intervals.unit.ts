@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import { resolveRange } from '../../../src/queries/dates/date_range.ts';
-import type { Interval } from '../../../src/queries/dates/intervals.ts';
+import { resolveRange, type Interval } from '../../../src/queries/dates.ts';
 import { contextOf } from './context.ts';
 import { startOfInterval } from './start_of_interval.ts';
 import { randomCases } from '../../setup/effort.ts';

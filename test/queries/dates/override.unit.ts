@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { withOverriddenDates } from '../../../src/queries/dates/moment.ts';
+import { withOverriddenDates } from '../../../src/queries/dates.ts';
 
 const own = { date_from: '-7d', date_to: '2026-11-20', explicitDate: true };
 

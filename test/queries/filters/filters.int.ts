@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { buildSelect } from '../../../src/dialect/ast_builders.ts';
-import { printQuery } from '../../../src/dialect/print/print.ts';
+import { printQuery } from '../../../src/dialect/print.ts';
 import type { Schema } from '../../../src/dialect/schema.ts';
 import { filtersCondition } from '../../../src/queries/filters.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';

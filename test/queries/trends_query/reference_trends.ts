@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import type { ResolvedRange } from '../../../src/queries/dates/intervals.ts';
+import type { ResolvedRange } from '../../../src/queries/dates.ts';
 import { actorOf, mathOf, type ReferenceEvent } from './reference_math.ts';
 
 /** A series of the tests. */

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
-import { workflowIds, workflowTypes } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds, workflowTypes } from '../../../src/contract/workflow_inputs.ts';
 import { continueRun } from '../../../src/decisions/advance_backfill.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { readStartableRun } from '../../../src/decisions/create_run.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
 import { runInput } from '../../../src/temporal/clients/run_starter.ts';
-import { taskQueues } from '../../../src/temporal/task_queues.ts';
+import { taskQueues } from '../../../src/temporal/connections.ts';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
 import { waitFor } from '../../setup/wait_for.ts';

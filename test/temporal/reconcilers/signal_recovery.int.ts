@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds, workflowTypes } from '../../../src/contract/workflow_ids.ts';
+import { workflowIds, workflowTypes } from '../../../src/contract/workflow_inputs.ts';
 import { createExecutionLists } from '../../../src/temporal/clients/executions.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
-import { taskQueues } from '../../../src/temporal/task_queues.ts';
+import { taskQueues } from '../../../src/temporal/connections.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../control_plane_harness.ts';
 

@@ -8,7 +8,7 @@ import {
   type Star,
   walk,
 } from '../../ast.ts';
-import { printExpression } from '../../print/print.ts';
+import { printExpression } from '../../print.ts';
 import { resolveRow } from '../../resolve/fields.ts';
 import type { RelationFields } from '../../resolve/relation.ts';
 import { Grouping, type Scope } from '../../resolve/scope.ts';

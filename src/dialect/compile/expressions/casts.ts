@@ -4,8 +4,8 @@ import { didYouMean } from '../../resolve/fields.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { derive, type Value } from '../../resolve/value.ts';
 import { sql, type Sql } from '../../sql.ts';
-import type { TimeZone } from '../../time_zone.ts';
 import {
+  type TimeZone,
   arrayOf,
   isComposite,
   isNumber,

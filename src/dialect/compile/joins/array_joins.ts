@@ -1,5 +1,5 @@
 import type { ArrayJoin, Call, Expression } from '../../ast.ts';
-import { printExpression } from '../../print/print.ts';
+import { printExpression } from '../../print.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { columnOperation, derive, identityOf, type Value } from '../../resolve/value.ts';
 import { commaList, identifier, sql, type Sql } from '../../sql.ts';

@@ -2,7 +2,7 @@ import { DateTime, IANAZone } from 'luxon';
 import type { Node } from '../../ast.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
-import { isTimeZone, type TimeZone } from '../../time_zone.ts';
+import { isTimeZone, type TimeZone } from '../../types.ts';
 import { computeSqlOnce } from '../compiler.ts';
 
 const minuteMs = 60_000;

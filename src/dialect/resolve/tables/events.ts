@@ -17,8 +17,10 @@ import {
   LazyJoins,
   propertyColumns,
   starFieldsOf,
-} from './field_definitions.ts';
-import { MergedPersonEvents, nestedPerson, PersonsRelation } from './persons.ts';
+  MergedPersonEvents,
+  nestedPerson,
+  PersonsRelation,
+} from './persons.ts';
 import { SessionsRelation } from './sessions.ts';
 
 const groupTypeFields: FieldDefinitions = {

@@ -4,8 +4,13 @@ import { arrayOf, scalarType, type Type } from '../../types.ts';
 import { column, type PushdownTarget, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, fieldOf, LazyJoins, starFieldsOf } from './field_definitions.ts';
-import { PersonDistinctIdsRelation } from './persons.ts';
+import {
+  type FieldDefinitions,
+  fieldOf,
+  LazyJoins,
+  starFieldsOf,
+  PersonDistinctIdsRelation,
+} from './persons.ts';
 
 interface SessionField {
   readonly aggregate: Sql;

@@ -6,8 +6,7 @@ import { column, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
 import { EventsRelation, GroupsRelation } from './events.ts';
-import { builtInTables, unsupportedTables } from './field_definitions.ts';
-import { PersonDistinctIdsRelation, PersonsRelation } from './persons.ts';
+import { builtInTables, unsupportedTables, PersonDistinctIdsRelation, PersonsRelation } from './persons.ts';
 import { sessionId, SessionReplayEventsRelation, SessionsRelation } from './sessions.ts';
 
 /**
