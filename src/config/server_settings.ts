@@ -3,6 +3,7 @@ import {
   databaseUrl,
   duration,
   flag,
+  networkList,
   oneOf,
   optionalCount,
   secret,
@@ -110,13 +111,46 @@ export const httpApi = {
     .meta({ when: 'The port is taken.' }),
   EXPORTD_BASE_URL: url()
     .optional()
-    .describe('Public base URL, for `next`, `previous` and `Location`. Default: the host of the request.')
-    .meta({ when: 'The server is behind a proxy.' }),
+    .describe(
+      'Public base URL, for `next`, `previous` and `Location`. Default: the address that the request was sent to.',
+    )
+    .meta({ when: 'Clients use a host name, or the server is behind a proxy.' }),
+  EXPORTD_TRUSTED_PROXIES: networkList()
+    .optional()
+    .describe(
+      "Addresses and networks (`10.0.0.0/8`) of proxies, separated by commas. Their `X-Forwarded-For`, `-Proto` and `-Host` are believed; by default nobody's.",
+    )
+    .meta({
+      when: 'The server is behind a proxy: without it, all users have the address of the proxy, and one of them can use up the failed authentications of all.',
+    }),
+  EXPORTD_MONITORING_HOST: text('127.0.0.1')
+    .describe("Address of the server's `/livez`, `/readyz` and `/metrics`, if they have a port.")
+    .meta({ when: 'Probes or Prometheus come from another machine. Keep users away.' }),
+  EXPORTD_MONITORING_PORT: optionalCount({ min: 0, max: 65_535 })
+    .describe(
+      'Its port. `0` chooses a free one, which the log names. `/metrics` is then not served on `EXPORTD_PORT`. Default: it is.',
+    )
+    .meta({ when: 'Strangers reach `EXPORTD_PORT`.' }),
   EXPORTD_CONSOLE: flag(true)
     .describe('Whether the server serves the console at `/` and accepts its cookie.')
     .meta({ when: 'Only programs may use the API.' }),
   EXPORTD_HTTP_MAX_BODY_SIZE: size('1MiB', { min: '1KiB', max: '64MiB' }).describe(
     'Maximum size of a request body.',
+  ),
+  EXPORTD_HTTP_REQUEST_TIMEOUT: duration('30s', { min: '1s' }).describe(
+    'How long a client may take to send a request, its body included. Then its connection is closed.',
+  ),
+  EXPORTD_HTTP_MAX_CONNECTIONS: count(10_000).describe(
+    'Connections that the server accepts at a time. Further ones are closed at once.',
+  ),
+  EXPORTD_MAX_FAILED_AUTHENTICATIONS: count(30).describe(
+    'Invalid API keys that an address may send per minute before it gets 429. Valid keys always pass.',
+  ),
+  EXPORTD_MAX_EXPORTS_PER_PROJECT: count(10_000)
+    .describe('Batch exports of a project that are not deleted.')
+    .meta({ when: 'Projects belong to strangers.' }),
+  EXPORTD_IDEMPOTENCY_KEY_RETENTION: duration('7d', { min: '1m', max: '3650d' }).describe(
+    'How long an `Idempotency-Key` is remembered. After that it names a new request.',
   ),
   EXPORTD_COMMAND_TIMEOUT: duration('10s').describe(
     'How long the API waits for the outcome of a command before it responds with 202.',

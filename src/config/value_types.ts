@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { parse as parseMilliseconds } from '@lukeed/ms';
 import { z } from 'zod';
 
@@ -140,6 +141,26 @@ export const text = (fallback: string) => z.string().prefault(fallback).meta({ d
 
 /** An HTTP or HTTPS URL. Messages do not quote it, because it may hold a password. */
 export const url = () => z.url({ protocol: /^https?$/, error: 'not a URL: write one such as https://host' });
+
+/** Addresses and networks, separated by commas, as a list. */
+export const networkList = () =>
+  z.string().transform((text, context) => {
+    const networks = text.split(',').map((network) => network.trim());
+    const invalid = networks.find((network) => !isNetwork(network));
+    if (invalid === undefined) return networks;
+    context.addIssue({
+      code: 'custom',
+      message: `invalid: "${invalid}" is no address or network such as 10.0.0.0/8`,
+    });
+    return z.NEVER;
+  });
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}
 
 /** A text that is never shown. */
 export const secret = () => z.string();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyRing, SecretUnreadable } from '../../src/config/key_ring.ts';
 import { readSettings, settingGroups, SettingsError, settingsSchema } from '../../src/config/settings.ts';
-import { settingsTable, withSettingsTable } from '../../src/config/settings_table.ts';
+import { settingsTable, withGeneratedTables } from '../../src/config/settings_table.ts';
 import { createCertificateAuthority } from '../setup/certificates.ts';
 
 describe('secured connections', () => {
@@ -204,7 +204,7 @@ describe('the configuration', () => {
     it('is up to date: run node src/config/write_settings_table.ts', () => {
       const readme = readFileSync(join(import.meta.dirname, '../../src/config/README.md'), 'utf8');
       const cells = (text: string) => text.replace(/ +/g, ' ').replace(/-+/g, '-');
-      expect(cells(withSettingsTable(readme))).toBe(cells(readme));
+      expect(cells(withGeneratedTables(readme))).toBe(cells(readme));
     });
   });
 });
