@@ -6,6 +6,7 @@ import {
   networkList,
   oneOf,
   optionalCount,
+  privateNetworks,
   secret,
   size,
   text,
@@ -87,13 +88,11 @@ export const security = {
     .optional()
     .describe('`id:base64` pairs of 32-byte keys, separated by commas. The first encrypts, all decrypt.')
     .meta({ when: 'Servers and workers require it. To rotate, add a key in front.' }),
-  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: oneOf(['loopback', 'true', 'false', '1', '0'], 'false')
-    .transform((value) => (value === 'loopback' ? value : value === 'true' || value === '1'))
-    .meta({ default: 'false' })
+  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: privateNetworks('false')
     .describe(
-      'Whether destinations and webhooks may point at private and loopback addresses. `loopback` allows loopback only.',
+      'Private networks that destinations and webhooks may point at, separated by commas, such as `10.20.0.0/16,fd00:12::/64`. `loopback` is this machine, `true` all private networks and loopback. Link-local addresses and metadata services of clouds are never allowed.',
     )
-    .meta({ when: 'The S3 server or webhooks are in your own network.' }),
+    .meta({ when: 'The S3 server or webhooks are in your own network: list its addresses only.' }),
   EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(false)
     .describe(
       "Whether destinations in AWS without keys and role use the machine's credentials: every project can then write wherever the machine can.",

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { parse as parseMilliseconds } from '@lukeed/ms';
 import { z } from 'zod';
 
@@ -135,6 +135,42 @@ export const optionalFlag = () =>
     })
     .transform((value) => value === 'true' || value === '1')
     .optional();
+
+/** Networks that are never listed: link-local ones, where clouds have their metadata services. */
+const linkLocal = new BlockList();
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
+linkLocal.addSubnet('fe80::', 10, 'ipv6');
+
+/** Why an entry is no network; undefined if it is one. */
+function networkProblem(entry: string): string | undefined {
+  const [address = '', bits, ...others] = entry.split('/');
+  const version = isIP(address);
+  const isPrefix =
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+  if (version === 0 || !isPrefix || others.length > 0)
+    return `invalid: "${entry}" is not a network such as 10.20.0.0/16 or fd00:12::/64`;
+  return linkLocal.check(address, version === 4 ? 'ipv4' : 'ipv6')
+    ? `invalid: ${entry} is link-local, which is never allowed`
+    : undefined;
+}
+
+/** Private networks: all (`true`), none (`false`), `loopback`, or a list of networks, in which `loopback` is one. */
+export const privateNetworks = (fallback: string) =>
+  z
+    .string()
+    .prefault(fallback)
+    .transform((value, context): boolean | 'loopback' | readonly string[] => {
+      if (value === 'true' || value === '1') return true;
+      if (value === 'false' || value === '0') return false;
+      if (value === 'loopback') return value;
+      const entries = value.split(',').map((entry) => entry.trim());
+      for (const entry of entries) {
+        const problem = entry === 'loopback' ? undefined : networkProblem(entry);
+        if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+      }
+      return entries;
+    })
+    .meta({ default: fallback });
 
 /** Text of any form. Messages never quote it, because some of these settings are secrets. */
 export const text = (fallback: string) => z.string().prefault(fallback).meta({ default: fallback });

@@ -42,31 +42,69 @@ const private6 = addresses(
   'ipv6',
 );
 
-const loopback = addresses([['127.0.0.0', 8]], 'ipv4');
-loopback.addAddress('::1', 'ipv6');
+/** Networks as an operator lists them: IPv4 and IPv6 addresses, each with or without `/` and the bits of its prefix. */
+function networks(list: readonly string[]): BlockList {
+  const found = new BlockList();
+  for (const entry of list) {
+    const [address = '', bits] = entry.split('/');
+    const version = isIPv4(address) ? 'ipv4' : 'ipv6';
+    if (bits === undefined) found.addAddress(address, version);
+    else found.addSubnet(address, Number(bits), version);
+  }
+  return found;
+}
 
-/** Which private addresses exportd may connect to: all, none, or loopback addresses only. */
-export type AllowedPrivateAddresses = boolean | 'loopback';
+const loopbackNetworks = ['127.0.0.0/8', '::1'];
+const loopback = networks(loopbackNetworks);
+
+/** What `true` allows: loopback, and the networks that are meant for private use. */
+const ownNetworks = networks([
+  ...loopbackNetworks,
+  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'],
+]);
+
+/**
+ * Addresses that no setting allows: link-local ones and those of the metadata services of clouds, which hand out the
+ * credentials of the machine, and the unspecified address, which means the machine itself.
+ */
+const forbidden = networks([
+  ...['0.0.0.0/8', '169.254.0.0/16', '::', 'fe80::/10'],
+  // Azure, Alibaba, Oracle, AWS, Google.
+  ...['168.63.129.16', '100.100.100.200', '192.0.0.192', 'fd00:ec2::254', 'fd20:ce::254'],
+  // The link-local IPv4 addresses and Azure's inside of IPv6 ones, by NAT64, 6to4 and the old compatible form.
+  ...['64:ff9b::a9fe:0/112', '64:ff9b::a83f:8110', '2002:a9fe::/32', '2002:a83f:8110::/48', '::a9fe:0/112'],
+]);
+
+/**
+ * Which private addresses exportd may connect to: all that are meant for private use, none, loopback addresses only, or
+ * those of a list of networks (`10.20.0.0/16`, `loopback`). Link-local addresses are never among them.
+ */
+export type AllowedPrivateAddresses = boolean | 'loopback' | readonly string[];
 
 /** Whether exportd does not connect to an address. Host names are never blocked here, but resolved first. */
-const isBlockedAddress = (address: string, allowed: AllowedPrivateAddresses): boolean =>
-  allowed !== true && isPrivateAddress(address) && !(allowed === 'loopback' && isLoopbackAddress(address));
-
-function isLoopbackAddress(address: string): boolean {
-  // BlockList also checks IPv4 addresses embedded in IPv6 ones.
-  return loopback.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
+function isBlockedAddress(address: string, allowed: AllowedPrivateAddresses): boolean {
+  const [plain = ''] = address.split('%');
+  if (!isPrivateAddress(plain)) return false;
+  // BlockList also checks IPv4 addresses that are written as IPv6 ones (::ffff:10.0.0.1).
+  const isIn = (list: BlockList): boolean => list.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6');
+  if (isIn(forbidden) || allowed === false) return true;
+  if (allowed === true) return !isIn(ownNetworks);
+  const listed = allowed === 'loopback' ? ['loopback'] : allowed;
+  const isLoopbackListed = listed.includes('loopback');
+  return (
+    !isIn(networks(listed.filter((entry) => entry !== 'loopback'))) && !(isLoopbackListed && isIn(loopback))
+  );
 }
 
 /** Whether an address is not public. */
 function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return private4.check(address, 'ipv4');
-  const [plain = ''] = address.split('%');
-  return isIPv6(plain) && (!public6.check(plain, 'ipv6') || private6.check(plain, 'ipv6'));
+  return isIPv6(address) && (!public6.check(address, 'ipv6') || private6.check(address, 'ipv6'));
 }
 
 /** The reason for rejecting a private address, to follow "… is not allowed: ". */
 export const privateAddressProblem =
-  'it points to a private or loopback address, which the setting EXPORTD_ALLOW_PRIVATE_ENDPOINTS of this installation forbids';
+  'it points to a private or loopback address, which the setting EXPORTD_ALLOW_PRIVATE_ENDPOINTS of this installation does not allow';
 
 /**
  * Returns why exportd does not send requests to a URL, to follow "… is not allowed: "; null if it is allowed. Host

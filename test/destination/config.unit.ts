@@ -212,6 +212,11 @@ describe('the config of an S3 destination', () => {
     expect(rejectionOf(config)).toEqual({ attr: `destination__config__${field}`, detail });
   });
 
+  const privateEndpoint = {
+    attr: 'destination__config__endpoint_url',
+    detail: expect.stringMatching(/private or loopback .* EXPORTD_ALLOW_PRIVATE_ENDPOINTS/),
+  };
+
   it.each([
     'http://127.0.0.1:9000',
     'http://localhost',
@@ -223,14 +228,23 @@ describe('the config of an S3 destination', () => {
     'https://10.1.2.3',
     'https://172.31.0.1',
     'https://192.168.1.1',
-    'http://169.254.169.254/latest',
-    'http://100.100.100.200',
-    'http://168.63.129.16',
-    'http://0.0.0.0',
     'http://0177.0.0.1',
     'http://%31%32%37.0.0.1',
     'http://127.0.0.1.',
     'https://[fd00::1]',
+  ])('rejects the private endpoint %s unless the installation allows it', (endpoint_url) => {
+    expect(rejectionOf({ ...minimal, endpoint_url })).toEqual(privateEndpoint);
+    const allowed = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
+    expect(parseS3Config({ ...minimal, ...minimalKeys, endpoint_url }, allowed)).toMatchObject({
+      endpoint_url,
+    });
+  });
+
+  it.each([
+    'http://169.254.169.254/latest',
+    'http://100.100.100.200',
+    'http://168.63.129.16',
+    'http://0.0.0.0',
     'https://[fd00:ec2::254]',
     'https://[fe80::1]',
     'https://[::]',
@@ -241,15 +255,12 @@ describe('the config of an S3 destination', () => {
     'https://[64:ff9b:1::1]',
     'https://[2002:7f00:1::]',
     'https://[2001:0:1::]',
-  ])('rejects the private endpoint %s unless the installation allows it', (endpoint_url) => {
-    expect(rejectionOf({ ...minimal, endpoint_url })).toEqual({
-      attr: 'destination__config__endpoint_url',
-      detail: expect.stringMatching(/private or loopback .* EXPORTD_ALLOW_PRIVATE_ENDPOINTS/),
-    });
+  ])('rejects the endpoint %s even where private ones are allowed', (endpoint_url) => {
+    expect(rejectionOf({ ...minimal, endpoint_url })).toEqual(privateEndpoint);
     const allowed = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
-    expect(parseS3Config({ ...minimal, ...minimalKeys, endpoint_url }, allowed)).toMatchObject({
-      endpoint_url,
-    });
+    expect(() => parseS3Config({ ...minimal, ...minimalKeys, endpoint_url }, allowed)).toThrow(
+      'The endpoint_url is not allowed',
+    );
   });
 
   it.each([
