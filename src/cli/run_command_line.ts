@@ -7,10 +7,11 @@ import { addDashboardCommands, addVariableCommands } from './commands/dashboards
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
-import { addProcessCommands, addSecretCommands, addTemporalCommands } from './commands/processes.ts';
+import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
 import { addBackfillCommands, addRunCommands, addStatusCommand } from './commands/runs.ts';
+import { addSecretCommands } from './commands/secrets.ts';
 import { addSourceCommands } from './commands/source.ts';
 import { addVerifyCommand } from './commands/verify.ts';
 import { addWebhookCommands } from './commands/webhooks.ts';

@@ -86,8 +86,12 @@ export const traces = {
 export const security = {
   EXPORTD_ENCRYPTION_KEYS: secret()
     .optional()
-    .describe('`id:base64` pairs of 32-byte keys, separated by commas. The first encrypts, all decrypt.')
-    .meta({ when: 'Servers and workers require it. To rotate, add a key in front.' }),
+    .describe(
+      'Keys of 32 bytes in base64, separated by commas. The first encrypts, all decrypt: `id:base64`, or `id:public:base64` for servers and `id:private:base64` for workers.',
+    )
+    .meta({
+      when: 'Servers and workers require it: `exportd secrets create`. To rotate, add a key in front.',
+    }),
   EXPORTD_ALLOW_PRIVATE_ENDPOINTS: privateNetworks('false')
     .describe(
       'Private networks that destinations and webhooks may point at, separated by commas, such as `10.20.0.0/16,fd00:12::/64`. `loopback` is this machine, `true` all private networks and loopback. Link-local addresses and metadata services of clouds are never allowed.',

@@ -84,22 +84,20 @@ export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig
   return { destination_type: sealed.destination_type, config: { ...sealed.config, ...opened } };
 }
 
-/** The secrets that differ between two configs of one owner. A secret that cannot be decrypted differs. */
+/** The secrets that differ between two configs of one owner. Secrets that cannot be compared differ. */
 export function changedSecrets(
   keyRing: KeyRing,
   owner: string,
   one: SealedConfig,
   other: SealedConfig,
 ): string[] {
-  const open = ({ secrets }: SealedConfig, field: string): string | undefined => {
-    const sealed = secrets[field];
-    return sealed === undefined ? undefined : keyRing.open(sealed, secretContext(owner, field));
-  };
   const isEqual = (field: string): boolean => {
+    const [before, after] = [one.secrets[field], other.secrets[field]];
     // A kept secret has the same text; a replaced one never has, since each encryption differs.
-    if (one.secrets[field] === other.secrets[field]) return true;
+    if (before === after) return true;
+    if (before === undefined || after === undefined) return false;
     try {
-      return open(one, field) === open(other, field);
+      return keyRing.isSame(before, after, secretContext(owner, field));
     } catch (error) {
       if (error instanceof SecretUnreadable) return false;
       throw error;

@@ -1,19 +1,26 @@
 // Entry point in a fresh clone: plain JavaScript without dependencies, for the Node of the machine. It installs the
 // packages if they are missing, brings the servers meanwhile, and runs the actual command on the Node that is among the
-// packages.
+// packages, or on that of the machine where npm has none, such as macOS.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const minNode = 20;
+/** The version that runs exportd. */
+const exportdNode = 24;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const packages = join(root, 'node_modules');
+/** The Node of the packages, by the name of its package, and the path where npm links it. */
+const nodePackage = `node-${process.platform}-${process.arch}`;
 const node = join(packages, '.bin', 'node');
 const stampFile = join(packages, '.exportd-installed-from');
 const lockFile = join(root, 'package-lock.json');
+
+/** The version of the machine's Node. */
+const majorVersion = Number(process.versions.node.split('.')[0]);
 
 /** When the user called the command. All lines of progress count from here. */
 const startedAt = Date.now();
@@ -42,6 +49,9 @@ function readText(file) {
   }
 }
 
+/** Whether the lock file has a Node for this machine. */
+const hasNode = () => `node_modules/${nodePackage}` in JSON.parse(readText(lockFile)).packages;
+
 /** Whether npm's record of installed packages matches the lock file: then the user has run npm. */
 function matchesLockFile(lockText) {
   const record = readText(join(packages, '.package-lock.json'));
@@ -60,43 +70,68 @@ async function ensurePackages(needsServers) {
   const lockText = readText(lockFile);
   if (lockText === undefined) fail(`${lockFile} is missing: clone the repository again.`);
   const stamp = createHash('sha256').update(lockText).digest('hex');
-  if (existsSync(node) && readText(stampFile) === stamp) return;
-  if (!existsSync(node) || !matchesLockFile(lockText)) {
-    if (needsServers) prefetchServers();
+  if (!hasNode() && majorVersion < exportdNode)
+    fail(
+      `exportd runs on Node ${exportdNode}, which npm does not have for ${process.platform} on ${process.arch}: install it from https://nodejs.org and start again.`,
+    );
+  const isInstalled = existsSync(hasNode() ? node : packages);
+  if (isInstalled && readText(stampFile) === stamp) return;
+  if (!isInstalled || !matchesLockFile(lockText)) {
+    if (needsServers) void prefetchServers();
     await install();
   }
   writeFileSync(stampFile, stamp);
 }
 
-/** How to run npm or npx: npm passes the path of its program, which may not be on PATH. */
-function npmCommand(name) {
+/** How to run npm, which passes the path of its program: it may not be on PATH. */
+function npmCommand() {
   const npm = process.env.npm_execpath;
-  const isScript = npm?.endsWith('npm-cli.js');
-  return isScript ? [process.execPath, npm.replace('npm-cli.js', `${name}-cli.js`)] : [name];
+  return npm?.endsWith('npm-cli.js') ? [process.execPath, npm] : ['npm'];
 }
 
-/** How to run TypeScript before the packages are there: on this Node if it can, else on the pinned one. */
-function typescriptRunner() {
-  if (process.features.typescript === 'strip') return [process.execPath];
-  const version = JSON.parse(readText(lockFile)).packages['node_modules/node'].version;
-  const prefix = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
-  const name = [prefix, process.platform, process.arch].join('-');
-  return [...npmCommand('npx'), '--yes', '--loglevel=error', `--package=${name}@${version}`, '--', 'node'];
+/** A folder with the pinned Node alone, which runs TypeScript while the packages are being installed. */
+let nodeFolder;
+
+/** Starts a program that brings the servers. Not in the clone, where npm is replacing the packages. */
+function startPrefetch(command, args) {
+  prefetch = spawn(command, args, { cwd: tmpdir(), stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+  const closed = new Promise((resolve) => {
+    prefetch.once('error', () => resolve(1));
+    prefetch.once('close', resolve);
+  });
+  void closed.then(() => (prefetch = undefined));
+  return { output: prefetch.stdout, closed };
+}
+
+/** Installs the pinned Node by the checksum of the lock file. Returns its path, or undefined where there is none. */
+async function installNode() {
+  const path = `node_modules/${nodePackage}`;
+  const entry = JSON.parse(readText(lockFile)).packages[path];
+  if (entry === undefined) return undefined;
+  const manifest = { name: 'exportd-node', version: '0.0.0', dependencies: { [nodePackage]: entry.version } };
+  const lock = { lockfileVersion: 3, packages: { '': manifest, [path]: entry } };
+  nodeFolder = mkdtempSync(join(tmpdir(), 'exportd-node-'));
+  writeFileSync(join(nodeFolder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock));
+  const [command, ...args] = npmCommand();
+  const options = ['ci', `--prefix=${nodeFolder}`, '--ignore-scripts', '--no-audit', '--no-fund'];
+  const { output, closed } = startPrefetch(command, [...args, ...options]);
+  output.resume();
+  return (await closed) === 0 ? join(nodeFolder, 'node_modules', '.bin', 'node') : undefined;
 }
 
 /** Starts to bring the servers. What fails here is tried again by the actual command, which then reports it. */
-function prefetchServers() {
-  const [command, ...args] = [...typescriptRunner(), join(root, 'src/local_stack/servers/prefetch.ts')];
-  // Not in the clone, where npm is replacing the packages.
-  prefetch = spawn(command, args, { cwd: tmpdir(), stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+async function prefetchServers() {
+  // TypeScript runs on this Node if it can, else on the pinned one.
+  const runner = process.features.typescript === 'strip' ? process.execPath : await installNode();
+  if (runner === undefined) return;
   let unfinished = '';
-  prefetch.stdout.setEncoding('utf8').on('data', (text) => {
+  const { output } = startPrefetch(runner, [join(root, 'src/local_stack/servers/prefetch.ts')]);
+  output.setEncoding('utf8').on('data', (text) => {
     const lines = (unfinished + text).split('\n');
     unfinished = lines.pop();
     lines.forEach(report);
   });
-  prefetch.once('error', () => (prefetch = undefined));
-  prefetch.once('close', () => (prefetch = undefined));
 }
 
 /** Runs npm ci. Prints its output only when it fails. */
@@ -106,7 +141,7 @@ async function install() {
   report('Installing packages (npm ci), once per clone');
   const progress = setInterval(() => report(`Still installing packages, ${seconds()} s so far`), 10_000);
   const options = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-  const [command, ...args] = [...npmCommand('npm'), ...options];
+  const [command, ...args] = [...npmCommand(), ...options];
   const { code, output } = await new Promise((resolve) => {
     let output = '';
     current = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -121,9 +156,9 @@ async function install() {
   if (/ENOSPC|no space left/i.test(output))
     fail(`the disk of ${root} is full: free about 1 GB and start again.`);
   if (code !== 0) fail(`npm ci failed:\n${output.trim()}`);
-  if (!existsSync(node))
+  if (hasNode() && !existsSync(node))
     fail(
-      'npm ran no install scripts, which install Node 24: run "npm ci --ignore-scripts=false" and start again.',
+      'npm installed no Node 24, which is an optional package: run "npm ci --include=optional" and start again.',
     );
   report(`Packages installed in ${seconds()} s`);
 }
@@ -137,12 +172,13 @@ function run(script, args) {
   };
   // In a separate session, Ctrl-C in a terminal reaches it only through this process, not twice. The IPC channel closes
   // when this process is killed.
-  current = spawn(node, [join(root, script), ...args], {
+  const program = hasNode() ? node : process.execPath;
+  current = spawn(program, [join(root, script), ...args], {
     env: environment,
     detached: true,
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
-  current.once('error', (error) => fail(`cannot run ${node}: ${error.message}`));
+  current.once('error', (error) => fail(`cannot run ${program}: ${error.message}`));
   current.once('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
   // A signal to npm may kill only the shell between npm and this process, without reaching this process.
   const parent = process.ppid;
@@ -151,8 +187,9 @@ function run(script, args) {
 }
 
 process.once('exit', () => {
-  // Its group: npx does not pass signals on.
+  // Its group: npm does not pass signals on.
   if (prefetch?.pid !== undefined) process.kill(-prefetch.pid, 'SIGTERM');
+  if (nodeFolder !== undefined) rmSync(nodeFolder, { recursive: true, force: true });
 });
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => {
@@ -163,7 +200,7 @@ for (const signal of ['SIGINT', 'SIGTERM'])
     current.kill(signal);
   });
 
-if (Number(process.versions.node.split('.')[0]) < minNode)
+if (majorVersion < minNode)
   fail(`Node ${minNode} or newer is required, found ${process.version}: see https://nodejs.org.`);
 const [command = 'up', ...args] = process.argv.slice(2);
 await ensurePackages(['up', 'test', 'bench'].includes(command) && args[0] !== '--quick');

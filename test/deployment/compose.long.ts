@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
+import { createSecrets } from '../../src/cli/commands/secrets.ts';
 import { programPath } from '../setup/programs.ts';
 
 const run = promisify(execFile);
@@ -10,6 +11,11 @@ const root = join(import.meta.dirname, '../..');
 it('docker-compose accepts docker-compose.yml', async () => {
   const compose = await programPath('docker-compose');
   await expect(
-    run(compose, ['--profile', 'monitoring', 'config', '--quiet'], { cwd: root }),
+    run(compose, ['--profile', 'monitoring', 'config', '--quiet'], {
+      cwd: root,
+      env: { ...process.env, ...createSecrets(new Date()) },
+    }),
   ).resolves.toMatchObject({ stdout: '' });
+  // Without the secrets it names the first missing one.
+  await expect(run(compose, ['config', '--quiet'], { cwd: root })).rejects.toThrow('secrets create');
 });

@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { createSecrets } from '../../src/cli/commands/secrets.ts';
+import { createKeyRing } from '../../src/config/key_ring.ts';
 import { settingsOf } from './settings_of.ts';
 
 interface Service {
@@ -12,25 +14,32 @@ interface Service {
   readonly stop_grace_period?: string;
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
+  readonly command?: readonly string[];
+  readonly networks?: readonly string[];
 }
 
 const root = join(import.meta.dirname, '../..');
-const { services } = parse(readFileSync(join(root, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+const text = readFileSync(join(root, 'docker-compose.yml'), 'utf8');
+const { services, networks } = parse(text, { merge: true }) as {
   services: Readonly<Record<string, Service>>;
+  networks: { storage: { ipam: { config: readonly { subnet: string }[] } } };
 };
-const parts = ['server', 'worker', 'migrate'];
+const parts = ['server', 'worker', 'migrate', 'query-role'];
+
+/** The variables that the file takes from `.env`, as `exportd secrets create` writes them. */
+const secrets = createSecrets(new Date());
+const variablesOf = (name: string): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(services[name]?.environment ?? {}).map(([variable, value]) => [
+      variable,
+      value.replaceAll(/\$\{(\w+):\?[^}]*\}/g, (_, secret: string) => secrets[secret] ?? 'unknown'),
+    ]),
+  );
 
 describe('docker-compose.yml', () => {
   it.each(parts)('gives the %s settings that exist, and more time to end than it takes', (name) => {
-    const { environment = {}, stop_grace_period = '' } = services[name] ?? {};
-    // The key that a user may set.
-    const variables = Object.fromEntries(
-      Object.entries(environment).map(([variable, value]) => [
-        variable,
-        value.replace(/^\$\{\w+:-(.*)\}$/, '$1'),
-      ]),
-    );
-    const { EXPORTD_SHUTDOWN_TIMEOUT } = settingsOf(variables);
+    const { stop_grace_period = '' } = services[name] ?? {};
+    const { EXPORTD_SHUTDOWN_TIMEOUT } = settingsOf(variablesOf(name));
     expect(Number.parseInt(stop_grace_period, 10) * 1_000).toBeGreaterThan(EXPORTD_SHUTDOWN_TIMEOUT);
   });
 
@@ -38,8 +47,46 @@ describe('docker-compose.yml', () => {
     expect(services[name]).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
   });
 
-  it('pins every image', () => {
-    for (const { image } of Object.values(services)) expect(image).toMatch(/:v?\d+\.\d+(\.\d+)?$/);
+  it('pins every image that it does not build by digest', () => {
+    const images = Object.values(services).map(({ image }) => image);
+    for (const image of images.filter((name) => !name.startsWith('exportd:')))
+      expect(image).toMatch(/^[^@]+:v?\d+\.\d+(\.\d+)?@sha256:[0-9a-f]{64}$/);
+  });
+
+  it('takes every secret from the variables that exportd creates, and does not start without them', () => {
+    const taken = [...text.matchAll(/\$\{(\w+)(:\?)?/g)].map(([, name, required]) => [name, required]);
+    expect([...new Set(taken.map(([name]) => name))].toSorted()).toEqual(Object.keys(secrets).toSorted());
+    expect(taken.filter(([, required]) => required === undefined)).toEqual([]);
+    for (const { environment = {} } of Object.values(services))
+      for (const [variable, value] of Object.entries(environment))
+        if (/PASSWORD|PWD|SECRET|_KEYS/.test(variable))
+          expect([variable, value]).toEqual([variable, expect.stringMatching(/^\$\{\w+:\?/)]);
+  });
+
+  it('gives the key that decrypts secrets to workers only', () => {
+    expect(createKeyRing(variablesOf('worker').EXPORTD_ENCRYPTION_KEYS).opens).toBe(true);
+    for (const name of ['server', 'query-role'])
+      expect(createKeyRing(variablesOf(name).EXPORTD_ENCRYPTION_KEYS).opens).toBe(false);
+    expect(services.migrate?.environment).not.toHaveProperty('EXPORTD_ENCRYPTION_KEYS');
+  });
+
+  it('runs queries under a role of their own, which is set up before servers and workers start', () => {
+    expect(services['query-role']?.command?.slice(0, 2)).toEqual(['query', 'setup']);
+    for (const name of ['server', 'worker']) {
+      const { DATABASE_URL = '', EXPORTD_QUERY_DATABASE_URL = '' } = variablesOf(name);
+      expect(new URL(EXPORTD_QUERY_DATABASE_URL).username).not.toBe(new URL(DATABASE_URL).username);
+      expect(services[name]?.depends_on).toMatchObject({
+        'query-role': { condition: 'service_completed_successfully' },
+      });
+    }
+  });
+
+  it('allows the network of the S3 server alone as a private endpoint', () => {
+    const [storage] = networks.storage.ipam.config;
+    expect(variablesOf('worker').EXPORTD_ALLOW_PRIVATE_ENDPOINTS).toBe(storage?.subnet);
+    expect(services.s3?.networks).toEqual(['storage']);
+    for (const name of ['postgres', 'temporal'])
+      expect(services[name]?.networks ?? []).not.toContain('storage');
   });
 
   it('mounts files that exist', () => {

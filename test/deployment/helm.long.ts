@@ -10,8 +10,19 @@ const run = promisify(execFile);
 const chart = join(import.meta.dirname, '../../.config/helm');
 
 interface Container {
+  readonly name: string;
+  readonly image: string;
   readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly envFrom?: readonly { readonly secretRef: { readonly name: string } }[];
+  readonly resources: object;
   readonly securityContext: object;
+}
+
+interface Rule {
+  readonly ports?: readonly { readonly port: number }[];
+  readonly to?: readonly {
+    readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
+  }[];
 }
 
 interface Resource {
@@ -19,9 +30,12 @@ interface Resource {
   readonly metadata: { readonly name: string };
   readonly spec: {
     readonly replicas?: number;
+    readonly policyTypes?: readonly string[];
+    readonly egress?: readonly Rule[];
     readonly template: {
       readonly spec: {
         readonly containers: readonly Container[];
+        readonly initContainers?: readonly Container[];
         readonly terminationGracePeriodSeconds: number;
         readonly enableServiceLinks: boolean;
         readonly securityContext: object;
@@ -36,8 +50,15 @@ beforeAll(async () => {
   helm = await programPath('helm');
 });
 
+const least = {
+  'secrets.shared': 'shared',
+  'secrets.server': 'server-keys',
+  'secrets.worker': 'worker-keys',
+};
 const all = {
-  secretName: 'secrets',
+  ...least,
+  'image.digest': `sha256:${'a'.repeat(64)}`,
+  'networkPolicy.privateNetworks[0]': '10.20.0.0/16',
   'ingress.enabled': 'true',
   'ingress.tlsSecretName': 'certificate',
   'podMonitor.enabled': 'true',
@@ -57,12 +78,12 @@ const flags = (values: Readonly<Record<string, string>>): string[] => [
   ...kubernetes,
   '--set-string',
   Object.entries(values)
-    .filter(([, value]) => value !== 'true')
+    .filter(([, value]) => value !== 'true' && value !== 'false')
     .map(([name, value]) => `${name}=${value}`)
     .join(','),
   ...Object.entries(values)
-    .filter(([, value]) => value === 'true')
-    .flatMap(([name]) => ['--set', `${name}=true`]),
+    .filter(([, value]) => value === 'true' || value === 'false')
+    .flatMap(([name, value]) => ['--set', `${name}=${value}`]),
 ];
 
 /** The resources that the chart renders with these values. */
@@ -73,12 +94,17 @@ async function render(values: Readonly<Record<string, string>>): Promise<Resourc
     .filter((resource) => resource !== null);
 }
 
+const containersOf = ({
+  containers,
+  initContainers = [],
+}: Resource['spec']['template']['spec']): Container[] => [...containers, ...initContainers];
+
 const workloads = (resources: readonly Resource[]): Resource[] =>
   resources.filter(({ kind }) => kind === 'Deployment' || kind === 'Job');
 
 describe('the Helm chart', () => {
   it.each([
-    ['the least values', { secretName: 'secrets' }],
+    ['the least values', least],
     ['everything switched on', all],
   ])('passes helm lint with %s', async (_case, values) => {
     await expect(run(helm, ['lint', '--strict', chart, ...flags(values)])).resolves.toMatchObject({
@@ -86,16 +112,82 @@ describe('the Helm chart', () => {
     });
   });
 
-  it('asks for the secret', async () => {
-    await expect(run(helm, ['template', 'exportd', chart, ...kubernetes])).rejects.toThrow(/secretName/);
+  it.each(['shared', 'server', 'worker'])('asks for the secret of %s', async (name) => {
+    const { [`secrets.${name}`]: _, ...others } = least as Record<string, string>;
+    await expect(run(helm, ['template', 'exportd', chart, ...flags(others)])).rejects.toThrow(name);
+  });
+
+  it('gives the key that decrypts secrets to workers only', async () => {
+    const secretsOf = ({ envFrom = [] }: Container) => envFrom.map(({ secretRef }) => secretRef.name);
+    const found = workloads(await render(least)).flatMap(({ metadata, spec }) =>
+      containersOf(spec.template.spec).map((container) => [
+        metadata.name,
+        container.name,
+        secretsOf(container),
+      ]),
+    );
+    expect(found).toEqual([
+      ['exportd-server', 'server', ['shared', 'server-keys']],
+      ['exportd-worker', 'worker', ['shared', 'worker-keys']],
+      ['exportd-migrate', 'query-role', ['shared', 'server-keys']],
+      ['exportd-migrate', 'migrate', ['shared']],
+    ]);
+  });
+
+  it('limits the memory of every container', async () => {
+    for (const { spec } of workloads(await render(least)))
+      for (const { resources } of containersOf(spec.template.spec))
+        expect(resources).toMatchObject({ limits: { memory: expect.any(String) } });
+  });
+
+  it('sets up the role of queries after the migrations, unless that is switched off', async () => {
+    const job = async (values: Readonly<Record<string, string>>) =>
+      (await render(values)).find(({ kind }) => kind === 'Job')?.spec.template.spec;
+    expect(await job(least)).toMatchObject({
+      initContainers: [{ args: ['migrate'] }],
+      containers: [{ args: ['query', 'setup'] }],
+    });
+    const without = await job({ ...least, 'migrate.queryRole': 'false' });
+    expect(without).toMatchObject({ containers: [{ args: ['migrate'] }] });
+    expect(without).not.toHaveProperty('initContainers');
+  });
+
+  it('runs an image by its digest', async () => {
+    for (const { spec } of workloads(await render(all)))
+      for (const { image } of containersOf(spec.template.spec))
+        expect(image).toMatch(/^exportd@sha256:a{64}$/);
+  });
+
+  it('lets no pod reach link-local addresses, and only workers the internet and the listed networks', async () => {
+    const policies = (await render(all)).filter(({ kind }) => kind === 'NetworkPolicy');
+    expect(policies.map(({ metadata }) => metadata.name).toSorted()).toEqual([
+      ...['exportd-migrate', 'exportd-server', 'exportd-worker'],
+    ]);
+    for (const { metadata, spec } of policies) {
+      expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
+      const rules = spec.egress ?? [];
+      const blocks = rules.flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
+      for (const { cidr, except = [] } of blocks)
+        if (cidr === '0.0.0.0/0') expect(except).toContain('169.254.0.0/16');
+        else if (cidr === '::/0') expect(except).toContain('fe80::/10');
+      const isWorker = metadata.name === 'exportd-worker';
+      expect(blocks.some(({ cidr }) => cidr === '10.20.0.0/16')).toBe(isWorker);
+      expect(rules.flatMap(({ ports = [] }) => ports.map(({ port }) => port)).includes(443)).toBe(isWorker);
+    }
+    expect(
+      (await render({ ...least, 'networkPolicy.enabled': 'false' })).map(({ kind }) => kind),
+    ).not.toContain('NetworkPolicy');
   });
 
   it('renders a server, workers and migrations', async () => {
-    const resources = await render({ secretName: 'secrets' });
+    const resources = await render(least);
     expect(resources.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
       'Deployment exportd-server',
       'Deployment exportd-worker',
       'Job exportd-migrate',
+      'NetworkPolicy exportd-migrate',
+      'NetworkPolicy exportd-server',
+      'NetworkPolicy exportd-worker',
       'PodDisruptionBudget exportd-server',
       'Service exportd',
       'ServiceAccount exportd',
@@ -103,12 +195,14 @@ describe('the Helm chart', () => {
   });
 
   it('runs every process without rights and with a file system that is read-only', async () => {
-    for (const { spec } of workloads(await render({ secretName: 'secrets' }))) {
-      expect(spec.template.spec).toMatchObject({
-        enableServiceLinks: false,
-        securityContext: { runAsNonRoot: true },
-        containers: [{ securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false } }],
-      });
+    for (const { spec } of workloads(await render(least))) {
+      const pod = spec.template.spec;
+      expect(pod).toMatchObject({ enableServiceLinks: false, securityContext: { runAsNonRoot: true } });
+      for (const { securityContext } of containersOf(pod))
+        expect(securityContext).toMatchObject({
+          readOnlyRootFilesystem: true,
+          allowPrivilegeEscalation: false,
+        });
     }
   });
 

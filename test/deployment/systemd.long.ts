@@ -51,6 +51,28 @@ describe('the systemd units', () => {
     ).not.toThrow();
   });
 
+  it('give the key that decrypts secrets to workers only, whose user no server has', () => {
+    const [server, worker] = ['exportd-server.service', 'exportd-worker@.service'] as const;
+    expect(valuesOf(worker, 'EnvironmentFile')).toEqual(['/etc/exportd/environment', '/etc/exportd/worker']);
+    for (const name of [server, 'exportd-migrate.service']) {
+      expect(valuesOf(name, 'EnvironmentFile')).toEqual(['/etc/exportd/environment', '/etc/exportd/server']);
+      expect(valuesOf(name, 'User')).not.toEqual(valuesOf(worker, 'User'));
+    }
+  });
+
+  it('set up the role of queries after the migrations', () => {
+    const commands = valuesOf('exportd-migrate.service', 'ExecStart').map(
+      (line) => line.split('main.ts ')[1],
+    );
+    expect(commands).toEqual(['migrate', 'query setup']);
+  });
+
+  it('run the Node of the lock file', () => {
+    for (const name of names)
+      for (const command of valuesOf(name, 'ExecStart'))
+        expect(command).toMatch(/^\/opt\/exportd\/node_modules\/\.bin\/node /);
+  });
+
   it.each(names.filter((name) => !name.includes('migrate')))(
     '%s sets settings that exist, and gives the process more time to end than it takes',
     (name) => {

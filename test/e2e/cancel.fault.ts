@@ -5,7 +5,7 @@ import { createBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { blockRequests, type RequestGate } from './request_gate.ts';
-import { keysUnder } from './rows.ts';
+import { keysUnder, readObject } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { isWrite, type S3OperationName } from './s3_operation.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
@@ -103,6 +103,15 @@ async function expectNoObject(prefix: string): Promise<void> {
   expect([Uploads, await keysUnder(stack.bucket, `${prefix}/`)]).toEqual([[], []]);
 }
 
+/** The status of a run in the journal's read model, also of a deleted export. */
+async function statusOf(runId = ''): Promise<string | undefined> {
+  const { rows: found } = await stack.pool.query<{ status: string }>(
+    'select status from exportd.batch_export_runs where id = $1',
+    [runId],
+  );
+  return found[0]?.status;
+}
+
 describe('after the response to a cancellation, nothing of the run continues:', () => {
   it('while parts are sent', async () => {
     const gate = blockPart('parts');
@@ -159,6 +168,43 @@ describe('after the response to a cancellation, nothing of the run continues:', 
     expect((await stack.call('DELETE', `/batch_exports/${id}/`)).status).toBe(204);
     await expectNothingLeft('deleted', gate);
   });
+
+  it('of the run of a deleted export whose manifest the server does not confirm', async () => {
+    const isManifest = ({ operation, key }: ProxiedRequest): boolean =>
+      operation === 'PutObject' && key.startsWith('unconfirmed/_manifests/');
+    const remove = proxy.intercept({
+      before: (request) =>
+        isManifest(request)
+          ? { status: 503, body: '<Error><Code>SlowDown</Code><Message>Slow down.</Message></Error>' }
+          : undefined,
+    });
+    const { id, runs } = await startBackfill('unconfirmed', 3, 2);
+    await waitFor(() => proxy.requests.filter(isManifest).length > 1, 'the manifest is sent again');
+    expect((await stack.call('DELETE', `/batch_exports/${id}/`)).status).toBe(204);
+    requestsAtResponse.set('unconfirmed', proxy.requests.length);
+    // The server would accept it now.
+    remove();
+    expect(await statusOf(runs[0]?.id)).toBe('Cancelled');
+    expect(await keysUnder(stack.bucket, 'unconfirmed/_manifests/')).toEqual([]);
+  });
+
+  it('of the run of a deleted export whose manifest is stored, but not confirmed yet', async () => {
+    const gate = blockOperation('stored', 'after', 'PutObject', ({ key }) => key.includes('/_manifests/'));
+    const { id, runs } = await startBackfill('stored', 3, 2);
+    await gate.reached();
+    expect((await stack.call('DELETE', `/batch_exports/${id}/`)).status).toBe(204);
+    requestsAtResponse.set('stored', proxy.requests.length);
+    gate.open();
+    expect(await statusOf(runs[0]?.id)).toBe('Cancelled');
+    // Readers find the manifest, and every file that it names.
+    const [manifest = ''] = await keysUnder(stack.bucket, 'stored/_manifests/');
+    const { files } = JSON.parse((await readObject(stack.bucket, manifest)).toString()) as {
+      files: { key: string }[];
+    };
+    expect(await keysUnder(stack.bucket, 'stored/')).toEqual(
+      [...files.map(({ key }) => key), manifest].toSorted(),
+    );
+  });
 });
 
 describe('a cancellation', () => {
@@ -197,7 +243,9 @@ describe('a cancellation', () => {
   it('leaves nothing that writes later', async () => {
     const { id, runs } = await startBackfill('afterwards', 3, 2);
     await stack.waitForRun(id, runs[0]?.id ?? '', 'Completed');
-    expect([...requestsAtResponse.keys()]).toEqual(['parts', 'created', 'statement', 'backfill', 'deleted']);
+    expect([...requestsAtResponse.keys()]).toEqual([
+      ...['parts', 'created', 'statement', 'backfill', 'deleted', 'unconfirmed', 'stored'],
+    ]);
     for (const [prefix, since] of requestsAtResponse) expect(writesBelow(prefix, since)).toEqual([]);
   });
 });

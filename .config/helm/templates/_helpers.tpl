@@ -39,16 +39,17 @@ volumes:
 {{- end }}
 
 {{- define "exportd.container" -}}
+{{- with .Values.image.digest }}
+image: {{ $.Values.image.repository }}@{{ . }}
+{{- else }}
 image: {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
   capabilities:
     drop: [ALL]
-envFrom:
-  - secretRef:
-      name: {{ .Values.secretName }}
 volumeMounts:
   - name: tmp
     mountPath: /tmp
@@ -57,6 +58,16 @@ volumeMounts:
     mountPath: {{ .mountPath }}
     readOnly: true
   {{- end }}
+{{- end }}
+
+{{/* The secrets of a container: the shared ones and, given its name, those of servers or workers. */}}
+{{- define "exportd.secrets" -}}
+- secretRef:
+    name: {{ .root.Values.secrets.shared }}
+{{- with .keys }}
+- secretRef:
+    name: {{ . }}
+{{- end }}
 {{- end }}
 
 {{- define "exportd.env" -}}

@@ -14,7 +14,7 @@ import { createRunActivities } from '../../../activities/run.ts';
 import { createScheduleActivities } from '../../../activities/schedule.ts';
 import { createVerificationActivities } from '../../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
-import type { Settings } from '../../config/settings.ts';
+import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/create_run.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createMayShrink, createSelectionReader } from '../../destination/config_versions.ts';
@@ -162,6 +162,10 @@ const maxControlConnections = 20;
 export async function runWorker(settings: Settings): Promise<void> {
   const logger = createLogger('worker', settings);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
+  if (!keyRing.opens)
+    throw new SettingsError(
+      'EXPORTD_ENCRYPTION_KEYS starts with a public key, which only encrypts: a worker needs the private key of the pair.',
+    );
   const sdkMetricsAddress =
     settings.EXPORTD_WORKER_HTTP_PORT === undefined ? undefined : await freeLoopbackAddress();
   installRuntime(logger, sdkMetricsAddress);

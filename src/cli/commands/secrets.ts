@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { createKeyPair, createKeyRing, createSymmetricKey } from '../../config/key_ring.ts';
+import { CliError } from '../cli_error.ts';
+import { counted, printer } from '../output.ts';
+import { commandSettings, withPool } from '../running_stack.ts';
+
+// Modules are imported when a command runs: loading the SDKs takes most of a second.
+
+/** Bytes of a password, before they are encoded. */
+const passwordBytes = 24;
+
+/**
+ * Creates random secrets for a new installation, by the names of the variables in docker-compose.yml. Servers and workers
+ * share a symmetric key, which signs queries; only workers get the private key, which decrypts secrets.
+ * @param now the date becomes the id of the keys
+ */
+export function createSecrets(now: Date): Readonly<Record<string, string>> {
+  const id = now.toISOString().slice(0, 10);
+  const pair = createKeyPair(id);
+  const shared = createSymmetricKey(`${id}-shared`);
+  const password = (): string => randomBytes(passwordBytes).toString('base64url');
+  return {
+    SERVER_ENCRYPTION_KEYS: `${pair.public},${shared}`,
+    WORKER_ENCRYPTION_KEYS: `${pair.private},${shared}`,
+    POSTGRES_PASSWORD: password(),
+    QUERY_ROLE_PASSWORD: password(),
+    S3_SECRET_ACCESS_KEY: password(),
+  };
+}
+
+/** `secrets create|rotate`. */
+export function addSecretCommands(program: Command): void {
+  const secrets = program
+    .command('secrets')
+    .description('secrets of destinations and webhooks, stored encrypted with EXPORTD_ENCRYPTION_KEYS');
+
+  secrets
+    .command('create')
+    .description(
+      'print random secrets for a new installation: keys for EXPORTD_ENCRYPTION_KEYS of servers and of workers, and the passwords of docker-compose.yml',
+    )
+    .option('--json', 'print JSON')
+    .action((options: { json?: boolean }) => {
+      const created = createSecrets(new Date());
+      printer(options)(created, () => Object.entries(created).map(([name, value]) => `${name}=${value}`));
+    });
+
+  secrets
+    .command('rotate')
+    .description('encrypt every stored secret with the first key of EXPORTD_ENCRYPTION_KEYS')
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: boolean }) => {
+      const { rotateConfigSecrets } = await import('../../destination/sealed_config.ts');
+      const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
+      const keyRing = createKeyRing(commandSettings(process.env).EXPORTD_ENCRYPTION_KEYS);
+      const { configs, webhooks } = await withPool(async (pool) => ({
+        configs: await rotateConfigSecrets(pool, keyRing),
+        webhooks: await rotateWebhookSecrets(pool, keyRing),
+      }));
+      const rotated = configs.rotated + webhooks.rotated;
+      const unreadable = [...configs.unreadable, ...webhooks.unreadable];
+      printer(options)({ key: keyRing.keyId, rotated, unreadable }, () => [
+        `Encrypted ${counted(rotated, 'secret')} again with the key "${keyRing.keyId}".`,
+        ...unreadable.map((reason) => `Not decrypted: ${reason}`),
+        ...(unreadable.length === 0
+          ? [
+              `All stored secrets are encrypted with it. Run "exportd query setup" if queries have a role, then remove the other keys from EXPORTD_ENCRYPTION_KEYS and restart the servers and workers.`,
+            ]
+          : []),
+      ]);
+      if (unreadable.length > 0)
+        throw new CliError(
+          `${counted(unreadable.length, 'secret')} could not be decrypted: add the missing keys to EXPORTD_ENCRYPTION_KEYS and run this command again, or set the secrets of these destinations and webhooks anew.`,
+        );
+    });
+}
