@@ -126,8 +126,9 @@ function missingRowsOf({ replacement }: ExistingRun): MissingRows | undefined {
 }
 
 /**
- * Cancels the active runs of an export, except those that are publishing, which complete. `unwanted`: only those that
- * neither the schedule nor a backfill wants any more.
+ * Cancels active runs of an export. `all`: the export is deleted, so that even those that are publishing end; the clean-up
+ * finds out which of their manifests are in the bucket. `unwanted`: those that neither the schedule nor a backfill wants any
+ * more, except those that are publishing, which complete.
  * @returns the ids of the cancelled runs.
  */
 export async function cancelRuns(
@@ -141,13 +142,14 @@ export async function cancelRuns(
      where batch_export_id = $1 and status in (${activeStatuses}) ${which === 'all' ? '' : `and not ${isWantedRun}`} order by id`,
     [batchExportId],
   );
+  const evenPublishing = which === 'all';
   const cancelled: string[] = [];
   for (const { id } of rows) {
     const stream = await transaction.lock(runDecider, id);
     const state = stream.state();
-    if (state.status === 'Absent' || !isActiveStatus(state.status) || state.publish_started_at !== null)
-      continue;
-    await stream.append(cause, decideCancel(state, reason));
+    if (state.status === 'Absent' || !isActiveStatus(state.status)) continue;
+    if (state.publish_started_at !== null && !evenPublishing) continue;
+    await stream.append(cause, decideCancel(state, reason, { evenPublishing }));
     cancelled.push(id);
   }
   return cancelled;

@@ -88,13 +88,18 @@ export function rangeOf({ ranges }: Pick<ExistingRun, 'ranges'>, position: numbe
 
 /**
  * Cancels a run.
- * @throws CommandRejected when the run has ended or publishing was claimed: its manifest may be visible already.
+ * @param evenPublishing of a deleted export: nobody waits for its manifest, which may be visible already
+ * @throws CommandRejected when the run has ended, or else publishing was claimed
  */
-export function decideCancel(state: RunState, reason: string): RunEvent[] {
+export function decideCancel(
+  state: RunState,
+  reason: string,
+  { evenPublishing = false }: { readonly evenPublishing?: boolean } = {},
+): RunEvent[] {
   if (state.status === 'Absent') throw new CommandRejected('not_found', 'Not found.');
   if (!isActiveStatus(state.status))
     throw new CommandRejected('conflict', `Cannot cancel a run that is in '${state.status}' status.`);
-  if (state.publish_started_at !== null)
+  if (state.publish_started_at !== null && !evenPublishing)
     throw new CommandRejected(
       'conflict',
       'The run is publishing its manifest and can no longer be cancelled.',

@@ -70,6 +70,8 @@ async function publishOnce(
 ): Promise<PublishOutcome> {
   const { recorder, source, readSelection } = dependencies;
   const run = await recorder.read(runId);
+  // Before the destination is opened, which may send a request.
+  if (run.status !== 'Completed') requireActive(run);
   return withDestination(dependencies, runId, run, async (destination) => {
     const manifest_key = destination.manifestKey(run.spec);
     if (run.status !== 'Completed') {

@@ -151,15 +151,16 @@ export interface RunExecutions {
 /**
  * Waits at most `timeoutMs` until the executions of the runs that a command cancelled are closed. The journal records a
  * run as Cancelled immediately; the worker that exports it learns of it with its next heartbeat and may write until then.
- * @returns false when an execution may still be open.
+ * @returns the ids of the runs whose executions may still be open.
  */
 async function waitForCancelledRuns(
   dependencies: { readonly pool: Pool; readonly executions: RunExecutions; readonly logger: Logger },
   commandId: string,
   timeoutMs: number,
-): Promise<boolean> {
+): Promise<string[]> {
   const deadline = performance.now() + timeoutMs;
   const runs = await runsCancelledSince(dependencies.pool, commandId);
+  const open = new Set(runs.map(({ run_id }) => run_id));
   let areClosed = true;
   // They close at about the same time, so few of them have to be polled.
   await forEachConcurrently(runs, maxPolledRuns, async (run) => {
@@ -172,9 +173,10 @@ async function waitForCancelledRuns(
       );
       return false;
     });
+    if (isClosed) open.delete(run.run_id);
     areClosed &&= isClosed;
   });
-  return areClosed;
+  return [...open];
 }
 
 /** The runs of the command's export cancelled since the command was stored, which include those that it cancelled. */
@@ -232,8 +234,8 @@ interface DecidedSubmission {
   readonly decided: true;
   readonly batch_export_id: string;
   readonly outcome: CommandOutcome;
-  /** Whether the executions of the runs that it cancelled are closed; true when it cancelled none. */
-  readonly executionsClosed: boolean;
+  /** Ids of the runs that it cancelled and whose executions may still be open. */
+  readonly stoppingRuns: readonly string[];
 }
 
 /** Submits commands to the exports' schedules. */
@@ -268,10 +270,10 @@ export function createCommandService(dependencies: {
     if (!decided) return { decided: false, batch_export_id: command.batch_export_id };
     const decidedOutcome = outcomeOf(decided);
     const timeLeft = Math.max(0, deadline - performance.now());
-    const executionsClosed =
-      !commandsThatCancelRuns.has(submission.name) ||
-      (await waitForCancelledRuns(dependencies, decided.id, timeLeft));
-    return { decided: true, ...decidedOutcome, executionsClosed };
+    const stoppingRuns = commandsThatCancelRuns.has(submission.name)
+      ? await waitForCancelledRuns(dependencies, decided.id, timeLeft)
+      : [];
+    return { decided: true, ...decidedOutcome, stoppingRuns };
   };
 
   /** Resolves with the decided command, or undefined when it is still pending after the timeout. */

@@ -55,10 +55,25 @@ export const acceptedDetail = {
   detail: 'The request was accepted and is still being applied. Read the resource again in a few seconds.',
 };
 
-/** The body of a 202 response when cancelled runs may still be writing; `what` says what was done. */
-export const stillStoppingDetail = (what: string) => ({
-  detail: `${what}; the worker that was exporting has not confirmed yet that it stopped, so its data can still reach the bucket.`,
-});
+/** How many runs a message names. */
+const maxNamedRuns = 5;
+
+/**
+ * The body of a 202 response when cancelled runs may still be writing; `what` says what was done. A worker learns of the
+ * cancellation with its next heartbeat, and one that sends none loses the run after the heartbeat timeout.
+ */
+export function stillStoppingDetail(
+  what: string,
+  runIds: readonly string[],
+  { EXPORTD_HEARTBEAT_TIMEOUT: timeoutMs }: Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>,
+): { detail: string } {
+  const named = runIds.slice(0, maxNamedRuns).join(', ');
+  const others = runIds.length > maxNamedRuns ? ` and ${runIds.length - maxNamedRuns} more` : '';
+  const until = new Date(Date.now() + timeoutMs).toISOString();
+  return {
+    detail: `${what}; workers have not confirmed yet that they stopped run ${named}${others}, so data can still reach the bucket. They stop by ${until}.`,
+  };
+}
 
 /** The part of a command's body that lets its runs shrink their intervals; empty when it is not requested. */
 export const allowsShrink = ({

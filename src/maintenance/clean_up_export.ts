@@ -170,6 +170,14 @@ interface DeletionContext {
   readonly signal: AbortSignal;
 }
 
+/** A manifest that names the object was published, although its run was cancelled with the export. */
+class Published extends Error {
+  override readonly name = 'Published';
+  constructor() {
+    super('The manifest of the interval names it: it was published while the batch export was deleted.');
+  }
+}
+
 /** A manifest still refers to an obsolete object, so readers need it. */
 const stillReferenced = (message: string): DestinationError =>
   new DestinationError('StillReferenced', message, { transient: true });
@@ -205,7 +213,8 @@ async function deleteObsoleteObject(
   } catch (error) {
     // An interrupted deletion proves nothing about its location.
     if (signal.aborted) throw error;
-    if (error instanceof MissingPermission) return { object, deleted: false, reason: error.message };
+    if (error instanceof MissingPermission || error instanceof Published)
+      return { object, deleted: false, reason: error.message };
     // The object was deleted with its bucket.
     if (isErrorType(error, 'NoSuchBucket')) return { object, deleted: true, reason: error.message };
     const failingForMs = isStillReferenced(error) ? object.failing_for_ms : object.location_failing_for_ms;
@@ -250,6 +259,8 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
   const { location, manifests, signal } = context;
   const { key, upload_token, publish_claimed } = object;
   const reference = await manifests.referenceTo(object);
+  // Its run was publishing when the export was deleted, and has succeeded. The file stays for the readers of the manifest.
+  if (reference === 'referenced' && object.export_deleted) throw new Published();
   if (reference === 'referenced')
     throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
   // A manifest can only refer to the files of a run that claimed publishing.

@@ -184,7 +184,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 9,
+  version: 10,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
@@ -231,7 +231,7 @@ export const destinationObjectsProjection: Projection = {
       where obsolete_at is not null`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);
-    // Objects to which a manifest of a deleted export refers, or may soon refer, stay in the bucket.
+    // Objects to which a manifest of a deleted export refers stay in the bucket.
     if (event.stream_type === 'batch_export' && event.type === 'BatchExportDeleted')
       await connection.query(
         `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
@@ -318,9 +318,18 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
         await readRun(connection, stored, folded),
       );
       return;
+    case 'RunCancelled':
+      // A run that was publishing is only cancelled with its export. Whether a manifest names its files is checked when they
+      // are deleted.
+      await change(
+        `update exportd.destination_objects set obsolete_at = $2
+         where run_id = $1 and ordinal = 0 and object_type = 'file' and publish_claimed and obsolete_at is null`,
+        at,
+      );
+      await markObsolete('true');
+      return;
     case 'RunFailed':
     case 'RunTerminated':
-    case 'RunCancelled':
     case 'RunRetryCancelled':
       await markObsolete('true');
       return;

@@ -83,6 +83,60 @@ describe('the clean-up', () => {
     expect(await maintenance.keysOf(run.batchExportId)).toEqual([]);
   });
 
+  describe('after the deletion of an export whose run was publishing', () => {
+    const deleteWhilePublishing = async (at: 'before' | 'after') => {
+      const run = await harness.createRun();
+      const { batchExportId, run_id } = run;
+      await maintenance.createExport(batchExportId, 1);
+      const activities = harness.attempt();
+      await activities.exportInterval(run);
+      const { generation } = await harness.recorder.read(run_id);
+      // Another attempt has claimed publishing, and its manifest has arrived or not.
+      if (at === 'before') await harness.recorder.startPublish(run_id, generation);
+      else await publishUnrecorded(run);
+      await maintenance.deleteExport(batchExportId);
+      expect((await harness.recorder.read(run_id)).status).toBe('Cancelled');
+      await expect(harness.attempt().publishManifest(run)).rejects.toThrow('accepts no further steps');
+      return run;
+    };
+    /** Publishes the manifest, and loses the connection to the journal before that is recorded. */
+    const publishUnrecorded = async (run: { run_id: string }): Promise<void> => {
+      const complete = (): Promise<void> => Promise.reject(new Error('a crash'));
+      await expect(
+        harness.attempt({ recorder: { ...harness.recorder, complete } }).publishManifest(run),
+      ).rejects.toThrow();
+    };
+
+    it('deletes the files if the manifest is not there', async () => {
+      const { batchExportId } = await deleteWhilePublishing('before');
+      expect(await maintenance.keysOf(batchExportId)).toHaveLength(1);
+      expect(await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
+        deleted: 1,
+        kept: 0,
+      });
+      expect(await maintenance.keysOf(batchExportId)).toEqual([]);
+    });
+
+    it('keeps them if it is there, and records that', async () => {
+      const { batchExportId, run_id } = await deleteWhilePublishing('after');
+      const keys = await maintenance.keysOf(batchExportId);
+      expect(keys).toHaveLength(2);
+      const input = { batch_export_id: batchExportId };
+      expect(await maintenance.activities().cleanUpExport(input)).toMatchObject({ deleted: 0, kept: 1 });
+      expect(await maintenance.keysOf(batchExportId)).toEqual(keys);
+      expect(await maintenance.obsoleteKeys(batchExportId)).toEqual([]);
+      const { rows } = await harness.database.pool.query(
+        `select data from exportd.journal_events where stream_id = $1 and event_type = 'RunObjectDeleted'`,
+        [run_id],
+      );
+      expect(rows).toEqual([
+        {
+          data: expect.objectContaining({ deleted: false, reason: expect.stringContaining('was published') }),
+        },
+      ]);
+    });
+  });
+
   it('records the deletions of all other runs when the state of one cannot be read', async () => {
     const batchExportId = randomUUID();
     const runIds: string[] = [];

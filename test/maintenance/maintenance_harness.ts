@@ -10,6 +10,7 @@ import {
 import type { ActivityContext } from '../../activities/run_step.ts';
 import { createMaintenanceActivities } from '../../activities/maintenance.ts';
 import type { MaintenancePolicy } from '../../src/decisions/create_run.ts';
+import { applyCommand } from '../../src/decisions/apply_command.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
@@ -18,6 +19,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { definition, quickPolicies } from '../decisions/commander.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 import { interval, type ExportHarness } from '../export/export_harness.ts';
+import { storeTestCommand } from '../journal/store_test_command.ts';
 
 /** Settings that make everything due at once. */
 const noDelays = {
@@ -122,6 +124,13 @@ export function createMaintenanceHarness(harness: ExportHarness) {
           },
         ]);
       }),
+    /** Deletes the export, as its command does, which also ends its runs. */
+    deleteExport: async (batchExportId: string): Promise<void> => {
+      const id = await storeTestCommand(database.pool, batchExportId, 'delete');
+      await applyCommand(journal, quickPolicies(noDelays), batchExportId, id, (error) => {
+        throw error;
+      });
+    },
     /** Replaces the secret of a stored config with one that the server rejects. */
     revokeSecret: async (batchExportId: string, version: number) => {
       const field = 'aws_secret_access_key';

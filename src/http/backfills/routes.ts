@@ -229,8 +229,10 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
           return { batch_export_id, body: { backfill_id: id } };
         });
         if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-        if (!submitted.executionsClosed)
-          return reply.code(202).send(stillStoppingDetail('The backfill is Cancelled'));
+        if (submitted.stoppingRuns.length > 0)
+          return reply
+            .code(202)
+            .send(stillStoppingDetail('The backfill is Cancelled', submitted.stoppingRuns, settings));
         return reply.code(200).send(await readResponse(request, batch_export_id, id));
       },
     );

@@ -157,8 +157,10 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         return { batch_export_id: id, body: {} };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-      if (!submitted.executionsClosed)
-        return reply.code(202).send(stillStoppingDetail('The batch export is deleted'));
+      if (submitted.stoppingRuns.length > 0)
+        return reply
+          .code(202)
+          .send(stillStoppingDetail('The batch export is deleted', submitted.stoppingRuns, settings));
       return reply.code(204).send();
     },
   );

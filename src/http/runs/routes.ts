@@ -151,8 +151,10 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         return { batch_export_id, body: { run_id: id } };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-      if (!submitted.executionsClosed)
-        return reply.code(202).send(stillStoppingDetail('The run is Cancelled'));
+      if (submitted.stoppingRuns.length > 0)
+        return reply
+          .code(202)
+          .send(stillStoppingDetail('The run is Cancelled', submitted.stoppingRuns, settings));
       return reply.code(200).send(await readResponse(context, teamOf(request), request.params));
     },
   );
