@@ -141,15 +141,11 @@ const linkLocal = new BlockList();
 linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
 linkLocal.addSubnet('fe80::', 10, 'ipv6');
 
-/** Why an entry is no network; undefined if it is one. */
+/** Why an entry is no network that may be listed; undefined if it may. */
 function networkProblem(entry: string): string | undefined {
-  const [address = '', bits, ...others] = entry.split('/');
-  const version = isIP(address);
-  const isPrefix =
-    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-  if (version === 0 || !isPrefix || others.length > 0)
-    return `invalid: "${entry}" is not a network such as 10.20.0.0/16 or fd00:12::/64`;
-  return linkLocal.check(address, version === 4 ? 'ipv4' : 'ipv6')
+  if (!isNetwork(entry)) return `invalid: "${entry}" is not a network such as 10.20.0.0/16 or fd00:12::/64`;
+  const [address = ''] = entry.split('/');
+  return linkLocal.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
     ? `invalid: ${entry} is link-local, which is never allowed`
     : undefined;
 }
@@ -191,6 +187,7 @@ export const networkList = () =>
     return z.NEVER;
   });
 
+/** Whether a text is an address, or a network such as 10.0.0.0/8. */
 function isNetwork(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/');
   const version = isIP(address);
