@@ -22,6 +22,12 @@ const fingerprintBytes = 16;
 /** No key of the ring opens a stored secret, or the secret was moved to another location. */
 export class SecretUnreadable extends Error {
   override readonly name = 'SecretUnreadable';
+  /** Whether the ring has the public key that sealed it, so that a ring with the private key opens it. */
+  readonly isForWorkers: boolean;
+  constructor(message: string, isForWorkers = false) {
+    super(message);
+    this.isForWorkers = isForWorkers;
+  }
 }
 
 /** Seals and opens secrets at rest. The first key seals and every key opens, so keys can be rotated. */
@@ -92,6 +98,7 @@ export function createKeyRing(setting: string | undefined): KeyRing {
     if (key.kind === 'public')
       throw new SecretUnreadable(
         `A stored secret is encrypted with the key "${id}", of which EXPORTD_ENCRYPTION_KEYS has the public key only: the private key is with the workers.`,
+        true,
       );
     try {
       return key.kind === 'symmetric' ? decrypt(key.key, bytes, location) : decryptWith(key, bytes, location);

@@ -27,6 +27,7 @@ import {
 } from './backfill_commands.ts';
 import { affectsDestination, checkDestination } from './destination_rules.ts';
 import { endComparisons } from './due_comparisons.ts';
+import { cleanUpTimeOf, eraseSecrets } from './erase_secrets.ts';
 import { dropNotifications } from './notifications.ts';
 import type { Policies } from './create_run.ts';
 import { cancelRuns } from './run_outcomes.ts';
@@ -102,9 +103,12 @@ async function applyUnpause(
   return startBackfill(context, requested.data, range);
 }
 
-/** Deletes the export and cancels its backfills and active runs. Published objects stay in the bucket. */
+/**
+ * Deletes the export, cancels its backfills and active runs, and erases its secrets unless objects are left to delete.
+ * Published objects stay in the bucket.
+ */
 async function applyDelete(context: CommandContext): Promise<CommandEffect> {
-  const { transaction, batchExport, cause } = context;
+  const { transaction, batchExport, policies, cause } = context;
   const events = decideDelete(batchExport.state());
   await batchExport.append(cause, events);
   if (events.length === 0) return createEffect(false);
@@ -125,6 +129,10 @@ async function applyDelete(context: CommandContext): Promise<CommandEffect> {
   ]);
   // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);
+  await eraseSecrets(transaction.connection, {
+    batchExportId: batchExport.id,
+    cleanUpMs: cleanUpTimeOf(policies.maintenance),
+  });
   return createEffect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });
 }
 

@@ -171,6 +171,9 @@ const statements = [
      select batch_export_id, owner_id, data_interval_start, data_interval_end from exportd.incidents
      where owner_id <> batch_export_id and opened_at < clock_timestamp() - $1 * interval '1 millisecond'
      order by opened_at limit $2)`,
+  // Of tests that did not end; they contain secrets.
+  `delete from exportd.destination_tests where $1::bigint is not null and id in (
+     select id from exportd.destination_tests where created_at < clock_timestamp() - interval '1 hour' limit $2)`,
   // A report names rows by their ids.
   `delete from exportd.verifications where id in (
      select id from exportd.verifications where created_at < clock_timestamp() - $1 * interval '1 millisecond'

@@ -4,7 +4,8 @@ import type { KeyRing } from '../config/key_ring.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery, RowSelection } from '../source/row_selection.ts';
-import { defaultFields, followsSource, selectionOf } from './config.ts';
+import { defaultFields, followsSource, secretFields, selectionOf } from './config.ts';
+import { DestinationError } from './destination.ts';
 import { locationOf } from './keys.ts';
 import { circuitOf } from './requests.ts';
 import {
@@ -21,6 +22,18 @@ import {
 interface StoredConfig extends SealedConfig {
   /** The export's query, which selects the columns of the files; null exports the model's columns. */
   readonly row_query: RowQuery | null;
+  readonly secrets_erased: boolean;
+}
+
+/** The secrets of a config version were erased, and no later version leads to its bucket. */
+export class SecretsErased extends DestinationError {
+  constructor(version: number) {
+    super(
+      'SecretsErased',
+      `The access keys of config version ${version} were erased, because the export was deleted or writes to another bucket now.`,
+      { transient: false },
+    );
+  }
 }
 
 /** The export has no such config version. */
@@ -109,8 +122,9 @@ export async function readPublicConfig(
 }
 
 /**
- * Reads a version with decrypted secrets. Only activities call this.
- * @throws ConfigVersionNotFound, SecretUnreadable
+ * Reads a version with decrypted secrets. Once they were erased, it has the credentials of the newest version that leads to
+ * the same bucket. Only activities call this.
+ * @throws ConfigVersionNotFound, SecretUnreadable, SecretsErased
  */
 export async function readConfig(
   database: Pool | Connection,
@@ -118,8 +132,33 @@ export async function readConfig(
   batchExportId: string,
   version: number,
 ): Promise<PublicConfig> {
-  return openSealed(keyRing, batchExportId, await readStoredConfig(database, batchExportId, version));
+  const stored = await readStoredConfig(database, batchExportId, version);
+  if (!stored.secrets_erased) return openSealed(keyRing, batchExportId, stored);
+  const { rows } = await database.query<StoredConfig>(
+    `select ${storedColumns} from exportd.destination_configs
+     where batch_export_id = $1 and secrets_erased_at is null order by version desc`,
+    [batchExportId],
+  );
+  const newest = rows.find(({ config }) => locationOf(config) === locationOf(stored.config));
+  if (!newest) throw new SecretsErased(version);
+  const { destination_type, config } = openSealed(keyRing, batchExportId, newest);
+  return {
+    destination_type,
+    config: {
+      ...stored.config,
+      ...Object.fromEntries(Object.entries(config).filter(([field]) => credentialFields.has(field))),
+    },
+  };
 }
+
+/** The fields that say how to reach a bucket and who asks. */
+const credentialFields: ReadonlySet<string> = new Set([
+  ...['region', 'endpoint_url', 'use_virtual_style_addressing', 'role_arn', 'external_id'],
+  ...secretFields,
+]);
+
+const storedColumns =
+  'destination_type, config, secrets, row_query, secrets_erased_at is not null as secrets_erased';
 
 /** Reads a version with encrypted secrets. @throws ConfigVersionNotFound */
 export async function readStoredConfig(
@@ -128,8 +167,7 @@ export async function readStoredConfig(
   version: number,
 ): Promise<StoredConfig> {
   const { rows } = await database.query<StoredConfig>(
-    `select destination_type, config, secrets, row_query from exportd.destination_configs
-     where batch_export_id = $1 and version = $2`,
+    `select ${storedColumns} from exportd.destination_configs where batch_export_id = $1 and version = $2`,
     [batchExportId, version],
   );
   const [found] = rows;
@@ -139,7 +177,7 @@ export async function readStoredConfig(
 }
 
 /** Two configs with equal hashes select the same rows. */
-function selectionHashOf({ config, row_query }: StoredConfig): string {
+function selectionHashOf({ config, row_query }: Pick<StoredConfig, 'config' | 'row_query'>): string {
   const selection = { ...selectionOf(config), query: row_query };
   return createHash('sha256').update(JSON.stringify(selection)).digest('base64url');
 }
@@ -147,7 +185,7 @@ function selectionHashOf({ config, row_query }: StoredConfig): string {
 async function insertVersion(
   connection: Connection,
   batchExportId: string,
-  row: StoredConfig,
+  row: Omit<StoredConfig, 'secrets_erased'>,
 ): Promise<number> {
   // Serializes writers of one export. The statement after the lock sees what the other writer committed.
   await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_configs/' || $1, 0))`, [

@@ -137,6 +137,27 @@ interface SecretRotation {
   readonly unreadable: readonly string[];
 }
 
+/** A stored secret, and what it belongs to. */
+export interface StoredSecret {
+  readonly owner: string;
+  readonly sealed: string;
+  readonly location: string;
+}
+
+/** Reads all secrets of config versions. */
+export async function listConfigSecrets(pool: Pool): Promise<StoredSecret[]> {
+  const { rows } = await pool.query<{ id: string; version: number; field: string; sealed: string }>(
+    `select batch_export_id as id, version, field, sealed
+     from exportd.destination_configs, jsonb_each_text(secrets) as secret (field, sealed)
+     order by batch_export_id, version, field`,
+  );
+  return rows.map(({ id, version, field, sealed }) => ({
+    owner: `${field} of batch export ${id}, config version ${version}`,
+    sealed,
+    location: secretContext(id, field),
+  }));
+}
+
 /**
  * Encrypts the secrets of all config versions under the first key of the ring. A secret that several versions of an export
  * share stays the same in all of them, so that their difference still shows which fields were changed.

@@ -215,6 +215,8 @@ async function deleteObsoleteObject(
     if (signal.aborted) throw error;
     if (error instanceof MissingPermission || error instanceof Published)
       return { object, deleted: false, reason: error.message };
+    // Nothing leads to the object any more.
+    if (isErrorType(error, 'SecretsErased')) return { object, deleted: false, reason: error.message };
     // The object was deleted with its bucket.
     if (isErrorType(error, 'NoSuchBucket')) return { object, deleted: true, reason: error.message };
     const failingForMs = isStillReferenced(error) ? object.failing_for_ms : object.location_failing_for_ms;

@@ -168,6 +168,20 @@ export async function deleteWebhookTest(pool: Pool, deliveryId: string): Promise
   );
 }
 
+/** Reads the secrets of all webhooks, and what each belongs to. */
+export async function listWebhookSecrets(
+  pool: Pool,
+): Promise<{ readonly owner: string; readonly sealed: string; readonly location: string }[]> {
+  const { rows } = await pool.query<{ id: string; secret: string }>(
+    'select id, secret from exportd.webhooks order by id',
+  );
+  return rows.map(({ id, secret }) => ({
+    owner: `the secret of webhook ${id}`,
+    sealed: secret,
+    location: sealContext(id),
+  }));
+}
+
 /**
  * Encrypts the secrets of all webhooks under the first key of the ring.
  * @returns how many were encrypted again, and what each unreadable one belongs to.

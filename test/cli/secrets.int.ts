@@ -1,7 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { createKeyRing } from '../../src/config/key_ring.ts';
-import { mergeConfig, readConfig, storeConfig } from '../../src/destination/config_versions.ts';
+import { createKeyPair, createKeyRing } from '../../src/config/key_ring.ts';
+import {
+  changedConfigFields,
+  mergeConfig,
+  readConfig,
+  storeConfig,
+} from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { openWebhookSecret, sealWebhookSecret } from '../../src/notifications/webhooks.ts';
@@ -112,5 +117,103 @@ describe('exportd secrets rotate', () => {
       stderr: expect.stringContaining('3 secrets could not be decrypted'),
     });
     expect(await rotate(`${key},${lostKey}`)).toMatchObject({ code: 0, output: { rotated: 3 } });
+  });
+});
+
+describe('exportd doctor', () => {
+  const checkOf = async (keys: string, name: string) => {
+    const { stdout } = await exportd(
+      { DATABASE_URL: database.url, EXPORTD_ENCRYPTION_KEYS: keys },
+      'doctor',
+      '--json',
+    );
+    return (JSON.parse(stdout) as { check: string }[]).find(({ check }) => check === name);
+  };
+
+  it('says how many stored secrets the keys do not open', async () => {
+    expect(await checkOf(key, 'stored secrets')).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('all can be decrypted'),
+    });
+    const { ok, detail = '' } = (await checkOf(oldKey, 'stored secrets')) as {
+      ok?: boolean;
+      detail?: string;
+    };
+    expect(ok).toBe(false);
+    expect(detail).toMatch(/^8 of 8 secrets cannot be decrypted: .*"new".* And 5 more\.$/);
+  });
+
+  it('accepts a ring of servers, which opens none', async () => {
+    const pair = createKeyPair('pair');
+    expect(await rotate(`${pair.private},${key}`)).toMatchObject({
+      code: 0,
+      output: { rotated: 8, unreadable: [] },
+    });
+    expect(await checkOf(`${pair.public},${key}`, 'encryption keys')).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('encrypt only'),
+    });
+    expect(await checkOf(`${pair.public},${key}`, 'stored secrets')).toMatchObject({
+      ok: true,
+      detail: '8 secrets, all can be decrypted, 8 of them by workers only',
+    });
+    // And back.
+    expect(await rotate(`${key},${pair.private}`)).toMatchObject({ code: 0, output: { rotated: 8 } });
+  });
+});
+
+describe('a server with a public key', () => {
+  it('sees that a secret is unchanged, and that another differs', async () => {
+    const pair = createKeyPair('pair');
+    const owner = randomUUID();
+    await store(owner, `${pair.public},${key}`);
+    const changed = (secrets: object) =>
+      inTransaction(database.pool, (connection) =>
+        changedConfigFields(
+          connection,
+          { keyRing: createKeyRing(`${pair.public},${key}`), settings },
+          { batch_export_id: owner, base_version: 1, config: { ...config, ...secrets } },
+        ),
+      );
+    expect(await changed({})).toEqual([]);
+    expect(await changed({ aws_secret_access_key: 'another' })).toEqual(['aws_secret_access_key']);
+  });
+});
+
+describe('exportd secrets purge', () => {
+  it('erases what no run needs, such as the config of a request that was rejected', async () => {
+    const purge = () => exportd({ DATABASE_URL: database.url }, 'secrets', 'purge', '--json');
+    const { stdout } = await purge();
+    const { erased } = JSON.parse(stdout) as { erased: number };
+    expect(erased).toBeGreaterThan(0);
+    const { rows } = await database.pool.query<{ left: string }>(
+      `select count(*) as left from exportd.destination_configs where secrets <> '{}'`,
+    );
+    expect(Number(rows[0]?.left)).toBe(0);
+    expect(JSON.parse((await purge()).stdout)).toEqual({ erased: 0 });
+  });
+});
+
+describe('exportd secrets create', () => {
+  it('prints keys for servers, which encrypt, and for workers, which decrypt, and passwords', async () => {
+    const { code, stdout } = await exportd({}, 'secrets', 'create');
+    const lines = Object.fromEntries(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
+    );
+    const sealed = createKeyRing(lines.SERVER_ENCRYPTION_KEYS).seal('the secret', 'location');
+    expect([code, createKeyRing(lines.WORKER_ENCRYPTION_KEYS).open(sealed, 'location')]).toEqual([
+      0,
+      'the secret',
+    ]);
+    const passwords = ['POSTGRES_PASSWORD', 'QUERY_ROLE_PASSWORD', 'S3_SECRET_ACCESS_KEY'].map(
+      (name) => lines[name],
+    );
+    expect(new Set(passwords).size).toBe(3);
+    // They are part of URLs.
+    for (const password of passwords) expect(password).toMatch(/^[\w-]{32}$/);
+    expect((await exportd({}, 'secrets', 'create')).stdout).not.toBe(stdout);
   });
 });

@@ -12,6 +12,7 @@ import { s3Settings } from '../destination/bucket_requests.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
+import { changeStored } from '../setup/change_stored.ts';
 
 describe('the definition that a run exports:', () => {
   const database = useTestDatabase();
@@ -260,7 +261,8 @@ describe('the check of a destination:', () => {
       await first.create();
       await second.create();
       // Create a collision behind the check's back.
-      await database.pool.query(
+      await changeStored(
+        database.pool,
         `update exportd.destination_configs set config = config || jsonb_build_object('prefix', $2::text)
        where batch_export_id = $1`,
         [second.id, prefix],

@@ -9,6 +9,7 @@ import {
   type ApiResponse,
   type ApiHarness,
 } from './api_harness.ts';
+import { changeStored } from '../setup/change_stored.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
@@ -134,7 +135,8 @@ describe('a batch export', () => {
 
   it('has the defaults of config fields that its stored version lacks', async () => {
     const id = await api.createExport();
-    await api.database.pool.query(
+    await changeStored(
+      api.database.pool,
       `update exportd.destination_configs set config = config - array['filters', 'on_bad_row', 'role_arn']
        where batch_export_id = $1`,
       [id],

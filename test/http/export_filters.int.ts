@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { minuteAgo } from '../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { changeStored } from '../setup/change_stored.ts';
 
 // Each filter selects as many rows in an export as it finds in a query.
 
@@ -244,7 +245,8 @@ describe('a filter that cannot be compiled is rejected when it is saved, with th
 it('names a stored filter that an older version accepted, in a dry run', async () => {
   const id = await api.createExport({ paused: true });
   const stored = [{ type: 'event', key: 'a', operator: 'regex', value: '[[:<:]]a' }];
-  await api.database.pool.query(
+  await changeStored(
+    api.database.pool,
     `update exportd.destination_configs set config = jsonb_set(config::jsonb, '{filters}', $2::jsonb) where batch_export_id = $1`,
     [id, JSON.stringify(stored)],
   );

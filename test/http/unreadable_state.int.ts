@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { minutesAgo } from '../decisions/commander.ts';
 import { exportBody, openApiHarness, type ApiHarness } from './api_harness.ts';
+import { changeStored } from '../setup/change_stored.ts';
 
 let api: ApiHarness;
 let broken: string;
@@ -28,7 +29,7 @@ async function list(path: string): Promise<readonly Item[]> {
 }
 
 /** Stores what a newer version may have stored. */
-const store = (statement: string) => api.database.pool.query(statement, [broken]);
+const store = (statement: string) => changeStored(api.database.pool, statement, [broken]);
 
 const backfill = (from: number, to: number) =>
   api.call('POST', `batch_exports/${broken}/backfill`, {

@@ -299,7 +299,7 @@ describe('the clean-up', () => {
     await harness.attempt().exportInterval(run);
     await maintenance.fail(run.run_id);
     const { rows } = await harness.database.pool.query(
-      `update exportd.destination_configs set secrets = jsonb_build_object('aws_secret_access_key', 'lost:AAAA')
+      `update exportd.destination_configs set secrets = secrets || jsonb_build_object('aws_secret_access_key', 'lost:AAAA')
        where batch_export_id = $1 returning (select secrets from exportd.destination_configs where batch_export_id = $1)`,
       [run.batchExportId],
     );

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { createKeyRing } from '../../config/key_ring.ts';
+import { createKeyRing, type KeyRing, SecretUnreadable } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
@@ -50,12 +50,10 @@ async function runChecks(settings: Settings): Promise<CheckResult[]> {
         return 'one';
       }),
       await check('server', describeService),
-      await check('encryption keys', () => {
-        createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-        return 'valid';
-      }),
+      await check('encryption keys', () => describeKeys(createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS))),
       await check('control database', () => describeServer(pool, settings.DATABASE_URL)),
       await check('migrations', () => describeMigrations(pool)),
+      await check('stored secrets', () => describeSecrets(pool, settings)),
       await check('source', () => describeRelations(settings)),
       await check('query role', () => describeQueryRole(pool, source, settings)),
       await check('Temporal', () => describeWorkers(settings)),
@@ -94,6 +92,43 @@ async function describeMigrations(pool: Pool): Promise<string> {
     .filter((name) => !applied.has(name));
   if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run "exportd migrate"`);
   return `${applied.size} applied`;
+}
+
+const describeKeys = ({ opens }: KeyRing): string =>
+  opens ? 'valid' : 'valid; they encrypt only, as those of servers should. Workers need the private key';
+
+/** How many unreadable secrets are named. */
+const maxNamedSecrets = 3;
+
+/** Whether the keys open the stored secrets; those that only workers open are in order. */
+async function describeSecrets(pool: Pool, settings: Settings): Promise<string> {
+  const [{ listConfigSecrets }, { listWebhookSecrets }] = await Promise.all([
+    import('../../destination/sealed_config.ts'),
+    import('../../notifications/webhooks.ts'),
+  ]);
+  const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
+  const secrets = [...(await listConfigSecrets(pool)), ...(await listWebhookSecrets(pool))];
+  const errors = secrets.flatMap(({ owner, sealed, location }) => {
+    try {
+      keyRing.open(sealed, location);
+      return [];
+    } catch (error) {
+      if (error instanceof SecretUnreadable) return [{ owner, error }];
+      throw error;
+    }
+  });
+  const unreadable = errors.filter(({ error }) => !error.isForWorkers);
+  if (unreadable.length > 0) {
+    const named = unreadable
+      .slice(0, maxNamedSecrets)
+      .map(({ owner, error }) => `${owner}: ${error.message}`);
+    const others = unreadable.length - named.length;
+    throw new Error(
+      `${unreadable.length} of ${counted(secrets.length, 'secret')} cannot be decrypted: ${named.join(' ')}${others > 0 ? ` And ${others} more.` : ''}`,
+    );
+  }
+  const forWorkers = errors.length === 0 ? '' : `, ${errors.length} of them by workers only`;
+  return `${counted(secrets.length, 'secret')}, all can be decrypted${forWorkers}`;
 }
 
 /** The server that `export` and `webhook` commands use, if they have one. */

@@ -29,7 +29,7 @@ export function createSecrets(now: Date): Readonly<Record<string, string>> {
   };
 }
 
-/** `secrets create|rotate`. */
+/** `secrets create|rotate|purge`. */
 export function addSecretCommands(program: Command): void {
   const secrets = program
     .command('secrets')
@@ -73,5 +73,28 @@ export function addSecretCommands(program: Command): void {
         throw new CliError(
           `${counted(unreadable.length, 'secret')} could not be decrypted: add the missing keys to EXPORTD_ENCRYPTION_KEYS and run this command again, or set the secrets of these destinations and webhooks anew.`,
         );
+    });
+
+  secrets
+    .command('purge')
+    .description(
+      'erase the secrets that no unfinished run needs: of deleted exports, without waiting for their clean-up, and of replaced versions',
+    )
+    .option(
+      '--former-buckets',
+      'also of buckets that exports have left; their files there can then be neither verified nor deleted',
+    )
+    .option('--json', 'print JSON')
+    .action(async (options: { formerBuckets?: boolean; json?: boolean }) => {
+      const { eraseSecrets } = await import('../../decisions/erase_secrets.ts');
+      const { inTransaction } = await import('../../journal/database.ts');
+      const erased = await withPool((pool) =>
+        inTransaction(pool, (connection) =>
+          eraseSecrets(connection, { cleanUpMs: 0, formerBuckets: options.formerBuckets ?? false }),
+        ),
+      );
+      printer(options)({ erased }, () => [
+        `Erased the secrets of ${counted(erased, 'config version')}. Backups of the control database still have them.`,
+      ]);
     });
 }

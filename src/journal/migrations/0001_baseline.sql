@@ -62,6 +62,7 @@ create table exportd.commands (
 );
 create unique index commands_idempotency on exportd.commands (team_id, idempotency_key) where idempotency_key is not null;
 create index commands_pending on exportd.commands (batch_export_id, position) where status = 'pending';
+create index commands_withdrawn on exportd.commands (created_at) where status = 'withdrawn';
 
 -- Projects, users and API keys ----------------------------------------------------------------------------------------
 
@@ -113,6 +114,8 @@ create table exportd.destination_configs (
   config jsonb not null,
   -- Secret fields, each encrypted separately; the API never returns them.
   secrets jsonb not null default '{}',
+  -- When they were erased, because no run can need them any more.
+  secrets_erased_at timestamptz,
   -- The dialect query that selects the columns: its text, its columns and everything its meaning depends on.
   row_query json,
   -- The key of its circuit in destination_circuits.
@@ -124,6 +127,29 @@ create table exportd.destination_configs (
 );
 create trigger destination_configs_append_only before delete or truncate on exportd.destination_configs
   for each statement execute function exportd.reject_change();
+
+-- A version stays as it is, except that its secrets are encrypted again under another key, or erased.
+create function exportd.keep_config_version() returns trigger language plpgsql as $$
+declare
+  secret_columns constant text[] := array['secrets', 'secrets_erased_at'];
+  fields jsonb := (select coalesce(jsonb_agg(field order by field), '[]') from jsonb_object_keys(old.secrets) field);
+begin
+  if to_jsonb(new) - secret_columns = to_jsonb(old) - secret_columns and old.secrets_erased_at is null then
+    if new.secrets_erased_at is not null and new.secrets = '{}' then
+      return new;
+    end if;
+    if new.secrets_erased_at is null
+      and fields = (select coalesce(jsonb_agg(field order by field), '[]') from jsonb_object_keys(new.secrets) field)
+    then
+      return new;
+    end if;
+  end if;
+  raise exception 'exportd.% is append-only: only its secrets may be encrypted again or erased', tg_table_name
+    using errcode = 'restrict_violation';
+end
+$$;
+create trigger destination_configs_keep before update on exportd.destination_configs
+  for each row execute function exportd.keep_config_version();
 
 -- Destination configs under test, stored here because workflow histories must not contain them. A test deletes its config
 -- when it ends; the next test deletes those older than an hour.

@@ -1,12 +1,14 @@
 import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/create_run.ts';
 import { deleteExpired } from '../../decisions/due_maintenance.ts';
+import { cleanUpTimeOf, eraseSecrets } from '../../decisions/erase_secrets.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
 import { deleteExpiredQueries } from '../../queries/results.ts';
+import { inTransaction } from '../../journal/database.ts';
 import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
 import { describeExecution, type Execution, isExecutionOf } from '../clients/executions.ts';
 import {
@@ -297,6 +299,13 @@ async function deleteExpiredRows({ journal, settings }: ReconcilerDependencies):
   await deleteExpired(journal.pool, settings.EXPORTD_LOG_RETENTION);
 }
 
+/** Erases the secrets of config versions that no run can need any more. */
+async function eraseUnneededSecrets({ journal, policies }: ReconcilerDependencies): Promise<void> {
+  await inTransaction(journal.pool, (connection) =>
+    eraseSecrets(connection, { cleanUpMs: cleanUpTimeOf(policies.maintenance) }),
+  );
+}
+
 /** Deletes statuses and results of queries that have expired. */
 async function deleteExpiredQueryResults({ journal, settings }: ReconcilerDependencies): Promise<void> {
   await deleteExpiredQueries(journal.pool, settings);
@@ -317,5 +326,6 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   dropped_deliveries: cancelDroppedDeliveries,
   queries: reconcileQueries,
   expired_rows: deleteExpiredRows,
+  unneeded_secrets: eraseUnneededSecrets,
   expired_queries: deleteExpiredQueryResults,
 };
