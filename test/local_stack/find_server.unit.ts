@@ -22,7 +22,7 @@ const fakeGo = `#!/bin/sh
 case "$1" in
   env) echo go1.26.0 ;;
   mod) echo "{ \\"Dir\\": \\"$(dirname "$0")/module\\" }" ;;
-  build) cp main.sh "$4"; chmod +x "$4" ;;
+  build) while [ "$1" != -o ]; do shift; done; cp main.sh "$2"; chmod +x "$2" ;;
 esac
 `;
 

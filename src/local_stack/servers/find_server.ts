@@ -134,8 +134,8 @@ function findGo(): string {
 async function runGo(go: string, args: readonly string[], folder: string): Promise<string> {
   const child = spawn(go, args, {
     cwd: folder,
-    // Without C, a compiler for it is not needed either.
-    env: { ...process.env, CGO_ENABLED: '0' },
+    // Without C, a compiler for it is not needed either. The compiler spends a fifth of its time on collecting garbage.
+    env: { ...process.env, CGO_ENABLED: '0', GOGC: process.env.GOGC ?? '400' },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -179,8 +179,9 @@ async function buildWithGo(program: GoProgram, folder: string, name: string): Pr
     // Go's copy of the module is read-only.
     execFileSync('chmod', ['-R', 'u+w', source]);
     for (const [path, content] of Object.entries(replacements)) writeFileSync(join(source, path), content);
-    const options = ['-buildvcs=false', '-o', join(folder, name)];
-    await runGo(go, ['build', ...options, `./${program.folder}`], source);
+    // Without inlining and debug information, a build takes half of the CPU time.
+    const options = ['-buildvcs=false', '-gcflags=all=-l -dwarf=false', '-ldflags=-s -w'];
+    await runGo(go, ['build', ...options, '-o', join(folder, name), `./${program.folder}`], source);
   } finally {
     rmSync(source, { recursive: true, force: true });
   }
