@@ -1,4 +1,5 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
+import { isThrottlingError, isTransientError } from '@smithy/core/retry';
 import type { S3Config } from './config.ts';
 import { DestinationError } from './destination.ts';
 
@@ -94,14 +95,21 @@ export const partRefusals: ReadonlySet<string> = new Set(['InvalidPart', 'Entity
 
 /** Transient statuses among 400 to 499. */
 const transientStatuses = new Set([408, 409, 412, 425, 429]);
-/** Transient error codes with a 4xx status: a new upload or a later request may succeed. */
+/**
+ * Transient error codes with a 4xx status that the SDK does not repeat: a new upload or a later request may succeed. The last
+ * three mean that the body did not arrive as it was sent.
+ */
 const transientCodes = new Set([
-  'RequestTimeout',
-  'RequestTimeoutException',
   'NoSuchUpload',
   'InvalidPart',
-  'SlowDown',
+  'BadDigest',
+  'IncompleteBody',
+  'XAmzContentSHA256Mismatch',
 ]);
+
+/** Whether the server limits the rate of requests, also of those to its key service. */
+export const isThrottled = (name: string): boolean =>
+  isThrottlingError({ name: name.replace(/^KMS\./, ''), message: '' });
 
 const tlsCodes = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$)/;
 
@@ -148,7 +156,12 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
       },
     );
   const transient =
-    status >= 500 ? type !== 'NotImplemented' : transientStatuses.has(status) || transientCodes.has(type);
+    status >= 500
+      ? type !== 'NotImplemented'
+      : transientStatuses.has(status) ||
+        transientCodes.has(type) ||
+        isThrottled(type) ||
+        isTransientError(error as Parameters<typeof isTransientError>[0]);
   return new DestinationError(type, `The S3 server rejected ${operation} with ${type} (status ${status}).`, {
     transient,
     unavailable: transient && status >= 500,
@@ -182,7 +195,7 @@ export function toAssumeRoleError(
     'AssumeRoleFailed',
     `The role of the destination could not be assumed (${name}); check role_arn, and that the trust policy of the role allows exportd's account or the owner of aws_access_key_id and demands the external_id of this destination.`,
     {
-      transient: status >= 500 || transientStatuses.has(status) || /^(Throttl|RequestLimit)/.test(name),
+      transient: status >= 500 || transientStatuses.has(status) || isThrottled(name),
       unavailable: status >= 500,
     },
   );

@@ -21,7 +21,13 @@ import { inSpan, SpanKind } from '../tracing/spans.ts';
 import type { CircuitReporter } from './circuit_breaker.ts';
 import { endpointLookup, endpointProblem, type S3Config } from './config.ts';
 import { DestinationError } from './destination.ts';
-import { conditionFailureCodes, toAssumeRoleError, toDestinationError, withOwner } from './errors.ts';
+import {
+  conditionFailureCodes,
+  isThrottled,
+  toAssumeRoleError,
+  toDestinationError,
+  withOwner,
+} from './errors.ts';
 import { constantPrefix } from './keys.ts';
 import type { StoreTraits } from './store_traits.ts';
 
@@ -92,7 +98,7 @@ export function outcomeOf(error: unknown): S3Outcome {
   if (status === undefined) return 'no_response';
   // A condition of a read that does not hold.
   if (status < 400) return 'ok';
-  if (status === 429 || name === 'SlowDown') return 'throttled';
+  if (status === 429 || (name !== undefined && isThrottled(name))) return 'throttled';
   if (status >= 500) return 'server_error';
   switch (status) {
     case 401:

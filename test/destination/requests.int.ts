@@ -73,6 +73,21 @@ describe('requests', () => {
     });
   });
 
+  describe('requests that a server refuses with status 400 for a moment', () => {
+    it.each(['KMS.ThrottlingException', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'])(
+      'are repeated after %s',
+      async (code) => {
+        const { outcome, waits } = await requestFrom((requestCount, response) => {
+          const body = `<Error><Code>${code}</Code><Message>Again.</Message></Error>`;
+          if (requestCount > 2) response.end(emptyList);
+          else response.writeHead(400, { 'content-type': 'application/xml' }).end(body);
+        }, 60_000);
+        expect(outcome).toBe('responded');
+        expect(waits).toContainEqual(expect.objectContaining({ type: code, transient: true }));
+      },
+    );
+  });
+
   describe('requests during an outage', () => {
     it('are retried until the server is back, and reported', async () => {
       const { outcome: error, waits } = await requestFromBusyServer(5, 60_000);

@@ -71,6 +71,8 @@ describe('the end of a request to an S3 server', () => {
     { error: { name: 'PreconditionFailed', $metadata: { httpStatusCode: 412 } }, outcome: 'conflict' },
     { error: { name: 'InvalidPart', $metadata: { httpStatusCode: 400 } }, outcome: 'rejected' },
     { error: { name: 'SlowDown', $metadata: { httpStatusCode: 503 } }, outcome: 'throttled' },
+    { error: { name: 'ThrottlingException', $metadata: { httpStatusCode: 400 } }, outcome: 'throttled' },
+    { error: { name: 'KMS.ThrottlingException', $metadata: { httpStatusCode: 400 } }, outcome: 'throttled' },
     { error: { name: 'InternalError', $metadata: { httpStatusCode: 500 } }, outcome: 'server_error' },
   ])('has the outcome $outcome after $error.name', ({ error, outcome }) => {
     expect(outcomeOf(error)).toBe(outcome);
@@ -106,6 +108,17 @@ describe('the owner of an error of a destination', () => {
   it('is nobody during an outage', () => {
     expect(withOwner(failureOf('S3Unreachable', { transient: true }), machine).owner).toBe('none');
   });
+
+  it.each(['Throttling', 'ThrottledException', 'RequestLimitExceeded', 'SlowDown'])(
+    'is nobody when AWS STS throttles a role with %s',
+    (name) => {
+      const error = Object.assign(new Error('secret'), { name, $metadata: { httpStatusCode: 400 } });
+      expect(toAssumeRoleError(error, { usesMachine: false })).toMatchObject({
+        transient: true,
+        owner: 'none',
+      });
+    },
+  );
 
   it.each([
     ['ExpiredTokenException', true, 'operator'],
