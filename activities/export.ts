@@ -7,9 +7,8 @@ import {
   finishRanges,
   type ExportOutcome,
 } from '../src/export/export_interval.ts';
-import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
-import { checkRun } from '../src/export/replacement.ts';
-import type { Outages } from '../src/failures/outages.ts';
+import { publishManifest, type PublishOutcome, checkRun } from '../src/export/publish.ts';
+import type { Outages } from '../src/failures/circuits.ts';
 import { wrapActivities, type ActivityContext, type StepAttempt } from './run_step.ts';
 
 /** Names a run. Everything else is read from the journal, so that no config and no row enters a history. */

@@ -1,5 +1,5 @@
 import type { Settings } from '../src/config/settings.ts';
-import { type ContinuedRun, continueRun } from '../src/decisions/advance_backfill.ts';
+import { type ContinuedRun, continueRun } from '../src/decisions/backfills.ts';
 import type { Policies } from '../src/decisions/create_run.ts';
 import {
   cancelUnlessPublishing,
@@ -18,7 +18,7 @@ import {
 } from '../src/export/count.ts';
 import type { PublishEmpty } from '../src/export/publish.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
-import type { Outages } from '../src/failures/outages.ts';
+import type { Outages } from '../src/failures/circuits.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
 import type { BarrierState } from '../src/domain/barrier.ts';

@@ -8,7 +8,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { BackfillActivities } from '../activities/backfill.ts';
+import type { BackfillActivities } from '../activities/schedule.ts';
 import { isId, type BackfillInput } from '../src/contract/workflow_inputs.ts';
 import { blockedRunRetryMs, journalOptions, maxSleepMs, searchAttributes } from './activity_options.ts';
 

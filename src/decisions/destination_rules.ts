@@ -1,7 +1,7 @@
 import type { BatchExportDefinition, LiveBatchExport, Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { canShareIntervals, type ScheduleRevision } from '../domain/intervals.ts';
-import { configAttribute } from '../destination/config_fields.ts';
+import { configAttribute } from '../destination/formats.ts';
 import { rejectSelectionForModel, selectionOf } from '../destination/config.ts';
 import { keysCollide, locationOf } from '../destination/keys.ts';
 import type { Connection, Pool } from '../journal/database.ts';

@@ -1,21 +1,41 @@
-import type { CompletedFile, ExportedFile, ExportRange, PlannedPart } from '../domain/exported_files.ts';
+import type { RunInterval } from '../contract/workflow_inputs.ts';
+import { areInSameBucket, ConfigVersionNotFound, createMayShrink } from '../destination/config_versions.ts';
+import type { Manifest } from '../destination/manifest.ts';
+import {
+  adoptedFiles,
+  type AdoptedManifest,
+  type CompletedFile,
+  type EarlierGenerations,
+  type ExportedFile,
+  type ExportRange,
+  type PlannedPart,
+} from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
+import {
+  adoptedRun,
+  earlierGenerationsOf,
+  isCoveredByRows,
+  type ReplacedRun,
+} from '../domain/replaced_generation.ts';
 import {
   GenerationSuperseded,
   requireAttempt,
   requireGeneration,
   runDecider,
   RunEnded,
+  type RunEvent,
+  type RunEventData,
 } from '../domain/run.ts';
-import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 import {
   type ExistingRun,
   filesOf,
   isActiveStatus,
   type RangeAttempt,
+  type RunSpec,
   type RunState,
 } from '../domain/run_state.ts';
-import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
+import type { Connection, Pool } from '../journal/database.ts';
+import { type Journal, type JournalTransaction, type LockedStream, readState } from '../journal/journal.ts';
 import { dayOf, storeNotification } from './notifications.ts';
 
 type RunStream = LockedStream<RunState, RunEvent>;
@@ -204,4 +224,137 @@ async function appendTakenKey(
     data_interval_start,
     data_interval_end,
   });
+}
+
+/** A completed file and the index of its range. */
+export interface RangeFile extends CompletedFile {
+  readonly range: number;
+}
+
+/** Reads the completed files of a run's generation, in key order. The state of the run has only their totals. */
+export async function readFiles(
+  database: Pool | Connection,
+  runId: string,
+  { generation }: Pick<ExistingRun, 'generation'>,
+): Promise<RangeFile[]> {
+  const { rows } = await database.query<{ range: number; file: CompletedFile }>({
+    name: 'read-files',
+    text: `select range, file from exportd.destination_objects
+      where run_id = $1 and generation = $2 and file is not null order by range, position`,
+    values: [runId, generation],
+  });
+  return rows.map(({ range, file }) => ({ ...file, range }));
+}
+
+/** Reads the files of the manifest that a run replaces, in key order. */
+export async function readReplacedFiles(
+  database: Pool | Connection,
+  { run_id, run, adopted_by }: ReplacedRun,
+): Promise<readonly CompletedFile[]> {
+  if (adopted_by === null) return readFiles(database, run_id, run);
+  // Some of them may belong to a run of the journal that ended after it had published.
+  const { rows } = await database.query<{ data: AdoptedManifest }>(
+    `select data from exportd.journal_events
+     where stream_type = 'run' and stream_id = $1 and event_type = 'RunManifestAdopted'
+     order by stream_version desc limit 1`,
+    [adopted_by],
+  );
+  return rows[0] ? adoptedFiles(rows[0].data) : [];
+}
+
+/** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
+export async function readEarlierGenerations(
+  connection: Connection,
+  runId: string,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<EarlierGenerations> {
+  const isCovered = isCoveredByRows(run, replaced);
+  const files = isCovered
+    ? { own: [], replaced: [] }
+    : {
+        own: await readFiles(connection, runId, run),
+        replaced: await readReplacedFiles(connection, replaced),
+      };
+  // Nothing can stay, so that the configs need not be read.
+  const { kept, earlier, elsewhere } = replaced.run.earlier_generations;
+  if (isCovered && [kept, earlier, elsewhere].every(({ length }) => length === 0))
+    return earlierGenerationsOf(run, replaced, { mayShrink: false, isSameBucket: true, files });
+  return earlierGenerationsOf(run, replaced, {
+    mayShrink: await createMayShrink(connection)(run.spec),
+    isSameBucket: await areInSameBucket(connection, run.spec, replaced.run.spec),
+    files,
+  });
+}
+
+/** Whether a run is a Completed one of the interval. */
+export async function hasPublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.batch_export_runs where id::text = $1 and batch_export_id = $2 and data_interval_start = $3
+     and data_interval_end = $4 and status = 'Completed'`,
+    [runId, spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
+  );
+  return rowCount === 1;
+}
+
+/** Whether another run of the interval than this one has claimed publishing, so that its manifest may be stored. */
+export async function mayHavePublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.batch_export_runs run
+     join exportd.stream_states folded on folded.stream_type = 'run' and folded.stream_id = run.id
+     where run.batch_export_id = $1 and run.data_interval_start = $2 and run.data_interval_end = $3 and run.id <> $4
+       and folded.state->>'publish_started_at' is not null limit 1`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, runId],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Reads the run whose manifest another run of its interval would replace: the newest Completed one, or the one whose
+ * manifest a newer run found in the bucket and adopted. Null if there is none. An interval has at most one active run, so
+ * the result changes only when that run adopts a manifest.
+ */
+export async function findReplacedRun(
+  journal: Pick<Journal, 'pool' | 'projector'>,
+  spec: RunInterval,
+): Promise<ReplacedRun | null> {
+  const { rows } = await journal.pool.query<{ id: string }>(
+    `select id from exportd.batch_export_runs where batch_export_id = $1 and data_interval_start = $2
+     and data_interval_end = $3 and (status = 'Completed' or adopted_generation is not null)
+     order by position desc limit 1`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
+  );
+  const [found] = rows;
+  if (!found) return null;
+  const run = await readState(journal, runDecider, found.id);
+  if (run.status === 'Absent') return null;
+  if (run.status !== 'Completed' && run.adopted) return adoptedRun(run.adopted, run.spec, found.id);
+  return { run_id: found.id, run, adopted_by: null };
+}
+
+/** The facts of a manifest of the bucket that a run adopts. */
+export async function readAdoptedManifest(
+  pool: Pool,
+  spec: RunSpec,
+  manifest: Manifest,
+): Promise<Omit<AdoptedManifest, 'raised_to'>> {
+  const { run_id, generation, model, settled, source_rows, fingerprint, encoder, created_at } = manifest;
+  const { files, rejected_file, kept, earlier } = manifest;
+  const facts = { run_id, generation, model, settled, source_rows, fingerprint, encoder, created_at };
+  const config_version = await findConfigVersion(pool, spec, manifest.config_version);
+  return { ...facts, config_version, files, rejected_file, kept, earlier };
+}
+
+/**
+ * The config version of the manifest, or the run's. The journal may lack it, or have given its number to another config,
+ * but the manifest was found in the bucket of the run.
+ */
+async function findConfigVersion(pool: Pool, spec: RunSpec, configVersion: number): Promise<number> {
+  try {
+    const isSameBucket = await areInSameBucket(pool, spec, { config_version: configVersion });
+    return isSameBucket ? configVersion : spec.config_version;
+  } catch (error) {
+    if (error instanceof ConfigVersionNotFound) return spec.config_version;
+    throw error;
+  }
 }

@@ -11,8 +11,8 @@ import {
   requireGeneration,
   runDecider,
   RunEnded,
+  type RunEventData,
 } from '../domain/run.ts';
-import type { RunEventData } from '../domain/run_events.ts';
 import {
   type ExistingRun,
   filesOf,
@@ -31,9 +31,6 @@ import {
   readEarlierGenerations,
   readFiles,
   readReplacedFiles,
-} from './earlier_generations.ts';
-import { notifyOfCompletion } from './notifications.ts';
-import {
   createFileRecorder,
   createRunSteps,
   logIdsOf,
@@ -41,6 +38,7 @@ import {
   reserveNextGeneration,
   type RunSteps,
 } from './record_files.ts';
+import { notifyOfCompletion } from './notifications.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
 const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({

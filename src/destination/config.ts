@@ -5,7 +5,7 @@ import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import { parquetEncoder } from '../encoding/parquet_encoder.ts';
-import { textEncoder } from '../encoding/text_encoder.ts';
+import { textEncoder } from '../encoding/encode_block.ts';
 import { FilterError } from '../filters/operand.ts';
 import { filterOperators, type FilterOperator, type PropertyFilter } from '../filters/schema.ts';
 import {
@@ -15,10 +15,19 @@ import {
   publicAddressLookup,
 } from '../network/outgoing_url.ts';
 import type { RowSelection } from '../source/row_selection.ts';
-import { checkFilters } from '../source/selection_conditions.ts';
-import { configAttribute, givenFields, parseFields, rejectField } from './config_fields.ts';
+import { checkFilters } from '../source/row_query/selected_rows.ts';
+import {
+  configAttribute,
+  givenFields,
+  parseFields,
+  rejectField,
+  encodingOf,
+  fileFormatOf,
+  fileFormats,
+  formatNames,
+  type FileFormat,
+} from './formats.ts';
 import { DestinationError, type KeySpec } from './destination.ts';
-import { encodingOf, fileFormatOf, fileFormats, formatNames, type FileFormat } from './formats.ts';
 import {
   fileKey,
   isSameBucket,

@@ -5,7 +5,7 @@ import type { Pool } from '../journal/database.ts';
 import { testS3, type TestStep } from './bucket_test.ts';
 import { parseS3Config } from './config.ts';
 import { locationOf } from './keys.ts';
-import { openSealed, type SealedConfig } from './sealed_config.ts';
+import { openSealed, type SealedConfig } from './config_versions.ts';
 import { storeTraits } from './store_traits.ts';
 
 /** The config of a test was deleted, because its caller stopped waiting. */

@@ -24,12 +24,12 @@ import {
   openObject,
   putSmallObject,
   putWholeFile,
+  putManifestObject,
 } from './objects.ts';
 import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
 import { encryptionOf, maxFileBytesOf, parseS3Config, withCredentialsOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { fileKey, fileKeyPattern, locationOf, manifestKey, rejectedKey } from './keys.ts';
-import { putManifestObject } from './manifest_object.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
 
 /**

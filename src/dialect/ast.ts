@@ -1,4 +1,4 @@
-import type { TimeUnit } from './lexer.ts';
+import type { TimeUnit } from './query_text.ts';
 
 // The AST of the dialect: queries contain expressions, and expressions contain queries.
 

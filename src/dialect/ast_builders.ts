@@ -1,5 +1,5 @@
 import type { DerivedTable, Expression, From, Join, OrderItem, Query, Sample, Select, Table } from './ast.ts';
-import { QueryText } from './dialect_error.ts';
+import { QueryText } from './query_text.ts';
 import { parseExpression, parseQuery } from './parser/queries.ts';
 import { type JsonValue, type PlaceholderValue, resolvePlaceholders } from './resolve/placeholders.ts';
 

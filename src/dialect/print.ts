@@ -33,7 +33,7 @@ import {
   quotedAsFirstName,
   quoteString,
   reservedWords,
-} from './lexer.ts';
+} from './query_text.ts';
 
 /** Operator precedence, loosest first. An expression below the precedence of its context needs parentheses. */
 const precedence = {

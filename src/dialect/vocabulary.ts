@@ -1,5 +1,5 @@
 import type { Table } from './ast.ts';
-import { DialectError, QueryText } from './dialect_error.ts';
+import { DialectError, QueryText } from './query_text.ts';
 import type { ArgumentType, FunctionDefinition, FunctionKind } from './functions/function_definition.ts';
 import { functionDefinitions } from './functions/registry.ts';
 import type { Relation, RelationFields } from './resolve/relation.ts';

@@ -6,7 +6,7 @@ import {
   type ExportedFile,
   nothingEarlier,
 } from './exported_files.ts';
-import { createdState, openRange } from './run_events.ts';
+import { createdState, openRange } from './run.ts';
 import type { ExistingRun, RunSpec } from './run_state.ts';
 
 /** A published run whose manifest is replaced. */

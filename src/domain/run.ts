@@ -1,16 +1,333 @@
+import type { UnsettledBarrier } from './barrier.ts';
 import type { Model } from './batch_export.ts';
+import type { RunMaintenanceEvent } from './comparison.ts';
 import { CommandRejected } from './errors.ts';
-import type { Decider } from './event.ts';
-import type { EarlierGenerations, ExportRange } from './exported_files.ts';
-import { evolve, type RunEvent } from './run_events.ts';
+import type { Decider, Recorded } from './event.ts';
+import {
+  addFiles,
+  adoptedFiles,
+  type AdoptedManifest,
+  type CompletedFile,
+  type EarlierGenerations,
+  type ExportedFile,
+  type ExportRange,
+  type MissingRows,
+  noFiles,
+  nothingEarlier,
+  type OpenUpload,
+  type PlannedPart,
+  type ReplacementCheck,
+  type SortKey,
+  totalsOf,
+} from './exported_files.ts';
+import type { Fingerprint } from './fingerprint.ts';
 import {
   type ExistingRun,
+  type InheritedProgress,
   isActiveStatus,
   type RangeAttempt,
+  type RangeStep,
   type RunProgress,
+  type RunSpec,
   type RunState,
   type RunStatus,
+  withFailure,
 } from './run_state.ts';
+
+export type RunEvent =
+  | { type: 'RunCreated'; data: RunSpec & { inherited?: InheritedProgress } }
+  /**
+   * `fingerprint`: the rows of the source, or all events of the project where persons decide which are selected.
+   * `split_keys` split a large interval into ranges that are exported in parallel; empty if it is not split.
+   */
+  | {
+      type: 'RunCounted';
+      data: {
+        records_total_count: number;
+        fingerprint: Fingerprint;
+        settled: boolean;
+        /** What still blocked the barrier when the wait for it timed out. */
+        barrier?: UnsettledBarrier;
+        split_keys: readonly SortKey[];
+      };
+    }
+  /** The source was compared with the manifest that the run replaces. A run that replaces none has no such event. */
+  | { type: 'RunReplacementChecked'; data: ReplacementCheck }
+  | { type: 'RunExportStarted'; data: { range: number } }
+  /**
+   * A step failed again and is retried until `retried_until` (ISO 8601; null if unlimited). `latest_error` says so. Only
+   * the first failure of a type is recorded, and one every few minutes.
+   */
+  | {
+      type: 'RunAttemptFailed';
+      data: { error_type: string; latest_error: string; retried_until: string | null };
+    }
+  /** A new attempt replaces the previous one, whose further steps are rejected from here on. */
+  | { type: 'RunAttemptStarted'; data: { range: number } }
+  /**
+   * `late_rows`: rows arrived in the source during the export, so everything is exported again; `fingerprint` is the
+   * source with them.
+   */
+  | {
+      type: 'RunGenerationReserved';
+      data: { generation: number; late_rows?: boolean; fingerprint?: Fingerprint };
+    }
+  /**
+   * Another object has the key of a file, which is written under the next generation or file number. `range` and `file`
+   * are null for the file of rejected rows.
+   */
+  | {
+      type: 'RunKeyTaken';
+      data: { generation: number; key: string } & (
+        | { range: number; file: number }
+        | { range: null; file: null }
+      );
+    }
+  /** A file was started. `upload_id` is null if its only part is written in one request; `part_bytes`: see OpenUpload. */
+  | {
+      type: 'RunUploadCreated';
+      data: RangeStep & {
+        file: number;
+        key: string;
+        upload_id: string | null;
+        upload_token: string;
+        part_bytes: number | null;
+        encoder: string;
+      };
+    }
+  /** A later attempt resumes the upload. Only these parts exist in S3; `rows` and `bytes` are their totals. */
+  | {
+      type: 'RunUploadResumed';
+      data: RangeStep & { key: string; part_numbers: readonly number[]; rows: number; bytes: number };
+    }
+  | { type: 'RunPartPlanned'; data: RangeStep & { key: string; part: PlannedPart } }
+  | { type: 'RunFileCompleted'; data: RangeStep & { file: CompletedFile } }
+  | { type: 'RunRangeFinished'; data: RangeStep }
+  /** The file of rejected rows (those that the format cannot represent), recorded before it is written. */
+  | { type: 'RunRejectedFilePlanned'; data: { generation: number; file: ExportedFile } }
+  /** `fingerprint`: the source after the last row was read, as in RunCounted. */
+  | {
+      type: 'RunExportFinished';
+      data: { generation: number; source_rows: number; fingerprint: Fingerprint; encoder: string };
+    }
+  /** `raised_to`: the run writes above the manifest that it found. What it has exported stays. */
+  | { type: 'RunManifestAdopted'; data: AdoptedManifest }
+  | { type: 'RunPublishStarted'; data: { generation: number; earlier_generations: EarlierGenerations } }
+  /** Another attempt continues under the claim, whose manifest may be stored by now. */
+  | { type: 'RunPublishResumed'; data: { generation: number } }
+  /** The attempt that claimed publishing sent no manifest, so the run can be cancelled again. */
+  | { type: 'RunPublishWithdrawn'; data: { generation: number } }
+  /**
+   * `expires_at`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. `covers`: the generation
+   * that is no longer needed; null if the run replaced none, or if its files stay.
+   */
+  | {
+      type: 'RunCompleted';
+      data: { manifest_key: string; expires_at: string | null; covers: number | null };
+    }
+  /** `held`: the source lacks rows of the current manifest, which stays. */
+  | { type: 'RunFailed'; data: { latest_error: string; held?: MissingRows } }
+  | {
+      type: 'RunFailedRetryable';
+      data: { latest_error: string; retry_number: number; retry_delay_seconds: number | null };
+    }
+  | {
+      type: 'RunTimedOut';
+      data: { latest_error: string; retry_number: number; retry_delay_seconds: number | null };
+    }
+  | { type: 'RunTerminated'; data: { latest_error: string } }
+  | { type: 'RunCancelled'; data: { reason: string } }
+  | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } }
+  | RunMaintenanceEvent;
+
+/** The data of an event of this type. */
+export type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
+
+/** Folds one event into a run's state. */
+function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
+  if (event.type === 'RunCreated') return createdState(event.data, event.recorded_at);
+  if (state.status === 'Absent') return state;
+  switch (event.type) {
+    case 'RunCounted': {
+      const { records_total_count, fingerprint, settled, barrier = null, split_keys } = event.data;
+      return {
+        ...state,
+        records_total_count,
+        source_fingerprint: fingerprint,
+        read_since: state.read_since ?? fingerprint,
+        settled,
+        unsettled_barrier: barrier,
+        ranges: split_keys.length === 0 ? state.ranges : rangesBetween(split_keys),
+      };
+    }
+    case 'RunReplacementChecked':
+      return { ...state, replacement: event.data };
+    case 'RunExportStarted':
+      return { ...withNextAttempt(state, event.data.range), status: 'Running' };
+    case 'RunAttemptFailed':
+      return {
+        ...state,
+        failed_attempts: withFailure(state.failed_attempts, event.data.error_type, event.recorded_at),
+      };
+    case 'RunAttemptStarted':
+      return withNextAttempt(state, event.data.range);
+    case 'RunGenerationReserved':
+      return {
+        ...state,
+        generation: event.data.generation,
+        read_since: event.data.fingerprint ?? state.source_fingerprint,
+        late_generations: state.late_generations + (event.data.late_rows === true ? 1 : 0),
+        encoder: null,
+        ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
+        rejected_file: null,
+        finished: null,
+      };
+    case 'RunKeyTaken': {
+      const { range, file } = event.data;
+      return range === null ? state : withRange(state, range, () => ({ next_file: file + 1 }));
+    }
+    case 'RunUploadCreated': {
+      const { range, file, key, upload_id, upload_token, part_bytes, encoder } = event.data;
+      const upload = { key, upload_id, upload_token, part_bytes, parts: [], highest_part_number: 0 };
+      return { ...withRange(state, range, () => ({ upload, next_file: file + 1 })), encoder };
+    }
+    case 'RunUploadResumed':
+      return withUpload(state, event.data, (upload) => ({
+        parts: upload.parts.filter(({ part_number }) => event.data.part_numbers.includes(part_number)),
+      }));
+    case 'RunPartPlanned':
+      return withUpload(state, event.data, (upload) => ({
+        parts: [...upload.parts, event.data.part],
+        highest_part_number: Math.max(upload.highest_part_number, event.data.part.part_number),
+      }));
+    case 'RunFileCompleted':
+      return withRange(state, event.data.range, ({ files }) => ({
+        upload: null,
+        files: addFiles(files, totalsOf(event.data.file)),
+      }));
+    case 'RunRangeFinished':
+      return withRange(state, event.data.range, () => ({ upload: null, finished: true }));
+    case 'RunRejectedFilePlanned':
+      return { ...state, rejected_file: event.data.file };
+    case 'RunExportFinished':
+      return {
+        ...state,
+        finished: {
+          source_rows: event.data.source_rows,
+          fingerprint: event.data.fingerprint,
+          encoder: event.data.encoder,
+        },
+      };
+    case 'RunManifestAdopted':
+      return {
+        ...state,
+        generation: event.data.raised_to,
+        adopted: { ...event.data, files: addFiles(...adoptedFiles(event.data).map(totalsOf)) },
+        replacement: null,
+        publish_started_at: null,
+      };
+    case 'RunPublishStarted':
+      return {
+        ...state,
+        earlier_generations: event.data.earlier_generations,
+        publish_started_at: event.recorded_at,
+        publish_claims: state.publish_claims + 1,
+        publish_resumed: false,
+      };
+    case 'RunPublishResumed':
+      return { ...state, publish_claims: state.publish_claims + 1, publish_resumed: true };
+    case 'RunPublishWithdrawn':
+      return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
+    case 'RunCompleted':
+      return { ...state, status: 'Completed' };
+    case 'RunFailed':
+      return { ...state, status: 'Failed' };
+    case 'RunFailedRetryable':
+      return { ...state, status: 'FailedRetryable' };
+    case 'RunTimedOut':
+      return { ...state, status: 'TimedOut' };
+    case 'RunTerminated':
+      return { ...state, status: 'Terminated' };
+    case 'RunCancelled':
+      return { ...state, status: 'Cancelled' };
+    case 'RunContinuedAsNew':
+      return { ...state, status: 'ContinuedAsNew' };
+    case 'RunBarrierAdvanced':
+      return { ...state, unsettled_barrier: event.data.barrier };
+    case 'RunSettled':
+      return { ...state, unsettled_barrier: null };
+    case 'RunObjectDeleted':
+    case 'RunObjectDeletionFailed':
+    case 'IntervalCompared':
+    case 'RunRetryCancelled':
+      return state;
+  }
+}
+
+/** The state of a run that has only been created. */
+export const createdState = (
+  { inherited, ...spec }: RunSpec & { inherited?: InheritedProgress },
+  created_at: string,
+): ExistingRun => ({
+  status: 'Starting',
+  spec,
+  created_at,
+  records_total_count: null,
+  source_fingerprint: null,
+  read_since: null,
+  settled: true,
+  unsettled_barrier: null,
+  replacement: null,
+  generation: 0,
+  late_generations: 0,
+  encoder: null,
+  ranges: [openRange(null, null)],
+  rejected_file: null,
+  ...inherited?.progress,
+  finished: null,
+  adopted: null,
+  earlier_generations: nothingEarlier,
+  failed_attempts: {},
+  publish_started_at: null,
+  publish_claims: 0,
+  publish_resumed: false,
+});
+
+/** A range of which nothing is exported. */
+export const openRange = (after: SortKey | null, until: SortKey | null): ExportRange => ({
+  after,
+  until,
+  attempt: 0,
+  upload: null,
+  files: noFiles,
+  next_file: 0,
+  finished: false,
+});
+
+const rangesBetween = (split_keys: readonly SortKey[]): readonly ExportRange[] =>
+  [...split_keys, null].map((until, position) => openRange(split_keys[position - 1] ?? null, until));
+
+const withRange = (
+  state: ExistingRun,
+  position: number,
+  change: (range: ExportRange) => Partial<ExportRange>,
+): ExistingRun => ({
+  ...state,
+  ranges: state.ranges.map((range, at) => (at === position ? { ...range, ...change(range) } : range)),
+});
+
+const withNextAttempt = (state: ExistingRun, position: number): ExistingRun =>
+  withRange(state, position, ({ attempt }) => ({ attempt: attempt + 1 }));
+
+/** Changes the open upload that the event refers to, if the range still has it. */
+const withUpload = (
+  state: ExistingRun,
+  event: { readonly range: number; readonly key: string },
+  change: (upload: OpenUpload) => Partial<OpenUpload>,
+): ExistingRun =>
+  withRange(state, event.range, ({ upload }) =>
+    upload?.key === event.key ? { upload: { ...upload, ...change(upload) } } : {},
+  );
 
 /** Folds the stream of a run. */
 export const runDecider: Decider<RunState, RunEvent> = {

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createBlockMemory } from '../source/copy_out.ts';
-import { readPage } from '../source/pages.ts';
+import { readPage } from '../source/read_ranges.ts';
 import type { CopiedBlocks } from '../source/source.ts';
 import {
   connectToSource,
@@ -16,7 +16,7 @@ import type {
   ReadTask,
   ThreadOptions,
   ToEncoderThread,
-} from './encoder_threads.ts';
+} from './encode_blocks.ts';
 import { releaseMemory } from './memory.ts';
 import type { JoiningTask } from './parquet/join_row_group.ts';
 import { MalformedBlock, UnencodableRow } from './rows.ts';

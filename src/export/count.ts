@@ -12,7 +12,7 @@ import type { SortKey } from '../domain/exported_files.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import { noEncoder, rowRangeOf } from './export_context.ts';
-import { needsCheck } from './replacement.ts';
+import { needsCheck } from './publish.ts';
 
 /** Dependencies of counting. */
 export interface CountDependencies {

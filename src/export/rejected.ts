@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { RangeFile } from '../decisions/earlier_generations.ts';
+import type { RangeFile } from '../decisions/record_files.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { SortKey } from '../domain/exported_files.ts';

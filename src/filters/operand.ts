@@ -1,6 +1,6 @@
 import type { Expression } from '../dialect/ast.ts';
 import { buildExpression, buildField } from '../dialect/ast_builders.ts';
-import type { DialectError } from '../dialect/dialect_error.ts';
+import type { DialectError } from '../dialect/query_text.ts';
 import type { PropertyFilter } from './schema.ts';
 
 /** A filter that cannot be compiled. The message is shown to the user. */

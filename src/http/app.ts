@@ -36,6 +36,8 @@ import {
   createCommandService,
   type RunExecutions,
   type ScheduleSignaller,
+  type HttpApp,
+  type RouteContext,
 } from './command_service.ts';
 import { consoleRoutes } from './console/console_routes.ts';
 import { consoleExportRoutes } from './console/export.ts';
@@ -53,7 +55,6 @@ import { monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { projectRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
-import type { HttpApp, RouteContext } from './route_context.ts';
 import type { RunLink } from './runs/read_model.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import type { ResendService } from './webhooks/requested_deliveries.ts';

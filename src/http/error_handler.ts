@@ -17,7 +17,7 @@ import { QuerySchemaError } from '../queries/query_executor.ts';
 import { safeMessage } from '../source/check/report.ts';
 import { InvalidRelation } from '../source/postgres_source.ts';
 import { RelationNotFound } from '../source/relations.ts';
-import { UnsupportedSelection } from '../source/selection_conditions.ts';
+import { UnsupportedSelection } from '../source/row_query/selected_rows.ts';
 import { SelectionRejected } from '../source/selection_rejected.ts';
 import { SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
 import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
 import { readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
-import type { HttpApp } from './route_context.ts';
+import type { HttpApp } from './command_service.ts';
 
 /** What the health checks and metrics use. */
 interface HealthChecks {

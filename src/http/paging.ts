@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
-import { parseRelativeDate } from '../filters/dates.ts';
+import { parseRelativeDate } from '../filters/condition.ts';
 import { timestampSchema } from '../journal/commands.ts';
 import type { Pool } from '../journal/database.ts';
 import { momentBefore } from '../queries/dates.ts';

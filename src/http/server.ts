@@ -4,7 +4,7 @@ import { listenError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
 import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
-import { createRunningQueries } from '../queries/run_query.ts';
+import { createRunningQueries } from '../queries/handle_query.ts';
 import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
@@ -16,7 +16,7 @@ import {
   createWebhookTestClient,
 } from '../temporal/clients/notification_client.ts';
 import { countPollers, describeTaskQueues } from '../temporal/clients/pollers.ts';
-import { createCommandSignaller } from '../temporal/clients/schedule_client.ts';
+import { createCommandSignaller } from '../temporal/clients/export_workflows.ts';
 import {
   createDestinationTestClient,
   createVerificationClient,

@@ -8,7 +8,7 @@ import {
   lastComparison,
   readDueBatch,
 } from '../decisions/due_comparisons.ts';
-import { readFiles } from '../decisions/earlier_generations.ts';
+import { readFiles } from '../decisions/record_files.ts';
 import {
   type ComparisonResult,
   type DoneComparison,
@@ -30,7 +30,7 @@ import type { ExistingRun } from '../domain/run_state.ts';
 import { intervalOf } from '../export/export_context.ts';
 import { areKeysUnreadable, KeysUnreadable, mergeKeys, readExportedKeys } from '../export/exported_keys.ts';
 import { readState } from '../journal/journal.ts';
-import { filesHaveKeys } from '../source/pages.ts';
+import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** How many rows are only in the source, and only in the bucket. */

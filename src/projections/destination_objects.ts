@@ -1,5 +1,5 @@
 import type { AdoptedManifest } from '../domain/exported_files.ts';
-import type { RunEvent, RunEventData } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';

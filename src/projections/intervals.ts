@@ -1,7 +1,7 @@
 import type { BatchExportEvent, SkippedRange } from '../domain/batch_export.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
-import type { RunEvent, RunEventData } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run.ts';
 import { type ExistingRun, filesOf, type RunSpec } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';

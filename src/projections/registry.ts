@@ -13,7 +13,7 @@ import { batchExportsProjection } from './batch_exports.ts';
 import { destinationObjectsProjection } from './destination_objects.ts';
 import { intervalsProjection } from './intervals.ts';
 import type { Projection } from './projection.ts';
-import { runsProjection } from './runs.ts';
+import { runsProjection, unsettledRunsProjection } from './runs.ts';
 import {
   findStreamState,
   readStreamState,
@@ -21,7 +21,6 @@ import {
   writeStreamState,
   writeStreamVersion,
 } from './stream_states.ts';
-import { unsettledRunsProjection } from './unsettled_runs.ts';
 
 /** All read models. A new one is a folder and a line here. Each may read those above it. */
 export const projections: readonly Projection[] = [

@@ -10,7 +10,7 @@ import {
   parseRelativeDate,
   type RelativeDate,
   type RelativeUnit,
-} from '../filters/dates.ts';
+} from '../filters/condition.ts';
 import type { DialectReader } from './dialect_reader.ts';
 import { QueryError } from './query_errors.ts';
 import type { FiltersOverride, QueryFreshness, QueryProject } from './query_kind.ts';

@@ -10,7 +10,7 @@ import {
 } from '../dialect/ast.ts';
 import { buildSelect } from '../dialect/ast_builders.ts';
 import { type CompiledStatement, compileQuery, type RowLimits } from '../dialect/compile/compile_query.ts';
-import { DialectError } from '../dialect/dialect_error.ts';
+import { DialectError } from '../dialect/query_text.ts';
 import { findFunction } from '../dialect/functions/registry.ts';
 import { parseExpression, parseOrderItem, parseSelectItem } from '../dialect/parser/queries.ts';
 import type { Placeholders } from '../dialect/resolve/placeholders.ts';
@@ -18,9 +18,8 @@ import type { Project } from '../dialect/resolve/statement.ts';
 import type { Schema } from '../dialect/schema.ts';
 import { type Type, zoneOf } from '../dialect/types.ts';
 import type { Relations } from '../source/relations.ts';
-import type { QueryStatement, ReadColumns, TextRow } from './query_connection.ts';
+import type { QueryStatement, ReadColumns, TextRow, QueryContext, QueryProject } from './query_kind.ts';
 import { positionOf, QueryError } from './query_errors.ts';
-import type { QueryContext, QueryProject } from './query_kind.ts';
 import { readSourceSchema } from './source_schema.ts';
 
 /**

@@ -4,12 +4,11 @@ import { relationsOf } from '../source/relations.ts';
 import { SourceBusy, type SourceConnections } from '../source/source_connection.ts';
 import { type DialectReader, openDialectReader, type ProjectSchema } from './dialect_reader.ts';
 import { type PropertyOwner, readVocabulary } from './draft_sql/vocabulary.ts';
-import { postgresConnection } from './query_connection.ts';
+import { postgresConnection, readQueryProject } from './query_kind.ts';
 import { QueryNotStarted, toQueryError } from './query_errors.ts';
 import type { QueryExecutor } from './query_executor.ts';
-import { readQueryProject } from './query_kind.ts';
 import { queryTransaction } from './query_source.ts';
-import type { RunningQueries } from './run_query.ts';
+import type { RunningQueries } from './handle_query.ts';
 
 /** The dependencies of editors of queries. */
 export interface EditorService {

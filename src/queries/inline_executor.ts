@@ -2,17 +2,17 @@ import { compileQuery } from '../dialect/compile/compile_query.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { compilerProject, withFieldPath } from './dialect_reader.ts';
 import { draftByRules } from './draft_sql/draft_by_rules.ts';
+import { resultTooLarge } from './query_errors.ts';
 import {
-  defaultNextRefreshMs,
   type CheckTask,
   type ComputedOutput,
+  defaultNextRefreshMs,
   parseForm,
   type QueryExecutor,
+  type QueryKinds,
   type RunEnvironment,
   type RunTask,
-  type QueryKinds,
 } from './query_executor.ts';
-import { resultTooLarge } from './query_errors.ts';
 import type { OutputResults, QueryOutput } from './query_kind.ts';
 
 /**

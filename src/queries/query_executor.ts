@@ -3,9 +3,8 @@ import { z } from 'zod';
 import type { JsonValue } from '../domain/event.ts';
 import type { ProjectSchema } from './dialect_reader.ts';
 import type { DraftInput } from './draft_sql/draft_by_rules.ts';
-import type { QueryConnection } from './query_connection.ts';
-import { QueryError } from './query_errors.ts';
 import type {
+  QueryConnection,
   FiltersOverride,
   QueryContext,
   QueryFreshness,
@@ -16,6 +15,7 @@ import type {
   QueryProject,
   UsedVariable,
 } from './query_kind.ts';
+import { QueryError } from './query_errors.ts';
 
 /** Increase when the output of a query changes its shape or meaning. */
 const version = 1;

@@ -10,8 +10,7 @@ import {
   type StatementResources,
 } from '../source/source_connection.ts';
 import { compilerProject } from './dialect_reader.ts';
-import { postgresConnection } from './query_connection.ts';
-import { readQueryProject } from './query_kind.ts';
+import { postgresConnection, readQueryProject } from './query_kind.ts';
 import {
   type QueryRole,
   queryRoleOf,

@@ -9,7 +9,7 @@ import {
   type QueryRunnerDependencies,
   type RunningQueries,
   runQuery,
-} from './run_query.ts';
+} from './handle_query.ts';
 import {
   claimQuery,
   finishQuery,

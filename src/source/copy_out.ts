@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { beginStatementSpan, failSpan } from '../tracing/spans.ts';
-import { type CopyDataSink, tapCopyData } from './copy.ts';
+import { type CopyDataSink, tapCopyData } from './source_connection.ts';
 import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';
 import type { CopiedBlock, CopiedBlocks } from './source.ts';

@@ -16,9 +16,13 @@ import {
   type ColumnTypes,
   type Relations,
 } from './relations.ts';
-import { selectionConditions } from './selection_conditions.ts';
+import {
+  selectionConditions,
+  rowQueryStatement,
+  type RowQueryStatement,
+  sortKeyColumns,
+} from './row_query/selected_rows.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
-import { rowQueryStatement, type RowQueryStatement, sortKeyColumns } from './row_query/read_row_query.ts';
 import type { ExportedColumn } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 

@@ -28,7 +28,7 @@ export interface ModelQuery {
   readonly keys: ((rows: number, keys: PageKeys) => string) | null;
   /** The hash of the rows' ids. */
   readonly hash: FingerprintHash;
-  /** Returns a `FingerprintRow` for each bucket that has rows; see fingerprint_query.ts. */
+  /** Returns a `FingerprintRow` for each bucket that has rows. */
   fingerprint(): string;
   /** Whether the current state of persons decides which rows are selected, so that the same rows may not be selected later. */
   readonly selectsByPerson: boolean;

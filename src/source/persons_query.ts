@@ -8,8 +8,7 @@ import {
 } from './model_query.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
-import { rowQueryStatement, sortKeyColumns } from './row_query/read_row_query.ts';
-import { selectionConditions } from './selection_conditions.ts';
+import { rowQueryStatement, sortKeyColumns, selectionConditions } from './row_query/selected_rows.ts';
 import type { ExportedColumn } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 

@@ -16,7 +16,10 @@ import {
   readPages,
   statementSettings,
   threadPageReader,
-} from './pages.ts';
+  readFingerprint,
+  readFingerprints,
+  readSample,
+} from './read_ranges.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import {
   countThreadReads,
@@ -28,7 +31,6 @@ import {
   type SourceConnections,
   type SourceMonitor,
 } from './source_connection.ts';
-import { readFingerprint, readFingerprints, readSample } from './read_fingerprint.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
 import { allRows } from './row_selection.ts';
 import { attributeRejection } from './selection_rejected.ts';

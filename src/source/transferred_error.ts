@@ -1,7 +1,6 @@
 import pg from 'pg';
-import { ProtocolError } from './copy.ts';
+import { ProtocolError, SourceBusy, SourceIsStandby } from './source_connection.ts';
 import { MissingSortKey } from './sort_key.ts';
-import { SourceBusy, SourceIsStandby } from './source_connection.ts';
 
 /** An error of a read as plain data, for another thread: a clone of an error loses its class, name and fields. */
 export interface TransferredReadError {

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import { observeS3Requests } from '../destination/requests.ts';
 import { models } from '../domain/batch_export.ts';
-import type { RunEvent } from '../domain/run_events.ts';
+import type { RunEvent } from '../domain/run.ts';
 import {
   isActiveStatus,
   type RunSpec,
@@ -15,7 +15,7 @@ import type { MemoryBudget } from '../encoding/memory.ts';
 import type { StageObserver } from '../export/export_context.ts';
 import type { AppendedEvent, CommitObserver } from '../journal/journal.ts';
 import type { ReconcilerStatistics } from './reconcilers/pass.ts';
-import type { ActivitySlots } from './worker/activity_slots.ts';
+import type { ActivitySlots } from './worker/workers.ts';
 
 /** The labels that name an export. */
 const exportLabels = ['project_id', 'batch_export_id'] as const;

@@ -4,7 +4,7 @@ import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { readDivided } from '../source/read_fingerprint.ts';
+import { readDivided } from '../source/read_ranges.ts';
 import { addSums, type BucketSums, type HashIds, sumsOfRows } from './row_fingerprint.ts';
 import type { ComparedColumn, RowKey, RowShape, ValueDigest, VerifiedRow } from './row.ts';
 import { CannotVerify } from './report.ts';

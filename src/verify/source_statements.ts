@@ -1,11 +1,14 @@
-import { readableJson } from '../dialect/resolve/team_relation.ts';
+import { readableJson } from '../dialect/resolve/relation.ts';
 import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ColumnTypes, Relations } from '../source/relations.ts';
 import { type CompiledField, compileRowQuery } from '../source/row_query/compile_row_query.ts';
 import type { ColumnAccess } from '../source/row_query/model_row.ts';
-import { createSettingsSql } from '../source/row_query/read_row_query.ts';
-import { type SelectableRows, selectionConditions } from '../source/selection_conditions.ts';
+import {
+  createSettingsSql,
+  type SelectableRows,
+  selectionConditions,
+} from '../source/row_query/selected_rows.ts';
 import type { RowRange } from '../source/source.ts';
 import { type ComparedColumn, digestSql, type RowKey } from './row.ts';
 import type { HashedId } from './row_fingerprint.ts';

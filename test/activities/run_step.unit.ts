@@ -8,7 +8,7 @@ import {
 } from '../../activities/run_step.ts';
 import { isBudgetExceeded, operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
-import type { Outages } from '../../src/failures/outages.ts';
+import type { Outages } from '../../src/failures/circuits.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { waitFor } from '../setup/wait_for.ts';
 

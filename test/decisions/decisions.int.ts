@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { advanceBackfill } from '../../src/decisions/backfills.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { endRun, isIntervalDue } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';

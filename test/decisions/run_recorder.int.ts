@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { advanceBackfill, continueRun } from '../../src/decisions/advance_backfill.ts';
+import { advanceBackfill, continueRun } from '../../src/decisions/backfills.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import { DialectError } from '../../src/dialect/dialect_error.ts';
+import { DialectError } from '../../src/dialect/query_text.ts';
 import { parseExpression, parseQuery } from '../../src/dialect/parser/queries.ts';
 import type { Placeholders, PlaceholderValue } from '../../src/dialect/resolve/placeholders.ts';
 import { project } from './project.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DialectError } from '../../src/dialect/dialect_error.ts';
+import { DialectError } from '../../src/dialect/query_text.ts';
 import {
   parseExpression,
   parseOrderItem,

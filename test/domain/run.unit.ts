@@ -6,8 +6,8 @@ import {
   progressForRetry,
   requireAttempt,
   runDecider,
+  type RunEvent,
 } from '../../src/domain/run.ts';
-import type { RunEvent } from '../../src/domain/run_events.ts';
 import { type ExistingRun, filesOf, isFailureDue, withFailure } from '../../src/domain/run_state.ts';
 import { given } from './decider_specification.ts';
 import { fingerprintOf } from './fingerprints.ts';

@@ -9,8 +9,11 @@ import {
   parquetCompressions,
   textCompressions,
 } from '../../src/encoding/encoder.ts';
-import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
-import { EncoderThreadExited, startEncoderThreads } from '../../src/encoding/encoder_threads.ts';
+import {
+  createEncoderPool,
+  EncoderThreadExited,
+  startEncoderThreads,
+} from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory.ts';
 import type { RowBlock } from '../../src/source/source.ts';
 import { randomCases } from '../setup/effort.ts';

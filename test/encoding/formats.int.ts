@@ -12,7 +12,7 @@ import {
   textCompressions,
 } from '../../src/encoding/encoder.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
-import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
+import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
 import {
   allRows,
   type ExportedColumn,

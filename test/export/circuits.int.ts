@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Settings } from '../../src/config/settings.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
-import { createOutages } from '../../src/failures/outages.ts';
+import { createOutages } from '../../src/failures/circuits.ts';
 import { findRun, toRunResponse } from '../../src/http/runs/read_model.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { continueRun } from '../../src/decisions/advance_backfill.ts';
+import { continueRun } from '../../src/decisions/backfills.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createEmptyPublisher } from '../../src/export/publish.ts';

@@ -9,7 +9,7 @@ import { toDestinationError } from '../../src/destination/errors.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import { RelationNotFound } from '../../src/source/relations.ts';
-import { RowQueryFailed } from '../../src/source/row_query/read_row_query.ts';
+import { RowQueryFailed } from '../../src/source/row_query/selected_rows.ts';
 
 const secret = 'AKIAPLANTEDCANARY';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { circuitRetryDelayMs, describeOpenCircuit } from '../../src/domain/circuit.ts';
-import { createFaultPacing, createOutages } from '../../src/failures/outages.ts';
+import { createFaultPacing, createOutages } from '../../src/failures/circuits.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { isBudgetExceeded, operatorFaultDetails } from '../../src/contract/failure_details.ts';
-import { openRetryBudget, type BudgetContext, type RetryBudget } from '../../src/failures/retry_budget.ts';
+import { openRetryBudget, type BudgetContext, type RetryBudget } from '../../activities/run_step.ts';
 
 const budgetMs = 100_000;
 const unavailable = (more: { nextRetryDelay?: number; details?: unknown[] } = {}) =>

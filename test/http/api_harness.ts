@@ -21,7 +21,7 @@ import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slots.ts';
-import { createRunningQueries } from '../../src/queries/run_query.ts';
+import { createRunningQueries } from '../../src/queries/handle_query.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';

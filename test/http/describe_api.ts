@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
 import { createApp, type HttpDependencies } from '../../src/http/app.ts';
-import type { HttpApp } from '../../src/http/route_context.ts';
+import type { HttpApp } from '../../src/http/command_service.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 
 /** The HTTP API without its servers, which its OpenAPI document and its pages do not need. */

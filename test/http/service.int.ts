@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { advanceBackfill } from '../../src/decisions/backfills.ts';
 import { runStatusLabels } from '../../src/domain/run_state.ts';
 import { resolveFaults, storeFault, storeResumption } from '../../src/failures/operator_faults.ts';
 import { createPool, isDatabaseUnavailable } from '../../src/journal/database.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { connectQueriesToSource, queryTransaction, workMemOf } from '../../src/queries/query_source.ts';
-import { postgresConnection } from '../../src/queries/query_connection.ts';
+import { postgresConnection } from '../../src/queries/query_kind.ts';
 import { otherRoles } from '../../src/queries/query_role/set_up_query_role.ts';
 import { toQueryError } from '../../src/queries/query_errors.ts';
 import type { SourceConnections } from '../../src/source/source_connection.ts';

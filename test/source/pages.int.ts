@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { SortKey } from '../../src/domain/exported_files.ts';
-import { readKeys } from '../../src/source/pages.ts';
+import { readKeys } from '../../src/source/read_ranges.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';

@@ -7,8 +7,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
 import { sourceContract } from '../../src/source/contract.ts';
-import { type CopyDataSink, openReusingSocket, tapCopyData, transientBytes } from '../../src/source/copy.ts';
 import {
+  type CopyDataSink,
+  openReusingSocket,
+  tapCopyData,
+  transientBytes,
   shareByProject,
   type SharedConnections,
   SourceBusy,

@@ -11,10 +11,10 @@ import {
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
-import { createOutages } from '../../src/failures/outages.ts';
+import { createOutages } from '../../src/failures/circuits.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
-import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
+import { createExportSlots } from '../../src/temporal/worker/workers.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { insertEvents } from '../export/export_harness.ts';

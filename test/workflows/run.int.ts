@@ -11,7 +11,7 @@ import {
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
+import { createRunStarter } from '../../src/temporal/clients/export_workflows.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';
 

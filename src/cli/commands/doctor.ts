@@ -103,7 +103,7 @@ const maxNamedSecrets = 3;
 /** Whether the keys open the stored secrets; those that only workers open are in order. */
 async function describeSecrets(pool: Pool, settings: Settings): Promise<string> {
   const [{ listConfigSecrets }, { listWebhookSecrets }] = await Promise.all([
-    import('../../destination/sealed_config.ts'),
+    import('../../destination/config_versions.ts'),
     import('../../notifications/webhooks.ts'),
   ]);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);

@@ -51,7 +51,7 @@ export function addSecretCommands(program: Command): void {
     .description('encrypt every stored secret with the first key of EXPORTD_ENCRYPTION_KEYS')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
-      const { rotateConfigSecrets } = await import('../../destination/sealed_config.ts');
+      const { rotateConfigSecrets } = await import('../../destination/config_versions.ts');
       const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
       const keyRing = createKeyRing(commandSettings(process.env).EXPORTD_ENCRYPTION_KEYS);
       const { configs, webhooks } = await withPool(async (pool) => ({

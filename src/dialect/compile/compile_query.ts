@@ -1,5 +1,5 @@
 import { type Call, type Limit, type Node, type Query, walk } from '../ast.ts';
-import { QueryText } from '../dialect_error.ts';
+import { QueryText } from '../query_text.ts';
 import { findFunction } from '../functions/registry.ts';
 import type { ParseLimits } from '../parser/cursor.ts';
 import { parseQuery } from '../parser/queries.ts';
@@ -10,10 +10,9 @@ import { type Project, Statement } from '../resolve/statement.ts';
 import type { TypedQuery, Value } from '../resolve/value.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
-import { appendTotals, rejectTotals } from './clauses/grouped_rows.ts';
-import { rowBounds } from './clauses/order_and_limit.ts';
+import { appendTotals, rejectTotals } from './clauses/select_items.ts';
+import { rowBounds, compileSetOperation } from './clauses/query_expressions.ts';
 import { compileSelect } from './clauses/select.ts';
-import { compileSetOperation } from './clauses/set_operations.ts';
 import type { CompiledQuery, Compiler } from './compiler.ts';
 import { expressionValue } from './expressions/expressions.ts';
 

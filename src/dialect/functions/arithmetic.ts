@@ -1,8 +1,8 @@
 import { computeOnce } from '../compile/compiler.ts';
 import { commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { scalarType, type Type, withNull } from '../types.ts';
-import { clamped } from './argument_values.ts';
 import {
+  clamped,
   argument,
   argumentSql,
   byCompiler,

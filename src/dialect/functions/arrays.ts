@@ -19,8 +19,12 @@ import {
   type Type,
   withNull,
 } from '../types.ts';
-import { constantNumber, formattedText, itemsOfRange, maxItems, withMaxSize } from './argument_values.ts';
 import {
+  constantNumber,
+  formattedText,
+  itemsOfRange,
+  maxItems,
+  withMaxSize,
   argument,
   argumentError,
   argumentNode,

@@ -4,8 +4,11 @@ import { toJson } from '../compile/expressions/coerce.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, joinSql, sql, type Sql } from '../sql.ts';
 import { nameOfType, type ScalarKind, scalarType, type Type, withNull } from '../types.ts';
-import { decodeUtf8, formattedText, typeFromLiteral, zoneAt } from './argument_values.ts';
 import {
+  decodeUtf8,
+  formattedText,
+  typeFromLiteral,
+  zoneAt,
   argument,
   argumentError,
   argumentNode,

@@ -1,6 +1,6 @@
 import { argumentAs } from '../compile/calls/signature.ts';
 import { addInterval } from '../compile/expressions/arithmetic.ts';
-import type { TimeUnit } from '../lexer.ts';
+import type { TimeUnit } from '../query_text.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { type TimeZone, intervalOfUnit, type IntervalUnit, scalarType } from '../types.ts';
@@ -12,8 +12,12 @@ import {
   isNullable,
   scalar,
   standardScalar,
+  instantAt,
+  intervalOfUnits,
+  localTime,
+  unitAt,
+  zoneAt,
 } from './function_definition.ts';
-import { instantAt, intervalOfUnits, localTime, unitAt, zoneAt } from './argument_values.ts';
 
 /** The zone of one of the two times: the last argument for both, else their own. */
 const zoneOfTime = (site: CallSite, index: number): TimeZone => zoneAt(site, 3, index);

@@ -10,8 +10,11 @@ import {
   type FunctionDefinition,
   scalar,
   standardScalar,
+  instantAt,
+  localTime,
+  unitAt,
+  zoneAt,
 } from './function_definition.ts';
-import { instantAt, localTime, unitAt, zoneAt } from './argument_values.ts';
 
 /** A part of a local time in its zone. */
 const part =

@@ -1,6 +1,6 @@
 import { computeSqlOnce } from '../compile/compiler.ts';
 import { instantOf, startOfDay, startOfDayOf } from '../compile/times/local_times.ts';
-import type { TimeUnit } from '../lexer.ts';
+import type { TimeUnit } from '../query_text.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
 import { scalarType } from '../types.ts';
 import {
@@ -13,8 +13,13 @@ import {
   type FunctionDefinition,
   scalar,
   standardScalar,
+  constantInterval,
+  datetimeTypeAt,
+  instantAt,
+  localTime,
+  unitAt,
+  zoneAt,
 } from './function_definition.ts';
-import { constantInterval, datetimeTypeAt, instantAt, localTime, unitAt, zoneAt } from './argument_values.ts';
 
 function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
   return { sql: sql`(${local})::date`, type: scalarType('date', argument(site, time).type.nullable) };

@@ -3,8 +3,8 @@ import { defaultOf, toJson, toStringSql } from '../compile/expressions/coerce.ts
 import type { Value } from '../resolve/value.ts';
 import { bind, sql, type Sql } from '../sql.ts';
 import { arrayOf, scalarType, tupleOf, type Type, withNull } from '../types.ts';
-import { typeFromLiteral } from './argument_values.ts';
 import {
+  typeFromLiteral,
   argument,
   argumentError,
   type CallSite,

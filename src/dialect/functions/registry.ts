@@ -1,4 +1,4 @@
-import { nearestName } from '../dialect_error.ts';
+import { nearestName } from '../query_text.ts';
 import { aggregates, windowFunctions } from './aggregates.ts';
 import { arithmeticFunctions, bitFunctions } from './arithmetic.ts';
 import { arrayFunctions } from './arrays.ts';

@@ -3,8 +3,8 @@ import { fromJson, itemTypeOf } from '../compile/expressions/coerce.ts';
 import { checkedPattern, type PatternUse, toPostgresPattern } from '../regular_expressions/translate.ts';
 import { bind, joinSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, type ScalarKind, scalarType, type Type } from '../types.ts';
-import { clamped } from './argument_values.ts';
 import {
+  clamped,
   argument,
   argumentError,
   argumentNode,

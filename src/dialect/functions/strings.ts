@@ -9,8 +9,6 @@ import {
   maxCharacters,
   withMaxSize,
   zoneAt,
-} from './argument_values.ts';
-import {
   argument,
   argumentError,
   argumentSql,

@@ -15,8 +15,11 @@ import {
   optionalArgumentSql,
   scalar,
   standardScalar,
+  datetimeTypeAt,
+  instantAt,
+  localTime,
+  zoneAt,
 } from './function_definition.ts';
-import { datetimeTypeAt, instantAt, localTime, zoneAt } from './argument_values.ts';
 
 /** Format specifiers with PostgreSQL's to_char patterns. */
 const formatPatterns: Readonly<Record<string, string>> = {

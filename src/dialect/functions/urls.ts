@@ -1,8 +1,8 @@
 import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
 import { bind, sql, type Sql } from '../sql.ts';
 import { arrayOf, scalarType } from '../types.ts';
-import { decodeUtf8 } from './argument_values.ts';
 import {
+  decodeUtf8,
   argument,
   argumentSql,
   type Emitter,

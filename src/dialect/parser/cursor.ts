@@ -1,6 +1,13 @@
 import type { Expression, Node, Query, Span } from '../ast.ts';
-import { DialectError, nearestName, QueryText } from '../dialect_error.ts';
-import { clauseKeywords, type Token, tokenize, type TokenKind } from '../lexer.ts';
+import {
+  DialectError,
+  nearestName,
+  QueryText,
+  clauseKeywords,
+  type Token,
+  tokenize,
+  type TokenKind,
+} from '../query_text.ts';
 
 /** Size limits that protect the parser and everything that recurses over the tree. */
 export interface ParseLimits {

@@ -42,7 +42,7 @@ import {
   type TimeUnit,
   timeUnitOf,
   timeUnits,
-} from '../lexer.ts';
+} from '../query_text.ts';
 import { type Cursor, keywordOf } from './cursor.ts';
 import { peekParenthesizedQuery } from './from.ts';
 import {

@@ -16,7 +16,7 @@ import type {
   TimeLiteral,
   TypeName,
 } from '../ast.ts';
-import { commonNameKeywords, keywordsRequiringAs, reservedWords } from '../lexer.ts';
+import { commonNameKeywords, keywordsRequiringAs, reservedWords } from '../query_text.ts';
 import type { Cursor } from './cursor.ts';
 
 /** A name where only a name is possible, after AS or a dot. Every word is one. */

@@ -15,7 +15,7 @@ import type {
   SetOperation,
   SetOperator,
 } from '../ast.ts';
-import { nonSelectStatements } from '../lexer.ts';
+import { nonSelectStatements } from '../query_text.ts';
 import { Cursor, defaultLimits, type Grammar, type ParseLimits } from './cursor.ts';
 import { expression, optionalOrderBy, optionalWindows, orderItem } from './expressions.ts';
 import { from } from './from.ts';

@@ -10,8 +10,8 @@ import {
   transform,
   walk,
 } from '../ast.ts';
-import { DialectError, nearestName, type QueryText } from '../dialect_error.ts';
-import { didYouMean } from './fields.ts';
+import { DialectError, nearestName, type QueryText } from '../query_text.ts';
+import { didYouMean } from './scope.ts';
 
 export type JsonValue =
   | string

@@ -1,5 +1,5 @@
 import { type Expression, type Field, findNodes, type Node, type Query, type Window } from '../ast.ts';
-import { DialectError, type QueryText } from '../dialect_error.ts';
+import { DialectError, type QueryText } from '../query_text.ts';
 import type { Schema } from '../schema.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
 import { TimeZone, type Type, zoneOf } from '../types.ts';

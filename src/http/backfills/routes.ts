@@ -15,7 +15,7 @@ import {
   submitCommand,
   teamOf,
   writesExports,
-} from '../route_context.ts';
+} from '../command_service.ts';
 import { commandResponses, emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
 import { dryRun } from './dry_run.ts';
 import {

@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { secretFields } from '../../destination/config.ts';
-import { changedConfigFields, mergeConfig, storeConfig } from '../../destination/config_versions.ts';
-import type { ConfigStore } from '../../destination/sealed_config.ts';
+import {
+  changedConfigFields,
+  mergeConfig,
+  storeConfig,
+  type ConfigStore,
+} from '../../destination/config_versions.ts';
 import { type BatchExportDefinition, requireConsistent, supportsOffsets } from '../../domain/batch_export.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
-import { readRowQuery } from '../../source/row_query/read_row_query.ts';
+import { readRowQuery } from '../../source/row_query/selected_rows.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
-import type { RouteContext } from '../route_context.ts';
+import type { RouteContext } from '../command_service.ts';
 import { type BatchExportRow, requireBatchExport } from './read_model.ts';
 import type { CreateBody, UpdateBody } from './schema.ts';
 

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { rejectSelectionForModel, selectionOf } from '../../destination/config.ts';
-import { readStoredConfig } from '../../destination/config_versions.ts';
-import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
+import {
+  readStoredConfig,
+  mergeSealed,
+  sealConfig,
+  type SealedConfig,
+} from '../../destination/config_versions.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
 import { dryRun } from '../backfills/dry_run.ts';
@@ -19,7 +23,7 @@ import {
   submitCommand,
   teamOf,
   writesExports,
-} from '../route_context.ts';
+} from '../command_service.ts';
 import {
   acceptedCreation,
   commandResponses,

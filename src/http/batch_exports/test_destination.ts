@@ -1,6 +1,6 @@
 import type { TestStep } from '../../destination/bucket_test.ts';
 import { deleteDestinationTest, storeDestinationTest } from '../../destination/destination_tests.ts';
-import type { SealedConfig } from '../../destination/sealed_config.ts';
+import type { SealedConfig } from '../../destination/config_versions.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { DestinationTestClient, TestOutcome } from '../../temporal/clients/verification_client.ts';

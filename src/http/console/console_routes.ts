@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../api_error.ts';
-import type { HttpApp } from '../route_context.ts';
+import type { HttpApp } from '../command_service.ts';
 import {
   acceptedEncoding,
   type CompressedFile,

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../domain/run_events.ts';
+import type { RunEvent } from '../../domain/run.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 import { notFound } from '../api_error.ts';
@@ -6,7 +6,7 @@ import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
 import { resolveListTimes, offsetPage } from '../paging.ts';
-import { type ProjectRoutes, readsExports, teamOf } from '../route_context.ts';
+import { type ProjectRoutes, readsExports, teamOf } from '../command_service.ts';
 import { findRun, runColumns, type RunRow, toRunResponse } from '../runs/read_model.ts';
 import { runPath } from '../runs/schema.ts';
 import { errorResponses, listQuery, pageOf } from '../schemas.ts';

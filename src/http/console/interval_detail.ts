@@ -1,4 +1,4 @@
-import type { RangeFile } from '../../decisions/earlier_generations.ts';
+import type { RangeFile } from '../../decisions/record_files.ts';
 import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
 import { manifestOf } from '../../destination/manifest.ts';
 import type { CompletedFile, SortKey } from '../../domain/exported_files.ts';

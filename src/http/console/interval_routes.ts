@@ -16,7 +16,7 @@ import {
   readsExports,
   teamOf,
   writesExports,
-} from '../route_context.ts';
+} from '../command_service.ts';
 import { errorResponses } from '../schemas.ts';
 import { locateRow, readIntervalAt, readIntervalDetail } from './interval_detail.ts';
 import {

@@ -1,5 +1,5 @@
 import { ApiError, retryAfter } from '../api_error.ts';
-import { type HttpApp, readsExports, type RouteContext, teamOf } from '../route_context.ts';
+import { type HttpApp, readsExports, type RouteContext, teamOf } from '../command_service.ts';
 
 /** Proxies close connections that stay silent. */
 const heartbeatMs = 15_000;

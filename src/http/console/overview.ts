@@ -13,7 +13,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { lagsOf } from '../batch_exports/read_model.ts';
 import type { LagResponse } from '../batch_exports/schema.ts';
 import type { IntervalStatus } from '../intervals/schema.ts';
-import { type HttpApp, readsExports, type RouteContext, teamOf } from '../route_context.ts';
+import { type HttpApp, readsExports, type RouteContext, teamOf } from '../command_service.ts';
 import { errorResponses } from '../schemas.ts';
 import {
   calmConditions,

@@ -22,7 +22,7 @@ import {
 import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath, type UpdateBody, updateBody } from '../batch_exports/schema.ts';
 import { sourceError } from '../error_handler.ts';
-import { disconnectSignal, type ProjectRoutes, teamOf, writesExports } from '../route_context.ts';
+import { disconnectSignal, type ProjectRoutes, teamOf, writesExports } from '../command_service.ts';
 import { errorResponses } from '../schemas.ts';
 import {
   type EstimateResponse,

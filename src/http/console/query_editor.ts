@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { clauseKeywords, reservedWords } from '../../dialect/lexer.ts';
+import { clauseKeywords, reservedWords } from '../../dialect/query_text.ts';
 import { describeFunctions, describeTables } from '../../dialect/vocabulary.ts';
 import { compilerProject } from '../../queries/dialect_reader.ts';
 import { createProjectSchemas, type EditorRequest, readNames } from '../../queries/editor.ts';
 import { QueryError } from '../../queries/query_errors.ts';
 import { callerOf } from '../accounts.ts';
-import { disconnectSignal, type ProjectRoutes, readsQueries, teamOf } from '../route_context.ts';
+import { disconnectSignal, type ProjectRoutes, readsQueries, teamOf } from '../command_service.ts';
 import { errorResponses } from '../schemas.ts';
 import { checkedQuerySchema, checkQueryBody, projectNamesSchema, vocabularySchema } from './schema.ts';
 

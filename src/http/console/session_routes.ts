@@ -4,7 +4,7 @@ import { version } from '../../telemetry/version.ts';
 import { findProjects, findUser, type Caller, callerOfKey } from '../accounts.ts';
 import { ApiError, retryAfter } from '../api_error.ts';
 import { type Session, sessionResponse, signInBody } from '../projects/schema.ts';
-import type { HttpApp } from '../route_context.ts';
+import type { HttpApp } from '../command_service.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 import { clearSessionCookie, requireSameOrigin, sessionKeyOf, setSessionCookie } from './session_cookie.ts';
 

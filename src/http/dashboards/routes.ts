@@ -1,6 +1,6 @@
 import { callerOf } from '../accounts.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import type { ProjectRoutes } from '../route_context.ts';
+import type { ProjectRoutes } from '../command_service.ts';
 import { errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
 import {
   createDashboard,

@@ -4,7 +4,7 @@ import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath } from '../batch_exports/schema.ts';
 import { resolveListTimes, countRows, offsetPage, withParameters } from '../paging.ts';
-import { parseChoices, type ProjectRoutes, readsExports, teamOf } from '../route_context.ts';
+import { parseChoices, type ProjectRoutes, readsExports, teamOf } from '../command_service.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import { readIntervalPage } from './read_model.ts';
 import {

@@ -8,7 +8,7 @@ import dashboards from '../dashboards/examples.json' with { type: 'json' };
 import intervals from '../intervals/examples.json' with { type: 'json' };
 import projects from '../projects/examples.json' with { type: 'json' };
 import query from '../query/examples.json' with { type: 'json' };
-import type { HttpApp } from '../route_context.ts';
+import type { HttpApp } from '../command_service.ts';
 import runs from '../runs/examples.json' with { type: 'json' };
 import webhooks from '../webhooks/examples.json' with { type: 'json' };
 import messages from '../webhooks/message_examples.json' with { type: 'json' };

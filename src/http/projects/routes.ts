@@ -1,6 +1,6 @@
 import { findProjects } from '../accounts.ts';
 import { offsetPage } from '../paging.ts';
-import { type HttpApp, type RouteContext, teamOf } from '../route_context.ts';
+import { type HttpApp, type RouteContext, teamOf } from '../command_service.ts';
 import { errorResponses, listQuery, pageOf } from '../schemas.ts';
 import { projectSchema } from './schema.ts';
 

@@ -8,7 +8,7 @@ import type { QueryRateLimiter } from '../../queries/query_slots.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { ApiError, notFound, retryAfter } from '../api_error.ts';
 import { callerOf } from '../accounts.ts';
-import { disconnectSignal, type ProjectRoutes, readsQueries, sendEmpty, teamOf } from '../route_context.ts';
+import { disconnectSignal, type ProjectRoutes, readsQueries, sendEmpty, teamOf } from '../command_service.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 import {
   draftedSqlSchema,

@@ -5,15 +5,8 @@ import { ApiError, notFound } from '../api_error.ts';
 import { callerOf } from '../accounts.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import type { SubmissionResult } from '../command_service.ts';
 import {
-  resolveListTimes,
-  projectUrl,
-  toReadableResponse,
-  toReadableResponses,
-  withParameters,
-} from '../paging.ts';
-import {
+  type SubmissionResult,
   acceptedDetail,
   allowsShrink,
   idempotencyKeyOf,
@@ -26,7 +19,14 @@ import {
   submitCommand,
   teamOf,
   writesExports,
-} from '../route_context.ts';
+} from '../command_service.ts';
+import {
+  resolveListTimes,
+  projectUrl,
+  toReadableResponse,
+  toReadableResponses,
+  withParameters,
+} from '../paging.ts';
 import { commandResponses, emptyBody, errorResponses, noContent, pageOf } from '../schemas.ts';
 import { findRun, readRunPage, type RunRow, toRunResponse } from './read_model.ts';
 import {

@@ -28,7 +28,7 @@ import {
   type RouteContext,
   teamOf,
   writesExports,
-} from '../route_context.ts';
+} from '../command_service.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
 import { resend, testWebhook } from './requested_deliveries.ts';
 import {

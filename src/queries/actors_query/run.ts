@@ -19,7 +19,7 @@ import {
   parseSelectItemAt,
   withoutName,
 } from '../dialect_reader.ts';
-import { fallibleConditions, filtersCondition } from '../filters.ts';
+import { fallibleConditions, filtersCondition } from '../query_fields.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, QueryOutput } from '../query_kind.ts';
 import { type ActorEntry, type ActorKind, personActors } from './actor_kinds.ts';

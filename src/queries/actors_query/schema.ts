@@ -7,7 +7,7 @@ import {
 } from '../../filters/schema.ts';
 import { dialectQuerySchema } from '../dialect_query/schema.ts';
 import { funnelsQuerySchema } from '../funnels_query/schema.ts';
-import { ignoredFields } from '../insight_fields.ts';
+import { ignoredFields } from '../query_fields.ts';
 import { trendsQuerySchema } from '../trends_query/schema.ts';
 
 const fields = {

@@ -5,7 +5,7 @@ import type { Placeholders, PlaceholderTable, PlaceholderValue } from '../../dia
 import type { JsonValue } from '../../domain/event.ts';
 import { momentLiteralIn } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
-import { fallibleFilters, filtersCondition, testAccountsCondition } from '../filters.ts';
+import { fallibleFilters, filtersCondition, testAccountsCondition } from '../query_fields.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, UsedVariable } from '../query_kind.ts';
 import type { DialectQuery } from './schema.ts';

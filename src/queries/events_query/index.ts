@@ -3,7 +3,7 @@ import { buildExpression, buildSelect } from '../../dialect/ast_builders.ts';
 import type { Relations } from '../../source/relations.ts';
 import { trendsPoint, withSourcePath } from '../actors_query/source.ts';
 import { type DialectReader, openDialectReader, readWithItemErrors } from '../dialect_reader.ts';
-import { ignoredFieldNames } from '../insight_fields.ts';
+import { ignoredFieldNames } from '../query_fields.ts';
 import { displayName, readByIds } from '../persons.ts';
 import type { QueryContext, QueryKind, QueryOutput } from '../query_kind.ts';
 import { trendsPointEvents } from '../trends_query/actors.ts';

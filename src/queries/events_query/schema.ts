@@ -2,12 +2,11 @@ import { DateTime } from 'luxon';
 import { z } from 'zod';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
-import { parseAbsoluteDate } from '../../filters/dates.ts';
+import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
 import { insightActorsSchema } from '../actors_query/schema.ts';
 import { momentOfDate, checkedDate, momentLiteral, momentLiteralIn } from '../dates.ts';
-import { withOverride } from '../filters.ts';
-import { ignoredFields } from '../insight_fields.ts';
+import { withOverride, ignoredFields } from '../query_fields.ts';
 import type { FiltersOverride, QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
 
 const filters = propertyFiltersSchema.nullish();

@@ -16,7 +16,7 @@ import {
   parseSelectItemAt,
   withoutName,
 } from '../dialect_reader.ts';
-import { fallibleConditions, filtersCondition, testAccountsCondition } from '../filters.ts';
+import { fallibleConditions, filtersCondition, testAccountsCondition } from '../query_fields.ts';
 import { displayProperties } from '../persons.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, QueryProject } from '../query_kind.ts';

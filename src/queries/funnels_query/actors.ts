@@ -1,5 +1,5 @@
 import type { Select } from '../../dialect/ast.ts';
-import { parseAbsoluteDate } from '../../filters/dates.ts';
+import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { resolveRange, momentOfDate } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';
 import {

@@ -1,7 +1,7 @@
 import type { Relations } from '../../source/relations.ts';
 import { earliestFor, rangeFreshness, resolveRange } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
-import { overriddenInsight } from '../insight_fields.ts';
+import { overriddenInsight } from '../query_fields.ts';
 import type { OutputResults, QueryKind } from '../query_kind.ts';
 import { checkFunnel, type FunnelContext, type FunnelPlan, planFunnel } from './plan.ts';
 import { checkExpressions } from './read_events.ts';

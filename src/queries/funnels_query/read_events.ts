@@ -8,10 +8,17 @@ import {
   type TemplateValues,
   withFrom,
 } from '../../dialect/ast_builders.ts';
-import { breakdownExpression, normalizedUrl, seriesCondition } from '../insight_fields.ts';
+import {
+  breakdownExpression,
+  normalizedUrl,
+  seriesCondition,
+  checkFilters,
+  checkTestAccounts,
+  filtersCondition,
+  testAccountsCondition,
+} from '../query_fields.ts';
 import { rangeCondition, resolveRange } from '../dates.ts';
 import { type DialectReader, parseExpressionAt } from '../dialect_reader.ts';
-import { checkFilters, checkTestAccounts, filtersCondition, testAccountsCondition } from '../filters.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import type { FunnelContext, FunnelPlan } from './plan.ts';

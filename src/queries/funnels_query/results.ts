@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import type { Select } from '../../dialect/ast.ts';
 import { resolveRange, dayOf, labelOf } from '../dates.ts';
-import { countOfAll, seriesName } from '../insight_fields.ts';
+import { countOfAll, seriesName } from '../query_fields.ts';
 import { formatValue, type FunnelContext, type FunnelPlan, numbersBetween, valueLimit } from './plan.ts';
 import { passThrough, selectFrom } from './rows.ts';
 import { comparedSteps } from './walks.ts';

@@ -7,7 +7,7 @@ import {
   actionsNodeFields,
   dataWarehouseNodeFields,
   eventsNodeFields,
-} from '../insight_fields.ts';
+} from '../query_fields.ts';
 
 const stepFields = {
   /** An optional step can be skipped: the next step can then follow the one before it. */

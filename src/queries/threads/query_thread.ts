@@ -3,7 +3,7 @@ import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { draftByRules } from '../draft_sql/draft_by_rules.ts';
 import { checkQuery, computeOutput } from '../inline_executor.ts';
-import type { QueryConnection, ReadColumns, RowReceiver } from '../query_connection.ts';
+import type { QueryConnection, ReadColumns, RowReceiver } from '../query_kind.ts';
 import { parseForm } from '../query_executor.ts';
 import {
   type FromThread,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { QueryStatement, ReadColumns, TextRow } from '../query_connection.ts';
+import type { QueryStatement, ReadColumns, TextRow } from '../query_kind.ts';
 import { QueryError, type QueryPosition } from '../query_errors.ts';
 import {
   type CheckTask,

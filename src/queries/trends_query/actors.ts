@@ -1,9 +1,16 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
 import { buildExpression, buildField, combineConditions } from '../../dialect/ast_builders.ts';
-import { parseAbsoluteDate } from '../../filters/dates.ts';
+import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { firstOfDay, lastOfDay, momentOfDate, rangeCondition, type ResolvedRange } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';
-import { type SeriesStatement, topValuesOfSeries, windowDays } from './statement.ts';
+import {
+  type SeriesStatement,
+  topValuesOfSeries,
+  windowDays,
+  eventsOf,
+  mathIn,
+  planSeries,
+} from './statement.ts';
 import {
   buildNamedSelect,
   isOneOfValues,
@@ -13,11 +20,11 @@ import {
   seriesEventsSince,
   type SeriesEvents,
   type SeriesPosition,
+  checkExpressions,
+  measureOf,
 } from './selects.ts';
-import { checkExpressions, measureOf } from './measures.ts';
 import { type PeriodContext, periodsOf } from './lines.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
-import { eventsOf, mathIn, planSeries } from './series_plan.ts';
 
 /** One point of a trend. */
 export interface TrendsPoint {

@@ -2,7 +2,7 @@ import type { Query } from '../../dialect/ast.ts';
 import type { Relations } from '../../source/relations.ts';
 import { rangeFreshness, type ResolvedRange } from '../dates.ts';
 import { type DialectReader, openDialectReader } from '../dialect_reader.ts';
-import { overriddenInsight } from '../insight_fields.ts';
+import { overriddenInsight } from '../query_fields.ts';
 import type { QueryContext, QueryKind, QueryOutput } from '../query_kind.ts';
 import {
   formulaLines,
@@ -20,11 +20,9 @@ import {
   periodsOf,
   resultOf,
 } from './lines.ts';
-import { checkExpressions } from './measures.ts';
+import { checkExpressions, attrOf, type SeriesPosition } from './selects.ts';
 import { displayFormOf, normalizeForCache, type TrendsQuery, trendsQuerySchema } from './schema.ts';
-import { attrOf, type SeriesPosition } from './selects.ts';
-import { planSeries } from './series_plan.ts';
-import { seriesStatement, type SeriesStatement, topValuesOfAny } from './statement.ts';
+import { planSeries, seriesStatement, type SeriesStatement, topValuesOfAny } from './statement.ts';
 
 /** Runs a query: first for the current range, then for the one that it is compared with. @throws QueryError */
 async function runTrends(

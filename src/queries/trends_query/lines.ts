@@ -1,6 +1,6 @@
 import { dayOf, earliestFor, labelOf, previousRange, type ResolvedRange, resolveRange } from '../dates.ts';
 import type { DialectReader, DialectRows } from '../dialect_reader.ts';
-import { countOfAll } from '../insight_fields.ts';
+import { countOfAll } from '../query_fields.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import {
@@ -11,7 +11,7 @@ import {
   type TrendsSeries,
 } from './schema.ts';
 import { breakdownLabel, nullValue, otherValue, type SeriesPosition } from './selects.ts';
-import { keyOfBucket, keyOfRow } from './series_plan.ts';
+import { keyOfBucket, keyOfRow } from './statement.ts';
 
 /**
  * The maximum number of values in a result, over all lines. More would take the memory and the time of other queries: each

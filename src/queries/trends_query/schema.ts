@@ -6,7 +6,7 @@ import {
   actionsNodeFields,
   dataWarehouseNodeFields,
   eventsNodeFields,
-} from '../insight_fields.ts';
+} from '../query_fields.ts';
 
 /** Counts of events, or of actors and sessions. */
 const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;

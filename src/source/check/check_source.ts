@@ -8,7 +8,7 @@ import {
   sourceContract,
 } from '../contract.ts';
 import { eventColumnTypes, eventsQuery } from '../events_query.ts';
-import { statementSettings } from '../pages.ts';
+import { statementSettings } from '../read_ranges.ts';
 import { personsQuery } from '../persons_query.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from '../relations.ts';
 import { allRows } from '../row_selection.ts';

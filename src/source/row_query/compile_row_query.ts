@@ -10,7 +10,7 @@ import {
 import { collectAliases, type Output, selectItems } from '../../dialect/compile/clauses/select_items.ts';
 import { compiler, topScope } from '../../dialect/compile/compile_query.ts';
 import { postgresType, toCondition } from '../../dialect/compile/expressions/coerce.ts';
-import { DialectError, QueryText } from '../../dialect/dialect_error.ts';
+import { DialectError, QueryText } from '../../dialect/query_text.ts';
 import { parseQuery } from '../../dialect/parser/queries.ts';
 import { printExpression, printQuery } from '../../dialect/print.ts';
 import { resolvePlaceholders } from '../../dialect/resolve/placeholders.ts';

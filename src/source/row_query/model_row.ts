@@ -5,10 +5,11 @@ import {
   type Relation,
   type RelationField,
   type RelationFields,
+  readableJson,
+  TeamRelation,
 } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
 import { propertyColumns, personMappings } from '../../dialect/resolve/tables/persons.ts';
-import { readableJson, TeamRelation } from '../../dialect/resolve/team_relation.ts';
 import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
 import { bind, rawSql, sql, type Sql } from '../../dialect/sql.ts';
 import { type ScalarKind, scalarType } from '../../dialect/types.ts';

@@ -10,7 +10,7 @@ import type { NotificationType } from '../../notifications/notification.ts';
 import type { Attempt } from '../../notifications/send_webhook.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { deliverySummary, resultWithin } from './executions.ts';
-import { ignoreNotFound } from './schedule_client.ts';
+import { ignoreNotFound } from './export_workflows.ts';
 
 /** The settings of every delivery. */
 type DeliverySettings = ExecutionSettings & Pick<Settings, 'EXPORTD_WEBHOOK_TIMEOUT'>;

@@ -11,8 +11,12 @@ import type { Pool } from '../../journal/database.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { createNotificationClient } from './notification_client.ts';
-import { createRunStarter } from './run_starter.ts';
-import { createBackfillClient, createScheduleClient, ignoreNotFound } from './schedule_client.ts';
+import {
+  createRunStarter,
+  createBackfillClient,
+  createScheduleClient,
+  ignoreNotFound,
+} from './export_workflows.ts';
 
 /** Starts the maintenance workflow of a deployment. */
 export interface MaintenanceClient {

@@ -14,8 +14,7 @@ import {
   type ListedExecution,
 } from '../clients/executions.ts';
 import type { NotificationClient } from '../clients/notification_client.ts';
-import type { RunStarter } from '../clients/run_starter.ts';
-import type { BackfillClient, ScheduleClient } from '../clients/schedule_client.ts';
+import type { RunStarter, BackfillClient, ScheduleClient } from '../clients/export_workflows.ts';
 import type { MaintenanceClient } from '../clients/workflow_clients.ts';
 import type { Pass } from './pass.ts';
 import type { SignalRecovery } from './signal_recovery.ts';

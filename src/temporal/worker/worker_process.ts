@@ -1,6 +1,6 @@
 import { DefaultLogger, type LogLevel, Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
 import closeWithGrace from 'close-with-grace';
-import { createBackfillActivities } from '../../../activities/backfill.ts';
+import { createBackfillActivities, createScheduleActivities } from '../../../activities/schedule.ts';
 import { createDestinationTestActivities } from '../../../activities/destination_test.ts';
 import { createExportActivities } from '../../../activities/export.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
@@ -11,7 +11,6 @@ import {
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
 import { createRunActivities } from '../../../activities/run.ts';
-import { createScheduleActivities } from '../../../activities/schedule.ts';
 import { createVerificationActivities } from '../../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
@@ -25,7 +24,7 @@ import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createPerExportLimit } from '../../export/export_context.ts';
 import { createEmptyPublisher } from '../../export/publish.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
-import { createOutages } from '../../failures/outages.ts';
+import { createOutages } from '../../failures/circuits.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
 import { openJournal } from '../../projections/registry.ts';
@@ -33,7 +32,7 @@ import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { backgroundLimits, createQuerySlots } from '../../queries/query_slots.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
 import { runBackgroundQuery } from '../../queries/run_background.ts';
-import { createRunningQueries } from '../../queries/run_query.ts';
+import { createRunningQueries } from '../../queries/handle_query.ts';
 import { finishQuery } from '../../queries/statuses.ts';
 import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
 import { createSource } from '../../source/postgres_source.ts';
@@ -49,10 +48,9 @@ import { createProblemReporter } from '../problems.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
-import { type ActivitySlots, createActivitySlots, createExportSlots } from './activity_slots.ts';
+import { type ActivitySlots, createActivitySlots, createExportSlots, createWorkers } from './workers.ts';
 import { loadWorkflowBundle } from './bundle.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
-import { createWorkers } from './workers.ts';
 
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 

@@ -1,11 +1,13 @@
 import { totalmem } from 'node:os';
 import {
   type ActivityInterceptorsFactory,
+  type ActivitySlotInfo,
+  type CustomSlotSupplier,
   type NativeConnection,
+  type SlotPermit,
   Worker,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
-import type { BackfillActivities } from '../../../activities/backfill.ts';
 import type { DestinationTestActivities } from '../../../activities/destination_test.ts';
 import type { ExportActivities } from '../../../activities/export.ts';
 import type { MaintenanceActivities, MaintenancePlanner } from '../../../activities/maintenance.ts';
@@ -13,17 +15,85 @@ import type { NotificationActivities } from '../../../activities/notification.ts
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
 import type { RunActivities } from '../../../activities/run.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
-import type { ScheduleActivities } from '../../../activities/schedule.ts';
+import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
 import type { VerificationActivities } from '../../../activities/verification.ts';
 import {
   maxConcurrentDeliveries,
   maxConcurrentMaintenanceTasks,
 } from '../../../workflows/activity_options.ts';
+import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
 import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
-import { activitySpans, loadPayloadCodecs, workflowSinks, taskQueues } from '../connections.ts';
-import type { ActivitySlots } from './activity_slots.ts';
+import { activitySpans, loadPayloadCodecs, taskQueues, workflowSinks } from '../connections.ts';
+
+/** How the activity slots of a worker are used. */
+interface SlotUse {
+  readonly slots: number;
+  /** Activities that run, those included that have yielded their slot. */
+  readonly running: number;
+  /** Slots that running activities have yielded to others. */
+  readonly yielded: number;
+}
+
+/** The activity slots of a worker. An activity that waits yields its slot to another, and reclaims it. */
+export interface ActivitySlots {
+  /**
+   * Yields a slot.
+   * @returns a function that reclaims the slot, once; undefined when no more slots may be yielded
+   */
+  yieldSlot(): (() => void) | undefined;
+  /** How the slots are used now. */
+  use(): SlotUse;
+  /** Hands out the slots to the SDK. */
+  readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
+}
+
+/** Export slots that are yielded at a time. Each of their attempts still uses memory. */
+const maxYieldedExportSlots = 12;
+
+/**
+ * Creates the slots of the export worker. An attempt that waits for an unresponsive server yields its slot to another, so
+ * that a bucket that hangs delays no other export.
+ */
+export const createExportSlots = (settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS'>): ActivitySlots =>
+  createActivitySlots(settings.EXPORTD_EXPORT_SLOTS, maxYieldedExportSlots);
+
+/** Every activity is one of the same kind. */
+const activity = 'activity';
+
+/** Creates slots, of which at most `maxYielded` are yielded at a time. */
+export function createActivitySlots(slots: number, maxYielded: number): ActivitySlots {
+  const permits = createKeyedSemaphore<typeof activity>({ total: slots, lendable: maxYielded });
+  // The permits are alike, so that any of them can be released.
+  const releases: (() => void)[] = [];
+  let running = 0;
+  const reserve = (release: () => void): SlotPermit => {
+    releases.push(release);
+    return {};
+  };
+  return {
+    use: () => ({ slots, running, yielded: permits.lent }),
+    yieldSlot: () => permits.lend(),
+    supplier: {
+      type: 'custom',
+      // It throws the signal's own reason: the SDK logs any other error.
+      reserveSlot: async (_, signal) => reserve(await permits.acquire(activity, { signal })),
+      tryReserveSlot: () => {
+        const release = permits.tryAcquire(activity);
+        return release ? reserve(release) : null;
+      },
+      markSlotUsed: () => {
+        running += 1;
+      },
+      // The SDK also reserves a slot for each poll, and releases it unused when there was no task.
+      releaseSlot: ({ slotInfo }) => {
+        if (slotInfo) running -= 1;
+        releases.pop()?.();
+      },
+    },
+  };
+}
 
 /** Measured: 1,000 sleeping schedules take 550 MB. */
 const bytesPerWorkflow = 550_000;

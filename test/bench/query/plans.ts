@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { QueryConnection, QueryStatement } from '../../../src/queries/query_connection.ts';
-import type { QueryContext } from '../../../src/queries/query_kind.ts';
+import type { QueryConnection, QueryStatement, QueryContext } from '../../../src/queries/query_kind.ts';
 import type { QueryKinds } from '../../../src/queries/query_executor.ts';
 import type { Insight, InsightRange } from './insights.ts';
 

@@ -3,8 +3,12 @@ import { readSettings } from '../../../src/config/settings.ts';
 import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
-import { type QueryContext, type QueryOutput, readQueryProject } from '../../../src/queries/query_kind.ts';
-import { postgresConnection } from '../../../src/queries/query_connection.ts';
+import {
+  type QueryContext,
+  type QueryOutput,
+  readQueryProject,
+  postgresConnection,
+} from '../../../src/queries/query_kind.ts';
 import { QueryError } from '../../../src/queries/query_errors.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import type { QueryKinds } from '../../../src/queries/query_executor.ts';

@@ -6,7 +6,7 @@ import {
   summaryOfError,
 } from '../../../src/console/editor/marked_text.ts';
 import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
-import { DialectError } from '../../../src/dialect/dialect_error.ts';
+import { DialectError } from '../../../src/dialect/query_text.ts';
 import { project } from '../../dialect/project.ts';
 
 function errorOf(query: string): DialectError {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import fastify from 'fastify';
 import type { LiveChange } from '../../../src/http/console/live_changes.ts';
 import { consoleLiveRoutes } from '../../../src/http/console/live_routes.ts';
-import type { HttpApp, RouteContext } from '../../../src/http/route_context.ts';
+import type { HttpApp, RouteContext } from '../../../src/http/command_service.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 
 const app = fastify() as unknown as HttpApp;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { HttpApp } from '../../../src/http/route_context.ts';
+import type { HttpApp } from '../../../src/http/command_service.ts';
 import { createServerlessApp } from '../describe_api.ts';
 
 let app: HttpApp;

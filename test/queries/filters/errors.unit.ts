@@ -2,9 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { buildField } from '../../../src/dialect/ast_builders.ts';
 import { printExpression } from '../../../src/dialect/print.ts';
-import { filtersCondition, testAccountsCondition, withOverride } from '../../../src/queries/filters.ts';
+import {
+  filtersCondition,
+  testAccountsCondition,
+  withOverride,
+  seriesCondition,
+  seriesName,
+} from '../../../src/queries/query_fields.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';
-import { seriesCondition, seriesName } from '../../../src/queries/insight_fields.ts';
 import { contextOf } from '../dates/context.ts';
 import { randomFilters } from './random_filters.ts';
 

@@ -4,7 +4,7 @@ import { DateTime } from 'luxon';
 import { buildSelect } from '../../../src/dialect/ast_builders.ts';
 import { printQuery } from '../../../src/dialect/print.ts';
 import type { Schema } from '../../../src/dialect/schema.ts';
-import { filtersCondition } from '../../../src/queries/filters.ts';
+import { filtersCondition } from '../../../src/queries/query_fields.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';
 import { berlin } from '../../dialect/project.ts';
 import { rowsOf } from '../../dialect/rows_of.ts';

@@ -5,7 +5,7 @@ import { insights, type InsightRange } from '../../bench/query/insights.ts';
 import { plansOf } from '../../bench/query/plans.ts';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
-import { postgresConnection } from '../../../src/queries/query_connection.ts';
+import { postgresConnection } from '../../../src/queries/query_kind.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import { queryRoleSettings } from '../../setup/query_role.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';

@@ -5,7 +5,7 @@ import { createInlineExecutor } from '../../../src/queries/inline_executor.ts';
 import type { QueryExecutor } from '../../../src/queries/query_executor.ts';
 import type { QueryProgress } from '../../../src/queries/query_kind.ts';
 import { connectQueriesToSource } from '../../../src/queries/query_source.ts';
-import { runQuery } from '../../../src/queries/run_query.ts';
+import { runQuery } from '../../../src/queries/handle_query.ts';
 import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';

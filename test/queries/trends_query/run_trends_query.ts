@@ -1,10 +1,9 @@
 import { inTransaction, type Pool } from '../../../src/journal/database.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
-import { postgresConnection } from '../../../src/queries/query_connection.ts';
+import { postgresConnection, type QueryContext, type QueryProject } from '../../../src/queries/query_kind.ts';
 import { trendsActors, type TrendsPoint } from '../../../src/queries/trends_query/actors.ts';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
 import type { TrendsQuery } from '../../../src/queries/trends_query/schema.ts';
-import type { QueryContext, QueryProject } from '../../../src/queries/query_kind.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
 
 /** The relations that the migrations create. */

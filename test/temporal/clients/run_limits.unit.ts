@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
 import { backfillSummary, runSummary } from '../../../src/temporal/clients/executions.ts';
-import { createRecentIds, runInput, runTimeoutMs } from '../../../src/temporal/clients/run_starter.ts';
+import { createRecentIds, runInput, runTimeoutMs } from '../../../src/temporal/clients/export_workflows.ts';
 import { startableRun } from '../startable_run.ts';
 
 describe('a bounded set of ids', () => {

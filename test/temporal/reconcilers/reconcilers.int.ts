@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
 import { workflowIds, workflowTypes } from '../../../src/contract/workflow_inputs.ts';
-import { continueRun } from '../../../src/decisions/advance_backfill.ts';
+import { continueRun } from '../../../src/decisions/backfills.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { readStartableRun } from '../../../src/decisions/create_run.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
-import { runInput } from '../../../src/temporal/clients/run_starter.ts';
+import { runInput } from '../../../src/temporal/clients/export_workflows.ts';
 import { taskQueues } from '../../../src/temporal/connections.ts';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';

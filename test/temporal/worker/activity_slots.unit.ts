@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createActivitySlots } from '../../../src/temporal/worker/activity_slots.ts';
-import { maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
+import { createActivitySlots, maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
 
 describe('the activity slots of a worker', () => {
   const context = {

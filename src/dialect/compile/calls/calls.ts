@@ -1,8 +1,15 @@
-import type { Call, Comparison, Expression, Logical, Name } from '../../ast.ts';
-import type { CallSite, FunctionDefinition } from '../../functions/function_definition.ts';
+import type { Call, Comparison, Expression, Logical, Name, Window } from '../../ast.ts';
+import type {
+  AggregateCallSite,
+  ArgumentType,
+  CallSite,
+  Emitted,
+  FunctionDefinition,
+} from '../../functions/function_definition.ts';
 import { higherOrderValue } from '../../functions/lambdas.ts';
 import {
   arrayFunctionOf,
+  type Combinator,
   findFunction,
   type FoundFunction,
   suggestFunction,
@@ -10,16 +17,302 @@ import {
 } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
-import { derive, type Value } from '../../resolve/value.ts';
-import { sql, Sql } from '../../sql.ts';
-import { scalarType, type Type } from '../../types.ts';
+import { derive, identityOf, mergeTraits, noTraits, type Value } from '../../resolve/value.ts';
+import { joinSql, Sql, sql } from '../../sql.ts';
+import { scalarType, type Type, withNull } from '../../types.ts';
+import { comparable, gatheredBytes, withinMemory } from '../clauses/select_items.ts';
+import { orderItems } from '../clauses/query_expressions.ts';
+import { readsLambdaParameter, type WindowSpecification, windowSql } from '../clauses/windows.ts';
 import type { Compiler, ExpressionUse } from '../compiler.ts';
 import { castOperation } from '../expressions/casts.ts';
-import { postgresType } from '../expressions/coerce.ts';
+import { defaultOf, postgresType, toCondition } from '../expressions/coerce.ts';
 import { operationOf, subqueryOf } from '../expressions/comparisons.ts';
 import { arrayJoinCall } from '../joins/array_joins.ts';
-import { aggregateValue } from './aggregate_calls.ts';
 import { applySignature, checkArity, checkRanges, fillTemplate } from './signature.ts';
+
+/** @throws DialectError if DISTINCT is not supported */
+function checkDistinct(
+  { distinct, isWindow, statement, name, node }: AggregateCallSite,
+  definition: FunctionDefinition,
+): void {
+  if (!distinct) return;
+  if (definition.distinct === 'unsupported')
+    throw statement.error(
+      `Function '${name}' does not support DISTINCT.`,
+      node,
+      'Use SELECT DISTINCT in a subquery.',
+    );
+  if (isWindow && definition.distinct === 'without_over')
+    throw statement.error(
+      `Function '${name}' does not support DISTINCT with OVER.`,
+      node,
+      'Use length(groupUniqArray(…) OVER (…)).',
+    );
+}
+
+/** @throws DialectError for IGNORE or RESPECT NULLS with other than the default behavior */
+function checkNulls({ nulls, name }: Call, definition: FunctionDefinition, statement: Statement): void {
+  if (nulls === null || definition.name === 'first_value' || definition.name === 'last_value') return;
+  if (definition.kind === 'window' ? nulls === 'respect' : nulls === 'ignore') return;
+  throw statement.error(
+    `Function '${name.text}' does not support ${nulls.toUpperCase()} NULLS.`,
+    name,
+    definition.kind === 'window' ? 'Filter out nulls in a subquery.' : 'Use argMin(tuple(x), time).1.',
+  );
+}
+
+/** @throws DialectError for a call that is not allowed in its context */
+function checkContext(call: Call, definition: FunctionDefinition, scope: Scope): void {
+  const { statement, context } = scope;
+  const name = call.name.text;
+  if (definition.kind === 'window' && call.over === null)
+    throw statement.error(
+      `Function '${name}' requires OVER (...).`,
+      call,
+      `Write ${name}(...) OVER (ORDER BY ...).`,
+    );
+  if (definition.kind === 'scalar' || definition.kind === 'higher_order')
+    throw statement.error(`Function '${name}' is not an aggregate and does not support OVER.`, call);
+  if (context === 'select') return;
+  const what = call.over === null ? 'Aggregation' : 'Window function';
+  if (context === 'aggregate')
+    throw statement.error(
+      `${what} '${name}' cannot be nested inside another aggregation '${scope.enclosingAggregate ?? ''}'.`,
+      call,
+    );
+  // An aggregate that does not read the lambda's parameters is a column of the groups.
+  const isOfGroup = context === 'lambda' && scope.grouping !== null && call.over === null;
+  if (isOfGroup && !readsLambdaParameter(call, scope)) return;
+  if (context === 'lambda') throw statement.error(`${what} '${name}' is not allowed in a lambda.`, call);
+  const suggestion =
+    context === 'WHERE'
+      ? `Use ${call.over === null ? 'HAVING' : 'QUALIFY'}.`
+      : call.over === null
+        ? null
+        : 'Compute it in a subquery in FROM.';
+  throw statement.error(`${what} '${name}' is not allowed in ${context}.`, call, suggestion);
+}
+
+/** @throws DialectError for nested aggregates or window functions */
+function rejectNested(call: Call, parts: readonly Value[], isWindow: boolean, scope: Scope): void {
+  const { aggregate, window } = mergeTraits(parts);
+  if (window !== null || (aggregate !== null && !isWindow))
+    throw scope.statement.error(
+      `${isWindow ? 'Window functions' : 'Aggregations'} cannot be nested.`,
+      window ?? aggregate ?? call,
+    );
+}
+
+/** Compiles a call of an aggregate or window function. @throws DialectError */
+function aggregateValue(
+  compiler: Compiler,
+  call: Call,
+  { definition, combinators }: FoundFunction,
+  outer: Scope,
+): Value {
+  const name = call.name.text;
+  const isWindow = call.over !== null;
+  const windowSubquery = isWindow ? outer.windowSubquery : undefined;
+  const scope: Scope = windowSubquery === undefined ? outer : { ...outer, windowSubquery: undefined };
+  const { statement } = scope;
+  checkContext(call, definition, scope);
+  const hasIfCombinator = combinators.includes('If');
+  const { rest, conditions } = splitConditions(call, hasIfCombinator);
+  const nodes = rest.filter((node) => node.kind !== 'star');
+  const parameters: readonly ArgumentType[] = hasIfCombinator
+    ? ['boolean', ...definition.argumentTypes]
+    : definition.argumentTypes;
+  checkArity(name, parameters, nodes.length + (hasIfCombinator ? 1 : 0), call, statement);
+  const inner: Scope = isWindow
+    ? scope
+    : { ...scope, context: 'aggregate', enclosingAggregate: name, grouping: null };
+  const argumentValues = nodes.map((node) => compiler.value(node, inner));
+  const filters = conditions.map((node) => {
+    const value = compiler.value(node, inner, 'filter');
+    return { ...value, sql: toCondition(value, node, statement) };
+  });
+  const parameterValues = (call.parameters ?? []).map((node) => compiler.value(node, scope));
+  if (definition.parameterTypes.length > 0 || parameterValues.length > 0)
+    checkArity(name, definition.parameterTypes, parameterValues.length, call, statement, 'parameter');
+  const rangeChecked = { values: parameterValues, nodes: call.parameters ?? [], what: 'parameter' } as const;
+  checkRanges(name, definition.parameterRanges, rangeChecked, statement);
+  checkRanges(
+    name,
+    definition.argumentRanges,
+    { values: argumentValues, nodes, what: 'argument' },
+    statement,
+  );
+  const order = call.orderBy.length === 0 ? null : orderItems(compiler, call.orderBy, inner, argumentValues);
+  rejectNested(call, [...argumentValues, ...filters], isWindow, scope);
+  const { values, returnType } = applySignature(definition, name, argumentValues, nodes, statement);
+  const window = call.over === null ? null : windowOf(compiler, call.over, scope);
+  const operands = [
+    ...argumentValues,
+    ...filters,
+    ...parameterValues,
+    ...(order?.values ?? []),
+    ...(window?.values ?? []),
+  ];
+  const operation = aggregateOperation(call, definition, combinators, {
+    arguments: argumentValues.length,
+    filters: filters.length,
+    parameters: parameterValues.length,
+    order: order?.directions,
+    window: window?.shape,
+  });
+  const parts = [...argumentValues, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
+  const traits = isWindow ? { ...mergeTraits(parts), window: call } : { ...noTraits, aggregate: call };
+  const identity = identityOf(derive(operation, operands, scalarType('null', true), sql``, { traits }));
+  let columnCount = 0;
+  /** The identity of the next PostgreSQL aggregate of this call. */
+  const nextIdentity = (): string => {
+    columnCount += 1;
+    return `${identity} ${columnCount}`;
+  };
+  const conditionsSql = filters.map((filter) => filter.sql);
+  const ordinal = order === null ? sourceOrdinal(call, definition, combinators, scope) : null;
+  const distinct = call.distinct || combinators.includes('Distinct');
+  const { grouping } = scope;
+  grouping?.addRowValues([
+    ...[...values, ...argumentValues, ...(order?.values ?? [])].map((value) => value.sql),
+    ...conditionsSql,
+    ...(ordinal === null ? [] : [ordinal]),
+  ]);
+  const kept = (size: Sql): Sql | null => {
+    if (window !== null) return keptOfPartition(window, { identity, size, call }, scope);
+    const isSet = distinct || definition.gathers === 'distinct';
+    const distinctBy = isSet ? [...values.map(comparable), ...conditionsSql] : null;
+    return grouping?.gather(identity, { size, distinctBy }) ?? null;
+  };
+  const keptBytes = definition.gathers === null ? null : kept(gatheredBytes(values, conditionsSql));
+  const limit = keptBytes === null ? [] : [withinMemory(keptBytes)];
+  const over = (fragment: Sql, ...more: readonly Sql[]): Sql => {
+    const all = [...conditionsSql, ...more, ...limit];
+    const filtered = all.length === 0 ? fragment : sql`${fragment} filter (where ${joinSql(all, ' and ')})`;
+    if (window !== null) {
+      const whole = sql`${filtered} over ${window.sql}`;
+      return windowSubquery === undefined ? whole : windowSubquery.column(nextIdentity(), whole);
+    }
+    return scope.grouping === null ? filtered : scope.grouping.aggregate(nextIdentity(), filtered);
+  };
+  const base: CallSite = {
+    compiler,
+    scope,
+    statement,
+    node: call,
+    name,
+    nodes,
+    values,
+    parameters: parameterValues,
+    returnType,
+  };
+  const site: AggregateCallSite = {
+    ...base,
+    distinct,
+    mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.mayBeEmpty === true,
+    orderBy: orderBySql(order?.sql ?? ordinal),
+    isWindow,
+    over,
+  };
+  checkDistinct(site, definition);
+  checkNulls(call, definition, statement);
+  const emitted = withEmptyValue(emit(site, definition), site, combinators);
+  return derive(operation, operands, emitted.type, emitted.sql, { traits });
+}
+
+/** The bytes that a gathering window function keeps of its largest partition; null if its frames are short. */
+function keptOfPartition(
+  { hasShortFrames, partitionBy }: WindowSpecification,
+  { identity, size, call }: { readonly identity: string; readonly size: Sql; readonly call: Call },
+  { windowSizes, lambdaDepth, statement }: Scope,
+): Sql | null {
+  if (hasShortFrames || windowSizes === undefined) return null;
+  // The sizes are computed outside the lambda.
+  if (lambdaDepth > 0)
+    throw statement.error(`Function '${call.name.text}' with OVER is not allowed in a lambda.`, call);
+  return windowSizes.add(identity, size, partitionBy);
+}
+
+/** A call without the values that it reads: their numbers by role, sort directions and the window. */
+function aggregateOperation(
+  { distinct, nulls, over }: Call,
+  { name }: FunctionDefinition,
+  combinators: readonly Combinator[],
+  roles: Readonly<Record<string, unknown>>,
+): string {
+  const words = [
+    over === null ? 'aggregate' : 'window function',
+    ...[name, ...combinators],
+    ...(distinct ? ['distinct'] : []),
+    ...(nulls === null ? [] : [`${nulls} nulls`]),
+  ];
+  const used = Object.entries(roles).filter(([, role]) => role !== undefined && role !== 0);
+  const isPlain = used.every(([role]) => role === 'arguments');
+  return isPlain ? words.join(' ') : `${words.join(' ')} ${JSON.stringify(Object.fromEntries(used))}`;
+}
+
+const orderBySql = (order: Sql | null): Sql => (order === null ? sql`` : sql` order by ${order}`);
+
+/** The number of a row of a sorted subquery, whose order ClickHouse preserves in array aggregates. */
+function sourceOrdinal(
+  { over, distinct }: Call,
+  { isOrderSensitive }: FunctionDefinition,
+  combinators: readonly Combinator[],
+  { relations }: Scope,
+): Sql | null {
+  const [only, another] = relations;
+  const isSet = over !== null || distinct || combinators.includes('Distinct');
+  if (isSet || !isOrderSensitive || another !== undefined || only?.ordinal === undefined) return null;
+  return only.ordinal();
+}
+
+/**
+ * Applies OrNull and OrDefault: null or the type's default if there was no row. Nullable arguments always yield
+ * null.
+ */
+function withEmptyValue(
+  emitted: Emitted,
+  site: AggregateCallSite,
+  combinators: readonly Combinator[],
+): { readonly sql: Sql; readonly type: Type } {
+  const result = emitted instanceof Sql ? { sql: emitted, type: site.returnType } : emitted;
+  const isNull = combinators.includes('OrNull');
+  const isDefault = combinators.includes('OrDefault') && !site.values.some(({ type }) => type.nullable);
+  if (!isNull && !isDefault) return result;
+  const given = site.values.filter(({ type }) => type.nullable).map((value) => sql`${value.sql} is not null`);
+  const some = sql`${site.over(sql`count(*)`, ...given)} > 0`;
+  const type = withNull(result.type, isNull);
+  return { sql: sql`(case when ${some} then ${result.sql} else ${defaultOf(type)} end)`, type };
+}
+
+function emit(site: AggregateCallSite, definition: FunctionDefinition): Emitted {
+  if (definition.emitAggregate !== null) return definition.emitAggregate(site);
+  if (definition.template === null)
+    throw site.statement.error(`The function '${site.name}' is not supported yet.`, site.node.name);
+  if (site.distinct || site.node.orderBy.length > 0)
+    throw site.statement.error(`Function '${site.name}' does not support DISTINCT or ORDER BY.`, site.node);
+  const call = site.over(fillTemplate(definition.template, site.values));
+  // The number or rank of a row, without arguments, is never null.
+  return { sql: call, type: { ...site.returnType, nullable: site.values.length > 0 } };
+}
+
+/** Splits the conditions of `sumIf(x, c)` and FILTER from the arguments. */
+function splitConditions(
+  call: Call,
+  hasIfCombinator: boolean,
+): { readonly rest: readonly Expression[]; readonly conditions: readonly Expression[] } {
+  const filters = call.filter === null ? [] : [call.filter];
+  const last = call.arguments.at(-1);
+  if (!hasIfCombinator || last === undefined) return { rest: call.arguments, conditions: filters };
+  return { rest: call.arguments.slice(0, -1), conditions: [last, ...filters] };
+}
+
+function windowOf(compiler: Compiler, over: Window | Name, scope: Scope): WindowSpecification {
+  if (over.kind === 'window') return windowSql(compiler, over, scope);
+  const named = scope.windows.get(over.text);
+  if (named === undefined) throw scope.statement.error(`Unknown window \`${over.text}\`.`, over);
+  return windowSql(compiler, named, scope);
+}
 
 const comparisons: Readonly<Record<string, Comparison['operator']>> = {
   equals: '=',

@@ -5,19 +5,12 @@ import { bind, commaList, identifier, joinSql, rawSql, sql, type Sql } from '../
 import { columnAlias, type CompiledQuery, type Compiler } from '../compiler.ts';
 import { toCondition } from '../expressions/coerce.ts';
 import { compileArrayJoin } from '../joins/array_joins.ts';
-import type { CompiledFrom } from '../joins/compiled_from.ts';
+import { type CompiledFrom, lookUpConstants, pushDownPredicates } from '../joins/compiled_from.ts';
 import { compileFrom } from '../joins/from.ts';
-import { groupedRows, isInGroups, totalsRow } from './grouped_rows.ts';
 import {
-  integerConstant,
-  isShareOfAllRows,
-  limitedRows,
-  limitSql,
-  sortDirection,
-  sortKey,
-} from './order_and_limit.ts';
-import { lookUpConstants, pushDownPredicates } from './predicate_pushdown.ts';
-import {
+  groupedRows,
+  isInGroups,
+  totalsRow,
   collectAliases,
   compileOrder,
   compileOutput,
@@ -26,7 +19,15 @@ import {
   type Output,
   selectItems,
 } from './select_items.ts';
-import { cteScope } from './set_operations.ts';
+import {
+  integerConstant,
+  isShareOfAllRows,
+  limitedRows,
+  limitSql,
+  sortDirection,
+  sortKey,
+  cteScope,
+} from './query_expressions.ts';
 import { needsWindowSubquery } from './windows.ts';
 
 /** The compiled parts of a SELECT. */

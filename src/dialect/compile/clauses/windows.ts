@@ -13,7 +13,7 @@ import { commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { isNumber, withNull } from '../../types.ts';
 import type { Compiler, ExpressionUse } from '../compiler.ts';
 import { coerce } from '../expressions/coerce.ts';
-import { orderItems } from './order_and_limit.ts';
+import { orderItems } from './query_expressions.ts';
 
 /** A compiled window specification. */
 export interface WindowSpecification {

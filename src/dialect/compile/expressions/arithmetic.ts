@@ -1,5 +1,5 @@
 import type { Arithmetic, Expression, Interval, Unary } from '../../ast.ts';
-import type { TimeUnit } from '../../lexer.ts';
+import type { TimeUnit } from '../../query_text.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { derive, type Value } from '../../resolve/value.ts';

@@ -1,6 +1,6 @@
 import type { Node, TypeName } from '../../ast.ts';
-import { nearestName } from '../../dialect_error.ts';
-import { didYouMean } from '../../resolve/fields.ts';
+import { nearestName } from '../../query_text.ts';
+import { didYouMean } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { derive, type Value } from '../../resolve/value.ts';
 import { sql, type Sql } from '../../sql.ts';

@@ -9,10 +9,9 @@ import type {
   StringLiteral,
   TimeLiteral,
 } from '../../ast.ts';
-import { nearestName } from '../../dialect_error.ts';
-import { didYouMean, resolveField } from '../../resolve/fields.ts';
+import { nearestName } from '../../query_text.ts';
+import { didYouMean, resolveField, type Scope } from '../../resolve/scope.ts';
 import { type Column, columnIdentity, type RelationField } from '../../resolve/relation.ts';
-import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import {
   columnOperation,

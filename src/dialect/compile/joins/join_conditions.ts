@@ -3,12 +3,11 @@ import { type Column, observedRelation, type Relation } from '../../resolve/rela
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, type Value } from '../../resolve/value.ts';
 import type { Sql } from '../../sql.ts';
-import { conjunctsOf } from '../clauses/predicate_pushdown.ts';
+import { conjunctsOf, asColumn, type CompiledFrom, usingOperands } from './compiled_from.ts';
 import type { Compiler } from '../compiler.ts';
 import { castOperation } from '../expressions/casts.ts';
 import { toCondition } from '../expressions/coerce.ts';
 import { compareValues, toComparable } from '../expressions/comparisons.ts';
-import { asColumn, type CompiledFrom, usingOperands } from './compiled_from.ts';
 
 /** Comparison operators of joins, with the operator for exchanged sides. */
 const exchangedOperators = { '=': '=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const;

@@ -4,7 +4,7 @@ import type { Scope } from '../../resolve/scope.ts';
 import type { Value } from '../../resolve/value.ts';
 import { commaList, identifier, joinSql, rawSql, type Sql, sql } from '../../sql.ts';
 import { withNull } from '../../types.ts';
-import { sortKey } from '../clauses/order_and_limit.ts';
+import { sortKey } from '../clauses/query_expressions.ts';
 import type { Compiler } from '../compiler.ts';
 import { postgresType } from '../expressions/coerce.ts';
 import { asColumn, type CompiledFrom, mapColumns, usingOperands } from './compiled_from.ts';

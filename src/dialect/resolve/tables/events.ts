@@ -8,9 +8,9 @@ import {
   type Relation,
   type RelationField,
   type RelationFields,
+  TeamRelation,
 } from '../relation.ts';
 import type { Statement } from '../statement.ts';
-import { TeamRelation } from '../team_relation.ts';
 import {
   type FieldDefinitions,
   fieldOf,

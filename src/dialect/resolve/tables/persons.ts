@@ -1,9 +1,8 @@
 import type { PropertyTypes } from '../../schema.ts';
 import { commaList, identifier, joinSql, type Sql, sql } from '../../sql.ts';
 import type { ScalarKind } from '../../types.ts';
-import { column, type Relation, type RelationField, type RelationFields } from '../relation.ts';
+import { column, type Relation, type RelationField, type RelationFields, TeamRelation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
-import { TeamRelation } from '../team_relation.ts';
 
 /** A column of a relation with its name in queries. */
 interface FieldDefinition {

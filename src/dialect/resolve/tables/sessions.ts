@@ -1,9 +1,8 @@
 import type { SourceRelation } from '../../schema.ts';
 import { bind, identifier, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalarType, type Type } from '../../types.ts';
-import { column, type PushdownTarget, type Relation } from '../relation.ts';
+import { column, type PushdownTarget, type Relation, TeamRelation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
-import { TeamRelation } from '../team_relation.ts';
 import {
   type FieldDefinitions,
   fieldOf,

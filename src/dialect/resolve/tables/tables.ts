@@ -1,10 +1,9 @@
 import type { NumberLiteral, Ratio, Sample, Table } from '../../ast.ts';
-import { type DialectError, nearestName } from '../../dialect_error.ts';
+import { type DialectError, nearestName } from '../../query_text.ts';
 import { typeOfColumn, type WarehouseTable } from '../../schema.ts';
 import { bind, identifier, joinSql, sql, type Sql } from '../../sql.ts';
-import { column, type Relation } from '../relation.ts';
+import { column, type Relation, TeamRelation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
-import { TeamRelation } from '../team_relation.ts';
 import { EventsRelation, GroupsRelation } from './events.ts';
 import { builtInTables, unsupportedTables, PersonDistinctIdsRelation, PersonsRelation } from './persons.ts';
 import { sessionId, SessionReplayEventsRelation, SessionsRelation } from './sessions.ts';
