@@ -38,6 +38,9 @@ export default {
   testSequencer: '<rootDir>/.config/test_sequencer.js',
   // Generous, because a busy machine is no failure. A wait that fails reports sooner: see test/setup/wait_for.ts.
   testTimeout: 600_000,
+  // A worker without open handles ends in a few milliseconds on a quiet machine, but in more than Jest's half a second on a
+  // busy one, which Jest would report as a leak.
+  workerGracefulExitTimeout: 20_000,
   // More than the two cores of CI: .fault and .e2e tests wait for most of their time.
   maxWorkers: 3,
 };
