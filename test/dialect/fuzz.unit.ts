@@ -10,7 +10,7 @@ import { withoutSpans } from './without_spans.ts';
 import { mutated } from './mutations.ts';
 
 /** Seconds of the whole file: half for queries that have to parse, half for damaged ones. */
-const seconds = 8 * effort;
+const seconds = 4 * effort;
 const bounded = (share: number) => ({
   numRuns: 10_000_000,
   interruptAfterTimeLimit: seconds * share * 1000,

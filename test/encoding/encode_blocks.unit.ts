@@ -230,10 +230,8 @@ describe('combineCrc32', () => {
     // 2^33 zero bytes, by doubling.
     let crc = crc32(Buffer.alloc(1));
     for (let length = 1; length < 2 ** 33; length *= 2) crc = combineCrc32(crc, crc, length);
-    const megabyte = Buffer.alloc(1024 * 1024);
-    let expected = 0;
-    for (let index = 0; index < 8192; index += 1) expected = crc32(megabyte, expected);
-    expect(crc).toBe(expected);
+    // Node's crc32 of 8192 times a megabyte of zeros, which takes three seconds.
+    expect(crc).toBe(0x41d9_12ff);
   });
 });
 
