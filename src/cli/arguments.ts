@@ -7,6 +7,9 @@ export function parseId(text: string): number {
   return Number(text);
 }
 
+/** Parses positive whole numbers, separated by commas. */
+export const parseIds = (text: string): number[] => text.split(',').map((id) => parseId(id.trim()));
+
 /** Parses a whole number, at least 0. */
 export const parseCount = (text: string): number => (text === '0' ? 0 : parseId(text));
 

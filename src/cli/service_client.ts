@@ -36,8 +36,12 @@ export interface ServiceClient {
   ): Promise<{ status: number; body: Record<string, unknown>; location: string | null }>;
 }
 
-/** Connects to the service that the options, the environment or the running demo name. @throws CliError */
-export function openService(options: ServiceOptions): ServiceClient {
+/**
+ * Connects to the service that the options, the environment or the running demo name.
+ * @param projectId by default the first project of the key
+ * @throws CliError
+ */
+export function openService(options: ServiceOptions, projectId?: number): ServiceClient {
   if (options.baseUrl === undefined) requireOneInstallation(process.env);
   const baseUrl = serverUrlOf(process.env, options.baseUrl);
   const key = options.key ?? process.env.EXPORTD_API_KEY ?? readDemoService().api_key;
@@ -80,7 +84,7 @@ export function openService(options: ServiceOptions): ServiceClient {
       return { status: 'unknown', ...parseObject(await response.text()) };
     },
     call: async (method, path, body) => {
-      project ??= findProject();
+      project ??= projectId === undefined ? findProject() : Promise.resolve(String(projectId));
       return request(method, `/api/environments/${await project}/${path}`, body);
     },
   };

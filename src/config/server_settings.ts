@@ -10,6 +10,7 @@ import {
   secret,
   size,
   text,
+  optionalDuration,
   url,
 } from './value_types.ts';
 
@@ -92,6 +93,17 @@ export const security = {
     .meta({
       when: 'Servers and workers require it: `exportd secrets create`. To rotate, add a key in front.',
     }),
+  EXPORTD_KEY_MAX_LIFETIME: optionalDuration({ min: '1h', max: '36500d' })
+    .describe(
+      'How long a new API key lives at most. Default: a key without an expiry lives until it is revoked.',
+    )
+    .meta({ when: 'Keys must be rotated. Existing keys keep their expiry.' }),
+  EXPORTD_SESSION_LIFETIME: duration('30d', { min: '5m', max: '365d' })
+    .describe('How long a browser stays signed in to the console.')
+    .meta({ when: 'People should sign in more often.' }),
+  EXPORTD_SESSION_IDLE_TIMEOUT: duration('3d', { min: '5m', max: '365d' })
+    .describe('How long it stays signed in without a request.')
+    .meta({ when: 'Browsers are shared, or people come back weekly.' }),
   EXPORTD_ALLOW_PRIVATE_ENDPOINTS: privateNetworks('false')
     .describe(
       'Private networks that destinations and webhooks may point at, separated by commas, such as `10.20.0.0/16,fd00:12::/64`. `loopback` is this machine, `true` all private networks and loopback. Link-local addresses and metadata services of clouds are never allowed.',

@@ -1,9 +1,6 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import { createHash, randomBytes } from 'node:crypto';
 import { isTimeZone } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import { ApiError, notFound } from './api_error.ts';
-import { requireSameOrigin, sessionKeyOf } from './console/session_cookie.ts';
 import { defaultAccess, type RestrictionLevel } from './dashboards/access_levels.ts';
 
 /** The scopes that a key can have. Write does not imply read. */
@@ -13,17 +10,21 @@ export const scopes = [
   'dashboard:read',
   'dashboard:write',
   'query:read',
+  'key:admin',
 ] as const;
 export type Scope = (typeof scopes)[number];
 
 /** Lets secret scanners recognize a key of exportd. */
 const keyPrefix = 'exk_';
 
+/** How much of a key is stored in the clear: too little to guess the rest, enough to recognize it. */
+const shownLength = keyPrefix.length + 4;
+
 /** Generates a personal API key from 32 random bytes. */
 const newApiKey = (): string => keyPrefix + randomBytes(32).toString('base64url');
 
 /** The hash that is stored of a key. A plain SHA-256 is enough because keys are random. */
-const hashOfKey = (key: string): Buffer => createHash('sha256').update(key).digest();
+export const hashOfKey = (key: string): Buffer => createHash('sha256').update(key).digest();
 
 const isScope = (text: string): text is Scope => (scopes as readonly string[]).includes(text);
 
@@ -58,21 +59,40 @@ export interface Project {
   readonly external_id: string;
 }
 
+/** Who owns or created a key. */
+interface KeyUser {
+  readonly id: number;
+  readonly email: string;
+}
+
+/** The state of a key. Only active ones authenticate. */
+export const keyStatuses = ['active', 'expired', 'revoked'] as const;
+
 /** An API key as listed, without the key itself. */
-interface ApiKey {
+export interface ApiKey {
   readonly id: string;
-  readonly user_id: number;
-  readonly project_id: number;
+  readonly name: string;
+  /** The first characters of the key. */
+  readonly prefix: string;
+  readonly user: KeyUser;
+  /** Null: it was created on the command line. */
+  readonly created_by: KeyUser | null;
+  readonly projects: readonly number[];
   readonly scopes: readonly Scope[];
+  readonly status: (typeof keyStatuses)[number];
   readonly created_at: string;
+  readonly expires_at: string | null;
+  /** To the minute. */
+  readonly last_used_at: string | null;
   readonly revoked_at: string | null;
+  /** The id of the key that it replaces. */
+  readonly rotated_from: string | null;
 }
 
 /** The columns of a `User`. */
 export const userColumns = `id, uuid, distinct_id, first_name, last_name, email, is_email_verified, mascot_config,
   role_at_organization`;
 const projectColumns = 'id, name, timezone, week_start_day, external_id';
-const keyColumns = 'id, user_id, project_id, scopes, created_at, revoked_at';
 
 /** Creates a user. @throws InvalidAccount when the e-mail address is malformed or already used. */
 export async function createUser(
@@ -162,111 +182,173 @@ export const findProjects = async (pool: Pool, ids: readonly number[]): Promise<
     )
   ).rows;
 
+/** SQL condition: a row `key` authenticates. */
+export const isActiveKey = `(key.revoked_at is null and (key.expires_at is null or key.expires_at > clock_timestamp()))`;
+
+interface NewKey {
+  readonly user_id: number;
+  readonly project_ids: readonly number[];
+  readonly scopes: readonly string[];
+  readonly name?: string | undefined;
+  /** ISO 8601; by default it does not expire, or lives as long as `maxLifetimeMs` allows. */
+  readonly expires_at?: string | null | undefined;
+  readonly created_by?: number | undefined;
+}
+
+/** A key and its id. The key cannot be read again: only its hash is stored. */
+interface CreatedKey {
+  readonly id: string;
+  readonly key: string;
+}
+
 /**
- * Creates a personal API key of a user for one project. `key` cannot be read again: only its hash is stored.
- * @throws InvalidAccount when a scope, the user or the project does not exist.
+ * Creates a personal API key of a user.
+ * @param maxLifetimeMs EXPORTD_KEY_MAX_LIFETIME
+ * @throws InvalidAccount when a scope, the user or a project does not exist, or when it would live for too long.
  */
-export async function createKey(
-  pool: Pool,
-  given: { readonly user_id: number; readonly project_id: number; readonly scopes: readonly string[] },
-): Promise<{ id: string; key: string }> {
+export async function createKey(pool: Pool, given: NewKey, maxLifetimeMs?: number): Promise<CreatedKey> {
   const unknown = given.scopes.find((scope) => !isScope(scope));
   if (unknown !== undefined)
     throw new InvalidAccount(`Unknown scope "${unknown}". Valid scopes: ${scopes.join(', ')}.`);
   if (given.scopes.length === 0) throw new InvalidAccount('An API key needs at least one scope.');
+  const problem = expiryProblem(given.expires_at ?? null, maxLifetimeMs);
+  if (problem !== undefined) throw new InvalidAccount(problem);
   const key = newApiKey();
+  const projectIds = [...new Set(given.project_ids)].sort((one, other) => one - other);
   const { rows } = await pool.query<{ id: string }>(
-    `insert into exportd.api_keys (user_id, project_id, key_hash, scopes)
-     select users.id, projects.id, $3, $4 from exportd.users, exportd.projects
-     where users.id = $1 and projects.id = $2 returning id`,
-    [given.user_id, given.project_id, hashOfKey(key), [...new Set(given.scopes)]],
+    `insert into exportd.api_keys (user_id, project_ids, key_hash, prefix, scopes, name, created_by, expires_at)
+     select users.id, $2, $3, $4, $5, $6, $7, coalesce($8, clock_timestamp() + $9 * interval '1 millisecond')
+     from exportd.users
+     where users.id = $1 and (select count(*) from exportd.projects where id = any($2)) = cardinality($2)
+     returning id`,
+    [
+      given.user_id,
+      projectIds,
+      hashOfKey(key),
+      key.slice(0, shownLength),
+      [...new Set(given.scopes)],
+      given.name ?? '',
+      given.created_by ?? null,
+      given.expires_at ?? null,
+      maxLifetimeMs ?? null,
+    ],
   );
   const [stored] = rows;
   if (!stored)
-    throw new InvalidAccount(`User ${given.user_id} or project ${given.project_id} does not exist.`);
+    throw new InvalidAccount(`User ${given.user_id} or project ${projectIds.join(' or ')} does not exist.`);
   return { id: stored.id, key };
 }
 
-/** All API keys, oldest first, revoked ones included. */
-export const listKeys = async (pool: Pool): Promise<ApiKey[]> =>
-  (await pool.query<ApiKey>(`select ${keyColumns} from exportd.api_keys order by created_at, id`)).rows;
+/** Why a key cannot have this expiry, as a sentence; undefined if it can. */
+export function expiryProblem(
+  expiresAt: string | null,
+  maxLifetimeMs: number | undefined,
+): string | undefined {
+  if (expiresAt === null) return undefined;
+  const lifetime = Date.parse(expiresAt) - Date.now();
+  if (lifetime <= 0) return 'Must be in the future.';
+  if (maxLifetimeMs !== undefined && lifetime > maxLifetimeMs)
+    return `A key lives for at most ${Math.floor(maxLifetimeMs / 3_600_000)} hours (EXPORTD_KEY_MAX_LIFETIME).`;
+  return undefined;
+}
 
-/** Revokes an API key. @returns false when no active key has this id. */
-export async function revokeKey(pool: Pool, id: string): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    'update exportd.api_keys set revoked_at = clock_timestamp() where id::text = $1 and revoked_at is null',
-    [id],
+/** Which keys are read, and which of their projects are shown. By default all. */
+interface KeyFilter {
+  readonly project_id?: number;
+  readonly id?: string;
+  readonly visible?: readonly number[] | null;
+}
+
+/** SQL: the keys of a `KeyFilter`. */
+const fromKeys = `from exportd.api_keys key
+  join exportd.users owner on owner.id = key.user_id
+  left join exportd.users creator on creator.id = key.created_by
+  where ($1::integer is null or $1 = any(key.project_ids)) and ($2::text is null or key.id::text = $2)`;
+
+async function selectKeys(pool: Pool, filter: KeyFilter, rest = '', more: unknown[] = []): Promise<ApiKey[]> {
+  const { rows } = await pool.query<ApiKey>(
+    `select key.id, key.name, key.prefix, json_build_object('id', owner.id, 'email', owner.email) as user,
+       case when creator.id is not null then json_build_object('id', creator.id, 'email', creator.email) end as created_by,
+       array(select id from unnest(key.project_ids) id where $3::integer[] is null or id = any($3) order by id) as projects,
+       key.scopes, key.created_at, key.expires_at, key.last_used_at, key.revoked_at, key.rotated_from,
+       case when key.revoked_at is not null then 'revoked' when ${isActiveKey} then 'active' else 'expired' end as status
+     ${fromKeys} order by key.created_at desc, key.id ${rest}`,
+    [filter.project_id ?? null, filter.id ?? null, filter.visible ?? null, ...more],
   );
-  return rowCount === 1;
+  return rows;
 }
 
-/** The owner of the API key, and the project and scopes that it grants. */
-export interface Caller {
-  readonly key_id: string;
-  readonly user_id: number;
-  readonly project_id: number;
-  readonly scopes: readonly string[];
+/** All API keys, newest first, revoked ones included. */
+export const listKeys = (pool: Pool): Promise<ApiKey[]> => selectKeys(pool, {});
+
+/** A page of the keys of a project, newest first. */
+export async function listProjectKeys(
+  pool: Pool,
+  filter: KeyFilter,
+  window: { readonly limit: number; readonly offset: number },
+): Promise<{ count: number; results: ApiKey[] }> {
+  const counted = await pool.query<{ count: number }>(`select count(*) as count ${fromKeys}`, [
+    filter.project_id ?? null,
+    null,
+  ]);
+  const results = await selectKeys(pool, filter, 'limit $4 offset $5', [window.limit, window.offset]);
+  return { count: counted.rows[0]?.count ?? 0, results };
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set before the handler of every route that requires a key. */
-    caller: Caller | null;
-  }
-  interface FastifyContextConfig {
-    /** The required scope; without one, the route accepts any valid key. */
-    scope?: Scope;
-  }
-}
-
-/** The caller of a route that requires a key. */
-export function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw new Error('This route was registered without authentication.');
-  return request.caller;
-}
-
-const unauthenticated = (code: string, detail: string): ApiError =>
-  new ApiError(401, code, detail, { headers: { 'www-authenticate': 'Bearer' } });
+/** A key of a project. */
+export const findKey = async (pool: Pool, filter: Required<KeyFilter>): Promise<ApiKey | undefined> =>
+  (await selectKeys(pool, filter))[0];
 
 /**
- * Checks the key of a request, then its project, then its scope. Paths of other projects respond 404, so a key reveals
- * nothing about them. The key is that of the header, or of the console's cookie.
- * @throws ApiError 401, 404 or 403.
+ * Creates the successor of an active key, with its name, scopes, projects and lifetime. The old one works for `overlapMs`
+ * more, unless it expires sooner.
+ * @returns undefined when the key is not active.
  */
-export async function authenticate(pool: Pool, request: FastifyRequest): Promise<void> {
-  const caller = await callerOfKey(pool, keyOf(request));
-  if (!caller) throw unauthenticated('authentication_failed', 'The personal API key is unknown or revoked.');
-  const { project_id } = request.params as { project_id?: string };
-  if (project_id !== undefined && project_id !== String(caller.project_id)) throw notFound();
-  const { scope } = request.routeOptions.config;
-  if (scope !== undefined && !caller.scopes.includes(scope))
-    throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
-  request.caller = caller;
-}
-
-function keyOf(request: FastifyRequest): string {
-  const { authorization } = request.headers;
-  const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
-  if (key !== undefined) return key;
-  const sessionKey = authorization ? undefined : sessionKeyOf(request);
-  if (sessionKey === undefined)
-    throw unauthenticated(
-      'not_authenticated',
-      'No API key was sent. Send the header "Authorization: Bearer <personal API key>".',
-    );
-  requireSameOrigin(request);
-  return sessionKey;
-}
-
-/** The owner of an API key; undefined if it is unknown or revoked. */
-export async function callerOfKey(pool: Pool, key: string): Promise<Caller | undefined> {
-  const hash = hashOfKey(key);
-  const { rows } = await pool.query<Caller & { key_hash: Buffer }>(
-    `select id as key_id, user_id, project_id, scopes, key_hash from exportd.api_keys where key_hash = $1 and revoked_at is null`,
-    [hash],
+export async function rotateKey(
+  pool: Pool,
+  id: string,
+  options: {
+    readonly overlapMs: number;
+    readonly maxLifetimeMs: number | undefined;
+    readonly createdBy: number | null;
+  },
+): Promise<CreatedKey | undefined> {
+  const key = newApiKey();
+  const { rows } = await pool.query<{ id: string }>(
+    `with old as (select * from exportd.api_keys key where id::text = $1 and ${isActiveKey} for update),
+       shortened as (
+         update exportd.api_keys set
+           expires_at = least(api_keys.expires_at, clock_timestamp() + $2 * interval '1 millisecond')
+         from old where api_keys.id = old.id)
+     insert into exportd.api_keys
+       (user_id, project_ids, name, scopes, rotated_from, key_hash, prefix, created_by, expires_at)
+     select user_id, project_ids, name, scopes, id, $4, $5, $6,
+       least(clock_timestamp() + (expires_at - created_at), clock_timestamp() + $3 * interval '1 millisecond')
+     from old returning id`,
+    [
+      id,
+      options.overlapMs,
+      options.maxLifetimeMs ?? null,
+      hashOfKey(key),
+      key.slice(0, shownLength),
+      options.createdBy,
+    ],
   );
-  const [found] = rows;
-  if (!found || !timingSafeEqual(found.key_hash, hash)) return undefined;
-  const { key_id, user_id, project_id, scopes } = found;
-  return { key_id, user_id, project_id, scopes };
+  return rows[0] && { id: rows[0].id, key };
+}
+
+/**
+ * Revokes an API key, for all of its projects or for some: it stays active for others.
+ * @returns false when no key has this id, or when it was revoked before.
+ */
+export async function revokeKey(pool: Pool, id: string, projects?: readonly number[]): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update exportd.api_keys set
+       revoked_at = case when $2::integer[] is null or project_ids <@ $2 then clock_timestamp() end,
+       project_ids = case when $2 is null or project_ids <@ $2 then project_ids
+         else array(select id from unnest(project_ids) id where id <> all($2)) end
+     where id::text = $1 and revoked_at is null`,
+    [id, projects ?? null],
+  );
+  return rowCount === 1;
 }

@@ -22,7 +22,7 @@ import type { WebhookTestClient } from '../temporal/clients/notification_client.
 import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
-import { authenticate } from './accounts.ts';
+import { createAuthentication } from './authentication.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import { backfillRoutes } from './backfills/routes.ts';
 import {
@@ -53,6 +53,7 @@ import { attrOf, sendError } from './error_handler.ts';
 import { intervalRoutes, logRoutes } from './intervals/routes.ts';
 import { monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
+import { keyRoutes } from './keys/routes.ts';
 import { projectRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
 import type { RunLink } from './runs/read_model.ts';
@@ -270,6 +271,7 @@ const resources = [
   webhookRoutes,
   webhookDeliveryRoutes,
   dashboardRoutes,
+  keyRoutes,
   queryAuthorizationRoutes,
   draftSqlRoutes,
   queryRoutes,
@@ -318,9 +320,11 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
 
   await app.register(fastifySwagger, documentOptions);
 
+  const authentication = createAuthentication(dependencies);
+  app.addHook('onClose', () => authentication.close());
   const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
   app.addHook('onClose', () => outcomes.close());
-  const liveChanges = createLiveChanges(pool, { pollMs: liveChangesPollMs, logger });
+  const liveChanges = createLiveChanges(pool, { pollMs: liveChangesPollMs, logger, authentication });
   // Its streams have no end of their own, and closing waits for responses.
   app.addHook('preClose', () => liveChanges.close());
   // Closing waits for pending responses, and queries can run longer than the shutdown timeout.
@@ -344,12 +348,12 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   monitoringRoutes(app, dependencies);
   if (settings.EXPORTD_CONSOLE) {
     consoleRoutes(app);
-    sessionRoutes(app, dependencies);
+    sessionRoutes(app, { ...dependencies, authentication });
   }
   app.get('/api/schema', { schema: { hide: true } }, () => app.swagger());
   await addApiDocs(app);
   await app.register(async (scope: HttpApp) => {
-    scope.addHook('onRequest', (request) => authenticate(pool, request));
+    scope.addHook('onRequest', (request) => authentication.authenticate(request));
     projectRoutes(scope, context);
     for (const prefix of projectRoots)
       await scope.register(

@@ -26,8 +26,8 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { VerificationClient } from '../temporal/clients/verification_client.ts';
 import { SearchAttributesMissing } from '../temporal/search_attributes.ts';
 import { inSpan } from '../tracing/spans.ts';
-import { type Caller, callerOf } from './accounts.ts';
 import { ApiError, invalid, temporalUnreachable } from './api_error.ts';
+import { type Caller, callerOf } from './authentication.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import type { DestinationTestService } from './batch_exports/test_destination.ts';
 import type { LiveChanges } from './console/live_changes.ts';
@@ -430,7 +430,7 @@ export const readsExports = { config: { scope: 'batch_export:read' } } as const;
 export const writesExports = { config: { scope: 'batch_export:write' } } as const;
 export const readsQueries = { config: { scope: 'query:read' } } as const;
 
-/** The project of the caller's key, which is also the project in the path. */
+/** The project in the path, which the caller's key covers. */
 export const teamOf = (request: FastifyRequest): number => callerOf(request).project_id;
 
 /** The body of a 202 response to a command that is still pending. */

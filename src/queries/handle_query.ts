@@ -264,18 +264,23 @@ const retryAfterSeconds = 30;
  */
 async function startBackground(
   { pool, background, logger, settings }: QueryService,
-  { client_query_id, refresh }: QueryRequest,
+  { client_query_id, refresh, user_id }: QueryRequest,
   prepared: PreparedQuery,
 ): Promise<QueryStatus> {
   const { cache_key, project } = prepared;
   if (client_query_id === null && refresh !== 'force_async') {
-    const same = await findRunningQuery(pool, project.team_id, cache_key);
+    const same = await findRunningQuery(pool, { team_id: project.team_id, user_id }, cache_key);
     if (same) return same;
   }
   const id = client_query_id ?? randomUUID();
-  const { registered, status } = await registerQuery(pool, { ...jobOf(prepared), id, query_async: true });
+  const { registered, status } = await registerQuery(pool, {
+    ...jobOf(prepared),
+    id,
+    user_id,
+    query_async: true,
+  });
   if (!registered) {
-    if (status.cache_key !== cache_key) throw new QueryIdInUse();
+    if (status.cache_key !== cache_key || status.user_id !== user_id) throw new QueryIdInUse();
     return status;
   }
   // Counted after the registration, so that concurrent requests cannot exceed the limit together.
@@ -313,16 +318,17 @@ async function runForeground(
   const { registered, status } = await registerQuery(service.pool, {
     ...jobOf(prepared),
     id,
+    user_id: request.user_id,
     query_async: false,
   });
   if (registered) return runRegistered(service, { ...request, execution_id: status.execution_id }, prepared);
-  if (status.cache_key !== prepared.cache_key) throw new QueryIdInUse();
+  if (status.cache_key !== prepared.cache_key || status.user_id !== request.user_id) throw new QueryIdInUse();
   const ended = await waitForOtherRequest(service, status, request.signal);
   if (unstartedCodes.has(ended.error_code)) return runForeground(service, request, prepared);
   return responseOfOther(service, ended);
 }
 
-type ForegroundRequest = Pick<QueryRequest, 'team_id' | 'key_id' | 'signal' | 'client_query_id'>;
+type ForegroundRequest = Pick<QueryRequest, 'team_id' | 'key_id' | 'user_id' | 'signal' | 'client_query_id'>;
 
 /** Ends of a query that say nothing about another request for it. */
 const unstartedCodes: ReadonlySet<string | null> = new Set([disconnectedCode, slotsBusyCode]);
@@ -406,7 +412,10 @@ export async function handleQuery(service: QueryService, request: QueryRequest):
     if (response) return response;
   }
   if (otherwise === 'miss')
-    return { fields: { cache_key, query_status: await runningStatus(service, prepared) }, json: null };
+    return {
+      fields: { cache_key, query_status: await runningStatus(service, request, prepared) },
+      json: null,
+    };
   if (otherwise === 'run') return runForeground(service, request, prepared);
   const query_status = toStatusResponse(await startBackground(service, request, prepared), service.settings);
   if (request.refresh === 'force_async') return { fields: { query_status }, json: null };
@@ -444,14 +453,16 @@ function isAccepted(
 /** The response from the cache. If the client gave an id, the result is recorded under it as well. */
 async function respondFromCache(
   service: QueryService,
-  { client_query_id: id }: QueryRequest,
+  request: QueryRequest,
   prepared: PreparedQuery,
   cached: QueryResult,
 ): Promise<QueryResponse | undefined> {
-  const response = await loadCached(service, prepared, cached, await runningStatus(service, prepared));
+  const { client_query_id: id, user_id } = request;
+  const running = await runningStatus(service, request, prepared);
+  const response = await loadCached(service, prepared, cached, running);
   const ttlMs = service.settings.EXPORTD_QUERY_STATUS_TTL;
   if (response && id !== null)
-    await recordCacheHit(service.pool, { ...jobOf(prepared), id, result_id: cached.id, ttlMs });
+    await recordCacheHit(service.pool, { ...jobOf(prepared), id, user_id, result_id: cached.id, ttlMs });
   return response;
 }
 
@@ -468,20 +479,24 @@ async function loadCached(
 
 async function runningStatus(
   { pool, settings }: QueryService,
+  { user_id }: QueryRequest,
   { project, cache_key }: PreparedQuery,
 ): Promise<StatusResponse | null> {
-  const status = await findRunningQuery(pool, project.team_id, cache_key);
+  const status = await findRunningQuery(pool, { team_id: project.team_id, user_id }, cache_key);
   return status ? toStatusResponse(status, settings) : null;
 }
 
 /**
  * Cancels a query in whichever process runs it and waits until its statement has ended in PostgreSQL. A query that has
  * ended is left unchanged.
- * @returns false if no such query exists.
+ * @returns false if the user has sent no such query.
  */
-export async function cancelQuery(service: QueryService, teamId: number, id: string): Promise<boolean> {
+export async function cancelQuery(
+  service: QueryService,
+  { team_id: teamId, user_id: userId, id }: Pick<QueryStatus, 'team_id' | 'user_id' | 'id'>,
+): Promise<boolean> {
   const { pool, settings, background, logger } = service;
-  const found = await readStatus(pool, teamId, id);
+  const found = await readStatus(pool, teamId, id, userId);
   if (!found) return false;
   if (hasEnded(found)) return true;
   const ttlMs = settings.EXPORTD_QUERY_STATUS_TTL;

@@ -147,6 +147,8 @@ export interface QueryRequest {
   readonly team_id: number;
   /** The API key, which has slots of its own. */
   readonly key_id: string;
+  /** The user of the key, who alone can read and cancel the query. */
+  readonly user_id: number;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
   readonly query: Readonly<Record<string, unknown>>;

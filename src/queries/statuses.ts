@@ -10,6 +10,8 @@ export type QueryState = 'queued' | 'running' | 'completed' | 'failed' | 'cancel
 export interface QueryStatus {
   readonly team_id: number;
   readonly id: string;
+  /** The user who sent it. */
+  readonly user_id: number;
   readonly execution_id: string;
   readonly cache_key: string;
   readonly query_async: boolean;
@@ -51,7 +53,7 @@ const leaseMs = 15_000;
 const isLost = '(end_time is null and coalesce(lease_expires_at < clock_timestamp(), false))';
 const isInUse = `(end_time is null and not ${isLost})`;
 const isUnexpired = '(end_time is null or expiration_time > clock_timestamp())';
-const statusColumns = `team_id, id, execution_id, cache_key, query_async, progress, result_id, start_time,
+const statusColumns = `team_id, id, execution_id, cache_key, user_id, query_async, progress, result_id, start_time,
   pickup_time, expiration_time,
   case when ${isLost} then 'failed' else status end as status,
   case when ${isLost} then 'query_lost' else error_code end as error_code,
@@ -65,26 +67,31 @@ const statusColumns = `team_id, id, execution_id, cache_key, query_async, progre
 export const hasEnded = ({ status }: Pick<QueryStatus, 'status'>): boolean =>
   status !== 'queued' && status !== 'running';
 
+/** A query with an id, and the user who sends it. */
+type OwnedJob = QueryJob & { readonly id: string; readonly user_id: number };
+
 /**
- * Registers a query under its id, unless a running query has that id.
+ * Registers a query under its id, unless a running query or an unexpired one of another user has that id.
  * @returns the query that has the id now, and whether it is this one.
  */
 export async function registerQuery(
   pool: Pool,
-  job: QueryJob & { readonly id: string; readonly query_async: boolean },
+  job: OwnedJob & { readonly query_async: boolean },
 ): Promise<{ readonly registered: boolean; readonly status: QueryStatus }> {
   const { rows } = await pool.query<QueryStatus>(
     `insert into exportd.queries as existing
-       (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, lease_expires_at)
+       (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, lease_expires_at, user_id)
      values ($1, $2, $3, $4, $5, $6, $7, $8, 'queued',
-       case when not $8 then clock_timestamp() + $9 * interval '1 millisecond' end)
+       case when not $8 then clock_timestamp() + $9 * interval '1 millisecond' end, $10)
      on conflict (team_id, id) do update set
-       execution_id = excluded.execution_id, kind = excluded.kind, query = excluded.query,
+       user_id = excluded.user_id, execution_id = excluded.execution_id, kind = excluded.kind, query = excluded.query,
        variables = excluded.variables, cache_key = excluded.cache_key, query_async = excluded.query_async,
        status = excluded.status, cancel_requested = false, error_code = null, error_message = null,
        progress = null, result_id = null, start_time = clock_timestamp(), pickup_time = null,
        end_time = null, expiration_time = null, lease_expires_at = excluded.lease_expires_at
-     where existing.end_time is not null or existing.lease_expires_at < clock_timestamp()
+     where (existing.end_time is not null or existing.lease_expires_at < clock_timestamp())
+       and (existing.user_id = excluded.user_id or existing.expiration_time < clock_timestamp()
+         or existing.lease_expires_at < clock_timestamp())
      returning ${statusColumns}`,
     [
       job.team_id,
@@ -96,6 +103,7 @@ export async function registerQuery(
       job.cache_key,
       job.query_async,
       leaseMs,
+      job.user_id,
     ],
   );
   const [registered] = rows;
@@ -112,7 +120,7 @@ export async function deleteQuery(pool: Pool, executionId: string): Promise<void
 /** Records a cached result under a client's id, unless the id is in use. */
 export async function recordCacheHit(
   pool: Pool,
-  job: QueryJob & { readonly id: string; readonly result_id: string; readonly ttlMs: number },
+  job: OwnedJob & { readonly result_id: string; readonly ttlMs: number },
 ): Promise<void> {
   const { registered, status } = await registerQuery(pool, { ...job, query_async: false });
   if (registered)
@@ -217,27 +225,33 @@ export async function recordHeartbeats(
   return rows.map(({ execution_id }) => execution_id);
 }
 
-/** The unexpired status of a query. */
-export async function readStatus(pool: Pool, teamId: number, id: string): Promise<QueryStatus | undefined> {
+/** The unexpired status of a query; with `userId` only if that user has sent it. */
+export async function readStatus(
+  pool: Pool,
+  teamId: number,
+  id: string,
+  userId?: number,
+): Promise<QueryStatus | undefined> {
   const { rows } = await pool.query<QueryStatus>(
-    `select ${statusColumns} from exportd.queries where team_id = $1 and id = $2 and ${isUnexpired}`,
-    [teamId, id],
+    `select ${statusColumns} from exportd.queries
+     where team_id = $1 and id = $2 and ($3::integer is null or user_id = $3) and ${isUnexpired}`,
+    [teamId, id, userId ?? null],
   );
   return rows[0];
 }
 
-/** The newest background query that is computing the output of a cache key. */
+/** The user's newest background query that is computing the output of a cache key. */
 export async function findRunningQuery(
   pool: Pool,
-  teamId: number,
+  { team_id, user_id }: Pick<QueryStatus, 'team_id' | 'user_id'>,
   cacheKey: string,
 ): Promise<QueryStatus | undefined> {
   const { rows } = await pool.query<QueryStatus>(
     `select ${statusColumns} from exportd.queries
-     where team_id = $1 and cache_key = $2 and end_time is null and ${isInUse} and query_async
+     where team_id = $1 and user_id = $3 and cache_key = $2 and end_time is null and ${isInUse} and query_async
        and not cancel_requested
      order by start_time desc limit 1`,
-    [teamId, cacheKey],
+    [team_id, cacheKey, user_id],
   );
   return rows[0];
 }

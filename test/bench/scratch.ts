@@ -119,7 +119,7 @@ export async function measureOnScratch<Result>(
 export async function createBenchAccount(pool: Pool, name = 'Bench'): Promise<BenchAccount> {
   const user = await createUser(pool, { email: `${name.toLowerCase()}@example.com` });
   const project = await createProject(pool, { name });
-  const { key } = await createKey(pool, { user_id: user.id, project_id: project.id, scopes: [...scopes] });
+  const { key } = await createKey(pool, { user_id: user.id, project_ids: [project.id], scopes: [...scopes] });
   return { teamId: project.id, apiKey: key };
 }
 

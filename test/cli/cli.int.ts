@@ -117,6 +117,30 @@ describe('exportd', () => {
     expect((await list()).status).toBe(401);
   });
 
+  it('manages keys with the HTTP API where there is an API key', async () => {
+    const scopes = 'batch_export:read,query:read';
+    const created = (await jsonOutputOf(
+      service,
+      ...['key', 'create', '--name', 'CI', '--scopes', scopes, '--expires-at', '2040-01-01T00:00:00Z'],
+    )) as { id: string; key: string };
+    expect(created).toMatchObject({ name: 'CI', projects: [api.projectId], scopes: scopes.split(',') });
+    const listed = await exportd(service, 'key', 'list');
+    expect(listed.stdout).toContain(created.id);
+    expect(listed.stdout).not.toContain(created.key);
+    const rotated = await jsonOutputOf(service, 'key', 'rotate', created.id, '--overlap', '0');
+    expect(rotated).toMatchObject({ rotated_from: created.id, name: 'CI' });
+    const { id } = rotated as { id: string };
+    expect(await jsonOutputOf(service, 'key', 'revoke', id)).toEqual({ id, revoked: true });
+    const owned = await exportd(service, 'key', 'create', '--user', '1', '--scopes', scopes);
+    expect([owned.code, owned.stderr]).toEqual([1, expect.stringContaining('--user')]);
+    const bootstrap = { ...database, ...service };
+    const first = await jsonOutputOf(
+      bootstrap,
+      ...['key', 'create', '--database', '--project', `${api.projectId}`, '--scopes', scopes],
+    );
+    expect(Object.keys(first as object)).toEqual(['id', 'key']);
+  });
+
   it('manages an export', async () => {
     const created = await jsonOutputOf(
       service,

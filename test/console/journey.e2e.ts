@@ -30,7 +30,7 @@ beforeAll(async () => {
   const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   ({ key } = await createKey(stack.pool, {
     user_id: rows[0]?.id ?? 0,
-    project_id: stack.projectId,
+    project_ids: [stack.projectId],
     scopes: ['batch_export:read', 'batch_export:write', 'dashboard:read', 'query:read'],
   }));
   for (let hour = 1; hour <= hours; hour += 1)
@@ -63,7 +63,7 @@ describe('the way through the console', () => {
     await page.goto('/');
     await page.getByLabel('API key').fill('exk_wrong');
     await button('Sign in').click();
-    await page.getByText('This API key is unknown or revoked.').waitFor();
+    await page.getByText('This API key is unknown, expired or revoked.').waitFor();
     await expectSoundPage('sign in');
     await page.getByLabel('API key').fill(key);
     await button('Sign in').click();
@@ -250,7 +250,7 @@ describe('the way through the console', () => {
     const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
     const narrow = await createKey(stack.pool, {
       user_id: rows[0]?.id ?? 0,
-      project_id: stack.projectId,
+      project_ids: [stack.projectId],
       scopes: ['batch_export:read'],
     });
     const reader = await openConsole(browser, stack.baseUrl, { key: narrow.key });

@@ -107,7 +107,7 @@ async function createDrillProject(name: string, user: number): Promise<DrillProj
   const project = await createProject(pool, { name });
   const { key } = await createKey(pool, {
     user_id: user,
-    project_id: project.id,
+    project_ids: [project.id],
     scopes: ['batch_export:read', 'batch_export:write'],
   });
   const call: Call = async (method, path, body) => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
   });
   const { key } = await createKey(stack.pool, {
     user_id: 1,
-    project_id: stack.projectId,
+    project_ids: [stack.projectId],
     scopes: ['query:read'],
   });
   headers = { authorization: `Bearer ${key}` };

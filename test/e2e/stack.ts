@@ -117,7 +117,7 @@ export async function startStack(
   const project = await createProject(pool, { name: 'Tests', timezone: 'UTC', week_start_day: 'sunday' });
   const { key } = await createKey(pool, {
     user_id: user.id,
-    project_id: project.id,
+    project_ids: [project.id],
     scopes: ['batch_export:read', 'batch_export:write'],
   });
   // A port that the system does not assign to an outgoing connection before the server listens.

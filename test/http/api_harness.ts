@@ -122,7 +122,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   const project = await createProject(pool, { name: 'Shop' });
   const other = await createProject(pool, { name: 'Other' });
   const newKey = (projectId: number, keyScopes: readonly string[] = scopes) =>
-    createKey(pool, { user_id: user.id, project_id: projectId, scopes: keyScopes });
+    createKey(pool, { user_id: user.id, project_ids: [projectId], scopes: keyScopes });
   const { key } = await newKey(project.id);
 
   const state: { mode: SignalMode; executionsClose: boolean } = { mode: 'decide', executionsClose: true };

@@ -24,6 +24,7 @@ interface Expected {
 const reads = { scope: 'batch_export:read' } as const;
 const writes = { scope: 'batch_export:write' } as const;
 const queries = { scope: 'query:read' } as const;
+const administersKeys = { scope: 'key:admin' } as const;
 
 const range = { start_at: minutesAgo(3), end_at: minutesAgo(1) };
 
@@ -76,6 +77,14 @@ const operations: Readonly<Record<string, Expected>> = {
   'POST query': queries,
   'GET query/:id': queries,
   'DELETE query/:id': queries,
+  'GET keys': administersKeys,
+  'POST keys': {
+    ...administersKeys,
+    foreignBodies: ({ project }) => [{ name: 'Mine', scopes: ['query:read'], projects: [project] }],
+  },
+  'GET keys/:id': administersKeys,
+  'DELETE keys/:id': administersKeys,
+  'POST keys/:id/rotate': administersKeys,
   'GET console/overview': reads,
   'GET console/live': { ...reads, streams: true },
   'GET console/batch_exports/:batch_export_id/history': reads,
@@ -102,7 +111,7 @@ const operations: Readonly<Record<string, Expected>> = {
 /** What a server answers without a key, and the projects of a key. Everything else needs one. */
 const publicOperations = [
   ...['GET /', 'GET /exports/*', 'GET /query', 'GET /console/assets/*'],
-  ...['POST /console/session', 'GET /console/session', 'DELETE /console/session'],
+  ...['POST /console/session', 'GET /console/session', 'DELETE /console/session', 'DELETE /console/sessions'],
   ...['GET /healthz', 'GET /livez', 'GET /readyz', 'GET /metrics'],
   ...['GET /api/schema', 'GET /api/docs', 'GET /api/docs/json', 'GET /api/docs/yaml'],
   ...['GET /api/docs/static/index.html', 'GET /api/docs/static/swagger-initializer.js'],
@@ -120,6 +129,7 @@ interface Ids {
   readonly delivery: string;
   readonly dashboard: string;
   readonly query: string;
+  readonly key: string;
   readonly start: string;
 }
 
@@ -135,6 +145,7 @@ function idOf(path: string, parameter: string, ids: Ids): string | undefined {
     deliveries: ids.delivery,
     dashboards: ids.dashboard,
     query: ids.query,
+    keys: ids.key,
     intervals: ids.start,
   };
   return known[kind ?? ''];
@@ -204,6 +215,7 @@ async function createVictim(): Promise<Ids> {
   const dashboard = await created('dashboards/', { name: 'Sales' });
   const query = 'query-of-the-victim';
   await created('query/', { query: { kind: 'DialectQuery', query: 'select 1' }, client_query_id: query });
+  const key = await created('keys/', { name: 'Victim', scopes: ['query:read'] });
   return {
     project: api.projectId,
     batchExport,
@@ -213,6 +225,7 @@ async function createVictim(): Promise<Ids> {
     delivery,
     dashboard: String(dashboard.id),
     query,
+    key: String(key.id),
     start: String(run?.data_interval_start),
   };
 }
@@ -240,7 +253,9 @@ async function stateOfVictim(): Promise<string> {
   );
   const [deliveries, keys] = [
     pool.query('select to_jsonb(row) as row from exportd.webhook_deliveries row order by 1'),
-    pool.query('select id, revoked_at from exportd.api_keys order by created_at, id'),
+    pool.query(
+      'select id, revoked_at, expires_at, project_ids from exportd.api_keys order by created_at, id',
+    ),
   ];
   const results = await Promise.all([...states, deliveries, keys]);
   return JSON.stringify(results.map(({ rows }) => rows as unknown[]));
@@ -343,6 +358,7 @@ describe('a key', () => {
     delivery: randomUUID(),
     dashboard: '2147483647',
     query: randomUUID(),
+    key: randomUUID(),
   });
 
   it.each(scopes)('with the scope %s alone can do what that allows, and nothing else', async (scope) => {

@@ -251,7 +251,7 @@ describe('the scopes of a key', () => {
     const { pool } = api.database;
     const user = await createUser(pool, { email: 'query@example.com' });
     const keyFor = async (scopes: string[], project_id = api.projectId) =>
-      `Bearer ${(await createKey(pool, { user_id: user.id, project_id, scopes })).key}`;
+      `Bearer ${(await createKey(pool, { user_id: user.id, project_ids: [project_id], scopes })).key}`;
     const may = await keyFor(['query:read']);
     const mayNot = await keyFor(['batch_export:read', 'dashboard:read']);
     const elsewhere = await keyFor(['query:read'], api.otherProjectId);

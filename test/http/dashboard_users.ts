@@ -21,7 +21,7 @@ export async function createDashboardUser(
   const user = await createUser(pool, { email: `${name}@example.com`, first_name: name });
   const { key } = await createKey(pool, {
     user_id: user.id,
-    project_id: more.projectId ?? api.projectId,
+    project_ids: [more.projectId ?? api.projectId],
     scopes: more.scopes ?? scopes,
   });
   return {

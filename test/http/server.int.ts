@@ -45,7 +45,7 @@ async function post(server: RunningServer, path: string, body: unknown): Promise
   const user = await createUser(database.pool, { email: `${randomUUID()}@example.com` });
   const project = await createProject(database.pool, { name: 'Shop' });
   const scopes = ['batch_export:write'];
-  const { key } = await createKey(database.pool, { user_id: user.id, project_id: project.id, scopes });
+  const { key } = await createKey(database.pool, { user_id: user.id, project_ids: [project.id], scopes });
   return fetch(`${server.url}/api/projects/${project.id}/${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

@@ -73,6 +73,35 @@ describe('a webhook', () => {
     for (const text of [listed.text, got.text, ...(await stored())]) expect(text).not.toContain(secretText);
   });
 
+  it('shows keys that cannot write the origin of its URL alone, and the database not even its path', async () => {
+    const { origin } = new URL(receiver.endpoint);
+    const url = `${receiver.endpoint}/services/T000/B000/SECRETTOKEN`;
+    const { id, body, secret } = await create({ url });
+    expect(body.url).toBe(url);
+    const reader = {
+      authorization: `Bearer ${(await api.newKey(api.projectId, ['batch_export:read'])).key}`,
+    };
+    const [got, listed] = [
+      await api.call('GET', `webhooks/${id}/`, undefined, reader),
+      await api.call('GET', 'webhooks/', undefined, reader),
+    ];
+    expect(got.body.url).toBe(`${origin}/…`);
+    for (const text of [got.text, listed.text, ...(await stored())])
+      expect(text).not.toContain('SECRETTOKEN');
+    expect((await api.call('GET', `webhooks/${id}/`)).body.url).toBe(url);
+
+    // What a reader has seen can be sent back.
+    const { last_delivery: _, ...shown } = got.body;
+    expect((await api.call('PATCH', `webhooks/${id}/`, shown)).body.url).toBe(url);
+    const foreign = await api.call('PATCH', `webhooks/${id}/`, { url: 'https://hooks.example.com/…' });
+    expect([foreign.status, foreign.body.attr]).toEqual([400, 'url']);
+    const tested = await api.call('POST', `webhooks/${id}/test/`, {});
+    expect(tested.body).toMatchObject({ delivered: true });
+    expect(receiver.received.at(-1)?.path).toBe('/services/T000/B000/SECRETTOKEN');
+    expect(secret).toMatch(/^whsec_/);
+    await api.call('DELETE', `webhooks/${id}/`);
+  });
+
   it('is updated by field, and does not change when a response is sent back', async () => {
     const batchExport = await api.createExport();
     const secret = `whsec_${randomBytes(24).toString('base64')}`;

@@ -69,7 +69,7 @@ beforeAll(async () => {
   const project = await createProject(pool, { name: 'Shop' });
   const { key } = await createKey(pool, {
     user_id: user.id,
-    project_id: project.id,
+    project_ids: [project.id],
     scopes: ['batch_export:read', 'batch_export:write'],
   });
   server = await startServer(settings, createLogger('test', settings));

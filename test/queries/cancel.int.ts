@@ -69,7 +69,16 @@ describe('a background query', () => {
     const { settings } = harness.control;
     const { kind, ...query } = endless();
     const { status } = await registerQuery(pool, {
-      ...{ id: randomUUID(), team_id, kind, query, variables: {}, cache_key: '', query_async: true },
+      ...{
+        id: randomUUID(),
+        team_id,
+        kind,
+        query,
+        variables: {},
+        cache_key: '',
+        user_id: 1,
+        query_async: true,
+      },
     });
     const source = connectQueriesToSource(settings);
     const logger = createLogger('test', settings);

@@ -92,6 +92,7 @@ it('the reconciler repairs a query that Temporal lost or has terminated', async 
     query: statement("select 'lost'"),
     variables: {},
     cache_key: 'cache_lost',
+    user_id: 1,
     query_async: true,
   });
   await workflowOf(terminated).terminate();

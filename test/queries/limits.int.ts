@@ -24,7 +24,7 @@ describe('the hourly limit', () => {
   async function newProject() {
     const project = await createProject(harness.pool, { name: randomUUID() });
     const newKey = async (scopes: string[]) =>
-      (await createKey(harness.pool, { user_id: 1, project_id: project.id, scopes })).key;
+      (await createKey(harness.pool, { user_id: 1, project_ids: [project.id], scopes })).key;
     const key = await newKey(['query:read']);
     const post = (server: QueryServer, body: unknown, bearer = key, root = 'projects') =>
       server.call('POST', `/api/${root}/${project.id}/query/`, body, bearer);

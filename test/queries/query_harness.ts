@@ -70,7 +70,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
   const project = await createProject(pool, { name: 'Shop', timezone: 'Europe/Berlin' });
   const other = await createProject(pool, { name: 'Other' });
   const newKey = async (projectId: number) =>
-    (await createKey(pool, { user_id: user.id, project_id: projectId, scopes })).key;
+    (await createKey(pool, { user_id: user.id, project_ids: [projectId], scopes })).key;
   const key = await newKey(project.id);
   const servers: QueryServer[] = [];
   const locks = new Set<() => Promise<void>>();

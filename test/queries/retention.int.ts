@@ -26,7 +26,7 @@ it('deletes results that are unreferenced and old or superseded, and expired sta
   const status = async (result_id: string, ttlMs: number) => {
     const id = randomUUID();
     const job = { team_id: 1, id, kind: 'K', query: {}, variables: {}, cache_key: 'x' };
-    await recordCacheHit(pool, { ...job, result_id, ttlMs: ttlMs });
+    await recordCacheHit(pool, { ...job, user_id: 1, result_id, ttlMs: ttlMs });
     return id;
   };
   const old = await storeOutput('a', 8 * day);

@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
 import {
+  type ApiKey,
   createKey,
   createProject,
   createUser,
@@ -8,15 +9,30 @@ import {
   listUsers,
   type Project,
   revokeKey,
+  rotateKey,
   scopes,
   type User,
   weekStartDays,
 } from '../../http/accounts.ts';
 import type { RestrictionLevel } from '../../http/dashboards/access_levels.ts';
 import { CliError } from '../cli_error.ts';
-import { parseId, parseJsonArray, parseJsonObject, parseRestrictionLevel } from '../arguments.ts';
-import { resolveUser, withPool } from '../running_stack.ts';
+import {
+  parseCount,
+  parseId,
+  parseIds,
+  parseJsonArray,
+  parseJsonObject,
+  parseRestrictionLevel,
+} from '../arguments.ts';
+import { commandSettings, resolveUser, withPool } from '../running_stack.ts';
 import { printer, table } from '../output.ts';
+import {
+  type JsonObject,
+  openService,
+  results,
+  serviceCommand,
+  type ServiceCommandOptions,
+} from '../service_client.ts';
 
 interface JsonOption {
   readonly json?: boolean;
@@ -128,64 +144,134 @@ export function addProjectCommands(program: Command): void {
     });
 }
 
-interface KeyOptions extends JsonOption {
-  readonly user?: number;
-  readonly project: number;
-  readonly scopes: string;
+interface KeyOptions extends ServiceCommandOptions {
+  /** Work on the database also if the environment has an API key. */
+  readonly database?: boolean;
 }
 
-/** `key create|list|revoke`. */
+interface CreateKeyOptions extends KeyOptions {
+  readonly name?: string;
+  readonly user?: number;
+  readonly project?: readonly number[];
+  readonly scopes: string;
+  readonly expiresAt?: string;
+}
+
+/** Whether a command about keys uses the HTTP API. Without an API key it uses the database: so the first key is created. */
+const usesService = ({ database, key, baseUrl }: KeyOptions): boolean =>
+  database !== true && (key !== undefined || baseUrl !== undefined || Boolean(process.env.EXPORTD_API_KEY));
+
+const keyCommand = (parent: Command, name: string, description: string): Command =>
+  serviceCommand(parent, name, description).option(
+    '--database',
+    'use the control database, also if there is EXPORTD_API_KEY',
+  );
+
+/** `key create|list|rotate|revoke`. */
 export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('manage personal API keys');
+  const key = program
+    .command('key')
+    .description(
+      'manage personal API keys, with the HTTP API if there is an API key, else with the database',
+    );
 
-  key
-    .command('create')
-    .description('create a key; it is printed once, only its hash is stored')
-    .option('--user <id>', 'owner of the key; by default the first user', parseId)
-    .requiredOption('--project <id>', 'project that the key gives access to', parseId)
+  keyCommand(key, 'create', 'create a key; it is printed once, only its hash is stored')
+    .option('--name <text>', 'what the key is for')
+    .option('--user <id>', 'owner of the key; by default the first user. Only with the database', parseId)
+    .option('--project <ids>', 'projects that the key gives access to, separated by commas', parseIds)
     .requiredOption('--scopes <list>', `separated by commas: ${scopes.join(', ')}`)
-    .option('--json', 'print JSON')
-    .action(async (options: KeyOptions) => {
+    .option('--expires-at <time>', 'ISO 8601; by default it does not expire')
+    .action(async (options: CreateKeyOptions) => {
+      const { name, project, expiresAt: expires_at } = options;
+      const list = options.scopes.split(',').map((scope) => scope.trim());
+      if (usesService(options)) {
+        if (options.user !== undefined)
+          throw new CliError('A key created with the HTTP API belongs to the user of its key: omit --user.');
+        const service = openService(options, project?.[0]);
+        const { body } = await service.call('POST', 'keys/', {
+          name: name ?? 'Command line',
+          scopes: list,
+          ...optional('projects', project),
+          ...optional('expires_at', expires_at),
+        });
+        printer(options)(body, () => keyLines(body));
+        return;
+      }
+      if (project === undefined) throw new CliError('Pass --project with the id of a project.');
       const created = await withPool(async (pool) => {
-        const user = await resolveUser(pool, options.user);
-        const list = options.scopes.split(',').map((scope) => scope.trim());
-        return createKey(pool, { user_id: user, project_id: options.project, scopes: list });
+        const user_id = await resolveUser(pool, options.user);
+        const maxLifetimeMs = commandSettings(process.env).EXPORTD_KEY_MAX_LIFETIME;
+        return createKey(
+          pool,
+          { user_id, project_ids: project, scopes: list, name, expires_at },
+          maxLifetimeMs,
+        );
       });
-      printer(options)(created, () => [`id   ${created.id}`, `key  ${created.key}`]);
+      printer(options)(created, () => keyLines(created));
     });
 
-  key
-    .command('list')
-    .description('list all keys, without their secrets')
-    .option('--json', 'print JSON')
-    .action(async (options: JsonOption) => {
-      const keys = await withPool(listKeys);
-      printer(options)(keys, () =>
-        table(
-          ['id', 'user', 'project', 'scopes', 'created', 'revoked'],
-          keys.map((one) => [
-            one.id,
-            one.user_id,
-            one.project_id,
-            one.scopes.join(','),
-            one.created_at,
-            one.revoked_at,
-          ]),
-        ),
-      );
-    });
+  keyCommand(
+    key,
+    'list',
+    'list keys, without their secrets: those of the project, or all of the database',
+  ).action(async (options: KeyOptions) => {
+    const keys = usesService(options)
+      ? results((await openService(options).call('GET', 'keys/?limit=1000')).body)
+      : await withPool(listKeys);
+    printer(options)(keys, () => keyTable(keys as readonly ApiKey[]));
+  });
 
-  key
-    .command('revoke')
-    .description('revoke a key permanently')
+  keyCommand(key, 'rotate', 'create the successor of a key; the old one works until the overlap ends')
     .argument('<id>', 'id of the key, from "key list"')
-    .option('--json', 'print JSON')
-    .action(async (id: string, options: JsonOption) => {
-      if (!(await withPool((pool) => revokeKey(pool, id))))
+    .option('--overlap <seconds>', 'how long the old key still works', parseCount, 86_400)
+    .action(async (id: string, options: KeyOptions & { readonly overlap: number }) => {
+      const overlap_seconds = options.overlap;
+      const created = usesService(options)
+        ? (await openService(options).call('POST', `${pathOfKey(id)}rotate/`, { overlap_seconds })).body
+        : await withPool((pool) =>
+            rotateKey(pool, id, {
+              overlapMs: overlap_seconds * 1_000,
+              maxLifetimeMs: commandSettings(process.env).EXPORTD_KEY_MAX_LIFETIME,
+              createdBy: null,
+            }),
+          );
+      if (!created) throw new CliError(`There is no active key ${id}.`);
+      printer(options)(created, () => keyLines(created));
+    });
+
+  keyCommand(key, 'revoke', 'revoke a key permanently')
+    .argument('<id>', 'id of the key, from "key list"')
+    .action(async (id: string, options: KeyOptions) => {
+      if (usesService(options)) await openService(options).call('DELETE', pathOfKey(id));
+      else if (!(await withPool((pool) => revokeKey(pool, id))))
         throw new CliError(`There is no active key ${id}.`);
       printer(options)({ id, revoked: true }, () => [`Revoked key ${id}.`]);
     });
 }
+
+const pathOfKey = (id: string): string => `keys/${encodeURIComponent(id)}/`;
+
+const keyLines = ({ id, key }: JsonObject | { readonly id: string; readonly key: string }): string[] => [
+  `id   ${String(id)}`,
+  `key  ${String(key)}`,
+];
+
+const keyTable = (keys: readonly ApiKey[]): string[] =>
+  table(
+    ['id', 'name', 'prefix', 'user', 'projects', 'scopes', 'status', 'created', 'expires', 'last used'],
+    keys.map((one) => [
+      one.id,
+      one.name,
+      one.prefix,
+      one.user.email,
+      one.projects.join(','),
+      one.scopes.join(','),
+      one.status,
+      one.created_at,
+      one.expires_at,
+      one.last_used_at,
+    ]),
+  );
 
 /** A field, omitted when its value is undefined. */
 const optional = <Name extends string, Value>(

@@ -6,7 +6,7 @@ import {
   withdrawVerification,
 } from '../../verify/verifications.ts';
 import { ApiError, notFound, retryAfter, temporalUnreachable } from '../api_error.ts';
-import { callerOf } from '../accounts.ts';
+import { callerOf } from '../authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { sourceError } from '../error_handler.ts';
 import type { IntervalResponse } from '../intervals/schema.ts';

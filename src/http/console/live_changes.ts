@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
+import type { Authentication, Credential } from '../authentication.ts';
 
 /** What was recorded in a project since the last message. */
 export interface LiveChange {
@@ -11,14 +12,16 @@ export interface LiveChange {
 
 /** Notifies clients of new events of the journal. */
 export interface LiveChanges {
-  /** Calls `listener` with the changes of a project; returns how to stop. `onEnd` is called when the server closes. */
-  subscribe(teamId: number, listener: (change: LiveChange) => void, onEnd: () => void): () => void;
+  /**
+   * Calls `listener` with the changes of a project; returns how to stop. `onEnd` is called when the credential is no longer
+   * valid, and when the server closes.
+   */
+  subscribe(credential: Credential, listener: (change: LiveChange) => void, onEnd: () => void): () => void;
   /** Ends every subscription. */
   close(): Promise<void>;
 }
 
-interface Subscription {
-  readonly teamId: number;
+interface Subscription extends Credential {
   readonly listener: (change: LiveChange) => void;
   readonly onEnd: () => void;
 }
@@ -42,7 +45,15 @@ const maxEvents = 5_000;
  */
 export function createLiveChanges(
   pool: Pool,
-  { pollMs, logger }: { readonly pollMs: number; readonly logger: Logger },
+  {
+    pollMs,
+    logger,
+    authentication,
+  }: {
+    readonly pollMs: number;
+    readonly logger: Logger;
+    readonly authentication: Pick<Authentication, 'findEnded'>;
+  },
 ): LiveChanges {
   const subscriptions = new Set<Subscription>();
   const closing = new AbortController();
@@ -55,7 +66,12 @@ export function createLiveChanges(
     const reader = createReader(pool);
     while (isWanted())
       try {
-        notify(subscriptions, await reader.readNew());
+        const changed = await reader.readNew();
+        for (const ended of await authentication.findEnded([...subscriptions])) {
+          subscriptions.delete(ended);
+          ended.onEnd();
+        }
+        notify(subscriptions, changed);
         await wait(pollMs);
       } catch (error) {
         logger.warn({ err: error }, 'Could not read new events for the console. Retrying.');
@@ -65,8 +81,8 @@ export function createLiveChanges(
   };
 
   return {
-    subscribe: (teamId, listener, onEnd) => {
-      const subscription = { teamId, listener, onEnd };
+    subscribe: ({ key_id, project_id, session_id }, listener, onEnd) => {
+      const subscription = { key_id, project_id, session_id, listener, onEnd };
       if (closing.signal.aborted) {
         onEnd();
         return () => undefined;
@@ -139,6 +155,6 @@ function notify(subscriptions: ReadonlySet<Subscription>, changed: readonly Chan
       backfill_ids: idsOf('backfill'),
     };
     for (const subscription of subscriptions)
-      if (subscription.teamId === teamId) subscription.listener(change);
+      if (subscription.project_id === teamId) subscription.listener(change);
   }
 }

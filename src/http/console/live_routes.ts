@@ -1,5 +1,6 @@
 import { ApiError, retryAfter } from '../api_error.ts';
-import { type HttpApp, readsExports, type RouteContext, teamOf } from '../command_service.ts';
+import { callerOf } from '../authentication.ts';
+import { type HttpApp, readsExports, type RouteContext } from '../command_service.ts';
 
 /** Proxies close connections that stay silent. */
 const heartbeatMs = 15_000;
@@ -38,7 +39,7 @@ export function consoleLiveRoutes(app: HttpApp, { liveChanges }: RouteContext): 
       const heartbeat = setInterval(() => raw.write(': still here\n\n'), heartbeatMs);
       const deadline = setTimeout(() => raw.end(), maxDurationMs);
       const unsubscribe = liveChanges.subscribe(
-        teamOf(request),
+        callerOf(request),
         (change) => {
           if (raw.writableLength > maxUnsentBytes) raw.destroy();
           else raw.write(`event: changed\ndata: ${JSON.stringify(change)}\n\n`);

@@ -4,7 +4,7 @@ import { describeFunctions, describeTables } from '../../dialect/vocabulary.ts';
 import { compilerProject } from '../../queries/dialect_reader.ts';
 import { createProjectSchemas, type EditorRequest, readNames } from '../../queries/editor.ts';
 import { QueryError } from '../../queries/query_errors.ts';
-import { callerOf } from '../accounts.ts';
+import { callerOf } from '../authentication.ts';
 import { disconnectSignal, type ProjectRoutes, readsQueries, teamOf } from '../command_service.ts';
 import { errorResponses } from '../schemas.ts';
 import { checkedQuerySchema, checkQueryBody, projectNamesSchema, vocabularySchema } from './schema.ts';

@@ -1,12 +1,13 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { version } from '../../telemetry/version.ts';
-import { findProjects, findUser, type Caller, callerOfKey } from '../accounts.ts';
+import { findProjects, findUser } from '../accounts.ts';
 import { ApiError, retryAfter } from '../api_error.ts';
-import { type Session, sessionResponse, signInBody } from '../projects/schema.ts';
+import type { Authentication, Caller } from '../authentication.ts';
+import { endedSessions, type Session, sessionResponse, signInBody } from '../projects/schema.ts';
 import type { HttpApp } from '../command_service.ts';
 import { errorResponses, noContent } from '../schemas.ts';
-import { clearSessionCookie, requireSameOrigin, sessionKeyOf, setSessionCookie } from './session_cookie.ts';
+import { endSession, endSessionsOfUser, requireSameOrigin, sessionHashOf, startSession } from './sessions.ts';
 
 /** Slows down whoever tries many keys. */
 interface SignInLimiter {
@@ -66,10 +67,14 @@ export function createSignInLimiter({ maxFailures, windowMs, now }: LimiterOptio
 
 const path = '/console/session';
 
-/** Signs in to the console and out of it. The session is the API key in a cookie: no state is kept in the server. */
+/** Signs in to the console with an API key, and out of it. */
 export function sessionRoutes(
   app: HttpApp,
-  { pool, settings }: { readonly pool: Pool; readonly settings: Settings },
+  {
+    pool,
+    settings,
+    authentication,
+  }: { readonly pool: Pool; readonly settings: Settings; readonly authentication: Authentication },
 ): void {
   const limiter = createSignInLimiter({ maxFailures: 10, windowMs: 60_000, now: Date.now });
 
@@ -89,17 +94,17 @@ export function sessionRoutes(
     },
     async (request, reply) => {
       const { key } = request.body;
-      const caller = await callerOfKey(pool, key);
+      const caller = await authentication.callerOfKey(key);
       if (!caller) {
         limiter.recordFailure(request.ip);
         throw new ApiError(
           401,
           'authentication_failed',
-          'This API key is unknown or revoked. "npx exportd key create" makes another.',
+          'This API key is unknown, expired or revoked. "npx exportd key create" makes another.',
           { attr: 'key' },
         );
       }
-      void setSessionCookie(request, reply, settings, key);
+      await startSession(pool, settings, caller.key_id, request, reply);
       return { session: await sessionOf(pool, settings, caller) };
     },
   );
@@ -109,11 +114,10 @@ export function sessionRoutes(
     { schema: { hide: true, response: { 200: sessionResponse, ...errorResponses } } },
     async (request, reply) => {
       void reply.header('cache-control', 'no-store');
-      const key = sessionKeyOf(request);
-      if (key === undefined) return { session: null };
-      const caller = await callerOfKey(pool, key);
+      if (!sessionHashOf(request, settings)) return { session: null };
+      const caller = await authentication.callerOfSession(request);
       if (caller) return { session: await sessionOf(pool, settings, caller) };
-      void clearSessionCookie(request, reply, settings);
+      await endSession(pool, settings, request, reply);
       return { session: null };
     },
   );
@@ -127,19 +131,42 @@ export function sessionRoutes(
         done();
       },
     },
-    async (request, reply) => clearSessionCookie(request, reply, settings).code(204).send(),
+    async (request, reply) => {
+      await endSession(pool, settings, request, reply);
+      return reply.code(204).send();
+    },
+  );
+
+  app.delete(
+    '/console/sessions',
+    {
+      schema: { hide: true, response: { 200: endedSessions, ...errorResponses } },
+      onRequest: (request, _reply, done) => {
+        requireSameOrigin(request);
+        done();
+      },
+    },
+    async (request, reply) => {
+      const caller = await authentication.callerOfSession(request);
+      if (!caller) throw new ApiError(401, 'not_authenticated', 'Sign in first.');
+      const ended = await endSessionsOfUser(pool, caller.user_id);
+      await endSession(pool, settings, request, reply);
+      return { ended };
+    },
   );
 }
 
 async function sessionOf(pool: Pool, settings: Settings, caller: Caller): Promise<Session> {
-  const [[project], user] = await Promise.all([
-    findProjects(pool, [caller.project_id]),
+  const [projects, user] = await Promise.all([
+    findProjects(pool, caller.project_ids),
     findUser(pool, caller.user_id),
   ]);
+  const [project] = projects;
   if (!project || !user) throw new Error(`The project or user of API key ${caller.key_id} does not exist.`);
   return {
     user: { id: user.id, first_name: user.first_name, last_name: user.last_name, email: user.email },
     project,
+    projects,
     scopes: [...caller.scopes],
     version,
     temporal_ui: settings.TEMPORAL_UI_URL ?? null,

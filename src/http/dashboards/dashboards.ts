@@ -1,5 +1,6 @@
 import { type Connection, inTransaction, type Pool } from '../../journal/database.ts';
-import { InvalidAccount, userColumns, type Caller } from '../accounts.ts';
+import { InvalidAccount, userColumns } from '../accounts.ts';
+import type { Caller } from '../authentication.ts';
 import { invalid, notFound } from '../api_error.ts';
 import { orDefault } from '../batch_exports/changes.ts';
 import { countRows } from '../paging.ts';

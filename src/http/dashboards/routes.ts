@@ -1,4 +1,4 @@
-import { callerOf } from '../accounts.ts';
+import { callerOf } from '../authentication.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import type { ProjectRoutes } from '../command_service.ts';
 import { errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';

@@ -6,6 +6,7 @@ import backfills from '../backfills/examples.json' with { type: 'json' };
 import batchExports from '../batch_exports/examples.json' with { type: 'json' };
 import dashboards from '../dashboards/examples.json' with { type: 'json' };
 import intervals from '../intervals/examples.json' with { type: 'json' };
+import keys from '../keys/examples.json' with { type: 'json' };
 import projects from '../projects/examples.json' with { type: 'json' };
 import query from '../query/examples.json' with { type: 'json' };
 import type { HttpApp } from '../command_service.ts';
@@ -42,6 +43,7 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
   ...intervals,
   ...webhooks,
   ...dashboards,
+  ...keys,
   ...projects,
   ...query,
 };
@@ -84,6 +86,7 @@ const tags = [
   { name: 'Webhooks', prefixes: ['/webhooks'] },
   { name: 'Queries', prefixes: ['/query'] },
   { name: 'Dashboards', prefixes: ['/dashboards'] },
+  { name: 'API keys', prefixes: ['/keys'] },
   { name: 'Projects', prefixes: ['/api/projects'] },
 ] as const;
 

@@ -1,10 +1,11 @@
 import { findProjects } from '../accounts.ts';
+import { callerOf } from '../authentication.ts';
 import { offsetPage } from '../paging.ts';
-import { type HttpApp, type RouteContext, teamOf } from '../command_service.ts';
+import type { HttpApp, RouteContext } from '../command_service.ts';
 import { errorResponses, listQuery, pageOf } from '../schemas.ts';
 import { projectSchema } from './schema.ts';
 
-/** List the project of the caller's key. */
+/** List the projects of the caller's key. */
 export function projectRoutes(app: HttpApp, { pool, settings }: RouteContext): void {
   app.get(
     '/api/projects',
@@ -17,7 +18,7 @@ export function projectRoutes(app: HttpApp, { pool, settings }: RouteContext): v
     },
     async (request) => {
       const { limit, offset } = request.query;
-      const projects = await findProjects(pool, [teamOf(request)]);
+      const projects = await findProjects(pool, callerOf(request).project_ids);
       return offsetPage(request, settings, request.query, {
         count: projects.length,
         results: projects.slice(offset, offset + limit),

@@ -18,6 +18,7 @@ export const projectSchema = z
 const sessionSchema = z.object({
   user: z.object({ id: z.number().int(), first_name: z.string(), last_name: z.string(), email: z.string() }),
   project: projectSchema,
+  projects: z.array(projectSchema).describe('All projects of the key.'),
   scopes: z.array(z.string()),
   version: z.string().describe('The version of exportd.'),
   temporal_ui: z.string().nullable().describe('Base URL of the Temporal UI.'),
@@ -26,5 +27,8 @@ export type Session = z.infer<typeof sessionSchema>;
 
 /** Null when nobody is signed in: not an error, so that the browser logs none. */
 export const sessionResponse = z.object({ session: sessionSchema.nullable() });
+
+/** The number of sessions that signing out everywhere has ended. */
+export const endedSessions = z.object({ ended: z.number().int() });
 
 export const signInBody = z.strictObject({ key: z.string().trim().min(1, 'Enter an API key.').max(1_000) });

@@ -7,7 +7,7 @@ import { serializeQueryResponse, serializeStatus } from '../../queries/results.t
 import type { QueryRateLimiter } from '../../queries/query_slots.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { ApiError, notFound, retryAfter } from '../api_error.ts';
-import { callerOf } from '../accounts.ts';
+import { callerOf } from '../authentication.ts';
 import { disconnectSignal, type ProjectRoutes, readsQueries, sendEmpty, teamOf } from '../command_service.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 import {
@@ -84,6 +84,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
       const response = await handleQuery(queries, {
         team_id: teamOf(request),
         key_id: callerOf(request).key_id,
+        user_id: callerOf(request).user_id,
         signal: disconnectSignal(reply),
         query,
         refresh: refreshOf(request.body),
@@ -109,7 +110,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const status = await readStatus(pool, teamOf(request), request.params.id);
+      const status = await readStatus(pool, teamOf(request), request.params.id, callerOf(request).user_id);
       if (!status) throw notFound();
       return sendJson(reply, await serializeStatus(pool, status, queries.settings));
     },
@@ -128,7 +129,9 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      if (!(await cancelQuery(queries, teamOf(request), request.params.id))) throw notFound();
+      const { user_id } = callerOf(request);
+      const query = { team_id: teamOf(request), user_id, id: request.params.id };
+      if (!(await cancelQuery(queries, query))) throw notFound();
       return reply.code(204).send();
     },
   );

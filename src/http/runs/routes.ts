@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { readExportsToRetry } from '../../decisions/retries.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { ApiError, notFound } from '../api_error.ts';
-import { callerOf } from '../accounts.ts';
+import { callerOf } from '../authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import {

@@ -96,13 +96,42 @@ create table exportd.users (
 create table exportd.api_keys (
   id uuid primary key default gen_random_uuid(),
   user_id integer not null references exportd.users,
-  project_id integer not null references exportd.projects,
+  -- The projects that it gives access to.
+  project_ids integer[] not null check (cardinality(project_ids) > 0),
+  name text not null default '',
+  -- The first characters of the key, by which its owner recognizes it.
+  prefix text not null,
   -- SHA-256 of the key. The key itself is displayed once and not stored.
   key_hash bytea not null unique,
   scopes text[] not null,
+  -- The user who created it with the API; null for the command line.
+  created_by integer references exportd.users on delete set null,
+  -- The key that it replaces.
+  rotated_from uuid references exportd.api_keys on delete set null,
   created_at timestamptz not null default clock_timestamp(),
+  -- Null: it does not expire.
+  expires_at timestamptz,
+  -- To the minute.
+  last_used_at timestamptz,
   revoked_at timestamptz
 );
+create index api_keys_projects on exportd.api_keys using gin (project_ids);
+
+-- Browsers that are signed in to the console.
+create table exportd.console_sessions (
+  id uuid primary key default gen_random_uuid(),
+  -- SHA-256 of the token in the cookie.
+  token_hash bytea not null unique,
+  -- The key that it was started with: it has its rights, and ends with it.
+  key_id uuid not null references exportd.api_keys on delete cascade,
+  user_agent text not null,
+  address text not null,
+  created_at timestamptz not null default clock_timestamp(),
+  -- To the minute.
+  last_seen_at timestamptz not null default clock_timestamp(),
+  expires_at timestamptz not null
+);
+create index console_sessions_key on exportd.console_sessions (key_id);
 
 -- Destinations and logs -----------------------------------------------------------------------------------------------
 
@@ -497,6 +526,8 @@ create table exportd.query_result_parts (
 create table exportd.queries (
   team_id integer not null,
   id text not null,
+  -- The user who sent it. Other users neither read nor cancel it.
+  user_id integer not null,
   -- An id can be reused once its query has ended; this distinguishes the executions.
   execution_id uuid not null unique,
   kind text not null,

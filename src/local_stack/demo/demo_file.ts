@@ -118,10 +118,14 @@ export const ensureAccounts = (
     await prepareProject?.(pool, user.id, project.id);
     const keys = await listKeys(pool);
     const isValid = keys.some(
-      (key) => key.id === saved.key_id && key.project_id === project.id && key.revoked_at === null,
+      (key) => key.id === saved.key_id && key.projects.includes(project.id) && key.status === 'active',
     );
     if (isValid && saved.api_key !== undefined) return { projectId: project.id, apiKey: saved.api_key };
-    const created = await createKey(pool, { user_id: user.id, project_id: project.id, scopes: [...scopes] });
+    const created = await createKey(pool, {
+      user_id: user.id,
+      project_ids: [project.id],
+      scopes: [...scopes],
+    });
     saveDemoState(folder, { project_id: project.id, key_id: created.id, api_key: created.key });
     return { projectId: project.id, apiKey: created.key };
   });

@@ -39,12 +39,16 @@ async function listen(key: string, projectId = api.projectId) {
 
 const silent = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
+/** Finds no credential ended. */
+const authentication = { findEnded: () => Promise.resolve([]) };
+const credential = () => ({ key_id: '', project_id: api.projectId, session_id: null });
+
 /** Subscribes to the project's changes, read through `pool`. @returns the ids of changed exports */
 function followChanges(pool: { query: (statement: string) => Promise<unknown> }) {
   const received: string[] = [];
-  const changes = createLiveChanges(pool as unknown as Pool, { pollMs: 10, logger: silent });
+  const changes = createLiveChanges(pool as unknown as Pool, { pollMs: 10, logger: silent, authentication });
   changes.subscribe(
-    api.projectId,
+    credential(),
     ({ batch_export_ids }: LiveChange) => received.push(...batch_export_ids),
     () => undefined,
   );
@@ -125,11 +129,11 @@ describe('live changes', () => {
   });
 
   it('end at once for a subscription to a closed server', async () => {
-    const changes = createLiveChanges(api.database.pool, { pollMs: 10, logger: silent });
+    const changes = createLiveChanges(api.database.pool, { pollMs: 10, logger: silent, authentication });
     await changes.close();
     let hasEnded = false;
     changes.subscribe(
-      api.projectId,
+      credential(),
       () => undefined,
       () => (hasEnded = true),
     );

@@ -23,18 +23,24 @@ const cookieOf = ({ headers }: ApiResponse): string => {
 /** The header that a browser sends back. */
 const sentCookie = (response: ApiResponse): string => cookieOf(response).split(';', 1)[0] ?? '';
 
+/** The status of a read with a cookie. */
+const statusWith = async (cookie: string): Promise<number> =>
+  (await api.call('GET', 'batch_exports/', undefined, { authorization: '', cookie })).status;
+
 describe('signing in', () => {
-  it('keeps the key in a cookie that scripts and other sites cannot use, and says what it may do', async () => {
+  it('makes a session in a cookie that scripts and other sites cannot use, and says what it may do', async () => {
     const { key } = await api.newKey(api.projectId, ['batch_export:read']);
     const response = await signIn(key);
     expect(response.status).toBe(200);
     expect(cookieOf(response)).toMatch(
-      /^exportd_session=exk_[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^exportd_session=[\w-]{43}; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Strict$/,
     );
+    expect(cookieOf(response)).not.toContain(key);
     expect(response.body).toEqual({
       session: {
         user: { id: api.userId, first_name: 'Ada', last_name: '', email: 'ada@example.com' },
         project: expect.objectContaining({ id: api.projectId, name: 'Shop' }),
+        projects: [expect.objectContaining({ id: api.projectId, name: 'Shop' })],
         scopes: ['batch_export:read'],
         version,
         temporal_ui: 'http://temporal.test:8233',
@@ -65,25 +71,83 @@ describe('signing in', () => {
     expect([status, body]).toEqual([200, { session: null }]);
   });
 
-  it('ends when the key is revoked, and by signing out', async () => {
-    const created = await api.newKey(api.projectId);
-    const cookie = sentCookie(await signIn(created.key));
+  it('ends by signing out, also for whoever has copied the cookie', async () => {
+    const cookie = sentCookie(await signIn(api.key));
+    expect(await statusWith(cookie)).toBe(200);
     const signedOut = await api.call('DELETE', '/console/session', undefined, { ...ofConsole, cookie });
     expect(signedOut.status).toBe(204);
     expect(cookieOf(signedOut)).toMatch(/^exportd_session=; .*Expires=Thu, 01 Jan 1970/);
-    await revokeKey(api.database.pool, created.id);
-    const headers = { authorization: '', cookie };
-    const after = await api.call('GET', '/console/session', undefined, headers);
+    expect(await statusWith(cookie)).toBe(401);
+    const after = await api.call('GET', '/console/session', undefined, { authorization: '', cookie });
     expect(after.body).toEqual({ session: null });
     expect(cookieOf(after)).toMatch(/^exportd_session=; /);
-    expect((await api.call('GET', 'batch_exports/', undefined, headers)).status).toBe(401);
+  });
+
+  it.each([
+    ['revoked', 'revoked_at'],
+    ['expired', 'expires_at'],
+  ])('ends at once when the key is %s', async (_, column) => {
+    const { id, key } = await api.newKey(api.projectId);
+    const cookie = sentCookie(await signIn(key));
+    await api.database.pool.query(`update exportd.api_keys set ${column} = now() where id = $1`, [id]);
+    expect(await statusWith(cookie)).toBe(401);
+  });
+
+  it.each([
+    ['its lifetime is over', 'expires_at = now()'],
+    ['it was not used for too long', "last_seen_at = now() - interval '1 year'"],
+  ])('ends when %s', async (_, change) => {
+    const cookie = sentCookie(await signIn(api.key));
+    await api.database.pool.query(`update exportd.console_sessions set ${change}`);
+    expect(await statusWith(cookie)).toBe(401);
+  });
+
+  it('ends everywhere on request, and for this user alone', async () => {
+    const { pool } = api.database;
+    const other = await api.newKey(api.projectId);
+    await pool.query(
+      `with other as (insert into exportd.users (email, distinct_id) values ('grace@example.com', 'grace') returning id)
+       update exportd.api_keys set user_id = other.id from other where api_keys.id = $1`,
+      [other.id],
+    );
+    const [here, there] = [sentCookie(await signIn(api.key)), sentCookie(await signIn(api.key))];
+    const ofOther = sentCookie(await signIn(other.key));
+    const headers = { ...ofConsole, cookie: here };
+    const response = await api.call('DELETE', '/console/sessions', undefined, headers);
+    expect([response.status, response.body]).toEqual([200, { ended: expect.any(Number) }]);
+    expect([await statusWith(here), await statusWith(there)]).toEqual([401, 401]);
+    expect(await statusWith(ofOther)).toBe(200);
+  });
+
+  it('is stored as a hash, with the browser and the address', async () => {
+    const headers = { ...ofConsole, 'user-agent': `Browser/1 ${'x'.repeat(1_000)}` };
+    const cookie = sentCookie(await signIn(api.key, headers));
+    const { rows } = await api.database.pool.query<{ row: string; user_agent: string; address: string }>(
+      `select row::text as row, user_agent, address from exportd.console_sessions row
+       order by created_at desc limit 1`,
+    );
+    expect(rows[0]?.row).not.toContain(cookie.split('=')[1]);
+    expect(rows[0]).toMatchObject({ address: '127.0.0.1', user_agent: expect.stringMatching(/^Browser/) });
+    expect(rows[0]?.user_agent).toHaveLength(200);
+  });
+
+  it('is no API key in a cookie', async () => {
+    expect(await statusWith(`exportd_session=${api.key}`)).toBe(401);
   });
 
   it('sets a cookie for https alone where exportd is reached by https', async () => {
     const secure = await openApiHarness({ EXPORTD_BASE_URL: 'https://exportd.example.com' });
     try {
       const response = await secure.call('POST', '/console/session', { key: secure.key }, ofConsole);
+      expect(cookieOf(response)).toMatch(/^__Host-exportd_session=[\w-]{43}; Max-Age=\d+; Path=\/; /);
       expect(cookieOf(response)).toContain('; Secure');
+      expect(cookieOf(response)).not.toContain('Domain');
+      const cookie = sentCookie(response);
+      const read = (sent: string) =>
+        secure.call('GET', 'batch_exports/', undefined, { authorization: '', cookie: sent });
+      expect((await read(cookie)).status).toBe(200);
+      // Another port of the host, without https, can set a cookie of this name.
+      expect((await read(cookie.replace('__Host-', ''))).status).toBe(401);
     } finally {
       await secure.close();
     }

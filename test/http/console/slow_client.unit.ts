@@ -21,7 +21,14 @@ describe('a client of live changes', () => {
     const listeners = new Set<(change: LiveChange) => void>();
     app.decorateRequest('caller', null);
     app.addHook('onRequest', (request, _reply, done) => {
-      request.caller = { key_id: 'key', user_id: 1, project_id: 1, scopes: [] };
+      request.caller = {
+        key_id: 'key',
+        user_id: 1,
+        project_id: 1,
+        project_ids: [1],
+        session_id: null,
+        scopes: [],
+      };
       done();
     });
     consoleLiveRoutes(app, {

@@ -33,6 +33,7 @@ it('the page of the OpenAPI document shows every group and its examples, with no
     'Webhooks',
     'Queries',
     'Dashboards',
+    'API keys',
     'Projects',
   ]);
   const created = page.locator('.opblock-post', { hasText: 'Create webhook' });

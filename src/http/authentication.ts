@@ -1,0 +1,205 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { hashOfKey, isActiveKey, type Scope } from './accounts.ts';
+import { ApiError, notFound } from './api_error.ts';
+import { isActiveSession, requireSameOrigin, sessionHashOf } from './console/sessions.ts';
+
+/** The owner of the API key, and what it grants. */
+export interface Caller {
+  readonly key_id: string;
+  readonly user_id: number;
+  /** The project in the path; the first of the key where the path has none. */
+  readonly project_id: number;
+  /** All projects of the key. */
+  readonly project_ids: readonly number[];
+  readonly scopes: readonly string[];
+  /** The session of the console that the request belongs to; null with a key in the header. */
+  readonly session_id: string | null;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set before the handler of every route that requires a key. */
+    caller: Caller | null;
+  }
+  interface FastifyContextConfig {
+    /** The required scope; without one, the route accepts any valid key. */
+    scope?: Scope;
+  }
+}
+
+/** The caller of a route that requires a key. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error('This route was registered without authentication.');
+  return request.caller;
+}
+
+/** What ends with a key or a session that is no longer valid, such as a stream. */
+export type Credential = Pick<Caller, 'key_id' | 'project_id' | 'session_id'>;
+
+/** Finds out who sends a request. */
+export interface Authentication {
+  /**
+   * Checks the key or the session of a request, then its project, then its scope. Paths of other projects respond 404, so
+   * a key reveals nothing about them.
+   * @throws ApiError 401, 404 or 403.
+   */
+  authenticate(request: FastifyRequest): Promise<void>;
+  /** The owner of an API key; undefined if it is unknown, expired or revoked. */
+  callerOfKey(key: string): Promise<Caller | undefined>;
+  /** Who is signed in with the cookie of a request; undefined if nobody is. */
+  callerOfSession(request: FastifyRequest): Promise<Caller | undefined>;
+  /** Those of the credentials that a new request could no longer use. */
+  findEnded<Given extends Credential>(credentials: readonly Given[]): Promise<readonly Given[]>;
+  /** Resolves when the last uses of keys are stored. */
+  close(): Promise<void>;
+}
+
+const unauthenticated = (code: string, detail: string): ApiError =>
+  new ApiError(401, code, detail, { headers: { 'www-authenticate': 'Bearer' } });
+
+type FoundKey = Omit<Caller, 'project_id'> & {
+  /** Whether this is its first use in this minute. */
+  readonly is_new_minute: boolean;
+};
+
+const thisMinute = `date_trunc('minute', clock_timestamp())`;
+const keyColumns = `key.id as key_id, key.user_id, key.project_ids, key.scopes`;
+
+/** Authenticates requests with one statement each, without a cache, so that revocation acts at once. */
+export function createAuthentication({
+  pool,
+  logger,
+  settings,
+}: {
+  readonly pool: Pool;
+  readonly logger: Logger;
+  readonly settings: Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_SESSION_IDLE_TIMEOUT'>;
+}): Authentication {
+  const lastUses = createLastUses(pool, logger);
+  const idleMs = settings.EXPORTD_SESSION_IDLE_TIMEOUT;
+
+  const toCaller = ({ is_new_minute, ...found }: FoundKey): Caller => {
+    if (is_new_minute) lastUses.record(found);
+    const [project_id] = found.project_ids;
+    if (project_id === undefined) throw new Error(`API key ${found.key_id} has no project.`);
+    return { ...found, project_id };
+  };
+
+  const callerOfKey = async (key: string): Promise<Caller | undefined> => {
+    const hash = hashOfKey(key);
+    const { rows } = await pool.query<FoundKey & { readonly key_hash: Buffer }>({
+      name: 'authenticate-key',
+      text: `select ${keyColumns}, null as session_id, key.key_hash,
+          key.last_used_at is distinct from ${thisMinute} as is_new_minute
+        from exportd.api_keys key where key.key_hash = $1 and ${isActiveKey}`,
+      values: [hash],
+    });
+    const [row] = rows;
+    if (!row) return undefined;
+    const { key_hash, ...found } = row;
+    return timingSafeEqual(key_hash, hash) ? toCaller(found) : undefined;
+  };
+
+  const callerOfSession = async (request: FastifyRequest): Promise<Caller | undefined> => {
+    const hash = sessionHashOf(request, settings);
+    if (!hash) return undefined;
+    const { rows } = await pool.query<FoundKey>({
+      name: 'authenticate-session',
+      text: `select ${keyColumns}, session.id as session_id,
+          session.last_seen_at is distinct from ${thisMinute} as is_new_minute
+        from exportd.console_sessions session join exportd.api_keys key on key.id = session.key_id
+        where session.token_hash = $1 and ${isActiveSession(2)} and ${isActiveKey}`,
+      values: [hash, idleMs],
+    });
+    return rows[0] && toCaller(rows[0]);
+  };
+
+  const requireCaller = async (request: FastifyRequest): Promise<Caller> => {
+    const { authorization } = request.headers;
+    const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
+    if (key !== undefined) {
+      const caller = await callerOfKey(key);
+      if (caller) return caller;
+      throw unauthenticated('authentication_failed', 'The personal API key is unknown, expired or revoked.');
+    }
+    if (authorization || !sessionHashOf(request, settings))
+      throw unauthenticated(
+        'not_authenticated',
+        'No API key was sent. Send the header "Authorization: Bearer <personal API key>".',
+      );
+    requireSameOrigin(request);
+    const caller = await callerOfSession(request);
+    if (caller) return caller;
+    throw unauthenticated('authentication_failed', 'The session has ended. Sign in again.');
+  };
+
+  const authenticate = async (request: FastifyRequest): Promise<void> => {
+    const caller = await requireCaller(request);
+    const { project_id: given } = request.params as { project_id?: string };
+    const project_id =
+      given === undefined ? caller.project_id : caller.project_ids.find((id) => String(id) === given);
+    if (project_id === undefined) throw notFound();
+    const { scope } = request.routeOptions.config;
+    if (scope !== undefined && !caller.scopes.includes(scope))
+      throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
+    request.caller = { ...caller, project_id };
+  };
+
+  const findEnded: Authentication['findEnded'] = async (credentials) => {
+    const { rows } = await pool.query<{ position: number }>({
+      text: `select credential.position - 1 as position
+        from unnest($1::uuid[], $2::integer[], $3::uuid[])
+          with ordinality as credential (key_id, project_id, session_id, position)
+        where not exists (
+          select from exportd.api_keys key left join exportd.console_sessions session
+            on session.id = credential.session_id and session.key_id = key.id and ${isActiveSession(4)}
+          where key.id = credential.key_id and credential.project_id = any(key.project_ids) and ${isActiveKey}
+            and (credential.session_id is null or session.id is not null))`,
+      values: [
+        credentials.map(({ key_id }) => key_id),
+        credentials.map(({ project_id }) => project_id),
+        credentials.map(({ session_id }) => session_id),
+        idleMs,
+      ],
+    });
+    return rows.flatMap(({ position }) => credentials[position] ?? []);
+  };
+
+  return { authenticate, callerOfKey, callerOfSession, findEnded, close: lastUses.close };
+}
+
+/** Stores the minute in which keys and sessions were last used, beside their requests: none of them waits for it. */
+function createLastUses(pool: Pool, logger: Logger) {
+  type Used = Pick<Caller, 'key_id' | 'session_id'>;
+  /** What is being written is not written twice. */
+  const pending = new Map<string, Promise<void>>();
+  const write = async (id: string, { key_id, session_id }: Used): Promise<void> => {
+    try {
+      await pool.query(
+        `with seen as (
+           update exportd.console_sessions set last_seen_at = ${thisMinute}
+           where id = $2 and last_seen_at is distinct from ${thisMinute})
+         update exportd.api_keys set last_used_at = ${thisMinute}
+         where id = $1 and last_used_at is distinct from ${thisMinute}`,
+        [key_id, session_id],
+      );
+    } catch (error) {
+      logger.warn({ err: error, key_id }, 'Could not store when a key was used.');
+    } finally {
+      pending.delete(id);
+    }
+  };
+  return {
+    record: (used: Used) => {
+      const id = used.session_id ?? used.key_id;
+      if (!pending.has(id)) pending.set(id, write(id, used));
+    },
+    close: async () => {
+      await Promise.all(pending.values());
+    },
+  };
+}

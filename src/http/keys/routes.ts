@@ -1,0 +1,186 @@
+import type { FastifyRequest } from 'fastify';
+import {
+  type ApiKey,
+  createKey,
+  expiryProblem,
+  findKey,
+  listProjectKeys,
+  revokeKey,
+  rotateKey,
+} from '../accounts.ts';
+import { ApiError, invalid, notFound } from '../api_error.ts';
+import { callerOf } from '../authentication.ts';
+import type { ProjectRoutes } from '../command_service.ts';
+import { offsetPage, projectUrl } from '../paging.ts';
+import { errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
+import { createdKeySchema, createKeyBody, keyPath, keySchema, rotateKeyBody } from './schema.ts';
+
+const administersKeys = { config: { scope: 'key:admin' } } as const;
+
+type KeyResponse = Omit<ApiKey, 'projects' | 'scopes'> & {
+  projects: number[];
+  scopes: ApiKey['scopes'][number][];
+};
+
+const toResponse = (key: ApiKey): KeyResponse => ({
+  ...key,
+  projects: [...key.projects],
+  scopes: [...key.scopes],
+});
+
+const forbidden = (detail: string): ApiError => new ApiError(403, 'permission_denied', detail);
+
+/** List, create, rotate and revoke the API keys of a project. */
+export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
+  const maxLifetimeMs = settings.EXPORTD_KEY_MAX_LIFETIME;
+
+  /** @throws ApiError 404 */
+  const requireKey = async (request: FastifyRequest, id: string): Promise<ApiKey> => {
+    const { project_id, project_ids } = callerOf(request);
+    const found = await findKey(pool, { project_id, id, visible: project_ids });
+    if (!found) throw notFound();
+    return found;
+  };
+  const createdResponse = async (request: FastifyRequest, { id, key }: { id: string; key: string }) => ({
+    ...toResponse(await requireKey(request, id)),
+    key,
+  });
+
+  app.get(
+    '/keys',
+    {
+      ...administersKeys,
+      schema: {
+        summary: 'List API keys',
+        description: 'The keys of all users that give access to the project, newest first.',
+        querystring: listQuery,
+        response: { 200: pageOf(keySchema), ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { project_id, project_ids } = callerOf(request);
+      const filter = { project_id, visible: project_ids };
+      const { count, results } = await listProjectKeys(pool, filter, request.query);
+      return offsetPage(request, settings, request.query, { count, results: results.map(toResponse) });
+    },
+  );
+
+  app.post(
+    '/keys',
+    {
+      ...administersKeys,
+      schema: {
+        summary: 'Create API key',
+        description:
+          'Creates a key of the calling user. It gets scopes and projects of the calling key alone, so that a key never ' +
+          'grants more than it has.',
+        body: createKeyBody,
+        response: { 201: createdKeySchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { name, scopes, projects = [caller.project_id], expires_at = null } = request.body;
+      const lacking = scopes.find((scope) => !caller.scopes.includes(scope));
+      if (lacking !== undefined)
+        throw invalid(`A key grants scopes that it has itself, and this one lacks '${lacking}'.`, 'scopes');
+      if (!projects.includes(caller.project_id))
+        throw invalid(`Must contain ${caller.project_id}, the project of the path.`, 'projects');
+      const foreign = projects.find((id) => !caller.project_ids.includes(id));
+      if (foreign !== undefined)
+        throw invalid(`The API key gives no access to project ${foreign}.`, 'projects');
+      const problem = expiryProblem(expires_at, maxLifetimeMs);
+      if (problem !== undefined) throw invalid(problem, 'expires_at');
+      const created = await createKey(
+        pool,
+        {
+          name,
+          scopes,
+          expires_at,
+          project_ids: projects,
+          user_id: caller.user_id,
+          created_by: caller.user_id,
+        },
+        maxLifetimeMs,
+      );
+      return reply
+        .code(201)
+        .header('location', projectUrl(request, settings, `/keys/${created.id}/`))
+        .send(await createdResponse(request, created));
+    },
+  );
+
+  app.get(
+    '/keys/:id',
+    {
+      ...administersKeys,
+      schema: {
+        summary: 'Retrieve API key',
+        params: keyPath,
+        response: { 200: keySchema, ...errorResponses },
+      },
+    },
+    async (request) => toResponse(await requireKey(request, request.params.id)),
+  );
+
+  app.post(
+    '/keys/:id/rotate',
+    {
+      ...administersKeys,
+      schema: {
+        summary: 'Rotate API key',
+        description:
+          'Creates the successor of a key of the calling user: a new key with its name, scopes, projects and lifetime. Both ' +
+          'work until the overlap ends. The calling key must have the scopes and projects of the key.',
+        params: keyPath,
+        body: rotateKeyBody,
+        response: { 201: createdKeySchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { id } = await requireKey(request, request.params.id);
+      // Also the projects that the caller does not see.
+      const whole = await findKey(pool, { project_id: caller.project_id, id, visible: null });
+      if (!whole) throw notFound();
+      if (whole.user.id !== caller.user_id)
+        throw forbidden('A key is rotated by its owner. Revoke it, and let the owner create another.');
+      if (
+        !whole.scopes.every((scope) => caller.scopes.includes(scope)) ||
+        !whole.projects.every((project) => caller.project_ids.includes(project))
+      )
+        throw forbidden('A key is rotated with a key that has all of its scopes and projects.');
+      const created = await rotateKey(pool, id, {
+        overlapMs: request.body.overlap_seconds * 1_000,
+        maxLifetimeMs,
+        createdBy: caller.user_id,
+      });
+      if (!created)
+        throw new ApiError(409, 'conflict', 'The key has expired or was revoked. Create another.');
+      return reply
+        .code(201)
+        .header('location', projectUrl(request, settings, `/keys/${created.id}/`))
+        .send(await createdResponse(request, created));
+    },
+  );
+
+  app.delete(
+    '/keys/:id',
+    {
+      ...administersKeys,
+      schema: {
+        summary: 'Revoke API key',
+        description:
+          'Ends the key at once, with its sessions and streams. A key that also covers projects that the calling key does not ' +
+          'cover keeps those.',
+        params: keyPath,
+        response: { 204: noContent, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const { id } = await requireKey(request, request.params.id);
+      await revokeKey(pool, id, callerOf(request).project_ids);
+      return reply.code(204).send();
+    },
+  );
+};

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../journal/commands.ts';
+import { keyStatuses, scopes } from '../accounts.ts';
+import { notBlank, pathId, responseTimestampSchema } from '../schemas.ts';
+
+const scope = z.enum(scopes).meta({ id: 'Scope' });
+
+const keyUser = z.object({ id: z.number().int(), email: z.string() });
+
+/** An API key in a response, without the key itself. */
+export const keySchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    prefix: z.string().describe('The first characters of the key.'),
+    user: keyUser.describe('The owner, with whose permissions the key acts.'),
+    created_by: keyUser.nullable().describe('Null for a key that was created on the command line.'),
+    projects: z.array(z.number().int()).describe('Its projects, of those that the calling key covers.'),
+    scopes: z.array(scope),
+    status: z.enum(keyStatuses),
+    created_at: responseTimestampSchema,
+    expires_at: responseTimestampSchema.nullable().describe('Null if it does not expire.'),
+    last_used_at: responseTimestampSchema.nullable().describe('The minute of its last use.'),
+    revoked_at: responseTimestampSchema.nullable(),
+    rotated_from: z.string().nullable().describe('The id of the key that it replaces.'),
+  })
+  .meta({ id: 'ApiKey' });
+
+/** A new key. */
+export const createdKeySchema = keySchema
+  .extend({ key: z.string().describe('Returned only once: store it.') })
+  .meta({ id: 'CreatedApiKey' });
+
+export const createKeyBody = z
+  .strictObject({
+    name: notBlank(z.string().max(100)).describe('What the key is for.'),
+    scopes: z.array(scope).min(1).max(scopes.length).describe('Scopes of the calling key.'),
+    projects: z
+      .array(z.number().int())
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('Projects of the calling key. Default: the project of the path.'),
+    expires_at: timestampSchema
+      .nullish()
+      .describe('Default: never, or the latest time that `EXPORTD_KEY_MAX_LIFETIME` allows.'),
+  })
+  .meta({ id: 'ApiKeyCreate' });
+
+const maxOverlapSeconds = 30 * 86_400;
+
+export const rotateKeyBody = z
+  .strictObject({
+    overlap_seconds: z
+      .number()
+      .int()
+      .min(0)
+      .max(maxOverlapSeconds)
+      .default(86_400)
+      .describe('How long the old key still works. 0 ends it at once.'),
+  })
+  .meta({ id: 'ApiKeyRotate' });
+
+export const keyPath = z.object({ project_id: z.string(), id: pathId });

@@ -1,0 +1,297 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { waitFor } from '../setup/wait_for.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
+
+let api: ApiHarness;
+let baseUrl: string;
+beforeAll(async () => {
+  api = await openApiHarness();
+  baseUrl = await api.listen();
+});
+afterAll(() => api.close());
+
+interface CreatedKey {
+  readonly id: string;
+  readonly key: string;
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+/** Creates a key through the API, with the key of the harness unless `by` is another one. */
+async function createKey(more: Readonly<Record<string, unknown>> = {}, by = api.key): Promise<CreatedKey> {
+  const body = { name: 'Nightly job', scopes: ['batch_export:read'], ...more };
+  const response = await api.call('POST', 'keys/', body, bearer(by));
+  if (response.status !== 201) throw new Error(`Status ${response.status}: ${response.text}`);
+  return response.body as unknown as CreatedKey;
+}
+
+/** The status of a read with a key. */
+const statusWith = async (key: string, path = 'batch_exports/'): Promise<number> =>
+  (await api.call('GET', path, undefined, bearer(key))).status;
+
+const retrieve = async (id: string) => (await api.call('GET', `keys/${id}/`)).body;
+
+/** A key of another user with all scopes of the project. */
+async function keyOfOtherUser(email: string): Promise<CreatedKey> {
+  const { pool } = api.database;
+  const created = await api.newKey(api.projectId);
+  await pool.query(
+    `with other as (insert into exportd.users (email, distinct_id) values ($1, $1) returning id)
+     update exportd.api_keys set user_id = other.id from other where api_keys.id = $2`,
+    [email, created.id],
+  );
+  return created;
+}
+
+/** Opens the console's stream of changes; `ended` resolves when the server ends it. */
+async function openStream(headers: Readonly<Record<string, string>>) {
+  const response = await fetch(`${baseUrl}/api/projects/${api.projectId}/console/live/`, { headers });
+  expect(response.status).toBe(200);
+  return { ended: response.text() };
+}
+
+describe('a key', () => {
+  it('is returned once, has a name, an owner and a prefix, and works with its scopes alone', async () => {
+    const response = await api.call('POST', 'keys/', { name: 'Nightly job', scopes: ['batch_export:read'] });
+    expect(response.status).toBe(201);
+    const { key, ...described } = response.body as unknown as CreatedKey & Record<string, unknown>;
+    expect(key).toMatch(/^exk_[\w-]{43}$/);
+    expect(response.headers.location).toMatch(new RegExp(`/keys/${described.id}/$`));
+    expect(described).toEqual({
+      id: described.id,
+      name: 'Nightly job',
+      prefix: key.slice(0, 8),
+      user: { id: api.userId, email: 'ada@example.com' },
+      created_by: { id: api.userId, email: 'ada@example.com' },
+      projects: [api.projectId],
+      scopes: ['batch_export:read'],
+      status: 'active',
+      created_at: expect.any(String),
+      expires_at: null,
+      last_used_at: null,
+      revoked_at: null,
+      rotated_from: null,
+    });
+    const listed = await api.call('GET', 'keys/');
+    expect(listed.body.results).toContainEqual(described);
+    expect(await retrieve(described.id)).toEqual(described);
+    expect(listed.text).not.toContain(key);
+    expect(listed.text).not.toContain('hash');
+    expect(await statusWith(key)).toBe(200);
+    expect(await statusWith(key, 'dashboards/')).toBe(403);
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['no name', { name: ' ' }, 'name'],
+    ['no scope', { scopes: [] }, 'scopes'],
+    ['an unknown scope', { scopes: ['batch_export:read', 'everything'] }, 'scopes__1'],
+    ['a project that the creating key does not cover', { projects: [2] }, 'projects'],
+    ['a project that does not exist', { projects: [4711] }, 'projects'],
+    ['no project', { projects: [] }, 'projects'],
+    ['an expiry in the past', { expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
+    ['a field that only responses have', { key: 'exk_mine' }, 'key'],
+  ])('with %s is rejected', async (_, more, attr) => {
+    const body = { name: 'Key', scopes: ['batch_export:read'], ...more };
+    const response = await api.call('POST', 'keys/', body);
+    expect([response.status, response.body.attr]).toEqual([400, attr]);
+  });
+
+  it('cannot create one with scopes that it lacks', async () => {
+    const admin = await createKey({ scopes: ['key:admin', 'query:read'] });
+    const body = { name: 'More', scopes: ['query:read', 'batch_export:write'] };
+    const response = await api.call('POST', 'keys/', body, bearer(admin.key));
+    expect([response.status, response.body.attr]).toEqual([400, 'scopes']);
+    expect(response.body.detail).toContain('batch_export:write');
+  });
+
+  it('stops at its expiry', async () => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { id, key } = await createKey({ expires_at });
+    expect(await statusWith(key)).toBe(200);
+    await api.database.pool.query('update exportd.api_keys set expires_at = now() where id = $1', [id]);
+    expect(await statusWith(key)).toBe(401);
+    expect(await retrieve(id)).toMatchObject({ status: 'expired' });
+  });
+
+  it('has the longest lifetime that the operator allows', async () => {
+    const capped = await openApiHarness({ EXPORTD_KEY_MAX_LIFETIME: '30d' });
+    try {
+      const create = (expires_at?: string) =>
+        capped.call('POST', 'keys/', { name: 'Key', scopes: ['query:read'], expires_at });
+      const { body } = await create();
+      const lifetime = Date.parse(String(body.expires_at)) - Date.parse(String(body.created_at));
+      expect(Math.round(lifetime / 1_000)).toBe(30 * 86_400);
+      const late = await create(new Date(Date.now() + 31 * 86_400_000).toISOString());
+      expect([late.status, late.body.attr]).toEqual([400, 'expires_at']);
+      expect(late.body.detail).toContain('EXPORTD_KEY_MAX_LIFETIME');
+    } finally {
+      await capped.close();
+    }
+  });
+
+  it('shows the minute of its last use, written once a minute', async () => {
+    const { pool } = api.database;
+    const { id, key } = await createKey();
+    await pool.query(
+      `create table public.key_writes (at timestamptz);
+       create function public.count_key_write() returns trigger language plpgsql as
+         $$ begin insert into public.key_writes values (clock_timestamp()); return null; end $$;
+       create trigger count_key_writes after update on exportd.api_keys for each row
+         when (new.id = '${id}') execute function public.count_key_write();`,
+    );
+    const minute = () => Math.floor(Date.now() / 60_000);
+    const before = minute();
+    await Promise.all(Array.from({ length: 20 }, () => statusWith(key)));
+    const used = await waitFor(async () => (await retrieve(id)).last_used_at, 'the last use is stored');
+    await statusWith(key);
+    const minutes = minute() - before + 1;
+    expect(Date.parse(String(used)) % 60_000).toBe(0);
+    const { rows } = await pool.query('select at from public.key_writes');
+    expect(rows.length).toBeLessThanOrEqual(minutes);
+    await pool.query('drop trigger count_key_writes on exportd.api_keys');
+  });
+});
+
+describe('rotating a key', () => {
+  it('creates its successor, and both work until the overlap ends', async () => {
+    const old = await createKey({ name: 'CI', scopes: ['batch_export:read', 'query:read'] });
+    const response = await api.call('POST', `keys/${old.id}/rotate/`, { overlap_seconds: 3_600 });
+    expect(response.status).toBe(201);
+    const { id, key } = response.body as unknown as CreatedKey;
+    expect(response.body).toMatchObject({
+      name: 'CI',
+      scopes: ['batch_export:read', 'query:read'],
+      projects: [api.projectId],
+      rotated_from: old.id,
+      expires_at: null,
+    });
+    expect(id).not.toBe(old.id);
+    expect(await Promise.all([statusWith(old.key), statusWith(key)])).toEqual([200, 200]);
+    const { expires_at } = await retrieve(old.id);
+    expect(Math.abs(Date.parse(String(expires_at)) - Date.now() - 3_600_000)).toBeLessThan(600_000);
+  });
+
+  it('without an overlap ends the old one at once', async () => {
+    const old = await createKey();
+    const { body } = await api.call('POST', `keys/${old.id}/rotate/`, { overlap_seconds: 0 });
+    expect(await statusWith(old.key)).toBe(401);
+    expect(await statusWith(String(body.key))).toBe(200);
+    const again = await api.call('POST', `keys/${old.id}/rotate/`);
+    expect([again.status, again.body.code]).toEqual([409, 'conflict']);
+  });
+
+  it('never lengthens the life of the old one', async () => {
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const old = await createKey({ expires_at });
+    await api.call('POST', `keys/${old.id}/rotate/`, { overlap_seconds: 86_400 });
+    expect((await retrieve(old.id)).expires_at).toBe(expires_at);
+  });
+
+  it('is for its owner, and for keys with all of its scopes', async () => {
+    const other = await keyOfOtherUser('grace@example.com');
+    const foreign = await api.call('POST', `keys/${other.id}/rotate/`);
+    expect([foreign.status, foreign.body.code]).toEqual([403, 'permission_denied']);
+    const strong = await createKey({ scopes: ['batch_export:write'] });
+    const admin = await createKey({ scopes: ['key:admin'] });
+    const escalated = await api.call('POST', `keys/${strong.id}/rotate/`, {}, bearer(admin.key));
+    expect([escalated.status, escalated.body.code]).toEqual([403, 'permission_denied']);
+  });
+});
+
+describe('revoking a key', () => {
+  it('ends it at once, also its open streams and those of its sessions', async () => {
+    const { id, key } = await createKey();
+    const signedIn = await fetch(`${baseUrl}/console/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-exportd-console': '1', origin: baseUrl },
+      body: JSON.stringify({ key }),
+    });
+    const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
+    const [stream, ofSession, kept] = [
+      await openStream(bearer(key)),
+      await openStream({ cookie }),
+      await openStream(bearer(api.key)),
+    ];
+    let keptHasEnded = false;
+    void kept.ended.then(() => (keptHasEnded = true)).catch(() => undefined);
+    expect((await api.call('DELETE', `keys/${id}/`)).status).toBe(204);
+    expect(await statusWith(key)).toBe(401);
+    expect((await api.call('GET', 'batch_exports/', undefined, { authorization: '', cookie })).status).toBe(
+      401,
+    );
+    await Promise.all([stream.ended, ofSession.ended]);
+    expect(keptHasEnded).toBe(false);
+    expect(await retrieve(id)).toMatchObject({ status: 'revoked', revoked_at: expect.any(String) });
+    expect((await api.call('DELETE', `keys/${id}/`)).status).toBe(204);
+  });
+
+  it('ends its streams when it expires, too', async () => {
+    const { id, key } = await createKey();
+    const stream = await openStream(bearer(key));
+    await api.database.pool.query('update exportd.api_keys set expires_at = now() where id = $1', [id]);
+    expect(await stream.ended).toContain('retry:');
+  });
+
+  it('of other users is for admins of the project', async () => {
+    const other = await keyOfOtherUser('joan@example.com');
+    expect((await api.call('DELETE', `keys/${other.id}/`)).status).toBe(204);
+    expect(await statusWith(other.key)).toBe(401);
+  });
+});
+
+describe('a key of several projects', () => {
+  let both: CreatedKey;
+  beforeAll(async () => {
+    const wide = await api.newKey(api.projectId);
+    await api.database.pool.query('update exportd.api_keys set project_ids = $2 where id = $1', [
+      wide.id,
+      [api.projectId, api.otherProjectId],
+    ]);
+    both = await createKey({ projects: [api.projectId, api.otherProjectId] }, wide.key);
+  });
+
+  const inOther = (path: string) => `/api/projects/${api.otherProjectId}/${path}`;
+
+  it('reads each of them and no other, and lists them', async () => {
+    expect(await statusWith(both.key)).toBe(200);
+    expect(await statusWith(both.key, inOther('batch_exports/'))).toBe(200);
+    expect(await statusWith(both.key, '/api/projects/4711/batch_exports/')).toBe(404);
+    const { body } = await api.call('GET', '/api/projects/', undefined, bearer(both.key));
+    expect((body.results as { id: number }[]).map(({ id }) => id)).toEqual([
+      api.projectId,
+      api.otherProjectId,
+    ]);
+  });
+
+  it('keeps what it creates in the project of the path', async () => {
+    const export_ = await api.createExport();
+    expect(await statusWith(both.key, `batch_exports/${export_}/`)).toBe(200);
+    expect(await statusWith(both.key, inOther(`batch_exports/${export_}/`))).toBe(404);
+  });
+
+  it('shows an admin of one project only that one, and loses only that one when revoked there', async () => {
+    const seen = (await retrieve(both.id)) as { projects: number[] };
+    expect(seen.projects).toEqual([api.projectId]);
+    expect((await api.call('POST', `keys/${both.id}/rotate/`)).status).toBe(403);
+    expect((await api.call('DELETE', `keys/${both.id}/`)).status).toBe(204);
+    expect(await statusWith(both.key)).toBe(404);
+    expect(await statusWith(both.key, inOther('batch_exports/'))).toBe(200);
+  });
+});
+
+describe('a query', () => {
+  it('is read and cancelled by keys of the user who sent it alone', async () => {
+    const client_query_id = 'report-of-ada';
+    const query = { kind: 'DialectQuery', query: 'select 1' };
+    expect((await api.call('POST', 'query/', { query, client_query_id })).status).toBe(200);
+    const other = await keyOfOtherUser('linus@example.com');
+    const second = await createKey({ scopes: ['query:read'] });
+    expect(await statusWith(second.key, `query/${client_query_id}/`)).toBe(200);
+    expect(await statusWith(other.key, `query/${client_query_id}/`)).toBe(404);
+    const cancelled = await api.call('DELETE', `query/${client_query_id}/`, undefined, bearer(other.key));
+    expect(cancelled.status).toBe(404);
+    const forced = { query, client_query_id, refresh: 'force_blocking' };
+    const taken = await api.call('POST', 'query/', forced, bearer(other.key));
+    expect([taken.status, taken.body.attr]).toEqual([409, 'client_query_id']);
+  });
+});
