@@ -165,13 +165,19 @@ function createBlockBuilder(
   const sharesKey = (block: TupleBuffer): boolean =>
     sameKey(block.memory, block.lastAt, target.memory, target.length, query);
 
-  /** Appends the current tuple to a block that is too small for it. */
+  /**
+   * Appends the current tuple to a block whose limit it exceeds. The memory grows by half when it is full, so that many rows
+   * with one key are copied a few times only.
+   */
   const appendTo = (block: TupleBuffer, size: number): void => {
-    const larger = memory.take(Math.max(block.length + size, Math.ceil(block.memory.length * 1.5)));
-    block.memory.copy(larger, 0, 0, block.length);
-    target.memory.copy(larger, block.length, target.length, at);
-    memory.give(block.memory);
-    block.memory = larger;
+    const needed = block.length + size;
+    if (needed > block.memory.length) {
+      const larger = memory.take(Math.max(needed, Math.ceil(block.memory.length * 1.5)));
+      block.memory.copy(larger, 0, 0, block.length);
+      memory.give(block.memory);
+      block.memory = larger;
+    }
+    target.memory.copy(block.memory, block.length, target.length, at);
   };
 
   /** Gives back a block that received one tuple only, which is not its own. */

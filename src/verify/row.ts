@@ -25,11 +25,25 @@ export const digestSql = (text: string): string =>
      else 'sha256:' || encode(sha256(convert_to(value, 'UTF8')), 'hex') end
    from (select ${text} as value offset 0) evaluated)`;
 
-/** Removes line breaks from JSON. They only separate tokens, because strings cannot contain them. */
-export function withoutLineBreaks(json: Buffer): Buffer {
-  if (!json.includes(0x0a) && !json.includes(0x0d)) return json;
-  return Buffer.from(json.filter((byte) => byte !== 0x0a && byte !== 0x0d));
+/**
+ * The digest of JSON, without its line breaks and without whitespace around it; `jsonDigestSql` computes the same in SQL.
+ * Strings cannot contain line breaks, and in a line of JSON the whitespace around a value belongs to no value.
+ */
+export function digestJson(json: Buffer): string {
+  const value =
+    json.includes(0x0a) || json.includes(0x0d)
+      ? Buffer.from(json.filter((byte) => byte !== 0x0a && byte !== 0x0d))
+      : json;
+  const isSpace = (at: number): boolean => value[at] === 0x20 || value[at] === 0x09;
+  let [start, end] = [0, value.length];
+  while (start < end && isSpace(start)) start += 1;
+  while (end > start && isSpace(end - 1)) end -= 1;
+  return digestBytes(value.subarray(start, end));
 }
+
+/** The digest of JSON that is stored as `json`, as SQL; see `digestJson`. */
+export const jsonDigestSql = (text: string): string =>
+  digestSql(`btrim(replace(replace(${text}, E'\\n', ''), E'\\r', ''), E' \\t')`);
 
 /** A row, as it is compared. */
 export interface VerifiedRow {

@@ -10,33 +10,34 @@ import {
   selectionConditions,
 } from '../source/row_query/selected_rows.ts';
 import type { RowRange } from '../source/source.ts';
-import { type ComparedColumn, digestSql, type RowKey } from './row.ts';
+import { type ComparedColumn, digestSql, jsonDigestSql, type RowKey } from './row.ts';
 import type { HashedId } from './row_fingerprint.ts';
 
 /** The digest of a string of any length, as SQL. */
 const text = (expression: string): string => digestSql(plain(expression));
 
-/** The digest of JSON as it was stored, as SQL. Line breaks between tokens are removed; `jsonb` never has any. */
+/** The digest of JSON as it was stored, as SQL; `jsonb` never has whitespace that files could lack. */
 const json = (expression: string, type: string | undefined): string =>
-  digestSql(
-    type === 'jsonb' ? plain(expression) : `replace(replace(${plain(expression)}, E'\\n', ''), E'\\r', '')`,
-  );
+  type === 'jsonb' ? digestSql(plain(expression)) : jsonDigestSql(plain(expression));
 
 /** A short value as text, as SQL. */
 const plain = (expression: string): string => `(${expression})::text`;
 
 /**
- * A time as files contain it, as SQL. Infinities and years outside 0001 to 9999 are formatted as PostgreSQL prints
- * them.
+ * A time as files contain it, as SQL. Of times outside the years 0001 to 9999, only Parquet files have the finite ones: as
+ * microseconds since 1970, which `timeOf` of parquet.ts also returns.
  */
 const time = (expression: string): string =>
   `case when ${expression} >= '0001-01-01 00:00:00+00' and ${expression} < '10000-01-01 00:00:00+00'
-     then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else (${expression})::text end`;
+     then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+     when isfinite(${expression}) then trunc(extract(epoch from ${expression}) * 1000000)::text
+     else (${expression})::text end`;
 
 /** A date as files contain it, as SQL; see `time`. */
 const date = (expression: string): string =>
-  `case when ${expression} >= '0001-01-01' and ${expression} < '10000-01-01'
-     then to_char(${expression}, 'YYYY-MM-DD') else (${expression})::text end`;
+  `case when ${expression} >= '0001-01-01' and ${expression} < '10000-01-01' then to_char(${expression}, 'YYYY-MM-DD')
+     when isfinite(${expression}) then (${expression} - date '1970-01-01')::text
+     else (${expression})::text end`;
 
 /**
  * Columns of the relations that are read. For events, `persons` is only set if the events do not store person

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import {
-  digestBytes,
+  digestJson,
   digestText,
   FileUnreadable,
   KeysMissing,
@@ -9,7 +9,6 @@ import {
   type ValueDigest,
   type VerifiedRow,
   withoutKey,
-  withoutLineBreaks,
 } from '../row.ts';
 
 type Fields = readonly (string | null)[];
@@ -61,5 +60,5 @@ async function* records(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fields> {
 
 function valueOf(field: string | null | undefined, type: string | undefined): ValueDigest | undefined {
   if (field === null || field === undefined) return field;
-  return type === 'json' ? digestBytes(withoutLineBreaks(Buffer.from(field))) : digestText(field);
+  return type === 'json' ? digestJson(Buffer.from(field)) : digestText(field);
 }

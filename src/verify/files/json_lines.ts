@@ -1,5 +1,6 @@
 import {
   digestBytes,
+  digestJson,
   digestText,
   FileUnreadable,
   KeysMissing,
@@ -7,7 +8,6 @@ import {
   type ValueDigest,
   type VerifiedRow,
   withoutKey,
-  withoutLineBreaks,
 } from '../row.ts';
 
 const quotationMark = 0x22;
@@ -186,7 +186,7 @@ function textOf(raw: Buffer | undefined): string | undefined {
 function valueOf(raw: Buffer | undefined, type: string): ValueDigest | undefined {
   if (raw === undefined) return undefined;
   if (raw.length === 4 && raw.toString('latin1') === 'null') return null;
-  if (type === 'json') return digestBytes(withoutLineBreaks(raw));
+  if (type === 'json') return digestJson(raw);
   const text = textOf(raw);
   return text === undefined ? digestBytes(raw) : digestText(text);
 }

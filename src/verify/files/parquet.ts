@@ -13,7 +13,7 @@ import {
 import { compressors } from 'hyparquet-compressors';
 import {
   type ComparedColumn,
-  digestBytes,
+  digestJson,
   digestText,
   FileUnreadable,
   KeysMissing,
@@ -21,7 +21,6 @@ import {
   type ValueDigest,
   type VerifiedRow,
   withoutKey,
-  withoutLineBreaks,
 } from '../row.ts';
 
 /**
@@ -96,7 +95,7 @@ function valueOf(row: Row, { name, type }: ComparedColumn): ValueDigest | undefi
   const value = row[name];
   if (value === null || value === undefined) return null;
   const text = typeof value === 'string' ? value : scalarText(value);
-  return type === 'json' ? digestBytes(withoutLineBreaks(Buffer.from(text))) : digestText(text);
+  return type === 'json' ? digestJson(Buffer.from(text)) : digestText(text);
 }
 
 /** Formats numbers and booleans as PostgreSQL does; other types get a text that no value has. */
@@ -112,13 +111,22 @@ const dayLength = 10;
 const textOf = (bytes: Uint8Array | undefined): string | undefined =>
   bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 
-/** Formats a time as in the other formats; as a number if a Date cannot represent it. */
+/** The times that the other formats can represent: from the year 0001, before 10000. In microseconds. */
+const firstTime = BigInt(Date.parse('0001-01-01T00:00:00Z')) * 1_000n;
+const endTime = BigInt(Date.parse('+010000-01-01T00:00:00Z')) * 1_000n;
+
+/** Formats a time as in the other formats; as microseconds since 1970 if they cannot represent it. */
 function timeOf(microseconds: bigint): string {
+  if (microseconds < firstTime || microseconds >= endTime) return String(microseconds);
   const rest = ((microseconds % 1_000n) + 1_000n) % 1_000n;
   const date = new Date(Number((microseconds - rest) / 1_000n));
-  return Number.isNaN(date.getTime())
-    ? String(microseconds)
-    : date.toISOString().replace('Z', `${String(rest).padStart(3, '0')}Z`);
+  return date.toISOString().replace('Z', `${String(rest).padStart(3, '0')}Z`);
+}
+
+/** Formats a date likewise; as days since 1970 if the other formats cannot represent it. */
+function dateOf(days: number): string {
+  const time = BigInt(days) * microsecondsPerDay;
+  return time < firstTime || time >= endTime ? String(days) : timeOf(time).slice(0, dayLength);
 }
 
 /** Parsers that keep microseconds and all digits of JSON, which the library's own parsers lose. */
@@ -126,7 +134,7 @@ const parsers: Partial<ParquetParsers> = {
   timestampFromMilliseconds: (milliseconds) => timeOf(milliseconds * 1_000n),
   timestampFromMicroseconds: timeOf,
   timestampFromNanoseconds: (nanoseconds) => timeOf(nanoseconds / 1_000n),
-  dateFromDays: (days) => timeOf(BigInt(days) * microsecondsPerDay).slice(0, dayLength),
+  dateFromDays: dateOf,
   stringFromBytes: textOf,
   jsonFromBytes: textOf,
 };
