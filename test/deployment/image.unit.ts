@@ -42,7 +42,9 @@ describe('the image', () => {
         .split(' ')
         .map((pair) => pair.split('=') as [string, string]),
     );
-    expect(settingsOf(variables)).toMatchObject({ EXPORTD_PORT: 8000, EXPORTD_WORKER_HTTP_PORT: 8000 });
+    expect(settingsOf(variables)).toMatchObject({
+      ...{ EXPORTD_PORT: 8000, EXPORTD_MONITORING_PORT: 8001, EXPORTD_WORKER_HTTP_PORT: 8001 },
+    });
   });
 
   it('runs as a user without rights', () => {
@@ -69,7 +71,7 @@ describe('the image', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const [, check = ''] = /CMD (\[.*\])/.exec(valueOf('HEALTHCHECK')) ?? [];
-    const [, ...args] = JSON.parse(check.replace('8000', String(port))) as string[];
+    const [, ...args] = JSON.parse(check.replace('8001', String(port))) as string[];
     const code = await new Promise((resolve) => {
       execFile(process.execPath, args, (error) => resolve(error?.code ?? 0));
     });

@@ -47,9 +47,7 @@ describe('payload codecs of the operator', () => {
     const schedule = client.workflow.getHandle(workflowIds(settings).schedule(id));
     await schedule.signal('pause', {});
     await schedule.terminate('manually');
-    const recovery = createSignalRecovery(client, createExecutionLists(client, settings), journal, {
-      allowsManualSignals: true,
-    });
+    const recovery = createSignalRecovery(client, createExecutionLists(client, settings), journal);
     await waitFor(async () => {
       for (const ended of await recovery.endedSchedules()) await recovery.recover(ended);
       const { rows } = await pool.query(

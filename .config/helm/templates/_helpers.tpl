@@ -78,17 +78,14 @@ volumeMounts:
 {{- end }}
 
 {{- define "exportd.probes" -}}
-ports:
-  - name: http
-    containerPort: 8000
 # Starting includes waiting for Temporal, which a restart would not shorten: only a process that hangs is restarted.
 livenessProbe:
-  httpGet: { path: /livez, port: http }
+  httpGet: { path: /livez, port: monitoring }
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 3
 startupProbe:
-  httpGet: { path: /livez, port: http }
+  httpGet: { path: /livez, port: monitoring }
   periodSeconds: 2
   timeoutSeconds: 5
   failureThreshold: 60

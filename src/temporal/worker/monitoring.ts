@@ -1,8 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
-import { listenError, type Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings.ts';
 import type { MemoryBudget } from '../../encoding/memory.ts';
 import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
 import { type OpenFault, readOpenFaults } from '../../failures/operator_faults.ts';
@@ -10,6 +8,7 @@ import type { Pool } from '../../journal/database.ts';
 import type { PoolCounts, SourceMonitor } from '../../source/source_connection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { registerPoolMetrics } from '../../telemetry/metrics.ts';
+import { startMonitoringServer } from '../../telemetry/monitoring_server.ts';
 import { isPolling } from '../clients/pollers.ts';
 import {
   readSdkMetrics,
@@ -115,91 +114,6 @@ async function readPolling({
   }
 }
 
-/** What a worker process reports of itself. */
-interface WorkerMonitor {
-  readiness(): Promise<WorkerReadiness>;
-  /** In the Prometheus text format. */
-  metrics(): Promise<string>;
-}
-
-/** The HTTP listener of a worker process. */
-export interface MonitoringServer {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-const addressSettings = { host: 'EXPORTD_WORKER_HTTP_HOST', port: 'EXPORTD_WORKER_HTTP_PORT' };
-const portAdvice = '; each worker of a machine needs its own';
-
-/** The content type of the Prometheus text format. */
-const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
-
-interface Reply {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
-
-const json = (status: number, body: object): Reply => ({
-  status,
-  type: 'application/json; charset=utf-8',
-  body: JSON.stringify(body),
-});
-
-const error = (status: number, type: string, detail: string): Reply =>
-  json(status, { type, code: type, detail, attr: null });
-
-/**
- * Serves `/livez`, `/readyz` and `/metrics` without authentication. It listens before the worker connects to anything, so
- * that `/readyz` says what a worker that does not start is waiting for.
- * @throws SettingsError when the port is in use
- */
-export async function startMonitoringServer(
-  { host, port }: { readonly host: string; readonly port: number },
-  monitor: WorkerMonitor,
-  logger: Logger,
-): Promise<MonitoringServer> {
-  const replyTo = async ({ method, url = '/' }: IncomingMessage): Promise<Reply> => {
-    if (method !== 'GET' && method !== 'HEAD')
-      return error(405, 'method_not_allowed', 'A worker serves GET and HEAD.');
-    switch (url.replace(/[?#].*$/, '').replace(/\/$/, '')) {
-      case '/livez':
-        return json(200, { status: 'ok', pid: process.pid });
-      case '/readyz': {
-        const readiness = await monitor.readiness();
-        return json(readiness.status === 'ok' ? 200 : 503, { ...readiness, pid: process.pid });
-      }
-      case '/metrics':
-        return { status: 200, type: metricsType, body: await monitor.metrics() };
-      default:
-        return error(404, 'not_found', 'A worker serves /livez, /readyz and /metrics.');
-    }
-  };
-  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const reply = await replyTo(request).catch((err: unknown) => {
-      logger.error({ err, url: request.url }, 'A request to the worker failed.');
-      return error(500, 'server_error', 'A server error occurred.');
-    });
-    response.writeHead(reply.status, { 'content-type': reply.type, 'cache-control': 'no-store' });
-    response.end(request.method === 'HEAD' ? undefined : reply.body);
-  };
-  const server = createServer((request, response) => void respond(request, response));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (err) =>
-      reject(listenError(err, { host, port, settings: addressSettings, portAdvice }) ?? err),
-    );
-    server.listen(port, host, resolve);
-  });
-  const { address, port: chosen } = server.address() as AddressInfo;
-  return {
-    url: `http://${address.includes(':') ? `[${address}]` : address}:${chosen}`,
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
 /** What a worker process is monitored by. */
 interface MonitoringDependencies extends Omit<ReadinessDependencies, 'settings' | 'source'> {
   readonly metrics: Registry;
@@ -215,8 +129,14 @@ interface MonitoringDependencies extends Omit<ReadinessDependencies, 'settings' 
     Pick<Settings, 'EXPORTD_WORKER_HTTP_HOST' | 'EXPORTD_WORKER_HTTP_PORT' | 'EXPORTD_MEMORY_BUDGET'>;
 }
 
+const address = {
+  settings: { host: 'EXPORTD_WORKER_HTTP_HOST', port: 'EXPORTD_WORKER_HTTP_PORT' },
+  portAdvice: '; each worker of a machine needs its own',
+};
+
 /**
- * Registers the metrics of a worker process and serves them with its health, if EXPORTD_WORKER_HTTP_PORT is set.
+ * Registers the metrics of a worker process and serves them with its health, if EXPORTD_WORKER_HTTP_PORT is set. It
+ * listens before the worker connects to anything, so that `/readyz` says what a worker that does not start is waiting for.
  * @returns a function that ends the listener
  * @throws SettingsError when the port is in use
  */
@@ -236,7 +156,10 @@ export async function startMonitoring(dependencies: MonitoringDependencies): Pro
   registerReconcilerMetrics(metrics, () => dependencies.reconcileLoops.statistics());
   const stopCounting = registerS3Metrics(metrics);
   const monitor = {
-    readiness: () => readWorkerReadiness(dependencies),
+    readiness: async () => {
+      const body = await readWorkerReadiness(dependencies);
+      return { isReady: body.status === 'ok', body };
+    },
     metrics: async () => {
       const [own, ofSdk] = await Promise.all([
         metrics.metrics(),
@@ -245,7 +168,7 @@ export async function startMonitoring(dependencies: MonitoringDependencies): Pro
       return own + ofSdk;
     },
   };
-  const server = await startMonitoringServer({ host, port }, monitor, logger);
+  const server = await startMonitoringServer({ host, port, ...address }, monitor, logger);
   logger.info({ url: server.url }, 'The worker serves its health and metrics.');
   return async () => {
     stopCounting();

@@ -1,29 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { SettingsError } from '../../../src/config/settings.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
-import {
-  type MonitoringServer,
-  startMonitoringServer,
-  type WorkerReadiness,
-} from '../../../src/temporal/worker/monitoring.ts';
+import { SettingsError } from '../../src/config/settings.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { type MonitoringServer, startMonitoringServer } from '../../src/telemetry/monitoring_server.ts';
 
 const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
-const ready: WorkerReadiness = {
-  status: 'ok',
-  control_database: 'ok',
-  source: 'ok',
-  temporal: 'ok',
-  polling: 'ok',
-  operator_faults: [],
-};
+const ready = { status: 'ok', source: 'ok' };
+const settings = { host: 'EXPORTD_WORKER_HTTP_HOST', port: 'EXPORTD_WORKER_HTTP_PORT' };
 const servers: MonitoringServer[] = [];
 
 async function start(readiness = ready, port = 0): Promise<string> {
   const monitor = {
-    readiness: () => Promise.resolve(readiness),
+    readiness: (query: URLSearchParams) =>
+      Promise.resolve({ isReady: readiness.status === 'ok' || query.get('for') === 'read', body: readiness }),
     metrics: () => Promise.resolve('exportd_build_info 1\n'),
   };
-  const server = await startMonitoringServer({ host: '127.0.0.1', port }, monitor, logger);
+  const server = await startMonitoringServer({ host: '127.0.0.1', port, settings }, monitor, logger);
   servers.push(server);
   return server.url;
 }
@@ -32,8 +23,9 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 });
 
-describe('the HTTP listener of a worker', () => {
+describe('the HTTP listener for probes and Prometheus', () => {
   it.each([
+    { path: '/healthz', status: 200, body: `{"status":"ok","pid":${process.pid}}` },
     { path: '/livez', status: 200, body: `{"status":"ok","pid":${process.pid}}` },
     { path: '/readyz/?verbose', status: 200, body: JSON.stringify({ ...ready, pid: process.pid }) },
     { path: '/metrics', status: 200, body: 'exportd_build_info 1\n' },
@@ -43,10 +35,12 @@ describe('the HTTP listener of a worker', () => {
     expect([response.status, await response.text()]).toEqual([status, body]);
   });
 
-  it('responds 503 and names the problem while the worker is not ready', async () => {
+  it('responds 503 and names the problem while the process is not ready', async () => {
     const source = 'The source cannot be reached.';
-    const response = await fetch(`${await start({ ...ready, status: 'unavailable', source })}/readyz`);
+    const url = await start({ status: 'unavailable', source });
+    const response = await fetch(`${url}/readyz`);
     expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ source })]);
+    expect((await fetch(`${url}/readyz?for=read`)).status).toBe(200);
   });
 
   it('responds to HEAD without a body, and rejects other methods', async () => {
