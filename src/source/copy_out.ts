@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { type Bound, boundText } from '../config/bounds.ts';
 import { beginStatementSpan, failSpan } from '../tracing/spans.ts';
 import { type CopyDataSink, tapCopyData } from './source_connection.ts';
 import type { ModelQuery } from './model_query.ts';
@@ -71,6 +72,11 @@ function releaseBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
+/** A row has more bytes than the reader takes. */
+export class RowTooWide extends Error {
+  override readonly name = 'RowTooWide';
+}
+
 /** Limits of the blocks of one COPY. */
 interface BlockLimits {
   /** Size of a block in bytes. */
@@ -82,10 +88,16 @@ interface BlockLimits {
   readonly maxBytes: number;
   /** Called once when `maxBytes` is reached. Rows that arrive later are dropped. */
   readonly onFull: () => void;
+  /** A row with more bytes ends the COPY and closes its connection, before the row is received. */
+  readonly maxRow?: Bound;
+  /** After this time, in milliseconds, the COPY ends with its next row, like at `maxBytes`. */
+  readonly enoughMs?: number;
 }
 
 /** Collects the tuples of a binary COPY in blocks. */
 interface BlockBuilder extends CopyDataSink {
+  /** Ends the COPY as soon as there is a row. */
+  hurry(): void;
   /** Returns the blocks after the COPY has ended. @throws MissingSortKey */
   finish(): CopiedBlocks;
 }
@@ -119,6 +131,7 @@ function createBlockBuilder(
   let bytes = 0;
   let rows = 0;
   let truncated = false;
+  let isLate = false;
   let headerLeft = headerLength;
   let current: TupleBuffer | undefined;
   /** The block that receives the current tuple: `current`, or a new one when the tuple does not fit. */
@@ -126,6 +139,10 @@ function createBlockBuilder(
   let at = 0;
 
   const startTuple = (size: number): void => {
+    if (bounds.maxRow && size > bounds.maxRow.max)
+      throw new RowTooWide(
+        `A row has ${(size / 1_048_576).toFixed(1)} MiB; at most ${boundText(bounds.maxRow)} are read.`,
+      );
     const fits = current !== undefined && current.length + size <= current.limit;
     target = fits && current ? current : empty(Math.max(size, blockSize()));
     at = target.length;
@@ -142,9 +159,8 @@ function createBlockBuilder(
     const fits = bytes + size <= bounds.maxBytes || !current;
     const continues = current !== undefined && (!fits || target !== current) && sharesKey(current);
     if (!fits && !continues) {
-      truncated = true;
       dropTarget();
-      bounds.onFull();
+      stop();
       return;
     }
     if (current && target !== current) {
@@ -159,6 +175,12 @@ function createBlockBuilder(
     current.rows += 1;
     bytes += size;
     rows += 1;
+    if (isLate) stop();
+  };
+
+  const stop = (): void => {
+    truncated = true;
+    bounds.onFull();
   };
 
   /** Whether the current tuple has the key of the block's last tuple. */
@@ -200,6 +222,10 @@ function createBlockBuilder(
     },
     end: () => {
       if (!truncated) endTuple();
+    },
+    hurry: () => {
+      isLate = true;
+      if (rows > 0 && !truncated) stop();
     },
     finish: () => {
       const blocks = [...finished, ...(current ? [current] : [])].map((tuples) =>
@@ -271,8 +297,11 @@ export function copyOut(
     const text = copyStatement(select);
     const span = beginStatementSpan(text, 'source');
     let restore = (): void => undefined;
+    const late =
+      bounds.enoughMs === undefined ? undefined : setTimeout(() => builder.hurry(), bounds.enoughMs);
 
     const end = (error?: Error | null): void => {
+      clearTimeout(late);
       restore();
       try {
         const copied = builder.finish();

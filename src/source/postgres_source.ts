@@ -264,9 +264,9 @@ export function createSource({
         throw await attribute(error, range, signal);
       }
     },
-    sample: (range, rows, signal) =>
-      readRange(range, signal, () =>
-        readSample(counts.forProject(range.team_id), queryOf, range, rows, signal),
+    sample: (range, options) =>
+      readRange(range, options.signal, () =>
+        readSample(counts.forProject(range.team_id), queryOf, range, options),
       ),
     ping: async (signal) => {
       await checks.read({}, signal, () => Promise.resolve());

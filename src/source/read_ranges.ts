@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { bounds } from '../config/bounds.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import { addFingerprints, bucketInterval, bucketWidthMs, type Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -12,7 +13,7 @@ import {
   parameterSetting,
   type QueryParameters,
 } from './model_query.ts';
-import { allRows, type RowSelection } from './row_selection.ts';
+import { allRows, type ExportedColumn, type RowSelection } from './row_selection.ts';
 import type {
   CopiedBlock,
   CopiedBlocks,
@@ -25,6 +26,7 @@ import type {
   RowBlock,
   RowMemory,
   RowRange,
+  SampleOptions,
 } from './source.ts';
 import type { ReadTransaction, SourceConnectionOptions, SourceConnections } from './source_connection.ts';
 
@@ -408,22 +410,48 @@ export async function readFingerprints(
 /** The size of a sample: enough rows to see how well they compress, and few enough to encode without being noticed. */
 const maxSampleBytes = 256 * 1024;
 
+/** Each value of a preview keeps this many characters, however many columns there are. */
+const minCutCharacters = 16;
+
+/** The rows of a page with long values cut, evenly by the number of columns. JSON that is cut becomes a string. */
+function cutValues(select: string, columns: readonly ExportedColumn[]): string {
+  const evenly = Math.floor(bounds.previewRow.max / columns.length);
+  const characters = Math.max(minCutCharacters, Math.min(bounds.previewValue.max, evenly));
+  const cut = ({ type }: ExportedColumn, index: number): string => {
+    const value = `c${index}`;
+    switch (type) {
+      case 'text':
+        return `case when octet_length(${value}) > ${characters} then left(${value}, ${characters}) || '…' else ${value} end`;
+      case 'json':
+        return `case when octet_length(${value}::text) > ${characters} then to_json(left(${value}::text, ${characters}) || '…') else ${value}::text::json end`;
+      default:
+        return value;
+    }
+  };
+  const names = columns.map((_, index) => `c${index}`).join(', ');
+  return `select ${columns.map(cut).join(', ')} from (${select}) as row (${names})`;
+}
+
 /**
  * Reads the first rows of a range, as one block that ends before `rows` rows when they are large. Null when the range
  * has no rows.
+ * @throws RowTooWide for a row whose values are not cut
  */
 export const readSample = (
   connections: SourceConnections,
   createQuery: CreateModelQuery,
   range: RowRange,
-  rows: number,
-  signal: AbortSignal | undefined,
+  { rows, cutsValues = false, signal }: SampleOptions,
 ): Promise<RowBlock | null> =>
   connections.read({}, signal, async ({ connection, set, cancel }) => {
     const query = await createQuery(connection, range);
     await set(statementSettings(query, range));
-    const select = query.page(rows, { after: false, until: false });
-    const limits = { blockBytes: maxSampleBytes, maxBytes: maxSampleBytes, onFull: cancel };
+    const page = query.page(rows, { after: false, until: false });
+    const select = cutsValues ? cutValues(page, query.columns) : page;
+    const limits = {
+      ...{ blockBytes: maxSampleBytes, maxBytes: maxSampleBytes, onFull: cancel },
+      ...{ maxRow: bounds.sampledRow, enoughMs: bounds.sampleTime.max },
+    };
     const [block] = (await copyOut(connection, select, query, limits)).blocks;
     return block === undefined ? null : { ...block, fingerprint: fingerprintPlanOf(query, range) };
   });

@@ -10,6 +10,15 @@ export class SelectionRejected extends Error {
 /** Missing relations, columns and permissions. A selection names only what the operator's relations have. */
 const operatorStates: ReadonlySet<string | undefined> = new Set(['42P01', '42703', '42501']);
 
+/** Limits of PostgreSQL, such as the number of arguments, of columns and the size of a row. */
+const limitStates = '54';
+/** A value of 1 GB or more, for which PostgreSQL has no SQLSTATE of its own. */
+const valueTooLarge = 'invalid memory alloc request size';
+
+/** Whether what a statement says may be why it fails. */
+const isOfStatement = ({ code = '', message }: pg.DatabaseError): boolean =>
+  code.startsWith('42') || code.startsWith(limitStates) || message.startsWith(valueTooLarge);
+
 const selectsAllRows = ({ include_events, exclude_events, filters, query }: RowSelection): boolean =>
   include_events.length === 0 && exclude_events.length === 0 && filters.length === 0 && !query;
 
@@ -24,7 +33,7 @@ export async function attributeRejection(
   { selection }: Pick<RowRange, 'selection'>,
   acceptsAllRows: () => Promise<boolean>,
 ): Promise<unknown> {
-  if (!(error instanceof pg.DatabaseError) || !error.code?.startsWith('42')) return error;
+  if (!(error instanceof pg.DatabaseError) || !isOfStatement(error)) return error;
   if (operatorStates.has(error.code) || selectsAllRows(selection)) return error;
   const accepted = await acceptsAllRows().catch(() => false);
   if (!accepted) return error;

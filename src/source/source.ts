@@ -119,6 +119,15 @@ export interface ReadOptions {
   readonly memory?: RowMemory;
 }
 
+/** How a sample is read. */
+export interface SampleOptions {
+  /** About how many rows are read; fewer when they are large. */
+  readonly rows: number;
+  /** Whether PostgreSQL cuts long values: then rows of any width are read. A text that was cut ends with an ellipsis. */
+  readonly cutsValues?: boolean;
+  readonly signal?: AbortSignal;
+}
+
 /** The result of one barrier check: the new state, and the wait before the next check (0 when it is open). */
 export interface BarrierCheck {
   readonly state: BarrierState;
@@ -176,10 +185,10 @@ export interface Source {
     options: ReadOptions & { readonly threads: PageThreads },
   ): AsyncGenerator<HeldBlock>;
   /**
-   * Reads about `rows` first rows of a range, fewer when they are large; null when it has none. The block is the only user
-   * of its buffer.
+   * Reads first rows of a range; null when it has none. The block is the only user of its buffer.
+   * @throws RowTooWide for a row whose values are not cut
    */
-  sample(range: RowRange, rows: number, signal?: AbortSignal): Promise<RowBlock | null>;
+  sample(range: RowRange, options: SampleOptions): Promise<RowBlock | null>;
   /** Compares the relations with what exports of a model need. `teamId` asks; it changes nothing. */
   check(
     teamId: number,

@@ -401,14 +401,16 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   const setIn =
     (connection: pg.PoolClient): ReadTransaction['set'] =>
     async (parameters) => {
-      const settings = Object.entries(parameters);
-      if (settings.length === 0) return;
+      if (Object.keys(parameters).length === 0) return;
       if (restrictedRole) {
         await connection.query(setStatements(parameters));
         return;
       }
-      const calls = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
-      await connection.query(`select ${calls.join(', ')}`, settings.flat());
+      // One row for each: a select list has at most 1,664 columns, and a query can have more literals.
+      await connection.query(
+        'select set_config(name, value, true) from unnest($1::text[], $2::text[]) as setting (name, value)',
+        [Object.keys(parameters), Object.values(parameters)],
+      );
     };
 
   return {

@@ -472,6 +472,14 @@ describe('a statement that PostgreSQL rejects', () => {
     expect(rejection.message).toContain('42883');
   });
 
+  it("is the tenant's fault if its query exceeds a limit of PostgreSQL", async () => {
+    const dialect_query = `select concat(${Array.from({ length: 200 }, () => 'event').join(', ')}) as c from events`;
+    const query = readRowQuery('events', { dialect_query, timezone: 'UTC', week_start_day: 'sunday' });
+    const rejection = await rejectionOf(() => blocksOf(source, rangeOf({ query })));
+    expect(rejection).toMatchObject({ type: 'SelectionRejected', owner: 'tenant', permanent: true });
+    expect(rejection.message).toContain('54023');
+  });
+
   it('leaves exports without filters alone', async () => {
     expect(await source.countRows(rangeOf({}))).toBe(1);
   });

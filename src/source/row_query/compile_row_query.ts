@@ -1,3 +1,4 @@
+import { bounds } from '../../config/bounds.ts';
 import {
   type Call,
   type Expression,
@@ -189,7 +190,7 @@ export interface RowSources {
 }
 
 /** Maximum number of columns of an export. */
-const maxFields = 500;
+const maxFields = bounds.queryColumns.max;
 const maxNameLength = 200;
 
 /**
