@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
+import { bounds, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
@@ -107,18 +108,52 @@ const filterSchema = z
     return z.NEVER;
   });
 
+const patternOperators: ReadonlySet<unknown> = new Set(['regex', 'not_regex'] satisfies FilterOperator[]);
+
+/** The regular expressions of filters as a request has them. The databases compile each for every statement. */
+const patternsIn = (filters: readonly unknown[]): string[] =>
+  filters.flatMap((filter) => {
+    if (typeof filter !== 'object' || filter === null) return [];
+    const { operator, value } = filter as { readonly operator?: unknown; readonly value?: unknown };
+    return patternOperators.has(operator) ? [value].flat().map(String) : [];
+  });
+
 /** The config field `filters`: conditions on rows, all of which have to hold. */
 export const propertyFilters = z
   .custom<unknown[]>(Array.isArray, "'filters' should be an array of filters")
-  .meta({ type: 'array', items: z.toJSONSchema(filterFields, { io: 'input' }) })
+  .refine(
+    ({ length }) => length <= bounds.filters.max,
+    `An export has at most ${boundText(bounds.filters)} filters.`,
+  )
+  .refine(
+    (filters) => patternsIn(filters).length <= bounds.patterns.max,
+    `The filters of an export have at most ${boundText(bounds.patterns)} regular expressions.`,
+  )
+  .refine(
+    (filters) => patternsIn(filters).every((pattern) => pattern.length <= bounds.pattern.max),
+    `A regular expression in a filter has at most ${boundText(bounds.pattern)}.`,
+  )
+  .meta({ type: 'array', maxItems: bounds.filters.max, items: z.toJSONSchema(filterFields, { io: 'input' }) })
   .pipe(z.array(filterSchema));
 
 const eventNames = (field: string, description: string) => {
   const message = `The field '${field}' must be a list of non-empty event names.`;
+  const [maxItems, maxLength] = [bounds.eventNames.max, bounds.eventName.max];
   return z
     .custom<unknown[]>(Array.isArray, message)
-    .meta({ type: 'array', items: { type: 'string', minLength: 1 } })
-    .pipe(z.array(z.string(message).min(1, message)))
+    .refine(
+      ({ length }) => length <= maxItems,
+      `The field '${field}' has at most ${boundText(bounds.eventNames)} names.`,
+    )
+    .meta({ type: 'array', maxItems, items: { type: 'string', minLength: 1, maxLength } })
+    .pipe(
+      z.array(
+        z
+          .string(message)
+          .min(1, message)
+          .max(maxLength, `An event name has at most ${boundText(bounds.eventName)}.`),
+      ),
+    )
     .default([])
     .meta({ description });
 };

@@ -17,6 +17,9 @@ export const configAttribute = (field?: string): string =>
 export const rejectField = (field: string, detail: string): CommandRejected =>
   new CommandRejected('invalid_input', detail, configAttribute(field));
 
+/** How many unknown fields a message names. */
+const maxNamed = 10;
+
 /** The fields of a config without those that are null, which mean their default. @throws CommandRejected */
 export function givenFields(config: unknown): Record<string, unknown> {
   if (typeof config !== 'object' || config === null || Array.isArray(config))
@@ -39,7 +42,10 @@ export function parseFields<Schema extends z.ZodObject>(
   if (unknown[0] !== undefined)
     throw rejectField(
       unknown[0],
-      `Configuration has unknown field/s: ${unknown.map((field) => `'${field}'`).join(', ')}`,
+      `Configuration has unknown field/s: ${unknown
+        .slice(0, maxNamed)
+        .map((field) => `'${field}'`)
+        .join(', ')}${unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''}`,
     );
   const parsed = schema.safeParse(fields);
   if (parsed.success) return parsed.data;

@@ -1,11 +1,10 @@
+import { bounds } from '../config/bounds.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
 import type { VerificationReport } from './report.ts';
 
 /** Minutes after which a verification without an outcome counts as failed: its worker or its workflow is gone. */
 const maxMinutes = 60;
-/** Verifications of a deployment that run at the same time. Each reads whole files. */
-const maxUnfinished = 4;
 
 /** A verification of one interval that a person requested. */
 export interface Verification extends DataInterval {
@@ -60,7 +59,7 @@ export const requestVerification = (
        select $1, $2::integer, $3, $4, $5, $6
        from (select count(*) as unfinished, count(*) filter (where team_id = $2) as of_project
          from exportd.verifications where ${isUnfinished}) running
-       where unfinished < ${maxUnfinished} and of_project = 0
+       where unfinished < ${bounds.verifications.max} and of_project < ${bounds.verificationsOfProject.max}
        returning id`,
       [batch_export_id, team_id, user_id, start, end, deep],
     );
