@@ -23,6 +23,9 @@ const shownLength = keyPrefix.length + 4;
 /** Generates a personal API key from 32 random bytes. */
 const newApiKey = (): string => keyPrefix + randomBytes(32).toString('base64url');
 
+/** Whether a text has the form of a key. Others need not be looked up. */
+export const isKey = (text: string): boolean => /^exk_[\w-]{43}$/.test(text);
+
 /** The hash that is stored of a key. A plain SHA-256 is enough because keys are random. */
 export const hashOfKey = (key: string): Buffer => createHash('sha256').update(key).digest();
 

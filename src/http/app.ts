@@ -9,20 +9,24 @@ import fastify, {
   LogController,
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
+import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { type DeploymentSettings, workflowIds } from '../contract/workflow_inputs.ts';
 import type { Pool } from '../journal/database.ts';
+import { createEncoderPool } from '../encoding/encode_blocks.ts';
 import type { QueryService } from '../queries/handle_query.ts';
 import { createQueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { Monitor } from '../telemetry/monitoring_server.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
 import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
 import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
 import { createAuthentication } from './authentication.ts';
+import { createAuthenticationLimiter } from './authentication_limits.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import { backfillRoutes } from './backfills/routes.ts';
 import {
@@ -51,11 +55,12 @@ import { sessionRoutes } from './console/session_routes.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
 import { attrOf, sendError } from './error_handler.ts';
 import { intervalRoutes, logRoutes } from './intervals/routes.ts';
-import { monitoringRoutes } from './monitoring.ts';
+import { countRequests, monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { projectRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
+import { createRequestShares } from './request_shares.ts';
 import type { RunLink } from './runs/read_model.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import type { ResendService } from './webhooks/requested_deliveries.ts';
@@ -103,9 +108,6 @@ function rejectOtherMethods(app: FastifyInstance, routes: ReadonlyMap<string, Re
   }
 }
 
-/** More levels than any schema has, and few enough to walk recursively without exhausting the stack. */
-const maxBodyDepth = 64;
-
 /**
  * Parses JSON bodies. An empty body is accepted with any content type, since clients send
  * `Content-Type: application/json` with requests that have no body.
@@ -117,6 +119,16 @@ function addBodyParsers(app: FastifyInstance): void {
     // Decoding would silently store replacement characters.
     if (!isUtf8(bytes)) {
       done(new ApiError(400, 'parse_error', 'JSON parse error: the body is not valid UTF-8.'));
+      return;
+    }
+    // Parsing an object with ten thousands of names keeps all other requests waiting.
+    if (hasMoreFields(bytes, bounds.bodyFields.max)) {
+      done(
+        invalid(
+          `A body has at most ${boundText(bounds.bodyFields)} fields, with those of inner objects.`,
+          null,
+        ),
+      );
       return;
     }
     const text = bytes.toString();
@@ -144,14 +156,10 @@ function addBodyParsers(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
     // Body schemas treat a missing body as an empty object.
     if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
-    if (isDeeperThan(request.body, maxBodyDepth)) {
-      done(invalid(`The body is nested too deeply: at most ${maxBodyDepth} levels are allowed.`, null));
-      return;
-    }
     for (const part of [request.body, request.query, request.params]) {
-      const path = pathToUnstorableString(part);
-      if (path) {
-        done(invalid('Null characters and unpaired surrogates are not allowed.', attrOf(path)));
+      const problem = findProblem(part);
+      if (problem) {
+        done(invalid(problem.detail, attrOf(problem.path)));
         return;
       }
     }
@@ -159,21 +167,79 @@ function addBodyParsers(app: FastifyInstance): void {
   });
 }
 
-const isDeeperThan = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)));
+const [quote, backslash, colon] = Buffer.from('"\\:');
 
-/** Path of the first string that PostgreSQL cannot store, or undefined. */
-function pathToUnstorableString(value: unknown): string[] | undefined {
-  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? [] : undefined;
+/** Whether JSON has more than `max` fields, counted without parsing it. */
+function hasMoreFields(json: Buffer, max: number): boolean {
+  let fields = 0;
+  let isInString = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === quote) isInString = !isInString;
+    else if (isInString) {
+      if (byte === backslash) at += 1;
+    } else if (byte === colon) {
+      fields += 1;
+      if (fields > max) return true;
+    }
+  }
+  return false;
+}
+
+/** Why a value of a request is rejected, and where it is. */
+interface ValueProblem {
+  readonly detail: string;
+  readonly path: readonly string[];
+}
+
+/**
+ * Finds the first value that is nested too deeply, has too many items, or that PostgreSQL cannot store. The
+ * bounds are larger than those of any schema: they keep validation, and its messages, short. Undefined if there is none.
+ */
+function findProblem(value: unknown, levels = bounds.bodyDepth.max): ValueProblem | undefined {
+  if (typeof value === 'string')
+    return isStorable(value)
+      ? undefined
+      : { detail: 'Null characters and unpaired surrogates are not allowed.', path: [] };
   if (typeof value !== 'object' || value === null) return undefined;
-  for (const [key, inner] of Object.entries(value)) {
-    if (pathToUnstorableString(key)) return ['?'];
-    const path = pathToUnstorableString(inner);
-    if (path) return [key, ...path];
+  if (levels === 0)
+    return {
+      detail: `The body is nested too deeply: at most ${boundText(bounds.bodyDepth)} are allowed.`,
+      path: [],
+    };
+  const entries = Object.entries(value);
+  if (Array.isArray(value) && entries.length > bounds.bodyItems.max)
+    return { detail: `A list has at most ${boundText(bounds.bodyItems)} items.`, path: [] };
+  for (const [key, inner] of entries) {
+    if (!isStorable(key))
+      return { detail: 'Null characters and unpaired surrogates are not allowed.', path: ['?'] };
+    if (key.length > bounds.bodyFieldName.max)
+      return { detail: `The name of a field has at most ${boundText(bounds.bodyFieldName)}.`, path: [] };
+    const problem = findProblem(inner, levels - 1);
+    if (problem) return { ...problem, path: [key, ...problem.path] };
   }
   return undefined;
+}
+
+/** Whether PostgreSQL can store a string. */
+const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+
+/** How long browsers use https alone once they have, in seconds: a year. */
+const httpsSeconds = 31_536_000;
+
+/** Adds the headers that every response has. */
+function addSecurityHeaders(
+  app: FastifyInstance,
+  { EXPORTD_BASE_URL }: Pick<Settings, 'EXPORTD_BASE_URL'>,
+): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // Files of the console have names that change with their content, and say so.
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+    reply.header('x-content-type-options', 'nosniff');
+    if (request.protocol === 'https' || EXPORTD_BASE_URL?.startsWith('https:') === true)
+      reply.header('strict-transport-security', `max-age=${httpsSeconds}`);
+    done(null, payload);
+  });
 }
 
 /** Streams of events last as long as a page is open. */
@@ -252,8 +318,9 @@ export interface HttpDependencies {
   readonly queries: QueryService;
   readonly keyRing: KeyRing;
   readonly logger: Logger;
-  /** The number of workers that poll the schedules' task queue; rejects when Temporal cannot be reached. */
-  readonly countPollers: () => Promise<number>;
+  /** Connections of their own, so that keys are found while all others are busy. */
+  readonly authenticationPool: Pool;
+  readonly monitor: Monitor;
   readonly metrics: Registry;
 }
 
@@ -287,6 +354,12 @@ const consoleResources = [
   consoleQueryRoutes,
 ];
 
+/** How often connections are checked for requests that take too long, in milliseconds. */
+const timeoutCheckMs = 1_000;
+
+/** Failed authentications are counted for this long, in milliseconds. */
+const authenticationWindowMs = 60_000;
+
 /** How soon a console shows what changed. */
 const liveChangesPollMs = 1_000;
 
@@ -300,12 +373,19 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     // Query ids are chosen by clients, and percent encoding lengthens them.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 2_000 },
     bodyLimit: settings.EXPORTD_HTTP_MAX_BODY_SIZE,
+    requestTimeout: settings.EXPORTD_HTTP_REQUEST_TIMEOUT,
+    http: {
+      headersTimeout: settings.EXPORTD_HTTP_REQUEST_TIMEOUT,
+      connectionsCheckingInterval: timeoutCheckMs,
+    },
+    trustProxy: settings.EXPORTD_TRUSTED_PROXIES ?? false,
     return503OnClosing: true,
     // Requests with an undecodable URL reach neither a route nor the error handler.
     frameworkErrors: (error, request, reply) => {
       void sendError(error, request, reply);
     },
   }).withTypeProvider<ZodTypeProvider>();
+  app.server.maxConnections = settings.EXPORTD_HTTP_MAX_CONNECTIONS;
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
@@ -314,13 +394,26 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   });
   app.decorateRequest('caller', null);
   if (sendsTraces(settings)) addRequestSpans(app);
+  addSecurityHeaders(app, settings);
   addBodyParsers(app);
   const routes = collectRoutes(app);
   if (settings.EXPORTD_CONSOLE) await app.register(fastifyCookie);
 
   await app.register(fastifySwagger, documentOptions);
 
-  const authentication = createAuthentication(dependencies);
+  const failedAuthentications = new Counter({
+    name: 'exportd_http_failed_authentications_total',
+    help: 'Invalid API keys: rejected with 401, or limited with 429.',
+    labelNames: ['outcome'],
+    registers: [dependencies.metrics],
+  });
+  const limiter = createAuthenticationLimiter({
+    maxFailures: settings.EXPORTD_MAX_FAILED_AUTHENTICATIONS,
+    windowMs: authenticationWindowMs,
+    now: Date.now,
+    onFailure: (outcome) => failedAuthentications.inc({ outcome }),
+  });
+  const authentication = createAuthentication({ ...dependencies, limiter });
   app.addHook('onClose', () => authentication.close());
   const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
   app.addHook('onClose', () => outcomes.close());
@@ -337,15 +430,22 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     outcomes,
     timeoutMs: settings.EXPORTD_COMMAND_TIMEOUT,
   });
+  const encoders = createEncoderPool({ threads: 1 });
+  app.addHook('onClose', () => encoders.close());
   const context: RouteContext = {
     ...dependencies,
+    encoders,
+    shares: createRequestShares(),
     commandService,
     liveChanges,
     queryRateLimiter: createQueryRateLimiter(pool, settings.EXPORTD_QUERIES_PER_HOUR),
     runLink: createRunLink(settings),
   };
 
-  monitoringRoutes(app, dependencies);
+  countRequests(app, dependencies.metrics);
+  monitoringRoutes(app, dependencies.monitor, {
+    servesMetrics: settings.EXPORTD_MONITORING_PORT === undefined,
+  });
   if (settings.EXPORTD_CONSOLE) {
     consoleRoutes(app);
     sessionRoutes(app, { ...dependencies, authentication });

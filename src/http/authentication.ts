@@ -3,8 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { hashOfKey, isActiveKey, type Scope } from './accounts.ts';
+import { hashOfKey, isActiveKey, isKey, type Scope } from './accounts.ts';
 import { ApiError, notFound } from './api_error.ts';
+import type { AuthenticationLimiter } from './authentication_limits.ts';
 import { isActiveSession, requireSameOrigin, sessionHashOf } from './console/sessions.ts';
 
 /** The owner of the API key, and what it grants. */
@@ -45,12 +46,15 @@ export interface Authentication {
   /**
    * Checks the key or the session of a request, then its project, then its scope. Paths of other projects respond 404, so
    * a key reveals nothing about them.
-   * @throws ApiError 401, 404 or 403.
+   * @throws ApiError 401, 404 or 403; 429 for an invalid key from an address that sent many.
    */
   authenticate(request: FastifyRequest): Promise<void>;
-  /** The owner of an API key; undefined if it is unknown, expired or revoked. */
-  callerOfKey(key: string): Promise<Caller | undefined>;
-  /** Who is signed in with the cookie of a request; undefined if nobody is. */
+  /**
+   * The owner of an API key that a request sent; undefined if it is unknown, expired or revoked.
+   * @throws ApiError 429
+   */
+  callerOfKey(request: FastifyRequest, key: string): Promise<Caller | undefined>;
+  /** Who is signed in with the cookie of a request; undefined if nobody is. @throws ApiError 429 */
   callerOfSession(request: FastifyRequest): Promise<Caller | undefined>;
   /** Those of the credentials that a new request could no longer use. */
   findEnded<Given extends Credential>(credentials: readonly Given[]): Promise<readonly Given[]>;
@@ -72,10 +76,15 @@ const keyColumns = `key.id as key_id, key.user_id, key.project_ids, key.scopes`;
 /** Authenticates requests with one statement each, without a cache, so that revocation acts at once. */
 export function createAuthentication({
   pool,
+  authenticationPool,
+  limiter,
   logger,
   settings,
 }: {
   readonly pool: Pool;
+  /** Connections of their own, so that keys are found while all others are busy. */
+  readonly authenticationPool: Pool;
+  readonly limiter: AuthenticationLimiter;
   readonly logger: Logger;
   readonly settings: Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_SESSION_IDLE_TIMEOUT'>;
 }): Authentication {
@@ -89,9 +98,10 @@ export function createAuthentication({
     return { ...found, project_id };
   };
 
-  const callerOfKey = async (key: string): Promise<Caller | undefined> => {
+  const findKey = async (key: string): Promise<Caller | undefined> => {
+    if (!isKey(key)) return undefined;
     const hash = hashOfKey(key);
-    const { rows } = await pool.query<FoundKey & { readonly key_hash: Buffer }>({
+    const { rows } = await authenticationPool.query<FoundKey & { readonly key_hash: Buffer }>({
       name: 'authenticate-key',
       text: `select ${keyColumns}, null as session_id, key.key_hash,
           key.last_used_at is distinct from ${thisMinute} as is_new_minute
@@ -104,10 +114,10 @@ export function createAuthentication({
     return timingSafeEqual(key_hash, hash) ? toCaller(found) : undefined;
   };
 
-  const callerOfSession = async (request: FastifyRequest): Promise<Caller | undefined> => {
-    const hash = sessionHashOf(request, settings);
-    if (!hash) return undefined;
-    const { rows } = await pool.query<FoundKey>({
+  const callerOfKey: Authentication['callerOfKey'] = ({ ip }, key) => limiter.attempt(ip, () => findKey(key));
+
+  const findSession = async (hash: Buffer): Promise<Caller | undefined> => {
+    const { rows } = await authenticationPool.query<FoundKey>({
       name: 'authenticate-session',
       text: `select ${keyColumns}, session.id as session_id,
           session.last_seen_at is distinct from ${thisMinute} as is_new_minute
@@ -118,11 +128,16 @@ export function createAuthentication({
     return rows[0] && toCaller(rows[0]);
   };
 
+  const callerOfSession: Authentication['callerOfSession'] = async (request) => {
+    const hash = sessionHashOf(request, settings);
+    return hash && limiter.attempt(request.ip, () => findSession(hash));
+  };
+
   const requireCaller = async (request: FastifyRequest): Promise<Caller> => {
     const { authorization } = request.headers;
     const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
     if (key !== undefined) {
-      const caller = await callerOfKey(key);
+      const caller = await callerOfKey(request, key);
       if (caller) return caller;
       throw unauthenticated('authentication_failed', 'The personal API key is unknown, expired or revoked.');
     }

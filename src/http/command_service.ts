@@ -1,11 +1,12 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { forEachConcurrently } from '../concurrency/keyed_semaphore.ts';
-import type { KeyRing } from '../config/key_ring.ts';
+import { deriveKeys, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
+import type { EncoderPool } from '../encoding/encoder.ts';
 import { isInvalidRequest } from '../failures/grpc_errors.ts';
 import {
   type Command,
@@ -32,6 +33,7 @@ import type { DryRunService } from './backfills/dry_run.ts';
 import type { DestinationTestService } from './batch_exports/test_destination.ts';
 import type { LiveChanges } from './console/live_changes.ts';
 import { rejectionError } from './error_handler.ts';
+import type { RequestShares } from './request_shares.ts';
 import type { RunLink } from './runs/read_model.ts';
 import type { ResendService, WebhookTestService } from './webhooks/requested_deliveries.ts';
 
@@ -271,6 +273,7 @@ export function createCommandService(dependencies: {
   readonly executions: RunExecutions;
   readonly logger: Logger;
   readonly timeoutMs: number;
+  readonly settings: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS' | 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
 }): CommandService {
   const submit = (submission: CommandSubmission): Promise<SubmissionResult> =>
     inSpan(`command ${submission.name}`, {}, () => storeAndWait(submission));
@@ -278,7 +281,7 @@ export function createCommandService(dependencies: {
   const storeAndWait = async (submission: CommandSubmission): Promise<SubmissionResult> => {
     const timeoutMs = submission.timeoutMs ?? dependencies.timeoutMs;
     const deadline = performance.now() + timeoutMs;
-    const stored = await storeOnce(dependencies.pool, submission);
+    const stored = await storeOnce(dependencies, submission);
     const command = stored.status === 'withdrawn' ? await renewWithdrawn(dependencies.pool, stored) : stored;
     const decided = command.status === 'pending' ? await signalAndWait(command, timeoutMs) : command;
     if (!decided) return { decided: false, batch_export_id: command.batch_export_id };
@@ -354,14 +357,31 @@ class ConcurrentSubmission extends Error {
   }
 }
 
-async function storeOnce(pool: Pool, submission: CommandSubmission): Promise<Command> {
+async function storeOnce(
+  {
+    pool,
+    settings,
+  }: {
+    readonly pool: Pool;
+    readonly settings: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS' | 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
+  },
+  submission: CommandSubmission,
+): Promise<Command> {
   const key = submission.idempotencyKey ?? null;
   if (key !== null && (key === '' || key.length > maxKeyLength))
     throw invalid(`Idempotency-Key must have 1 to ${maxKeyLength} characters, but has ${key.length}.`, null);
-  const fingerprint = fingerprintOf(submission);
+  // Only a repeated key is ever compared.
+  const fingerprints = key === null ? [''] : fingerprintsOf(submission, settings.EXPORTD_ENCRYPTION_KEYS);
   const earlier =
-    key === null ? undefined : await findCommandByIdempotencyKey(pool, submission.caller.project_id, key);
-  if (earlier) return requireSameRequest(earlier, fingerprint);
+    key === null
+      ? undefined
+      : await findCommandByIdempotencyKey(
+          pool,
+          submission.caller.project_id,
+          key,
+          settings.EXPORTD_IDEMPOTENCY_KEY_RETENTION,
+        );
+  if (earlier) return requireSameRequest(earlier, fingerprints);
   try {
     return await inTransaction(pool, async (connection) => {
       const { batch_export_id, body } = await submission.prepare(connection);
@@ -372,7 +392,7 @@ async function storeOnce(pool: Pool, submission: CommandSubmission): Promise<Com
         team_id: submission.caller.project_id,
         name: submission.name,
         body,
-        fingerprint,
+        fingerprint: fingerprints[0] ?? '',
         idempotency_key: key,
         user_id: submission.caller.user_id,
       });
@@ -380,19 +400,24 @@ async function storeOnce(pool: Pool, submission: CommandSubmission): Promise<Com
       return command;
     });
   } catch (error) {
-    if (error instanceof ConcurrentSubmission) return requireSameRequest(error.command, fingerprint);
+    if (error instanceof ConcurrentSubmission) return requireSameRequest(error.command, fingerprints);
     throw error;
   }
 }
 
-/** A hash of the request as sent, since a body can contain secrets. */
-const fingerprintOf = (submission: CommandSubmission): string =>
-  createHash('sha256')
-    .update(JSON.stringify([submission.name, submission.request]))
-    .digest('hex');
+/**
+ * What identifies the request as sent, by each key of the ring, the first one first. A body can contain secrets, and a plain
+ * hash of a weak one could be guessed from a dump of the database.
+ */
+function fingerprintsOf(submission: CommandSubmission, keyRing = ''): readonly string[] {
+  const text = JSON.stringify([submission.name, submission.request]);
+  return deriveKeys(keyRing, 'exportd fingerprints of requests').map((key) =>
+    createHmac('sha256', key).update(text).digest('base64url'),
+  );
+}
 
-function requireSameRequest(command: Command, fingerprint: string): Command {
-  if (command.fingerprint === fingerprint) return command;
+function requireSameRequest(command: Command, fingerprints: readonly string[]): Command {
+  if (fingerprints.includes(command.fingerprint)) return command;
   throw new ApiError(
     409,
     'idempotency_key_reused',
@@ -419,6 +444,9 @@ export interface RouteContext
   readonly queryRateLimiter: QueryRateLimiter;
   readonly runLink: RunLink;
   readonly liveChanges: LiveChanges;
+  /** Encodes rows of previews in a thread. */
+  readonly encoders: EncoderPool;
+  readonly shares: RequestShares;
   readonly verifications: VerificationClient;
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import pg from 'pg';
+import { bounds } from '../config/bounds.ts';
 import { CommandRejected, type RejectionCode } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../journal/database.ts';
 import {
@@ -16,6 +17,7 @@ import {
 import { QuerySchemaError } from '../queries/query_executor.ts';
 import { safeMessage } from '../source/check/report.ts';
 import { InvalidRelation } from '../source/postgres_source.ts';
+import { RowTooWide } from '../source/copy_out.ts';
 import { RelationNotFound } from '../source/relations.ts';
 import { UnsupportedSelection } from '../source/row_query/selected_rows.ts';
 import { SelectionRejected } from '../source/selection_rejected.ts';
@@ -26,7 +28,15 @@ import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';
 export const attrOf = (path: readonly (string | number)[]): string | null =>
   path.length === 0 ? null : path.join('__');
 
-const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+/** How many names a message quotes, and how many characters of each. */
+const [maxQuoted, maxQuotedLength] = [10, 100];
+
+/** Names that a request has sent, in a message. */
+const quoted = (names: readonly string[]): string =>
+  names
+    .slice(0, maxQuoted)
+    .map((name) => `'${name.length > maxQuotedLength ? `${name.slice(0, maxQuotedLength)}…` : name}'`)
+    .join(', ') + (names.length > maxQuoted ? ` and ${names.length - maxQuoted} more` : '');
 
 const strings = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
@@ -180,7 +190,7 @@ function frameworkError(error: FastifyError, bodyLimit: number | undefined): Api
       return new ApiError(
         413,
         'payload_too_large',
-        `The body exceeds the limit of ${bodyLimit} bytes (EXPORTD_HTTP_MAX_BODY_SIZE).`,
+        `The body exceeds the limit of ${bodyLimit} bytes${bodyLimit === bounds.sessionBody.max ? '' : ' (EXPORTD_HTTP_MAX_BODY_SIZE)'}.`,
       );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError(
@@ -248,6 +258,8 @@ export function sourceError(error: unknown): ApiError | undefined {
   if (error instanceof InvalidRelation) return new ApiError(503, 'source_rejected', error.message);
   if (error instanceof SelectionRejected || error instanceof UnsupportedSelection)
     return invalid(error.message, null);
+  if (error instanceof RowTooWide)
+    return invalid(`${error.message} Select fewer or shorter columns with dialect_query.`, null);
   if (!(error instanceof pg.DatabaseError) || !refusedStatement.test(error.code ?? '')) return undefined;
   return new ApiError(
     503,

@@ -1,26 +1,79 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { z } from 'zod';
+import { bounds } from '../config/bounds.ts';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
 import { readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
+import { shareReading } from '../telemetry/metrics.ts';
+import { metricsType, type Monitor } from '../telemetry/monitoring_server.ts';
 import type { HttpApp } from './command_service.ts';
 
-/** What the health checks and metrics use. */
+/** What the health checks and metrics read. */
 interface HealthChecks {
   readonly pool: Pool;
   /** The number of workers that poll the schedules' task queue; rejects when Temporal cannot be reached. */
   readonly countPollers: () => Promise<number>;
   readonly metrics: Registry;
+  /** How old the text of the metrics may be, in milliseconds; for tests. */
+  readonly maxAgeMs?: number;
 }
 
 /** What the server has to be ready for. A server without workers takes commands, which are applied later. */
 const readinessQuery = z.object({ for: z.enum(['read', 'queue', 'act']).default('queue') });
 
 /**
- * Liveness, readiness and metrics, without authentication. Readiness returns the process id, since another server may be
- * listening on the expected port.
+ * Reports the health and the metrics of a server. However many clients ask, each is read once at a time: they need no key.
  */
-export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: HealthChecks): void {
+export function createServerMonitor({
+  pool,
+  countPollers,
+  metrics,
+  maxAgeMs = bounds.monitoringAge.max,
+}: HealthChecks): Monitor {
+  const faults = new Gauge({
+    name: 'exportd_operator_faults',
+    help: "Open operator's faults, which runs of all exports wait for.",
+    labelNames: ['type'],
+    registers: [metrics],
+    collect: async () => {
+      const open = await openFaults(pool);
+      faults.reset();
+      for (const { type } of open ?? []) faults.inc({ type });
+    },
+  });
+  const state = shareReading(async () => {
+    const [abilities, operator_faults] = await Promise.all([
+      readAbilities(pool, countPollers),
+      openFaults(pool),
+    ]);
+    return { abilities, operator_faults };
+  }, 0);
+  const text = shareReading(() => metrics.metrics(), maxAgeMs);
+  return {
+    readiness: async (query) => {
+      const wanted = readinessQuery.safeParse(Object.fromEntries(query)).data?.for ?? 'queue';
+      const read = await state.read();
+      if (!read) throw new Error('The state of the server cannot be read.');
+      const { abilities, operator_faults } = read;
+      const status = abilities.act === 'ok' ? 'ok' : abilities.queue === 'ok' ? 'degraded' : 'unavailable';
+      return { isReady: abilities[wanted] === 'ok', body: { status, ...abilities, operator_faults } };
+    },
+    metrics: async () => {
+      const read = await text.read();
+      if (read === undefined) throw new Error('The metrics cannot be read.');
+      return read;
+    },
+  };
+}
+
+/** The methods that routes have. Metrics have no others: whoever sends a request chooses its method. */
+const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/**
+ * Counts requests by route. What a client without a key can send adds a bounded number of series: requests that no route
+ * has, and those that are not authenticated, are counted without their path.
+ */
+export function countRequests(app: HttpApp, metrics: Registry): void {
   const seconds = new Histogram({
     name: 'exportd_http_request_duration_seconds',
     help: 'Duration of requests by route.',
@@ -33,42 +86,52 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
     labelNames: ['route', 'status'],
     registers: [metrics],
   });
-  const faults = new Gauge({
-    name: 'exportd_operator_faults',
-    help: "Open operator's faults, which runs of all exports wait for.",
-    labelNames: ['type'],
+  const unmatched = new Counter({
+    name: 'exportd_http_unmatched_requests_total',
+    help: 'Requests whose path or method no route has.',
     registers: [metrics],
-    collect: async () => {
-      const open = await openFaults(pool);
-      faults.reset();
-      for (const { type } of open ?? []) faults.inc({ type });
-    },
   });
   app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'unknown';
+    const { url } = request.routeOptions;
+    if (url === undefined || reply.statusCode === 405) {
+      unmatched.inc();
+      done();
+      return;
+    }
+    const method = knownMethods.has(request.method) ? request.method : 'other';
+    const route =
+      url.startsWith('/api/') && request.caller === null && reply.statusCode !== 200
+        ? 'unauthenticated'
+        : url;
     const status = String(reply.statusCode);
-    seconds.observe({ method: request.method, route, status }, reply.elapsedTime / 1_000);
+    seconds.observe({ method, route, status }, reply.elapsedTime / 1_000);
     if (reply.statusCode >= 500) failures.inc({ route, status });
     done();
   });
+}
 
+/**
+ * Liveness, readiness and, unless they have a port, metrics, without authentication. Readiness returns the process id,
+ * since another server may be listening on the expected port.
+ */
+export function monitoringRoutes(
+  app: HttpApp,
+  monitor: Monitor,
+  { servesMetrics }: { readonly servesMetrics: boolean },
+): void {
   // The second name is the one that workers have too.
   for (const path of ['/healthz', '/livez'])
     app.get(path, { schema: { hide: true } }, () => ({ status: 'ok', pid: process.pid }));
 
   app.get('/readyz', { schema: { hide: true, querystring: readinessQuery } }, async (request, reply) => {
-    const [abilities, operator_faults] = await Promise.all([
-      readAbilities(pool, countPollers),
-      openFaults(pool),
-    ]);
-    const isReady = abilities[request.query.for] === 'ok';
-    const status = abilities.act === 'ok' ? 'ok' : abilities.queue === 'ok' ? 'degraded' : 'unavailable';
-    return reply.code(isReady ? 200 : 503).send({ status, ...abilities, operator_faults, pid: process.pid });
+    const { isReady, body } = await monitor.readiness(new URLSearchParams(request.query));
+    return reply.code(isReady ? 200 : 503).send({ ...body, pid: process.pid });
   });
 
-  app.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type(metrics.contentType).send(await metrics.metrics()),
-  );
+  if (servesMetrics)
+    app.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
+      reply.type(metricsType).send(await monitor.metrics()),
+    );
 }
 
 /** What the operator has to fix, without the hosts of workers; null if the control database cannot be read. */

@@ -42,8 +42,22 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
   });
 
 /** Text that is not blank: JSON Schema knows it as a pattern. */
-export const notBlank = (text: z.ZodString, message = 'This field may not be blank.') =>
+const notBlank = (text: z.ZodString, message = 'This field may not be blank.') =>
   text.refine((given) => given.trim() !== '', message).meta({ pattern: '\\S' });
+
+/** A name that people read: in lists, logs, messages and other user interfaces. */
+export const nameText = (maxLength: number, blankMessage?: string) =>
+  notBlank(
+    z
+      .string()
+      .max(maxLength, `Must have at most ${maxLength} characters.`)
+      // Line breaks and other control characters, and those that reverse the direction of what follows.
+      .regex(
+        /^[^\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]*$/u,
+        'Line breaks and other control characters are not allowed, nor those that change the direction of text.',
+      ),
+    blankMessage,
+  );
 
 /** The number of items on a page. */
 export const limitParameter = z.coerce

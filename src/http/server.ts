@@ -23,8 +23,14 @@ import {
 } from '../temporal/clients/verification_client.ts';
 import { createQueryClient } from '../temporal/clients/workflow_clients.ts';
 import { createClient } from '../temporal/connections.ts';
+import {
+  type Monitor,
+  type MonitoringServer,
+  startMonitoringServer,
+} from '../telemetry/monitoring_server.ts';
 import { createApp } from './app.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from './metrics.ts';
+import { createServerMonitor } from './monitoring.ts';
 
 /** Pending calls, which must settle before the connection that they use is closed. */
 interface PendingCalls {
@@ -55,6 +61,8 @@ function createPendingCalls(): PendingCalls {
 
 /** A request needs a few short statements; one connection listens for command outcomes. */
 const databaseConnections = 20;
+/** Keys are found by these alone, whatever the statements of requests do. */
+const authenticationConnections = 2;
 /** Dry runs of a project, which may use a third, count rows one at a time, so they hardly compete with exports. */
 const sourceConnections = 3;
 
@@ -62,6 +70,8 @@ const sourceConnections = 3;
 export interface RunningServer {
   /** The URL that it listens on. */
   readonly url: string;
+  /** The URL of its health and metrics, if they have a port. */
+  readonly monitoringUrl: string | undefined;
   close(): Promise<void>;
 }
 
@@ -72,11 +82,14 @@ export interface RunningServer {
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
   const tracing = await startTracing('server', settings, logger);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-  const pool = createPool(settings.DATABASE_URL, {
-    max: databaseConnections,
-    connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
-    statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
-  });
+  const connect = (max: number) =>
+    createPool(settings.DATABASE_URL, {
+      max,
+      connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
+      statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
+    });
+  const pool = connect(databaseConnections);
+  const authenticationPool = connect(authenticationConnections);
   const temporal = await createClient(settings);
   const source = createSource({
     sourceUrl: settings.SOURCE_DATABASE_URL,
@@ -95,6 +108,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const calls = createPendingCalls();
   registerPoolMetrics(metrics, {
     control: pool,
+    authentication: authenticationPool,
     source_pages: source.pools.pages,
     source_counts: source.pools.counts,
     source_checks: source.pools.checks,
@@ -110,16 +124,23 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     await calls.settled();
     await temporal.close();
     await Promise.all([source.close(), querySource.close(), executor.close()]);
-    await pool.end();
+    await Promise.all([pool.end(), authenticationPool.end()]);
     await tracing?.stop();
   };
+  const monitor = createServerMonitor({
+    pool,
+    countPollers: () => calls.track(() => countPollers(temporal.client, settings)),
+    metrics,
+  });
   const app = await createApp({
     settings,
     pool,
+    authenticationPool,
     source,
     keyRing,
     logger,
     metrics,
+    monitor,
     executions: {
       waitUntilClosed: (run, timeoutMs) => calls.track(() => executions.waitUntilClosed(run, timeoutMs)),
     },
@@ -148,15 +169,17 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
         cancel: (query) => calls.track(() => background.cancel(query)),
       },
     },
-    countPollers: () => calls.track(() => countPollers(temporal.client, settings)),
   });
+  let monitoring: MonitoringServer | undefined;
   const close = async () => {
     await app.close();
+    await monitoring?.close();
     await release();
   };
   try {
+    monitoring = await startServerMonitoring(settings, monitor, logger);
     const url = await app.listen({ host: settings.EXPORTD_HOST, port: settings.EXPORTD_PORT });
-    return { url, close };
+    return { url, monitoringUrl: monitoring?.url, close };
   } catch (error) {
     await close();
     const { EXPORTD_HOST: host, EXPORTD_PORT: port } = settings;
@@ -164,6 +187,19 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       listenError(error, { host, port, settings: { host: 'EXPORTD_HOST', port: 'EXPORTD_PORT' } }) ?? error
     );
   }
+}
+
+/** Serves health and metrics on a port of their own, if EXPORTD_MONITORING_PORT is set. @throws SettingsError */
+async function startServerMonitoring(
+  { EXPORTD_MONITORING_HOST: host, EXPORTD_MONITORING_PORT: port }: Settings,
+  monitor: Monitor,
+  logger: Logger,
+): Promise<MonitoringServer | undefined> {
+  if (port === undefined) return undefined;
+  const names = { host: 'EXPORTD_MONITORING_HOST', port: 'EXPORTD_MONITORING_PORT' };
+  const server = await startMonitoringServer({ host, port, settings: names }, monitor, logger);
+  logger.info({ url: server.url }, 'The server serves its health and metrics.');
+  return server;
 }
 
 /** Runs the server until SIGTERM or SIGINT, also while it starts. Logs to standard error. */

@@ -83,15 +83,22 @@ export async function storeCommand(pool: Pool | Connection, request: CommandRequ
   return stored ?? storeCommand(pool, request);
 }
 
-/** Reads the command that a project stored with this Idempotency-Key. */
+/** Reads the command that a project stored with this Idempotency-Key. One that is older than `retentionMs` loses the key. */
 export async function findCommandByIdempotencyKey(
   pool: Pool,
   teamId: number,
   key: string,
+  retentionMs: number,
 ): Promise<Command | undefined> {
   const { rows } = await pool.query<Command>(
-    `select ${columns} from exportd.commands where team_id = $1 and idempotency_key = $2`,
-    [teamId, key],
+    `with expired as (
+       update exportd.commands set idempotency_key = null
+       where team_id = $1 and idempotency_key = $2 and status <> 'pending'
+         and created_at < clock_timestamp() - make_interval(secs => $3::float8 / 1000)
+       returning id)
+     select ${columns} from exportd.commands
+     where team_id = $1 and idempotency_key = $2 and id not in (select id from expired)`,
+    [teamId, key, retentionMs],
   );
   return rows[0];
 }

@@ -7,6 +7,7 @@ import { createPolicies } from '../../src/decisions/create_run.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
+import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { ScheduleSignaller } from '../../src/http/command_service.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/registry.ts';
@@ -110,6 +111,8 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     EXPORTD_JITTER_SHORT_FRACTION: '0',
     EXPORTD_COMMAND_POLL_INTERVAL: '50ms',
     ...generousTimeouts,
+    // Tests send many invalid keys from one address.
+    EXPORTD_MAX_FAILED_AUTHENTICATIONS: '1000000',
     // Commands that no worker decides.
     EXPORTD_COMMAND_TIMEOUT: '10s',
     ...more,
@@ -173,6 +176,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   const querySource = connectQueriesToSource(settings);
   const dependencies = {
     pool,
+    authenticationPool: pool,
     source,
     signaller,
     executions: { waitUntilClosed: () => Promise.resolve(state.executionsClose) },
@@ -199,10 +203,16 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     webhookTests,
     verifications,
     notifications: { start: startDelivery, restart: startDelivery },
-    countPollers: () => Promise.resolve(1),
   };
   const createTestApp = async (appSettings: Settings) => {
-    const created = await createApp({ ...dependencies, settings: appSettings, metrics: new Registry() });
+    const metrics = new Registry();
+    const monitor = createServerMonitor({
+      pool,
+      metrics,
+      countPollers: () => Promise.resolve(1),
+      maxAgeMs: 0,
+    });
+    const created = await createApp({ ...dependencies, settings: appSettings, metrics, monitor });
     await created.ready();
     return created;
   };

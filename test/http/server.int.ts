@@ -7,6 +7,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { exportBody } from './api_harness.ts';
 
 let database: TestDatabase;
@@ -102,6 +103,64 @@ describe('the server', () => {
       'select status from exportd.commands order by position desc limit 1',
     );
     expect(rows).toEqual([{ status: 'withdrawn' }]);
+  });
+
+  it('serves metrics and health on a port of their own, and then no metrics to users', async () => {
+    const server = await start({ EXPORTD_MONITORING_PORT: '0' });
+    const { monitoringUrl } = server;
+    expect(monitoringUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const status = async (url: string) => (await fetch(url)).status;
+    for (const path of ['/livez', '/healthz', '/readyz?for=read', '/metrics'])
+      expect([path, await status(`${monitoringUrl ?? ''}${path}`)]).toEqual([path, 200]);
+    for (const [path, expected] of [
+      ['/livez', 200],
+      ['/healthz', 200],
+      ['/readyz?for=read', 200],
+      ['/metrics', 404],
+    ] as const)
+      expect([path, await status(`${server.url}${path}`)]).toEqual([path, expected]);
+    const count = 'exportd_http_request_duration_seconds_count{method="GET",route="/healthz"';
+    await waitFor(
+      async () => (await (await fetch(`${monitoringUrl ?? ''}/metrics`)).text()).includes(count),
+      'the metrics have the requests of users',
+    );
+  });
+
+  it('makes the text of its metrics once for many requests', async () => {
+    const server = await start();
+    const read = async () => (await fetch(`${server.url}/metrics`)).text();
+    const [first, ...others] = await Promise.all(Array.from({ length: 50 }, read));
+    expect(first).toContain('process_cpu_seconds_total');
+    expect(new Set(others)).toEqual(new Set([first]));
+  });
+
+  it('authenticates while every other connection to the control database is busy', async () => {
+    const server = await start();
+    const user = await createUser(database.pool, { email: `${randomUUID()}@example.com` });
+    const project = await createProject(database.pool, { name: 'Busy' });
+    const { key } = await createKey(database.pool, {
+      ...{ user_id: user.id, project_ids: [project.id] },
+      scopes: ['batch_export:read'],
+    });
+    const list = (authorization: string) =>
+      fetch(`${server.url}/api/projects/${project.id}/batch_exports/`, { headers: { authorization } });
+    const blocker = await database.pool.connect();
+    try {
+      await blocker.query('begin; lock table exportd.batch_exports in access exclusive mode');
+      const waiting = Array.from({ length: 40 }, () => list(`Bearer ${key}`));
+      await waitFor(async () => {
+        const { rows } = await database.pool.query<{ busy: number }>(
+          `select count(*) as busy from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock' and query like '%batch_exports%'`,
+        );
+        return (rows[0]?.busy ?? 0) >= 15;
+      }, 'the connections are busy');
+      expect((await list(`Bearer exk_${randomBytes(32).toString('base64url')}`)).status).toBe(401);
+      await blocker.query('rollback');
+      expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
+    } finally {
+      blocker.release(true);
+    }
   });
 
   it('names the port that is in use', async () => {

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
+import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { HttpApp } from '../../src/http/command_service.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
@@ -82,6 +83,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
     const ownPool = createPool(settings.DATABASE_URL, { max: 10 });
     const source = connectQueriesToSource(settings);
     const temporal = await createClient(settings);
+    const metrics = new Registry();
     const app = await createApp({
       settings,
       pool: ownPool,
@@ -94,8 +96,9 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
       webhookTests: { test: notTested },
       verifications: { start: notTested },
       notifications: { start: notTested, restart: notTested },
-      countPollers: () => Promise.resolve(1),
-      metrics: new Registry(),
+      authenticationPool: ownPool,
+      metrics,
+      monitor: createServerMonitor({ pool: ownPool, metrics, countPollers: () => Promise.resolve(1) }),
       queries: {
         settings,
         pool: ownPool,

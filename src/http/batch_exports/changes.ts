@@ -201,6 +201,27 @@ interface PreparedCommand {
   readonly changed: readonly ChangedField[];
 }
 
+/**
+ * Rejects one more export of a project that has as many as it may have. It holds a lock until the transaction ends, so that
+ * requests at the same time do not exceed the limit together. @throws ApiError 409
+ */
+async function requirePlace(connection: Connection, teamId: number, max: number): Promise<void> {
+  await connection.query(`select pg_advisory_xact_lock(hashtextextended('batch_exports/' || $1::text, 0))`, [
+    teamId,
+  ]);
+  const { rows } = await connection.query<{ exports: number }>(
+    `select (select count(*) from exportd.batch_exports where team_id = $1 and not deleted)
+       + (select count(*) from exportd.commands where team_id = $1 and name = 'create' and status = 'pending') as exports`,
+    [teamId],
+  );
+  if ((rows[0]?.exports ?? 0) < max) return;
+  throw new ApiError(
+    409,
+    'too_many_batch_exports',
+    `The project has ${max} batch exports, the most that it may have (EXPORTD_MAX_EXPORTS_PER_PROJECT). Delete one first.`,
+  );
+}
+
 /** Validates a new export and stores its config. @throws CommandRejected, ApiError */
 export async function prepareCreation(
   connection: Connection,
@@ -210,6 +231,7 @@ export async function prepareCreation(
 ): Promise<PreparedCommand> {
   const definition = definitionFrom({ ...defaultDefinition, name: body.name }, body);
   const { name, model, interval } = definition;
+  await requirePlace(connection, teamId, context.settings.EXPORTD_MAX_EXPORTS_PER_PROJECT);
   const batchExportId = randomUUID();
   const store = await configStoreOf(connection, context, teamId);
   const version = await storeConfig(connection, store, {

@@ -23,6 +23,7 @@ import {
   submitCommand,
   teamOf,
   writesExports,
+  disconnectSignal,
 } from '../command_service.ts';
 import {
   acceptedCreation,
@@ -256,6 +257,8 @@ const checkSchema = z
  * knows them: it needs the scope to replace them.
  */
 export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
+  const { shares } = context;
+
   app.post(
     '/batch_exports/check',
     {
@@ -267,9 +270,11 @@ export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
         response: { 200: checkSchema, ...errorResponses },
       },
     },
-    async (request) => {
-      const { changed } = await withoutEffect(context, (connection) =>
-        prepareCreation(connection, context, teamOf(request), request.body),
+    async (request, reply) => {
+      const { changed } = await shares.checks(request, disconnectSignal(reply), () =>
+        withoutEffect(context, (connection) =>
+          prepareCreation(connection, context, teamOf(request), request.body),
+        ),
       );
       return toCheck(changed);
     },
@@ -288,9 +293,11 @@ export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
         response: { 200: checkSchema, ...errorResponses },
       },
     },
-    async (request) => {
-      const { changed } = await withoutEffect(context, (connection) =>
-        prepareUpdate(connection, context, teamOf(request), request.params.id, request.body),
+    async (request, reply) => {
+      const { changed } = await shares.checks(request, disconnectSignal(reply), () =>
+        withoutEffect(context, (connection) =>
+          prepareUpdate(connection, context, teamOf(request), request.params.id, request.body),
+        ),
       );
       return toCheck(changed);
     },
@@ -334,6 +341,8 @@ const checkSelection = (sealed: SealedConfig, model: Model): void => {
 
 /** Test a destination step by step before an export is created or changed. */
 export const destinationTestRoutes: ProjectRoutes = (app, context) => {
+  const { shares } = context;
+
   app.post(
     '/batch_exports/test',
     {
@@ -345,14 +354,17 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
         response,
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { body } = request;
       const owner = randomUUID();
       const { type, config } = body.destination;
       const store = await configStoreOf(context.pool, context, teamOf(request));
       const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
       checkSelection(sealed, body.model ?? defaultDefinition.model);
-      return { steps: [...(await testDestination(context, owner, sealed))] };
+      const steps = await shares.tests(request, disconnectSignal(reply), () =>
+        testDestination(context, owner, sealed),
+      );
+      return { steps: [...steps] };
     },
   );
 
@@ -369,7 +381,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
         response,
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { id } = request.params;
       const { destination, model } = request.body;
       const current = await requireBatchExport(context.pool, teamOf(request), id);
@@ -378,7 +390,10 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const store = await configStoreOf(context.pool, context, teamOf(request));
       const sealed = mergeSealed(store, id, base, destination?.config ?? {});
       checkSelection(sealed, model ?? current.model);
-      return { steps: [...(await testDestination(context, id, sealed))] };
+      const steps = await shares.tests(request, disconnectSignal(reply), () =>
+        testDestination(context, id, sealed),
+      );
+      return { steps: [...steps] };
     },
   );
 };

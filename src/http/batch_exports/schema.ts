@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { bounds, boundText } from '../../config/bounds.ts';
 import { configDocument } from '../../destination/config.ts';
 import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from '../backfills/schema.ts';
 import { allowShrinkField, runSchema, runStatuses } from '../runs/schema.ts';
-import { notBlank, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
+import { nameText, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
 
 /** An interval that no automatic retry will fill. */
 const gapSchema = z
@@ -83,7 +84,7 @@ export const batchExportSchema = z
   .meta({ id: 'BatchExport' });
 export type BatchExportResponse = z.infer<typeof batchExportSchema>;
 
-const name = notBlank(z.string().max(255, 'Must have at most 255 characters.'));
+const name = nameText(bounds.name.max);
 
 const interval = z
   .string()
@@ -138,11 +139,15 @@ const schedule = {
   end_at: timestampSchema
     .nullish()
     .meta({ description: 'Intervals that end after this time are not exported.' }),
-  dialect_query: z.string().max(65_536, 'Must have at most 65,536 characters.').nullish().meta({
-    title: 'SQL',
-    description:
-      'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
-  }),
+  dialect_query: z
+    .string()
+    .max(bounds.dialectQuery.max, `Must have at most ${boundText(bounds.dialectQuery)}.`)
+    .nullish()
+    .meta({
+      title: 'SQL',
+      description:
+        'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
+    }),
   retention_days: z
     .number()
     .int()

@@ -1,3 +1,5 @@
+import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
+import { bounds, boundText } from '../../config/bounds.ts';
 import { ApiError, retryAfter } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
 import { type HttpApp, readsExports, type RouteContext } from '../command_service.ts';
@@ -6,27 +8,45 @@ import { type HttpApp, readsExports, type RouteContext } from '../command_servic
 const heartbeatMs = 15_000;
 /** Then the browser connects again, which checks the key again. */
 const maxDurationMs = 15 * 60_000;
-/** Each holds a connection. */
-const maxClients = 500;
+/** When a client that has too many streams may connect again. */
+const retrySeconds = 60;
 /** A client that reads more slowly than this many bytes pile up is disconnected. It connects again and reads everything. */
 const maxUnsentBytes = 1_048_576;
 
 /** Sends the console what changes in the project, as server-sent events. */
 export function consoleLiveRoutes(app: HttpApp, { liveChanges }: RouteContext): void {
-  let clients = 0;
+  // Each holds a connection.
+  const streams = createKeyedSemaphore<number, string>({
+    total: bounds.liveStreams.max,
+    perKey: bounds.liveStreamsOfProject.max,
+    perMember: bounds.liveStreamsOfKey.max,
+  });
+  const tooMany = (status: 429 | 503, whose: string): ApiError =>
+    new ApiError(
+      status,
+      status === 429 ? 'throttled' : 'unavailable',
+      `${whose} Consoles without one are updated by polling.`,
+      retryAfter(retrySeconds),
+    );
   app.get(
     '/console/live',
     // HEAD would hold a connection too.
     { schema: { hide: true }, ...readsExports, exposeHeadRoute: false },
     (request, reply) => {
-      if (clients >= maxClients)
-        throw new ApiError(
-          503,
-          'unavailable',
-          'Too many consoles are open. They are updated by polling.',
-          retryAfter(60),
-        );
-      clients += 1;
+      const { project_id, key_id } = callerOf(request);
+      const release = streams.tryAcquire(project_id, key_id);
+      if (!release)
+        switch (streams.exceeded(project_id, key_id)) {
+          case 'member':
+            throw tooMany(429, `An API key has at most ${boundText(bounds.liveStreamsOfKey)} live streams.`);
+          case 'key':
+            throw tooMany(
+              429,
+              `A project has at most ${boundText(bounds.liveStreamsOfProject)} live streams.`,
+            );
+          default:
+            throw tooMany(503, `The server has ${boundText(bounds.liveStreams)} live streams.`);
+        }
       reply.hijack();
       const { raw } = reply;
       raw.writeHead(200, {
@@ -48,7 +68,7 @@ export function consoleLiveRoutes(app: HttpApp, { liveChanges }: RouteContext): 
       );
       raw.on('error', () => raw.destroy());
       raw.on('close', () => {
-        clients -= 1;
+        release();
         clearInterval(heartbeat);
         clearTimeout(deadline);
         unsubscribe();

@@ -5,11 +5,10 @@ import {
   requireDestinationType,
 } from '../../destination/config.ts';
 import { type DataInterval, previousBoundary, type ScheduleDefinition } from '../../domain/intervals.ts';
-import { encodeBlock } from '../../encoding/encode_block.ts';
-import { joinBlocks } from '../../encoding/parquet/join_row_group.ts';
+import type { EncoderPool } from '../../encoding/encoder.ts';
 import type { Pool } from '../../journal/database.ts';
 import { type ExportedColumn, fileColumns, type RowSelection } from '../../source/row_selection.ts';
-import type { RowBlock, RowRange } from '../../source/source.ts';
+import type { RowBlock, RowRange, SampleOptions } from '../../source/source.ts';
 import { ApiError } from '../api_error.ts';
 import type { DryRunService } from '../backfills/dry_run.ts';
 import {
@@ -61,7 +60,10 @@ const daysBefore = (end: string, days: number): DataInterval => ({
 });
 
 /** What reading the source for a preview needs. */
-type PreviewService = Pick<DryRunService, 'source' | 'settings' | 'logger'>;
+type PreviewService = Pick<DryRunService, 'source' | 'settings' | 'logger'> & {
+  /** Encodes in a thread, so that other requests need not wait. */
+  readonly encoders: EncoderPool;
+};
 
 /** The rows that an export selects from an interval. */
 const rangeOf = ({ definition, team_id, selection }: PreviewedExport, interval: DataInterval): RowRange => ({
@@ -71,17 +73,16 @@ const rangeOf = ({ definition, team_id, selection }: PreviewedExport, interval: 
   selection,
 });
 
-/** Reads about `rows` first rows of a range, within the timeout of dry runs. @throws ApiError 400, 503 */
+/** Reads first rows of a range, within the timeout of dry runs. @throws ApiError 400, 503 */
 async function sampleRows(
   { source, settings, logger }: PreviewService,
   range: RowRange,
-  rows: number,
-  signal: AbortSignal,
+  { signal, ...options }: SampleOptions & { readonly signal: AbortSignal },
 ): Promise<RowBlock | null> {
   const timeoutMs = settings.EXPORTD_DRY_RUN_TIMEOUT;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    return await source.sample(range, rows, AbortSignal.any([signal, timeout]));
+    return await source.sample(range, { ...options, signal: AbortSignal.any([signal, timeout]) });
   } catch (error) {
     if (signal.aborted) throw error;
     logger.warn({ err: error }, 'Could not read rows of the source for a preview.');
@@ -155,15 +156,11 @@ async function encodedRowBytes(
   range: DataInterval,
   signal: AbortSignal,
 ): Promise<number> {
-  const block = await sampleRows(service, rangeOf(previewed, range), measuredRows, signal);
+  const block = await sampleRows(service, rangeOf(previewed, range), { rows: measuredRows, signal });
   if (block === null) return 0;
   const options = { ...previewed.destination.encoding, on_bad_row: 'reject' } as const;
-  const encoded = await encodeBlock({ ...block, options });
-  const { bytes } =
-    options.file_format === 'Parquet'
-      ? joinBlocks({ options, columns: fileColumns(block.columns), blocks: [encoded] })
-      : encoded;
-  return bytes.length / block.rows;
+  const encoder = service.encoders.fileEncoder(options, fileColumns(block.columns));
+  return (await encoder.encode(block)).bytes.length / block.rows;
 }
 
 const maxRows = 20;
@@ -185,26 +182,29 @@ async function previewExport(
     data_interval_end: interval.end,
   });
   const searched = daysBefore(interval.end, searchedDays);
-  const newest = await sampleRows(service, rangeOf(previewed, interval), maxRows, signal);
+  const sample = { rows: maxRows, cutsValues: true, signal };
+  const newest = await sampleRows(service, rangeOf(previewed, interval), sample);
   const isWider = newest === null && searched.start < interval.start;
-  const block = isWider ? await sampleRows(service, rangeOf(previewed, searched), maxRows, signal) : newest;
+  const block = isWider ? await sampleRows(service, rangeOf(previewed, searched), sample) : newest;
   const columns = fileColumns(service.source.columns(definition.model, previewed.selection));
   return {
     interval,
     ...names,
     columns: columns.map(({ name, type }) => ({ name, type })),
-    rows: block === null ? [] : await jsonRowsOf(block, columns),
+    rows: block === null ? [] : await jsonRowsOf(service, block, columns),
     rows_since: isWider ? searched.start : interval.start,
   };
 }
 
 /** The values of a block's rows as JSON lines have them, whatever the format of the files. */
-async function jsonRowsOf(block: RowBlock, columns: readonly ExportedColumn[]): Promise<unknown[][]> {
-  const { bytes } = await encodeBlock({
-    ...block,
-    options: { file_format: 'JSONLines', compression: null, on_bad_row: 'reject' },
-  });
-  const lines = Buffer.from(bytes).toString().split('\n');
+async function jsonRowsOf(
+  { encoders }: PreviewService,
+  block: RowBlock,
+  columns: readonly ExportedColumn[],
+): Promise<unknown[][]> {
+  const options = { file_format: 'JSONLines', compression: null, on_bad_row: 'reject' } as const;
+  const { bytes } = await encoders.fileEncoder(options, columns).encode(block);
+  const lines = bytes.toString().split('\n');
   return lines
     .filter((line) => line !== '')
     .slice(0, maxRows)
@@ -264,7 +264,7 @@ const previewPath = batchExportPath.partial({ id: true });
  * rows; reading exports alone shows none.
  */
 export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
-  const { pool, source } = context;
+  const { pool, source, shares } = context;
 
   app.get(
     '/console/source/check',
@@ -278,7 +278,9 @@ export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       try {
-        const report = await source.check(teamOf(request), request.query, disconnectSignal(reply));
+        const report = await shares.previews(request, disconnectSignal(reply), () =>
+          source.check(teamOf(request), request.query, disconnectSignal(reply)),
+        );
         return {
           ...report,
           relations: [...report.relations],
@@ -306,8 +308,10 @@ export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
       },
       async (request, reply) => {
         const { id = null } = request.params;
-        const previewed = await previewedExport(pool, teamOf(request), id, request.body);
-        return previewExport(context, previewed, disconnectSignal(reply));
+        return shares.previews(request, disconnectSignal(reply), async () => {
+          const previewed = await previewedExport(pool, teamOf(request), id, request.body);
+          return previewExport(context, previewed, disconnectSignal(reply));
+        });
       },
     );
     app.post(
@@ -323,8 +327,10 @@ export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
       },
       async (request, reply) => {
         const { id = null } = request.params;
-        const previewed = await previewedExport(pool, teamOf(request), id, request.body);
-        return estimateExport(context, previewed, disconnectSignal(reply));
+        return shares.previews(request, disconnectSignal(reply), async () => {
+          const previewed = await previewedExport(pool, teamOf(request), id, request.body);
+          return estimateExport(context, previewed, disconnectSignal(reply));
+        });
       },
     );
   }

@@ -1,69 +1,14 @@
+import { bounds } from '../../config/bounds.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { version } from '../../telemetry/version.ts';
 import { findProjects, findUser } from '../accounts.ts';
-import { ApiError, retryAfter } from '../api_error.ts';
+import { ApiError } from '../api_error.ts';
 import type { Authentication, Caller } from '../authentication.ts';
 import { endedSessions, type Session, sessionResponse, signInBody } from '../projects/schema.ts';
 import type { HttpApp } from '../command_service.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 import { endSession, endSessionsOfUser, requireSameOrigin, sessionHashOf, startSession } from './sessions.ts';
-
-/** Slows down whoever tries many keys. */
-interface SignInLimiter {
-  /** @throws ApiError 429 */
-  admit(address: string): void;
-  recordFailure(address: string): void;
-}
-
-interface Failures {
-  count: number;
-  readonly since: number;
-}
-
-interface LimiterOptions {
-  readonly maxFailures: number;
-  readonly windowMs: number;
-  /** The time in milliseconds. */
-  readonly now: () => number;
-}
-
-/** The oldest are forgotten above this number, so that many addresses use bounded memory. */
-const maxAddresses = 10_000;
-
-/** Counts failed attempts of each address. Keys are 32 random bytes, so a count per process is enough. */
-export function createSignInLimiter({ maxFailures, windowMs, now }: LimiterOptions): SignInLimiter {
-  const failures = new Map<string, Failures>();
-  const current = (address: string): Failures | undefined => {
-    const found = failures.get(address);
-    if (found && now() - found.since < windowMs) return found;
-    failures.delete(address);
-    return undefined;
-  };
-  return {
-    admit: (address) => {
-      const found = current(address);
-      if (!found || found.count < maxFailures) return;
-      const seconds = Math.ceil((found.since + windowMs - now()) / 1_000);
-      throw new ApiError(
-        429,
-        'throttled',
-        `Too many failed attempts to sign in. Retry in ${seconds} seconds.`,
-        retryAfter(seconds),
-      );
-    },
-    recordFailure: (address) => {
-      const found = current(address);
-      if (found) {
-        found.count += 1;
-        return;
-      }
-      const [oldest] = failures.keys();
-      if (failures.size >= maxAddresses && oldest !== undefined) failures.delete(oldest);
-      failures.set(address, { count: 1, since: now() });
-    },
-  };
-}
 
 const path = '/console/session';
 
@@ -76,11 +21,10 @@ export function sessionRoutes(
     authentication,
   }: { readonly pool: Pool; readonly settings: Settings; readonly authentication: Authentication },
 ): void {
-  const limiter = createSignInLimiter({ maxFailures: 10, windowMs: 60_000, now: Date.now });
-
   app.post(
     path,
     {
+      bodyLimit: bounds.sessionBody.max,
       schema: {
         hide: true,
         body: signInBody,
@@ -88,22 +32,19 @@ export function sessionRoutes(
       },
       onRequest: (request, _reply, done) => {
         requireSameOrigin(request);
-        limiter.admit(request.ip);
         done();
       },
     },
     async (request, reply) => {
       const { key } = request.body;
-      const caller = await authentication.callerOfKey(key);
-      if (!caller) {
-        limiter.recordFailure(request.ip);
+      const caller = await authentication.callerOfKey(request, key);
+      if (!caller)
         throw new ApiError(
           401,
           'authentication_failed',
           'This API key is unknown, expired or revoked. "npx exportd key create" makes another.',
           { attr: 'key' },
         );
-      }
       await startSession(pool, settings, caller.key_id, request, reply);
       return { session: await sessionOf(pool, settings, caller) };
     },

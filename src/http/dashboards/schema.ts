@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { notBlank, readOnly, responseTimestampSchema, userSchema } from '../schemas.ts';
+import { nameText, readOnly, responseTimestampSchema, userSchema } from '../schemas.ts';
 import {
   accessLevels,
   privilegeLevelLabels,
@@ -72,9 +72,9 @@ export const dashboardDetailSchema = dashboardSchema
   .meta({ id: 'DashboardDetail' });
 export type DashboardDetailResponse = z.infer<typeof dashboardDetailSchema>;
 
-const name = notBlank(z.string().max(400, 'Must have at most 400 characters.'));
+const name = nameText(400);
 
-const tag = notBlank(z.string().max(255, 'Must have at most 255 characters.'), 'A tag may not be blank.');
+const tag = nameText(255, 'A tag may not be blank.');
 
 const invalidUserMessage = 'Must be the id or UUID of a user.';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
 import { keyStatuses, scopes } from '../accounts.ts';
-import { notBlank, pathId, responseTimestampSchema } from '../schemas.ts';
+import { nameText, pathId, responseTimestampSchema } from '../schemas.ts';
 
 const scope = z.enum(scopes).meta({ id: 'Scope' });
 
@@ -33,7 +33,7 @@ export const createdKeySchema = keySchema
 
 export const createKeyBody = z
   .strictObject({
-    name: notBlank(z.string().max(100)).describe('What the key is for.'),
+    name: nameText(100).describe('What the key is for.'),
     scopes: z.array(scope).min(1).max(scopes.length).describe('Scopes of the calling key.'),
     projects: z
       .array(z.number().int())

@@ -132,6 +132,7 @@ function completeOperation(method: string, path: string, operation: Operation): 
       of_path_ids: path.includes('{'),
       of_bodies: operation.requestBody !== undefined,
       of_commands: operation.responses?.['202'] !== undefined,
+      of_creations: method === 'POST' && /^\/batch_exports(\/check)?$/.test(path),
       // Dry runs count the rows of the source.
       of_source_reads: method === 'POST' && /\/backfills?$/.test(path),
       of_queries: (method === 'POST' && path === '/query') || path === '/query/draft_sql',

@@ -28,6 +28,7 @@ import {
   type RouteContext,
   teamOf,
   writesExports,
+  disconnectSignal,
 } from '../command_service.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
 import { resend, testWebhook } from './requested_deliveries.ts';
@@ -198,10 +199,12 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
         response: { 200: webhookTestSchema, ...errorResponses },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { id } = request.params;
       if (!(await findWebhook(pool, teamOf(request), id))) throw notFound();
-      return testWebhook(context, teamOf(request), id);
+      return context.shares.tests(request, disconnectSignal(reply), () =>
+        testWebhook(context, teamOf(request), id),
+      );
     },
   );
 };

@@ -47,13 +47,11 @@ create table exportd.commands (
   team_id integer not null,
   name text not null,
   body jsonb not null default '{}',
-  -- Hash of the request. Detects an Idempotency-Key that is reused with another body.
+  -- HMAC of the request, if it has an Idempotency-Key. Detects an Idempotency-Key that is reused with another body.
   fingerprint text not null default '',
   idempotency_key text,
   -- Id of the user who sent it; null for a manual signal.
   user_id integer,
-  -- Who sent a manual signal, as Temporal was told: nothing proves it.
-  signal_identity text,
   -- The W3C `traceparent` of the request that stored it. Workers continue that trace.
   trace_parent text,
   status text not null default 'pending' check (status in ('pending', 'applied', 'no-op', 'rejected', 'withdrawn')),

@@ -5,7 +5,6 @@ import { fastify } from 'fastify';
 import { consoleRoutes } from '../../../src/http/console/console_routes.ts';
 import type { HttpApp } from '../../../src/http/command_service.ts';
 import { acceptedEncoding } from '../../../src/http/console/console_files.ts';
-import { createSignInLimiter } from '../../../src/http/console/session_routes.ts';
 
 let app: HttpApp;
 beforeAll(() => {
@@ -105,30 +104,5 @@ describe('acceptedEncoding', () => {
     ['br;q=0.0, gzip; q=0', 'identity'],
   ])('of %p is %s', (header, encoding) => {
     expect(acceptedEncoding(header)).toBe(encoding);
-  });
-});
-
-describe('the limiter of sign-ins', () => {
-  const limited = (admit: () => void): boolean => {
-    try {
-      admit();
-      return false;
-    } catch {
-      return true;
-    }
-  };
-
-  it('counts failures by address, within a window', () => {
-    let now = 0;
-    const limiter = createSignInLimiter({ maxFailures: 2, windowMs: 1_000, now: () => now });
-    const isLimited = (address: string) => limited(() => limiter.admit(address));
-    limiter.recordFailure('a');
-    expect(isLimited('a')).toBe(false);
-    limiter.recordFailure('a');
-    expect([isLimited('a'), isLimited('b')]).toEqual([true, false]);
-    now = 999;
-    expect(isLimited('a')).toBe(true);
-    now = 1_000;
-    expect(isLimited('a')).toBe(false);
   });
 });

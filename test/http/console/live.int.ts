@@ -83,6 +83,26 @@ describe('live changes', () => {
     expect((await listen(api.key, api.otherProjectId)).response.status).toBe(404);
   });
 
+  it('are at most 20 for a key and 100 for a project, and others have theirs', async () => {
+    const open: Awaited<ReturnType<typeof listen>>[] = [];
+    const statusOf = async (key: string, projectId?: number): Promise<number> => {
+      const stream = await listen(key, projectId);
+      open.push(stream);
+      return stream.response.status;
+    };
+    const keys = await Promise.all(Array.from({ length: 6 }, () => api.newKey(api.projectId)));
+    for (const { key } of keys.slice(0, 5))
+      for (let count = 0; count < 20; count += 1) expect(await statusOf(key)).toBe(200);
+    expect(await statusOf(keys[0]?.key ?? '')).toBe(429);
+    const rejected = await listen(keys[5]?.key ?? '');
+    expect([rejected.response.status, rejected.response.headers.get('retry-after')]).toEqual([429, '60']);
+    const other = await api.newKey(api.otherProjectId);
+    expect(await statusOf(other.key, api.otherProjectId)).toBe(200);
+    open[0]?.stop();
+    await waitFor(async () => (await statusOf(keys[0]?.key ?? '')) === 200, 'a closed stream makes place');
+    for (const stream of open) stream.stop();
+  });
+
   it('are sent after a failed poll, too', async () => {
     const id = await api.createExport();
     const state = { polls: 0, isFailing: false };

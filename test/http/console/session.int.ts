@@ -228,21 +228,6 @@ describe('the cookie', () => {
   });
 });
 
-describe('guessing keys', () => {
-  it('is stopped after ten failures for a minute, also with a valid key', async () => {
-    const own = await openApiHarness();
-    try {
-      const attempt = (key: string) => own.call('POST', '/console/session', { key }, ofConsole);
-      for (let count = 0; count < 10; count += 1) expect((await attempt(`exk_${count}`)).status).toBe(401);
-      const response = await attempt(own.key);
-      expect([response.status, response.body.type]).toEqual([429, 'throttled']);
-      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
-    } finally {
-      await own.close();
-    }
-  });
-});
-
 describe('without the console', () => {
   it('nothing of it is served, and its cookie is no authentication', async () => {
     const without = await openApiHarness({ EXPORTD_CONSOLE: 'false' });

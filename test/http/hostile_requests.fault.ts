@@ -1,0 +1,338 @@
+import { METHODS } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKey, createProject } from '../../src/http/accounts.ts';
+import { insertEvents } from '../e2e/rows.ts';
+import { startStack, type Stack } from '../e2e/stack.ts';
+import { minuteAgo } from '../setup/minutes.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { maxGrownMiB, maxSilentMs, watchServer } from './server_watch.ts';
+
+// One server process. A hostile client sends what is endless, slow, wide or deep, beside other users of the server.
+
+let stack: Stack;
+/** A key of another project. */
+let otherKey: string;
+let otherProjectId: number;
+
+beforeAll(async () => {
+  stack = await startStack(
+    'hostile-requests',
+    { EXPORTD_HTTP_REQUEST_TIMEOUT: '10s', EXPORTD_DRY_RUN_TIMEOUT: '150s' },
+    { worker: false },
+  );
+  await insertEvents(stack.pool, stack.projectId, minuteAgo(10), 30, 600);
+  // A property of 1 MB, in every row.
+  await stack.pool.query(`update events set properties = jsonb_build_object('big', repeat('x', 1000000))`);
+  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
+  otherProjectId = (await createProject(stack.pool, { name: 'Others' })).id;
+  otherKey = await keyOf(otherProjectId, rows[0]?.id ?? 0);
+});
+afterAll(() => stack.stop());
+
+async function keyOf(project_id: number, user_id: number): Promise<string> {
+  const scopes = ['batch_export:read', 'batch_export:write'];
+  return (await createKey(stack.pool, { user_id, project_ids: [project_id], scopes })).key;
+}
+
+/** A response, of which at most 8 MB are read. */
+interface Response {
+  readonly status: number;
+  readonly bytes: number;
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+const maxReadBytes = 8_000_000;
+
+async function send(
+  path: string,
+  body?: unknown,
+  { method = 'POST', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+): Promise<Response> {
+  const response = await fetch(`${stack.baseUrl}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${stack.key}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    chunks.push(chunk);
+    if (bytes > maxReadBytes) break;
+  }
+  const text = Buffer.concat(chunks).toString();
+  const isJson = bytes <= maxReadBytes && text.startsWith('{');
+  return {
+    status: response.status,
+    bytes,
+    headers: response.headers,
+    body: isJson ? (JSON.parse(text) as Response['body']) : {},
+  };
+}
+
+const preview = (body: object, action = 'preview') =>
+  send(`/api/projects/${stack.projectId}/console/batch_exports/${action}/`, {
+    interval: 'every 5 minutes',
+    ...body,
+  });
+
+const listOfOthers = () =>
+  send(`/api/projects/${otherProjectId}/batch_exports/`, undefined, {
+    method: 'GET',
+    headers: { authorization: `Bearer ${otherKey}` },
+  });
+
+/** A query with the same expression in many columns. */
+const wide = (expression: string, columns = 480) => ({
+  dialect_query: `select ${Array.from({ length: columns }, (_, index) => `${expression} as c${index}`).join(', ')} from events`,
+});
+const filters = (count: number) => ({
+  destination: {
+    type: 'S3',
+    config: {
+      filters: Array.from({ length: count }, () => ({
+        ...{ type: 'event', key: 'v', operator: 'exact', value: 'x' },
+      })),
+    },
+  },
+});
+/** In 480 columns a row of 120 MB, which a server took 10 s to encode, parse and serialize. */
+const quarterMillion = `repeat('a', 250000)`;
+const million = (letter: string) => `repeat('${letter}', 1000000)`;
+
+/** The largest response to any request. */
+const maxResponseBytes = 5_000_000;
+
+describe('a preview', () => {
+  it.each([
+    ['repeats a character', wide(quarterMillion)],
+    ['pads a string', wide("rightPad('a', 1000000, 'b')", 50)],
+    ['replaces characters', wide(`replaceAll(repeat('a', 1000), 'a', repeat('b', 1000))`, 50)],
+    ['joins arrays', wide(`arrayStringConcat([${million('a')}, ${million('b')}], ',')`, 50)],
+    ['concatenates', wide(`concat(${Array.from({ length: 10 }, () => million('c')).join(', ')})`, 20)],
+    ['repeats a property', wide('properties.big', 50)],
+    ['selects whole documents', wide('properties', 50)],
+    ['selects control characters', wide(`repeat('\\u0001', 1000000)`, 50)],
+  ])('that %s in every column has cut values', async (_, query) => {
+    const { result, silentMs, grownMiB } = await watchServer(stack.baseUrl, () => preview(query));
+    expect([result.status, result.body.detail]).toEqual([200, undefined]);
+    expect((result.body.rows as unknown[]).length).toBeGreaterThan(0);
+    expect(result.bytes).toBeLessThan(maxResponseBytes);
+    expect(silentMs).toBeLessThan(maxSilentMs);
+    expect(grownMiB).toBeLessThan(maxGrownMiB);
+  });
+
+  it.each([
+    ['10,000 filters', filters(10_000), null, /at most 10,000 fields/],
+    ['101 filters', filters(101), 'destination__config__filters', /at most 100 filters/],
+    [
+      'a call of 200 arguments',
+      {
+        dialect_query: `select concat(${Array.from({ length: 200 }, () => 'event').join(', ')}) as c from events`,
+      },
+      null,
+      /more than 100 arguments/,
+    ],
+  ])('with %s is rejected at once', async (_, body, attr, detail) => {
+    const { result, silentMs } = await watchServer(stack.baseUrl, () => preview(body));
+    expect([result.status, result.body.attr, result.body.detail]).toEqual([
+      400,
+      attr,
+      expect.stringMatching(detail),
+    ]);
+    expect(silentMs).toBeLessThan(maxSilentMs);
+  });
+
+  it('of more literals than PostgreSQL selects columns is read', async () => {
+    const conditions = Array.from({ length: 2_000 }, (_, index) => `'name ${index}'`);
+    const dialect_query = `select event from events where not event in (${conditions.join(', ')})`;
+    const response = await preview({ dialect_query });
+    expect([response.status, response.body.detail]).toEqual([200, undefined]);
+  });
+
+  it('cannot be sent by one key so often that its project has no other', async () => {
+    const query = wide(quarterMillion);
+    const { result, silentMs, grownMiB } = await watchServer(stack.baseUrl, () =>
+      Promise.all([...Array.from({ length: 20 }, () => preview(query)), listOfOthers()]),
+    );
+    const statuses = result.slice(0, -1).map(({ status }) => status);
+    // Four of them may run or wait, one at a time, and those that wait for too long are rejected too.
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(16);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+    expect(result.at(-1)?.status).toBe(200);
+    expect(silentMs).toBeLessThan(maxSilentMs);
+    expect(grownMiB).toBeLessThan(maxGrownMiB);
+  });
+});
+
+it('an estimate of rows that are too wide says the limit', async () => {
+  const { result, silentMs, grownMiB } = await watchServer(stack.baseUrl, () =>
+    preview(wide(quarterMillion), 'estimate'),
+  );
+  expect([result.status, result.body.attr]).toEqual([400, null]);
+  expect(result.body.detail).toMatch(/A row .* 16 MiB/);
+  expect(silentMs).toBeLessThan(maxSilentMs);
+  expect(grownMiB).toBeLessThan(maxGrownMiB);
+});
+
+describe('a body', () => {
+  const bodyWith = (config: object) => ({
+    name: 'Wide',
+    interval: 'hour',
+    destination: {
+      type: 'S3',
+      config: {
+        ...{ bucket_name: 'bucket', region: 'us-east-1', prefix: 'wide' },
+        ...{ aws_access_key_id: 'id', aws_secret_access_key: 'secret', ...config },
+      },
+    },
+  });
+  const manyFields = () => Object.fromEntries(Array.from({ length: 80_000 }, (_, index) => [`f${index}`, 1]));
+  const manyNames = () => ({ include_events: Array.from({ length: 80_000 }, (_, index) => `e${index}`) });
+
+  it.each([
+    ['80,000 unknown fields in a config', () => bodyWith(manyFields()), /at most 10,000 fields/],
+    ['80,000 unknown fields', manyFields, /at most 10,000 fields/],
+    ['80,000 names of events', () => bodyWith(manyNames()), /at most 10,000 items/],
+    [
+      '1,001 names of events',
+      () => bodyWith({ include_events: Array.from({ length: 1_001 }, () => 'e') }),
+      /at most 1,000/,
+    ],
+    ['400,000 brackets', () => '['.repeat(400_000), /JSON|nested/],
+  ])('with %s is rejected at once', async (_, create, detail) => {
+    const body = create();
+    const { result, silentMs } = await watchServer(stack.baseUrl, () =>
+      Promise.all(
+        ['', 'check/', 'test/'].map((path) =>
+          send(`/api/projects/${stack.projectId}/batch_exports/${path}`, body),
+        ),
+      ),
+    );
+    for (const { status, body: error, bytes } of result) {
+      expect([status, error.detail]).toEqual([400, expect.stringMatching(detail)]);
+      expect(bytes).toBeLessThan(2_000);
+    }
+    expect(silentMs).toBeLessThan(maxSilentMs);
+  });
+});
+
+describe('patterns', () => {
+  const patterns = (count: number, pattern: string) => ({
+    name: 'Patterns',
+    interval: 'hour',
+    destination: {
+      type: 'S3',
+      config: {
+        ...{ bucket_name: 'bucket', region: 'us-east-1', prefix: 'patterns' },
+        ...{ aws_access_key_id: 'id', aws_secret_access_key: 'secret' },
+        filters: [
+          { type: 'event', key: 'v', operator: 'regex', value: Array.from({ length: count }, () => pattern) },
+        ],
+      },
+    },
+  });
+  const check = (body: object) => send(`/api/projects/${stack.projectId}/batch_exports/check/`, body);
+
+  it('of one project leave the control database to the others', async () => {
+    const pattern = Array.from({ length: 300 }, (_, index) => `x${index}_2_3[a-z]{1,50}`).join('|');
+    const { result, silentMs } = await watchServer(stack.baseUrl, async () => {
+      const checks = Promise.all(Array.from({ length: 22 }, () => check(patterns(100, pattern))));
+      const lists = [await listOfOthers(), await listOfOthers(), await listOfOthers()];
+      return { checks: await checks, lists };
+    });
+    expect(new Set(result.checks.map(({ status }) => status))).toEqual(new Set([400]));
+    expect(result.lists.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(silentMs).toBeLessThan(maxSilentMs);
+  });
+
+  it.each([
+    ['21 patterns', patterns(21, 'x'), /at most 20 regular expressions/],
+    ['a pattern of 1,001 characters', patterns(1, 'x'.repeat(1_001)), /at most 1,000 characters/],
+  ])('are limited: %s', async (_, body, detail) => {
+    const { status, body: error } = await check(body);
+    expect([status, error.detail]).toEqual([400, expect.stringMatching(detail)]);
+  });
+});
+
+describe('without a key', () => {
+  const ofConsole = () => ({ authorization: '', 'x-exportd-console': '1', origin: stack.baseUrl });
+  const manyKeys = JSON.stringify(
+    Object.fromEntries(Array.from({ length: 70_000 }, (_, index) => [`k${index}`, 1])),
+  );
+
+  it('a large body to sign in is rejected before it is read', async () => {
+    const { result, silentMs } = await watchServer(stack.baseUrl, () =>
+      Promise.all(
+        Array.from({ length: 16 }, () => send('/console/session', manyKeys, { headers: ofConsole() })),
+      ),
+    );
+    expect(new Set(result.map(({ status }) => status))).toEqual(new Set([413]));
+    expect(result[0]?.body.detail).toMatch(/2048 bytes/);
+    expect(silentMs).toBeLessThan(maxSilentMs);
+  });
+
+  it('requests with odd methods and paths add no series to the metrics', async () => {
+    const paths = [
+      '/api/projects',
+      '/api/schema',
+      '/healthz',
+      '/readyz',
+      '/console/session',
+      '/',
+      '/query',
+      '/api/docs',
+    ];
+    for (let index = 0; index < 200; index += 1) paths.push(`/api/nothing/${index}`);
+    const read = async () => (await fetch(`${stack.baseUrl}/metrics`)).text();
+    const odd = METHODS.filter((method) => !['CONNECT', 'GET', 'HEAD', 'TRACE'].includes(method));
+    const requestAll = async () => {
+      for (const method of odd) for (const path of paths.slice(0, 20)) await sendRaw(method, path);
+    };
+    await requestAll();
+    const text = await read();
+    expect(text.length).toBeLessThan(200_000);
+    for (const method of ['MKCALENDAR', 'BIND']) expect(text).not.toContain(`method="${method}"`);
+    expect(text).not.toContain('status="405"');
+  });
+
+  /** fetch sends no such methods. */
+  const sendRaw = (method: string, path: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const { port } = new URL(stack.baseUrl);
+      const socket = connect({ port: Number(port), host: '127.0.0.1' }, () =>
+        socket.end(`${method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`),
+      );
+      let text = '';
+      socket.on('data', (chunk) => (text += chunk.toString()));
+      socket.on('close', () => resolve(text));
+      socket.on('error', reject);
+    });
+
+  it('connections that never end their request are closed', async () => {
+    const { port } = new URL(stack.baseUrl);
+    let open = 0;
+    const sockets = Array.from({ length: 200 }, () => {
+      const socket = connect({ port: Number(port), host: '127.0.0.1' }, () => {
+        open += 1;
+        socket.write('POST /console/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{');
+      });
+      socket.resume();
+      socket.on('error', () => undefined);
+      socket.on('close', () => (open -= 1));
+      return socket;
+    });
+    await waitFor(() => open === sockets.length, 'all are open');
+    await waitFor(
+      () => open === 0,
+      () => `all are closed; ${open} are open`,
+      60_000,
+    );
+  });
+});
