@@ -15,6 +15,7 @@ export type ProgramName =
   | 'helm'
   | 'docker-compose'
   | 'chromium'
+  | 'schemathesis'
   | 'systemd-analyze';
 
 interface TestProgram {
@@ -27,6 +28,7 @@ interface TestProgram {
 }
 
 const helmVersion = 'v3.19.5';
+const schemathesisVersion = '4.32.5';
 
 const programs: Readonly<Record<ProgramName, TestProgram>> = {
   prometheus: {
@@ -57,6 +59,11 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
       run('go', ['install', `helm.sh/helm/v3/cmd/helm@${helmVersion}`], {
         env: { ...process.env, GOBIN: folder },
       }),
+  },
+  schemathesis: {
+    version: schemathesisVersion,
+    command: `pip install schemathesis==${schemathesisVersion}`,
+    install: installSchemathesis,
   },
   chromium: { version: 'system', command: 'apt-get install chromium' },
   'systemd-analyze': { version: 'system', command: 'apt-get install systemd' },
@@ -95,6 +102,23 @@ function installCompose(folder: string): Promise<void> {
     const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec /usr/bin/python3 -c '${main}' "$@"\n`;
     writeFileSync(join(folder, 'docker-compose'), script, { mode: 0o755 });
   });
+}
+
+/** schemathesis with its modules, and a script that runs it with them. */
+async function installSchemathesis(folder: string): Promise<void> {
+  const modules = join(folder, 'modules');
+  await run('python3', [
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--target',
+    modules,
+    `schemathesis==${schemathesisVersion}`,
+  ]);
+  const main = 'from schemathesis.cli import schemathesis; schemathesis()';
+  const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec python3 -c '${main}' "$@"\n`;
+  writeFileSync(join(folder, 'schemathesis'), script, { mode: 0o755 });
 }
 
 /**

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process';
+import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createKey, scopes } from '../../src/http/accounts.ts';
+import { insertEvents } from '../e2e/rows.ts';
+import { startStack, type Stack } from '../e2e/stack.ts';
+import { fromSetUp } from '../setup/environment.ts';
+import { hourAgo } from '../setup/hours.ts';
+import { programPath } from '../setup/programs.ts';
+import { maxGrownMiB, maxSilentMs, watchServer } from './server_watch.ts';
+
+const run = promisify(execFile);
+
+const wantedRequests = 2_000;
+const maxResponseBytes = 5_000_000;
+/** A few minutes on an idle machine. */
+const maxMs = 3_600_000;
+
+let stack: Stack;
+let key: string;
+/** Ids that exist, by the segment of a path that they follow. */
+let ids: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  stack = await startStack('schemathesis', { EXPORTD_QUERIES_PER_HOUR: '100000' });
+  await insertEvents(stack.pool, stack.projectId, hourAgo(2), 100);
+  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
+  const owner = { user_id: rows[0]?.id ?? 0, project_ids: [stack.projectId], scopes };
+  ({ key } = await createKey(stack.pool, owner));
+  const id = await stack.createExport();
+  await stack.call('POST', `/batch_exports/${id}/backfill/`, {
+    start_at: hourAgo(2).toISOString(),
+    end_at: hourAgo(0).toISOString(),
+  });
+  const create = async (path: string, body: object) =>
+    String((await stack.call('POST', path, body, { authorization: `Bearer ${key}` })).body.id);
+  ids = {
+    batch_exports: id,
+    runs: (await stack.runs(id))[0]?.id ?? '',
+    webhooks: await create('/webhooks/', { url: 'https://example.com/hook' }),
+    dashboards: await create('/dashboards/', { name: 'Fuzzed' }),
+  };
+});
+afterAll(() => stack.stop());
+
+/** Paths below a resource that are no ids. */
+const actions = new Set(['test', 'check', 'retry_failed', '']);
+
+/**
+ * Names the project, and in four of five requests objects that exist, so that random ids do not end each request with 404.
+ * Objects that all requests share are not deleted.
+ */
+function withKnownIds(method: string, url: string, count: number): string {
+  const [path = '', query] = url.split('?', 2);
+  const segments = path.split('/');
+  if (segments[1] === 'api' && segments.length > 4) segments[3] = String(stack.projectId);
+  if (count % 5 > 0 && method !== 'DELETE')
+    for (let at = 4; at + 1 < segments.length; at += 1) {
+      const known = ids[segments[at] ?? ''];
+      if (known !== undefined && !actions.has(segments[at + 1] ?? '')) segments[at + 1] = known;
+    }
+  return segments.join('/') + (query === undefined ? '' : `?${query}`);
+}
+
+/** What was wrong with a response, and how many there were. */
+interface Responses {
+  count: number;
+  readonly byStatus: Map<number, number>;
+  readonly problems: string[];
+}
+
+/** Starts a proxy in front of the server, which looks at every response. */
+async function startProxy(responses: Responses) {
+  const pass = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const { method = 'GET', url = '/', headers } = incoming;
+    responses.count += 1;
+    const path = withKnownIds(method, url, responses.count);
+    const body: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => body.push(chunk));
+    const forwarded = sendRequest(`${stack.baseUrl}${path}`, { method, headers }, (response) => {
+      const status = response.statusCode ?? 0;
+      let bytes = 0;
+      const text: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (status >= 500) text.push(chunk);
+      });
+      response.on('end', () => {
+        responses.byStatus.set(status, (responses.byStatus.get(status) ?? 0) + 1);
+        if (status >= 500 || bytes > maxResponseBytes)
+          responses.problems.push(
+            `${method} ${path}: ${status}, ${bytes} bytes. ${Buffer.concat(text).toString()} ${Buffer.concat(body).toString().slice(0, 2_000)}`,
+          );
+      });
+      outgoing.writeHead(status, response.headers);
+      response.pipe(outgoing);
+    });
+    forwarded.on('error', (error) => {
+      responses.problems.push(`${method} ${path}: ${String(error)}`);
+      outgoing.destroy();
+    });
+    incoming.pipe(forwarded);
+  };
+  const proxy = createServer(pass);
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const { port } = proxy.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => proxy.close() };
+}
+
+it(
+  'no random request to a documented operation breaks or silences the server',
+  async () => {
+    const schemathesis = await programPath('schemathesis');
+    const responses: Responses = { count: 0, byStatus: new Map(), problems: [] };
+    const proxy = await startProxy(responses);
+    const sendRandomRequests = async () => {
+      for (let seed = 1; responses.count < wantedRequests; seed += 1)
+        await run(
+          schemathesis,
+          [
+            ...['run', `${stack.baseUrl}/api/schema`, '--url', proxy.url, '--phases', 'fuzzing'],
+            ...['--checks', 'not_a_server_error', '--continue-on-failure', '--max-examples', '25'],
+            ...['--seed', String(seed), '--workers', '2', '--generation-database', 'none'],
+            ...['--suppress-health-check', 'all', '--header', `Authorization: Bearer ${key}`],
+          ],
+          // It writes what it found into its folder.
+          { maxBuffer: 64 * 1_024 * 1_024, cwd: fromSetUp('EXPORTD_TEST_FOLDER') },
+        ).catch((error: unknown) => {
+          // It ends with 1 when a check failed, which is counted here too.
+          if ((error as { code?: unknown }).code !== 1) throw error;
+        });
+    };
+    try {
+      const { silentMs, grownMiB } = await watchServer(stack.baseUrl, sendRandomRequests);
+      expect(responses.problems).toEqual([]);
+      expect(responses.byStatus.get(200)).toBeGreaterThan(100);
+      expect(silentMs).toBeLessThan(maxSilentMs);
+      expect(grownMiB).toBeLessThan(maxGrownMiB);
+    } finally {
+      proxy.close();
+    }
+  },
+  maxMs,
+);
