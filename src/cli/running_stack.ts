@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Command } from 'commander';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { listUsers } from '../http/accounts.ts';
 import { createPool, type Pool } from '../journal/database.ts';
 import { dataFolderPath, readStack } from '../local_stack/data_folder.ts';
+import { parseId } from './arguments.ts';
 import { CliError } from './cli_error.ts';
+import { printer } from './output.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -86,6 +89,23 @@ export async function withPool<Result>(work: (pool: Pool) => Promise<Result>): P
     await pool.end();
   }
 }
+
+/** Adds the command `list` for rows of the control database, of one project or all. */
+export const addListCommand = <Row>(
+  parent: Command,
+  description: string,
+  list: (pool: Pool, project?: number) => Promise<readonly Row[]>,
+  toLines: (rows: readonly Row[]) => string[],
+): Command =>
+  parent
+    .command('list')
+    .description(description)
+    .option('--project <id>', 'only of this project', parseId)
+    .option('--json', 'print JSON')
+    .action(async (options: { readonly project?: number; readonly json?: boolean }) => {
+      const rows = await withPool((pool) => list(pool, options.project));
+      printer(options)(rows, () => toLines(rows));
+    });
 
 /** The id of the given user, or of the first one. @throws CliError when there is no user. */
 export async function resolveUser(pool: Pool, userId: number | undefined): Promise<number> {

@@ -15,7 +15,7 @@ import { listVariables, setVariable, type Variable } from '../../queries/prepare
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { resolveUser, withPool } from '../running_stack.ts';
+import { addListCommand, resolveUser, withPool } from '../running_stack.ts';
 
 interface CreateOptions {
   readonly project: number;
@@ -26,11 +26,6 @@ interface CreateOptions {
   readonly tags?: string;
   readonly restrictionLevel?: RestrictionLevel;
   readonly defaultAccessLevel?: AccessLevel;
-  readonly json?: boolean;
-}
-
-interface DashboardListOptions {
-  readonly project?: number;
   readonly json?: boolean;
 }
 
@@ -69,15 +64,12 @@ export function addDashboardCommands(program: Command): void {
       printer(options)(created, () => dashboardTable(created ? [created] : []));
     });
 
-  dashboard
-    .command('list')
-    .description('list all dashboards, regardless of access')
-    .option('--project <id>', 'only of this project', parseId)
-    .option('--json', 'print JSON')
-    .action(async (options: DashboardListOptions) => {
-      const dashboards = await withPool((pool) => listStoredDashboards(pool, options.project));
-      printer(options)(dashboards, () => dashboardTable(dashboards));
-    });
+  addListCommand(
+    dashboard,
+    'list all dashboards, regardless of access',
+    listStoredDashboards,
+    dashboardTable,
+  );
 }
 
 /** Validates the options with the schema of the HTTP API. @throws CliError */
@@ -120,11 +112,6 @@ interface SetOptions {
   readonly json?: boolean;
 }
 
-interface VariableListOptions {
-  readonly project?: number;
-  readonly json?: boolean;
-}
-
 /** `variable set|list`. */
 export function addVariableCommands(program: Command): void {
   const variable = program.command('variable').description('manage query variables');
@@ -150,15 +137,7 @@ export function addVariableCommands(program: Command): void {
       printer(options)(stored, () => variableTable([stored]));
     });
 
-  variable
-    .command('list')
-    .description('list all variables')
-    .option('--project <id>', 'only of this project', parseId)
-    .option('--json', 'print JSON')
-    .action(async (options: VariableListOptions) => {
-      const variables = await withPool((pool) => listVariables(pool, options.project));
-      printer(options)(variables, () => variableTable(variables));
-    });
+  addListCommand(variable, 'list all variables', listVariables, variableTable);
 }
 
 /** Parses a default value by its type. @throws CliError */

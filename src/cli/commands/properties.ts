@@ -23,7 +23,7 @@ import { relationsOf } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { commandSettings, withPool } from '../running_stack.ts';
+import { addListCommand, commandSettings, withPool } from '../running_stack.ts';
 
 interface NamedPropertyOptions {
   readonly project: number;
@@ -34,11 +34,6 @@ interface NamedPropertyOptions {
 
 interface DefineOptions extends NamedPropertyOptions {
   readonly type: PropertyType;
-}
-
-interface PropertyListOptions {
-  readonly project?: number;
-  readonly json?: boolean;
 }
 
 /** `property define|list|remove`. */
@@ -59,15 +54,7 @@ export function addPropertyCommands(program: Command): void {
       printer(options)(stored, () => propertyTable([stored]));
     });
 
-  property
-    .command('list')
-    .description('list all definitions')
-    .option('--project <id>', 'only of this project', parseId)
-    .option('--json', 'print JSON')
-    .action(async (options: PropertyListOptions) => {
-      const definitions = await withPool((pool) => listProperties(pool, options.project));
-      printer(options)(definitions, () => propertyTable(definitions));
-    });
+  addListCommand(property, 'list all definitions', listProperties, propertyTable);
 
   namedCommand(property, 'remove', 'remove the type of a property: queries read it as text again').action(
     async (options: NamedPropertyOptions) => {
@@ -107,11 +94,6 @@ interface AddOptions extends NamedTableOptions {
   readonly teamColumn?: string;
 }
 
-interface TableListOptions {
-  readonly project?: number;
-  readonly json?: boolean;
-}
-
 /** `warehouse add|list|remove`. */
 export function addWarehouseCommands(program: Command): void {
   const warehouse = program
@@ -137,15 +119,7 @@ export function addWarehouseCommands(program: Command): void {
       await updateQueryRole();
     });
 
-  warehouse
-    .command('list')
-    .description('list all registered tables')
-    .option('--project <id>', 'only of this project', parseId)
-    .option('--json', 'print JSON')
-    .action(async (options: TableListOptions) => {
-      const tables = await withPool((pool) => listWarehouseTables(pool, options.project));
-      printer(options)(tables, () => warehouseTable(tables));
-    });
+  addListCommand(warehouse, 'list all registered tables', listWarehouseTables, warehouseTable);
 
   warehouse
     .command('remove')

@@ -21,6 +21,10 @@ interface PassCounts {
   requests: number;
 }
 
+/** All counts, which statistics sum. */
+const countNames = ['expected', 'described', 'stuck', 'repaired', 'failed', 'deferred', 'requests'] as const;
+const noCounts = { expected: 0, described: 0, stuck: 0, repaired: 0, failed: 0, deferred: 0, requests: 0 };
+
 /** What a reconciler remembers from one pass to the next, so that every item gets its turn. */
 export interface PassMemory {
   /** The last item of a pass that ended early. */
@@ -75,15 +79,7 @@ export function createPass({
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Pass {
-  const counts: PassCounts = {
-    expected: 0,
-    described: 0,
-    stuck: 0,
-    repaired: 0,
-    failed: 0,
-    deferred: 0,
-    requests: 0,
-  };
+  const counts = { ...noCounts };
   const isOver = (): boolean => signal.aborted || performance.now() > endsAt;
   const reportFailure = (key: string, error: unknown): void => {
     counts.failed += 1;
@@ -165,27 +161,16 @@ interface StatisticsCollector {
   read(): ReconcilerStatistics;
 }
 
-const summed = ['expected', 'described', 'stuck', 'repaired', 'failed', 'deferred', 'requests'] as const;
-
 /** Creates the collector of a reconciler. */
 export function createStatisticsCollector(name: string): StatisticsCollector {
   const passes = { completed: 0, out_of_time: 0, failed: 0 };
-  const totals = {
-    expected: 0,
-    described: 0,
-    stuck: 0,
-    repaired: 0,
-    failed: 0,
-    deferred: 0,
-    requests: 0,
-    seconds: 0,
-  };
+  const totals = { ...noCounts, seconds: 0 };
   let last: PassResult | null = null;
   return {
     add: (pass) => {
       passes[pass.outcome] += 1;
       totals.seconds += pass.seconds;
-      for (const count of summed) totals[count] += pass[count];
+      for (const count of countNames) totals[count] += pass[count];
       last = pass;
     },
     read: () => ({ name, passes: { ...passes }, totals: { ...totals }, last_pass: last }),
