@@ -12,6 +12,7 @@ export type S3OperationName =
   | 'UploadPart'
   | 'CompleteMultipartUpload'
   | 'AbortMultipartUpload'
+  | 'ListObjectsV2'
   | 'ListParts'
   | 'ListMultipartUploads'
   | 'PutObject'
@@ -38,6 +39,7 @@ export function s3OperationOf(method: string, address: string): S3Operation {
 }
 
 function nameOf(method: string, query: URLSearchParams, ofObject: boolean): S3OperationName {
+  if (!ofObject && query.get('list-type') === '2') return 'ListObjectsV2';
   if (!ofObject) return query.has('uploads') ? 'ListMultipartUploads' : 'Other';
   const ofUpload: Record<string, S3OperationName> = {
     PUT: 'UploadPart',

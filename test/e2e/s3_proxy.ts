@@ -25,8 +25,11 @@ export interface ProxiedRequest extends S3Operation {
   ended: boolean;
 }
 
-/** What the client gets instead of the server's response: a broken connection, or this response. */
-export type InjectedOutcome = 'broken' | { readonly status: number; readonly body: string };
+/** What the client gets instead of the server's response: a broken connection, this response, or what a function sends. */
+export type InjectedOutcome =
+  | 'broken'
+  | { readonly status: number; readonly body: string }
+  | ((outgoing: ServerResponse) => void);
 
 interface S3Response {
   readonly status: number;
@@ -152,7 +155,8 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
     const injected = await runHooks('before', proxied);
     if (injected) return injected;
     const forwarded = await forward(proxied, incoming, body);
-    if (forwarded === 'broken' || !('headers' in forwarded)) return forwarded;
+    if (forwarded === 'broken' || typeof forwarded === 'function' || !('headers' in forwarded))
+      return forwarded;
     proxied.status = forwarded.status;
     return (await runHooks('after', proxied)) ?? forwarded;
   };
@@ -175,6 +179,10 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
       else {
         // Drain the rest of the body, or the client never reads the response.
         incoming.resume();
+        if (typeof response === 'function') {
+          response(outgoing);
+          return;
+        }
         outgoing.writeHead(response.status, 'headers' in response ? response.headers : xmlHeaders);
         outgoing.end(response.body);
       }

@@ -1,0 +1,207 @@
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { assignPorts } from '../../src/local_stack/ports.ts';
+import { insertLargeEvents } from '../e2e/large_events.ts';
+import { createS3Proxy, type InjectedOutcome, type S3Proxy } from '../e2e/s3_proxy.ts';
+import type { S3OperationName } from '../e2e/s3_operation.ts';
+import { type RunResponse, startStack, type Stack } from '../e2e/stack.ts';
+import { createBucket } from '../setup/bucket.ts';
+import { fromSetUp } from '../setup/environment.ts';
+import {
+  dripping,
+  drippingHeaders,
+  endless,
+  endlessHeaders,
+  errorWithCode,
+  large,
+  observeWorker,
+} from '../setup/hostile_store.ts';
+import { hourAgo } from '../setup/hours.ts';
+import { waitFor } from '../setup/wait_for.ts';
+
+/** A worker has 2 to 4 GiB, for all tenants. */
+const maxGrowthMiB = 300;
+/** Generous: a worker without a bound was silent for 8 s, and for as long as a server liked. */
+const maxSilenceMs = 2_000;
+/** Of somebody else's text. */
+const maxErrorLength = 2_200;
+
+describe('beside an S3 server', () => {
+  let stack: Stack;
+  let proxy: S3Proxy;
+  let port: number;
+  let restore: (() => void)[] = [];
+  beforeAll(async () => {
+    const folder = fromSetUp('EXPORTD_TEST_FOLDER');
+    ({ worker: port } = await assignPorts(join(folder, `${randomUUID()}.ports.json`), ['worker']));
+    const bucket = await createBucket();
+    proxy = await createS3Proxy(bucket.endpoint);
+    stack = await startStack(
+      'hostile-store',
+      {
+        EXPORTD_WORKER_HTTP_PORT: String(port),
+        EXPORTD_S3_REQUEST_TIMEOUT: '500ms',
+        EXPORTD_S3_RETRY_BUDGET: '2s',
+        EXPORTD_DESTINATION_TEST_TIMEOUT: '20s',
+      },
+      { bucket: { ...bucket, endpoint: proxy.endpoint } },
+    );
+    // Slightly more than two parts.
+    await insertLargeEvents(stack, hourAgo(3), 2_600);
+    // What a worker loads once is no growth.
+    await testDestination();
+    const { id, run } = await startRun();
+    await stack.waitForRun(id, run.id, 'Completed');
+  });
+  afterEach(() => {
+    for (const remove of restore) remove();
+    restore = [];
+  });
+  afterAll(async () => {
+    await stack.stop();
+    await proxy.close();
+  });
+
+  const answer = (operation: S3OperationName, outcome: InjectedOutcome, part = ''): void => {
+    restore.push(
+      proxy.intercept({
+        before: (request) =>
+          request.operation === operation && request.key.includes(part) ? outcome : undefined,
+      }),
+    );
+  };
+  const requestsOf = (operation: S3OperationName, part: string) =>
+    proxy.requests.filter((request) => request.operation === operation && request.key.includes(part)).length;
+  const observe = <Result>(work: () => Promise<Result>) =>
+    observeWorker({ pid: stack.workers[0]?.pid ?? 0, port }, work);
+
+  interface Step {
+    readonly name: string;
+    readonly result: { readonly status: string; readonly message: string | null };
+  }
+
+  async function testDestination(): Promise<readonly Step[]> {
+    const { bucket, endpoint, accessKeyId, secretAccessKey } = stack.bucket;
+    const { status, body, text } = await stack.call('POST', '/batch_exports/test/', {
+      destination: {
+        type: 'S3',
+        config: {
+          bucket_name: bucket,
+          region: 'us-east-1',
+          prefix: `tested/${randomUUID()}`,
+          endpoint_url: endpoint,
+          aws_access_key_id: accessKeyId,
+          aws_secret_access_key: secretAccessKey,
+        },
+      },
+    });
+    if (status !== 200) throw new Error(`The destination was not tested: ${text.slice(0, 1_000)}`);
+    return body.steps as Step[];
+  }
+
+  async function startRun(prefix = `exports/${randomUUID()}`): Promise<{ id: string; run: RunResponse }> {
+    const id = await stack.createExport({}, { prefix });
+    await stack.call('POST', `/batch_exports/${id}/backfill/`, {
+      start_at: hourAgo(3).toISOString(),
+      end_at: hourAgo(2).toISOString(),
+    });
+    const run = await waitFor(async () => (await stack.runs(id))[0], 'the backfill has a run');
+    return { id, run };
+  }
+
+  /** Waits until a run shows an error, and returns it. */
+  const errorOf = (id: string): Promise<string> =>
+    waitFor(async () => (await stack.runs(id))[0]?.latest_error ?? null, 'the run shows an error', 60_000);
+
+  /** Somebody else's text is short, and has neither markup nor line breaks. */
+  function expectSafe(text: string | null | undefined): void {
+    expect(text?.length).toBeGreaterThan(0);
+    expect(text?.length).toBeLessThan(maxErrorLength);
+    expect(text).not.toMatch(/[<>\p{Cc}]/u);
+  }
+
+  const listBegin = '<?xml version="1.0"?><ListBucketResult><Name>';
+  const entry = Buffer.from('<Contents><Key>a</Key></Contents>'.repeat(2_000));
+  const million = 1_000_000;
+  const ofSize = (text: string, bytes = million): string => text.repeat(Math.ceil(bytes / text.length));
+
+  it.each<[string, InjectedOutcome]>([
+    ['refuses with an endless body', endless(403)],
+    ['fails with an endless body', endless(500)],
+    ['redirects with an endless body', endless(301)],
+    ['lists an endless name', endless(200, listBegin)],
+    ['lists endless keys', endless(200, '<ListBucketResult>', entry)],
+    ['sends endless headers', endlessHeaders],
+    ['has an error code of 300 kB', errorWithCode(ofSize('x', 300_000))],
+    ['has an error code of 3 MB', errorWithCode(ofSize('x', 3 * million))],
+    ['has markup in its error code', errorWithCode('&lt;img src=x&gt;\nEVIL line')],
+    ['nests elements deeply', { status: 403, body: ofSize('<a>') }],
+    ['has many document types', { status: 403, body: ofSize('<!DOCTYPE>') }],
+    ['has many elements', { status: 200, body: `<ListBucketResult>${ofSize('<a/>')}</ListBucketResult>` }],
+  ])('that %s, a destination test ends, and the worker serves others', async (_, outcome) => {
+    answer('ListObjectsV2', outcome);
+    const { result, grownMiB, silentMs } = await observe(testDestination);
+    for (const { result: step } of result) if (step.message !== null) expectSafe(step.message);
+    expect(result.length).toBeGreaterThan(0);
+    expect({
+      grownMiB: grownMiB < maxGrowthMiB || grownMiB,
+      silent: silentMs < maxSilenceMs || silentMs,
+    }).toEqual({
+      grownMiB: true,
+      silent: true,
+    });
+  });
+
+  it('whose manifest has 476 MiB, a run fails once and names the size', async () => {
+    const prefix = `exports/${randomUUID()}`;
+    answer('GetObject', large(476 * 1_024 * 1_024), prefix);
+    const { result, grownMiB, silentMs } = await observe(async () => {
+      const { id, run } = await startRun(prefix);
+      return stack.waitForRun(id, run.id, 'Failed');
+    });
+    expect(result.latest_error).toMatch(/ManifestTooLarge: .*476/);
+    expect(requestsOf('GetObject', prefix)).toBe(1);
+    expect([grownMiB < maxGrowthMiB || grownMiB, silentMs < maxSilenceMs || silentMs]).toEqual([true, true]);
+  });
+
+  it.each<[string, S3OperationName, InjectedOutcome]>([
+    ['sends a manifest that never ends', 'GetObject', endless(200)],
+    ['drips a manifest', 'GetObject', dripping(200, '{', { 'content-length': '100000' })],
+    ['drips an error', 'GetObject', dripping(403, '<Error>')],
+    ['drips headers', 'GetObject', drippingHeaders],
+    [
+      'drips the response to an upload',
+      'CreateMultipartUpload',
+      dripping(200, '<InitiateMultipartUploadResult>'),
+    ],
+    [
+      'has an upload id of 1 MB',
+      'CreateMultipartUpload',
+      {
+        status: 200,
+        body: `<InitiateMultipartUploadResult><UploadId>${ofSize('u')}</UploadId></InitiateMultipartUploadResult>`,
+      },
+    ],
+    ['refuses with an error code of 3 MB', 'CreateMultipartUpload', errorWithCode(ofSize('x', 3 * million))],
+    ['refuses with markup in its error code', 'CreateMultipartUpload', errorWithCode('&lt;b&gt;\nEVIL', 400)],
+    ['fails with an endless body', 'UploadPart', endless(500)],
+  ])('that %s, a run shows a short error', async (_, operation, outcome) => {
+    const prefix = `exports/${randomUUID()}`;
+    answer(operation, outcome, prefix);
+    const { result, grownMiB, silentMs } = await observe(async () => {
+      const { id } = await startRun(prefix);
+      const error = await errorOf(id);
+      await stack.call('DELETE', `/batch_exports/${id}/`);
+      return { id, error };
+    });
+    expectSafe(result.error);
+    const { rows } = await stack.pool.query<{ length: number }>(
+      `select max(length(data::text)) as length from exportd.journal_events
+       where stream_id in (select id from exportd.batch_export_runs where batch_export_id = $1)`,
+      [result.id],
+    );
+    expect(rows[0]?.length).toBeLessThan(10_000);
+    expect([grownMiB < maxGrowthMiB || grownMiB, silentMs < maxSilenceMs || silentMs]).toEqual([true, true]);
+  });
+});

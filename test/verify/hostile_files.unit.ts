@@ -1,0 +1,284 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { brotliCompressSync, constants, createGzip, gzipSync, zstdCompressSync } from 'node:zlib';
+import { buffer } from 'node:stream/consumers';
+import { Readable } from 'node:stream';
+import { describe, expect, it } from '@jest/globals';
+import { readRows } from '../../src/verify/files/read_rows.ts';
+import { FileUnreadable, type RowShape } from '../../src/verify/row.ts';
+
+const mebibyte = 1_024 * 1_024;
+const maxGrowthMiB = 300;
+const shape: RowShape = { id: 'uuid', columns: [] };
+
+/** Peak of the memory of this process above what it had before, in MiB. */
+async function growthOf(work: () => Promise<unknown>): Promise<number> {
+  const memory = async (field: string) =>
+    Number(
+      new RegExp(`^${field}:\\s*(\\d+) kB`, 'm').exec(await readFile('/proc/self/status', 'utf8'))?.[1],
+    ) / 1_024;
+  await writeFile('/proc/self/clear_refs', '5');
+  const before = await memory('VmRSS');
+  await work();
+  return Math.round((await memory('VmHWM')) - before);
+}
+
+/** Reads a file to its end. @returns the rows that were read, and the error */
+async function read(key: string, bytes: Buffer, rows: number) {
+  let count = 0;
+  try {
+    for await (const row of readRows({ key, rows, bytes: bytes.length }, chunksOf(bytes), shape))
+      if (row.id !== undefined) count += 1;
+    return { count, error: null };
+  } catch (error) {
+    return { count, error };
+  }
+}
+
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += 65_536)
+    yield await Promise.resolve(bytes.subarray(at, at + 65_536));
+}
+
+async function expectUnreadable(key: string, bytes: Buffer, message: RegExp, rows = 1): Promise<void> {
+  let outcome: Awaited<ReturnType<typeof read>> | undefined;
+  const grown = await growthOf(async () => {
+    outcome = await read(key, bytes, rows);
+  });
+  expect(outcome?.error).toBeInstanceOf(FileUnreadable);
+  expect((outcome?.error as Error).message).toMatch(message);
+  expect(grown < maxGrowthMiB || grown).toBe(true);
+}
+
+const bombBytes = 640 * mebibyte;
+
+/** A stream of `bytes` times the same byte, compressed. */
+const bombOf = async (bytes: number): Promise<Buffer> => {
+  const chunk = Buffer.alloc(mebibyte, 'a');
+  const chunks = Array.from({ length: bytes / mebibyte }, () => chunk);
+  return buffer(Readable.from(chunks).pipe(createGzip({ level: 1 })));
+};
+
+describe('a file whose manifest vouches for it', () => {
+  it.each<[string, () => Promise<Buffer> | Buffer]>([
+    ['a.jsonl.gz', () => bombOf(bombBytes)],
+    ['a.jsonl.zst', () => zstdCompressSync(Buffer.alloc(bombBytes, 'a'))],
+    [
+      'a.csv.br',
+      () =>
+        brotliCompressSync(Buffer.alloc(bombBytes, 'a'), { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+    ],
+  ])('that is one line of 640 MiB is unreadable (%s)', async (key, create) => {
+    await expectUnreadable(key, await create(), /longer than/);
+  });
+
+  it('that has more rows than it says is not read to its end', async () => {
+    const line = '{"_inserted_at":"2026-01-01T10:00:00.000000Z","uuid":"u"}\n';
+    const bytes = gzipSync(Buffer.from(line.repeat(2_000_000)));
+    const { count, error } = await read('a.jsonl.gz', bytes, 1);
+    expect(error).toBeInstanceOf(FileUnreadable);
+    expect(count).toBeLessThan(100_000);
+  });
+
+  it('that is longer than it says is not stored to its end', async () => {
+    const written = { bytes: 0 };
+    async function* forever(): AsyncGenerator<Buffer> {
+      for (; written.bytes < 64 * mebibyte; written.bytes += mebibyte)
+        yield await Promise.resolve(Buffer.alloc(mebibyte));
+    }
+    const rows = readRows({ key: 'a.parquet', rows: 1, bytes: 10 }, forever(), shape);
+    await expect(rows.next()).rejects.toThrow(FileUnreadable);
+    expect(written.bytes).toBeLessThanOrEqual(mebibyte);
+  });
+});
+
+// Parts of Parquet files in Thrift's compact protocol.
+const varint = (value: number): number[] =>
+  value < 128 ? [value] : [(value % 128) | 128, ...varint(Math.floor(value / 128))];
+const zigzag = (value: number): number[] => varint(value * 2);
+const text = (value: string): number[] => [...varint(value.length), ...Buffer.from(value)];
+const list = (type: number, items: readonly (readonly number[])[]): number[] => [
+  0xf0 | type,
+  ...varint(items.length),
+  ...items.flat(),
+];
+/** A struct of fields: id, type and bytes. */
+function struct(...fields: readonly (readonly [number, number, readonly number[]])[]): number[] {
+  let last = 0;
+  const bytes: number[] = [];
+  for (const [id, type, value] of fields) {
+    bytes.push(((id - last) << 4) | type, ...value);
+    last = id;
+  }
+  return [...bytes, 0];
+}
+const [i32, i64, binary, lists, structs] = [5, 6, 8, 9, 12];
+
+interface Page {
+  readonly body: Buffer;
+  readonly uncompressed: number;
+  readonly values: number;
+  /** PLAIN by default. */
+  readonly encoding?: number;
+}
+
+const pageBytes = ({ body, uncompressed, values, encoding = 0 }: Page): Buffer => {
+  const header = struct(
+    [1, i32, zigzag(0)],
+    [2, i32, zigzag(uncompressed)],
+    [3, i32, zigzag(body.length)],
+    [
+      5,
+      structs,
+      struct([1, i32, zigzag(values)], [2, i32, zigzag(encoding)], [3, i32, zigzag(3)], [4, i32, zigzag(3)]),
+    ],
+  );
+  return Buffer.concat([Buffer.from(header), body]);
+};
+
+/** A file of one row group with the two columns of a key, which have the same page. */
+function parquetOf(
+  page: Page,
+  { rows = page.values, codec = 0 }: { readonly rows?: number; readonly codec?: number } = {},
+): Buffer {
+  const chunk = pageBytes(page);
+  const column = (name: string, at: number): number[] =>
+    struct(
+      [2, i64, zigzag(at)],
+      [
+        3,
+        structs,
+        struct(
+          [1, i32, zigzag(6)],
+          [2, lists, list(i32, [zigzag(0)])],
+          [3, lists, list(binary, [text(name)])],
+          [4, i32, zigzag(codec)],
+          [5, i64, zigzag(rows)],
+          [6, i64, zigzag(chunk.length)],
+          [7, i64, zigzag(chunk.length)],
+          [9, i64, zigzag(at)],
+        ),
+      ],
+    );
+  const names = ['_inserted_at', 'uuid'];
+  const footer = struct(
+    [1, i32, zigzag(1)],
+    [
+      2,
+      lists,
+      list(structs, [
+        struct([4, binary, text('schema')], [5, i32, zigzag(2)]),
+        ...names.map((name) =>
+          struct([1, i32, zigzag(6)], [3, i32, zigzag(0)], [4, binary, text(name)], [6, i32, zigzag(0)]),
+        ),
+      ]),
+    ],
+    [3, i64, zigzag(rows)],
+    [
+      4,
+      lists,
+      list(structs, [
+        struct(
+          [
+            1,
+            lists,
+            list(
+              structs,
+              names.map((name, index) => column(name, 4 + index * chunk.length)),
+            ),
+          ],
+          [2, i64, zigzag(2 * chunk.length)],
+          [3, i64, zigzag(rows)],
+        ),
+      ]),
+    ],
+  );
+  return withFooter(Buffer.concat([Buffer.from('PAR1'), chunk, chunk]), Buffer.from(footer));
+}
+
+function withFooter(before: Buffer, footer: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(footer.length);
+  return Buffer.concat([before, footer, length, Buffer.from('PAR1')]);
+}
+
+/** Two values in PLAIN encoding. */
+const plainValues = Buffer.concat(
+  ['2026-01-01T10:00:00.000000Z', '2026-01-01T10:00:00.000001Z'].map((value) =>
+    Buffer.concat([Buffer.from([value.length, 0, 0, 0]), Buffer.from(value)]),
+  ),
+);
+
+describe('a Parquet file', () => {
+  it('that is correct is read', async () => {
+    const page = { body: plainValues, uncompressed: plainValues.length, values: 2 };
+    expect(await read('a.parquet', parquetOf(page), 2)).toEqual({ count: 2, error: null });
+    const compressed = { ...page, body: gzipSync(plainValues) };
+    expect(await read('a.parquet', parquetOf(compressed, { codec: 2 }), 2)).toEqual({
+      count: 2,
+      error: null,
+    });
+  });
+
+  it.each<[string, () => Promise<Buffer> | Buffer, RegExp]>([
+    [
+      'whose page unpacks to 640 MiB',
+      async () =>
+        parquetOf({ body: await bombOf(bombBytes), uncompressed: bombBytes, values: 2 }, { codec: 2 }),
+      /page/,
+    ],
+    [
+      'whose page unpacks to more than it says',
+      async () => parquetOf({ body: await bombOf(bombBytes), uncompressed: 100, values: 2 }, { codec: 2 }),
+      /./,
+    ],
+    [
+      'whose page has two billion values',
+      () =>
+        parquetOf(
+          { body: plainValues, uncompressed: plainValues.length, values: 2 ** 31 - 1, encoding: 8 },
+          { rows: 2 },
+        ),
+      /values/,
+    ],
+    [
+      'whose row group has a trillion rows',
+      () => parquetOf({ body: plainValues, uncompressed: plainValues.length, values: 2 }, { rows: 2 ** 40 }),
+      /rows/,
+    ],
+    [
+      'whose footer has a list of 30 million items',
+      () => withFooter(Buffer.from('PAR1'), Buffer.from([0x29, 0xfc, ...varint(30_000_000), 0])),
+      /footer/,
+    ],
+    [
+      'whose footer nests lists of 30 million items',
+      () =>
+        withFooter(
+          Buffer.from('PAR1'),
+          Buffer.from([0x29, ...Array.from({ length: 20 }, () => [0xf9, ...varint(30_000_000)]).flat()]),
+        ),
+      /footer/,
+    ],
+    [
+      'whose footer nests structs deeply',
+      () => withFooter(Buffer.from('PAR1'), Buffer.alloc(500_000, 0x1c)),
+      /footer/,
+    ],
+    [
+      'whose footer has five million empty structs',
+      () =>
+        withFooter(
+          Buffer.from('PAR1'),
+          Buffer.concat([Buffer.from([0x29, 0xfc, ...varint(5_000_000)]), Buffer.alloc(5_000_001)]),
+        ),
+      /footer/,
+    ],
+    [
+      'whose footer has 100 MiB',
+      () => withFooter(Buffer.from('PAR1'), Buffer.alloc(100 * mebibyte)),
+      /footer/,
+    ],
+  ])('%s is unreadable', async (_, create, message) => {
+    await expectUnreadable('a.parquet', await create(), message, 2);
+  });
+});
