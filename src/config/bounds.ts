@@ -2,7 +2,7 @@
 // project gets. Each is named here once and enforced where it enters, with a message that states it. README.md lists them.
 
 /** What a bound counts. Sizes are bytes, times milliseconds. */
-type Unit = 'bytes' | 'characters' | 'ms' | 'items' | 'levels' | 'at a time';
+type Unit = 'bytes' | 'bytes/s' | 'characters' | 'ms' | 'items' | 'levels' | 'at a time';
 
 /** The most that exportd takes of something. */
 export interface Bound {
@@ -18,6 +18,7 @@ const boundIn =
   (unit: Unit) =>
   (max: number, what: string, more: string): Bound => ({ max, unit, what, more });
 const bytes = boundIn('bytes');
+const bytesPerSecond = boundIn('bytes/s');
 const characters = boundIn('characters');
 const ms = boundIn('ms');
 const items = boundIn('items');
@@ -78,6 +79,54 @@ export const boundGroups = {
     liveStreamsOfProject: atATime(100, '– of a project', '429'),
     liveStreamsOfKey: atATime(20, '– of an API key', '429'),
   },
+  'S3 servers': {
+    s3Response: bytes(2 * mib, 'A response other than an object', 'the request fails, `ResponseTooLarge`'),
+    s3MinRate: bytesPerSecond(
+      16 * kib,
+      'The least average speed of a transfer that takes longer than six times `EXPORTD_S3_REQUEST_TIMEOUT`',
+      'the request is repeated as after no response',
+    ),
+    s3Token: characters(1_024, 'An upload id or an ETag', 'the request fails, `UnexpectedResponse`'),
+    listedKeys: items(10_000_000, 'Keys of a list', 'the list fails, `ListTooLong`'),
+    listedUploads: items(10_000, 'Open uploads under a prefix of a file', 'the list fails, `ListTooLong`'),
+    misnamedManifests: items(
+      1_000,
+      'Objects in the folder of manifests that are none',
+      'the verification fails, `ListTooLong`',
+    ),
+  },
+  Manifests: {
+    manifest: bytes(
+      32 * mib,
+      'A manifest: room for its files, with long keys',
+      'the run fails, `ManifestTooLarge`; a finding of a verification',
+    ),
+    manifestValues: items(1_000_000, 'Values in it', 'it is no manifest'),
+    manifestFiles: items(10_000, 'Files of an interval', 'the run fails, `TooManyFiles`'),
+    rejectedFile: bytes(64 * mib, 'The rejected rows of an interval', 'the run fails, `TooManyRejectedRows`'),
+    verifiedManifests: bytes(
+      64 * mib,
+      'All manifests of a verification by a worker; `exportd verify` has no bound',
+      'it fails and says so',
+    ),
+  },
+  'Objects that are read': {
+    line: bytes(100 * mib, 'A line or record after unpacking', 'the object is unreadable'),
+    excessRows: items(10_000, 'Rows more than its manifest says', 'it is unreadable from there on'),
+    parquetFooter: bytes(32 * mib, 'The metadata of a Parquet file', 'it is unreadable'),
+    parquetObjects: items(1_000_000, 'Structs, lists and texts in it', 'it is unreadable'),
+    parquetDepth: levels(16, 'Its structs in structs', 'it is unreadable'),
+    parquetRows: items(122_880, 'Rows of a row group', 'it is unreadable'),
+    parquetColumn: bytes(128 * mib, 'A column of a row group, unpacked', 'it is unreadable'),
+  },
+  "Somebody else's text": {
+    errorCode: characters(64, 'The code of an error of S3 or STS', 'it is called `UnknownError`'),
+    storedText: characters(
+      2_000,
+      'An error or a line of a log that is stored or sent',
+      'it is cut; control characters become spaces',
+    ),
+  },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Bound>>>>;
 
 /** Every bound by its name. */
@@ -86,11 +135,17 @@ export const bounds = {
   ...boundGroups['Batch exports'],
   ...boundGroups['Rows of the source'],
   ...boundGroups['Shares of a project'],
+  ...boundGroups['S3 servers'],
+  ...boundGroups.Manifests,
+  ...boundGroups['Objects that are read'],
+  ...boundGroups["Somebody else's text"],
 };
 
 /** A bound as messages and the table state it: `16 MiB`, `10 s`, `1,000 characters`. */
-export function boundText({ max, unit }: Bound): string {
+export function boundText({ max, unit }: Pick<Bound, 'max' | 'unit'>): string {
   switch (unit) {
+    case 'bytes/s':
+      return `${boundText({ max, unit: 'bytes' })}/s`;
     case 'bytes':
       return max % mib === 0 ? `${max / mib} MiB` : max % kib === 0 ? `${max / kib} KiB` : `${max} bytes`;
     case 'ms':

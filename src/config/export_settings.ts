@@ -31,6 +31,11 @@ export const source = {
   EXPORTD_SOURCE_PAGE_SIZE: size('8MiB', { min: '1KiB' }).describe(
     'Maximum size of one page read from the source.',
   ),
+  EXPORTD_MAX_ROW_SIZE: size('16MiB', { min: '64KiB', max: '16MiB' })
+    .describe(
+      'Maximum size of a row of an export, all columns together. `on_bad_row` of the destination decides about a wider one.',
+    )
+    .meta({ when: 'A worker has little memory.' }),
   EXPORTD_SOURCE_STATEMENT_TIMEOUT: duration('5m', { min: '100ms' }).describe(
     'Timeout of a statement on the source: a page, a count, a check of the barrier.',
   ),

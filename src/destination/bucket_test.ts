@@ -15,6 +15,7 @@ import { testKey } from './keys.ts';
 import { abortUpload, createUpload, listParts } from './multipart.ts';
 import { headObject, type ObjectOptions } from './objects.ts';
 import { createS3Requests, sendCommand, type S3Requests } from './requests.ts';
+import { collectObject } from './responses.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
 
 /** The result of a step of a destination test. The message is for the owner of the export. */
@@ -167,10 +168,11 @@ function createTestRequests(
     },
     isReadBack: async () => {
       const found = await requests.send('GetObject', signal, async (client, call) => {
-        const { Body } = await client.send(new GetObjectCommand(target), call);
-        return Body?.transformToString();
+        const output = await client.send(new GetObjectCommand(target), call);
+        const bound = { maxBytes: bytes.length, silenceMs: requests.silenceMs };
+        return collectObject(output, bound, differsWhenRead);
       });
-      return found === text;
+      return found.equals(bytes);
     },
     upload: async (parts = [bytes]) => {
       const started = await createUpload(requests, key, { ...options, firstPartBytes: bytes.length }, signal);
@@ -258,7 +260,7 @@ const stepsOf = (
         'The credentials may not read objects (s3:GetObject). Exports work, but exportd cannot verify what it wrote.',
         () => bucket.isReadBack(),
       );
-      if (!same) throw testError('The object was written, but its content differs when read back.');
+      if (!same) throw differsWhenRead();
       traits.missing_key = (await bucket.readMissing()) === 'absent' ? 'not_found' : 'denied';
       return traits.missing_key === 'not_found'
         ? 'The response to reading a missing object is 404.'
@@ -413,6 +415,9 @@ async function ifDenied<Result>(message: string, work: () => Promise<Result>): P
     throw error;
   }
 }
+
+const differsWhenRead = (): DestinationError =>
+  testError('The object was written, but its content differs when read back.');
 
 const testError = (message: string): DestinationError =>
   new DestinationError('TestFailed', message, { transient: false });

@@ -1,5 +1,6 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import { isThrottlingError, isTransientError } from '@smithy/core/retry';
+import { bounds } from '../config/bounds.ts';
 import type { S3Config } from './config.ts';
 import { DestinationError } from './destination.ts';
 
@@ -94,7 +95,11 @@ export const conditionFailureCodes: ReadonlySet<string> = new Set([
 export const partRefusals: ReadonlySet<string> = new Set(['InvalidPart', 'EntityTooSmall']);
 
 /** Transient statuses among 400 to 499. */
-const transientStatuses = new Set([408, 409, 412, 425, 429]);
+const transientStatuses: ReadonlySet<number> = new Set([408, 409, 412, 425, 429]);
+
+/** Whether a request that was rejected with this status may succeed later. */
+export const isTransientStatus = (status: number): boolean => transientStatuses.has(status);
+
 /**
  * Transient error codes with a 4xx status that the SDK does not repeat: a new upload or a later request may succeed. The last
  * three mean that the body did not arrive as it was sent.
@@ -145,20 +150,11 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
       `The S3 server did not respond to ${operation} (${code ?? name}); check endpoint_url of the destination and whether the server is running.`,
       { transient: true, unavailable: true },
     );
-  // The response is not an S3 error. It comes from a web server, gateway or proxy.
-  if (!(error instanceof S3ServiceException))
-    return new DestinationError(
-      'NotAnS3Server',
-      `The response to ${operation} is not from an S3 server (status ${status}); check endpoint_url of the destination.`,
-      {
-        transient: status < 400 || status >= 500 || transientStatuses.has(status),
-        unavailable: status >= 500,
-      },
-    );
+  if (!(error instanceof S3ServiceException)) return notAnS3Server(operation, status);
   const transient =
     status >= 500
       ? type !== 'NotImplemented'
-      : transientStatuses.has(status) ||
+      : isTransientStatus(status) ||
         transientCodes.has(type) ||
         isThrottled(type) ||
         isTransientError(error as Parameters<typeof isTransientError>[0]);
@@ -167,6 +163,14 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
     unavailable: transient && status >= 500,
   });
 }
+
+/** The response is not an S3 error. It comes from a web server, gateway or proxy. */
+export const notAnS3Server = (operation: string, status: number): DestinationError =>
+  new DestinationError(
+    'NotAnS3Server',
+    `The response to ${operation} is not from an S3 server (status ${status}); check endpoint_url of the destination.`,
+    { transient: status < 400 || status >= 500 || isTransientStatus(status), unavailable: status >= 500 },
+  );
 
 /**
  * Converts an error of assuming a role. The message contains only the name of AWS's error.
@@ -195,7 +199,7 @@ export function toAssumeRoleError(
     'AssumeRoleFailed',
     `The role of the destination could not be assumed (${name}); check role_arn, and that the trust policy of the role allows exportd's account or the owner of aws_access_key_id and demands the external_id of this destination.`,
     {
-      transient: status >= 500 || transientStatuses.has(status) || isThrottled(name),
+      transient: status >= 500 || isTransientStatus(status) || isThrottled(name),
       unavailable: status >= 500,
     },
   );
@@ -207,10 +211,17 @@ function causeOf(error: unknown): DestinationError | undefined {
   return cause instanceof DestinationError ? cause : undefined;
 }
 
+/** The code of an S3 error becomes the error's name: whatever the server wrote, in any length. */
+const codePattern = new RegExp(`^[A-Za-z][A-Za-z0-9.]{0,${bounds.errorCode.max - 1}}$`);
+const unknownCode = 'UnknownError';
+/** Parsed XML can be anything. The SDK's name of errors with neither body nor code is a status. */
+const safeCode = (name: unknown): string =>
+  typeof name === 'string' && (codePattern.test(name) || /^\d{3}$/.test(name)) ? name : unknownCode;
+
 function describe(error: unknown): { name: string; code: string | undefined; status: number | undefined } {
-  if (!Error.isError(error)) return { name: 'UnknownError', code: undefined, status: undefined };
+  if (!Error.isError(error)) return { name: unknownCode, code: undefined, status: undefined };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   const metadata =
     '$metadata' in error ? (error.$metadata as { httpStatusCode?: number } | undefined) : undefined;
-  return { name: error.name, code, status: metadata?.httpStatusCode };
+  return { name: safeCode(error.name), code, status: metadata?.httpStatusCode };
 }

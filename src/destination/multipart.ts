@@ -11,6 +11,7 @@ import {
   ListPartsCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import { bounds, boundText } from '../config/bounds.ts';
 import {
   DestinationError,
   type FileUpload,
@@ -23,6 +24,7 @@ import { partRefusals } from './errors.ts';
 import {
   findFile,
   isErrorType,
+  listProgress,
   parseExpiration,
   reportUnconditionalWrites,
   tokenMetadata,
@@ -123,6 +125,7 @@ async function listUploads(
   signal: AbortSignal,
 ): Promise<{ readonly key: string; readonly upload_id: string }[]> {
   const found: { key: string; upload_id: string }[] = [];
+  const advance = listProgress('ListMultipartUploads', bounds.listedUploads);
   let marker: { KeyMarker: string | undefined; UploadIdMarker: string | undefined } | undefined;
   do {
     const input = { Bucket: requests.bucket, Prefix: prefix, ...marker };
@@ -133,6 +136,7 @@ async function listUploads(
     marker = page.IsTruncated
       ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
       : undefined;
+    if (marker) advance(page.Uploads?.length ?? 0, `${marker.KeyMarker} ${marker.UploadIdMarker}`);
   } while (marker);
   return found;
 }
@@ -265,6 +269,7 @@ export async function listParts(
   signal: AbortSignal,
 ): Promise<StoredPart[]> {
   const listed: StoredPart[] = [];
+  const advance = listProgress('ListParts', { ...bounds.listedUploads, max: maxPartNumber });
   let marker: string | undefined;
   do {
     const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId, PartNumberMarker: marker };
@@ -276,6 +281,7 @@ export async function listParts(
         bytes: part.Size ?? 0,
       });
     marker = page.IsTruncated ? page.NextPartNumberMarker : undefined;
+    if (marker !== undefined) advance(page.Parts?.length ?? 0, marker);
   } while (marker !== undefined);
   return listed;
 }
@@ -363,11 +369,12 @@ async function isPartMissing(
   }
 }
 
+/** A value that is stored or sent again, from a response. */
 function requireField(value: string | undefined, what: string): string {
-  if (value === undefined)
+  if (value === undefined || value.length > bounds.s3Token.max)
     throw new DestinationError(
       'UnexpectedResponse',
-      `The response of the S3 server lacks ${what}; check that endpoint_url is an S3 server.`,
+      `The response of the S3 server lacks ${what} of at most ${boundText(bounds.s3Token)}; check that endpoint_url is an S3 server.`,
       { transient: true },
     );
   return value;

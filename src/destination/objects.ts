@@ -20,6 +20,7 @@ import {
   type PutObjectCommandInput,
   type S3Client,
 } from '@aws-sdk/client-s3';
+import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import type { ObjectEncryption, S3Config } from './config.ts';
 import {
   DestinationError,
@@ -34,6 +35,7 @@ import {
 import { conditionFailureCodes, toDestinationError } from './errors.ts';
 import { formatManifest, type Manifest, parseManifest } from './manifest.ts';
 import { createS3Requests, type DestinationContext, type S3Requests, sendCommand } from './requests.ts';
+import { collectObject, paced } from './responses.ts';
 import type { StoreTraits } from './store_traits.ts';
 
 /**
@@ -137,20 +139,28 @@ export async function findFile(
   }
 }
 
-/** Reads what is stored under the key of a manifest. */
-export async function getManifestObject(
+/** Reads what is stored under the key of a manifest. @throws DestinationError `ManifestTooLarge` */
+export const getManifestObject = async (
   requests: S3Requests,
   key: string,
   signal: AbortSignal,
+): Promise<ManifestState> =>
+  readText(requests, key, { maxBytes: bounds.manifest.max, type: 'ManifestTooLarge' }, signal);
+
+/** Reads an object that should be small. @throws DestinationError of the type `type` when it has more bytes */
+async function readText(
+  requests: S3Requests,
+  key: string,
+  { maxBytes, type }: { readonly maxBytes: number; readonly type: string },
+  signal: AbortSignal,
 ): Promise<ManifestState> {
+  const { silenceMs } = requests;
+  const tooLarge = (bytes: number | undefined) => tooLargeError(type, key, { bytes, maxBytes });
   try {
     const found = await requests.send('GetObject', signal, async (client, call) => {
       const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
-      return {
-        etag: output.ETag,
-        text: (await output.Body?.transformToString()) ?? '',
-        expires_at: parseExpiration(output.Expiration),
-      };
+      const bytes = await collectObject(output, { maxBytes, silenceMs }, tooLarge);
+      return { etag: output.ETag, text: bytes.toString(), expires_at: parseExpiration(output.Expiration) };
     });
     return { state: 'present', ...found };
   } catch (error) {
@@ -159,6 +169,23 @@ export async function getManifestObject(
     throw error;
   }
 }
+
+const mebibyte = 1_048_576;
+
+/** Permanent: the object stays as it is until somebody deletes it. */
+const tooLargeError = (
+  type: string,
+  key: string,
+  { bytes, maxBytes }: { readonly bytes: number | undefined; readonly maxBytes: number },
+): DestinationError =>
+  new DestinationError(
+    type,
+    `The object ${key} has ${bytes === undefined ? 'more' : `${Math.ceil(bytes / mebibyte)} MiB, more`} than ${Math.ceil(maxBytes / mebibyte)} MiB. exportd did not write it: check what else writes under the prefix, and delete the object. Then retry the run.`,
+    { transient: false },
+  );
+
+/** The object under a key has more bytes than were written. */
+const otherObject = 'OtherObject';
 
 /**
  * Writes an object in one request, unless it exists already.
@@ -182,8 +209,12 @@ export async function putSmallObject(
       await reportUnconditionalWrites(requests, { conditional_put: false });
       await put({});
     } else if (conditionFailureCodes.has(error.type)) {
-      const found = await getManifestObject(requests, key, signal);
-      return found.state !== 'present' || found.text === bytes.toString();
+      const bound = { maxBytes: bytes.length, type: otherObject };
+      const found = await readText(requests, key, bound, signal).catch((failure: unknown) => {
+        if (isErrorType(failure, otherObject)) return null;
+        throw failure;
+      });
+      return found !== null && (found.state !== 'present' || found.text === bytes.toString());
     } else throw error;
   }
   return true;
@@ -304,6 +335,7 @@ export function openBucketReader(config: S3Config, context: DestinationContext):
 }
 
 async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSignal): AsyncGenerator<string> {
+  const advance = listProgress('ListObjectsV2', bounds.listedKeys);
   let token: string | undefined;
   do {
     const input = {
@@ -312,9 +344,41 @@ async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSign
       ...(token !== undefined && { ContinuationToken: token }),
     };
     const page: ListObjectsV2CommandOutput = await sendCommand(requests, ListObjectsV2Command, input, signal);
-    for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key;
+    const keys = (page.Contents ?? []).flatMap(({ Key }) => Key ?? []);
     token = page.IsTruncated ? page.NextContinuationToken : undefined;
+    if (token !== undefined) advance(keys.length, token, keys.at(-1));
+    yield* keys;
   } while (token !== undefined);
+}
+
+/**
+ * Creates a function to call for each page but the last of a list, with its length and what follows it. A hostile or broken
+ * server may send pages without an end.
+ * @throws DestinationError `UnexpectedResponse` for a page that repeats the one before, `ListTooLong`
+ */
+export function listProgress(
+  operation: string,
+  bound: Bound,
+): (length: number, ...positions: readonly (string | undefined)[]) => void {
+  let total = 0;
+  let before: readonly (string | undefined)[] = [];
+  return (length, ...positions) => {
+    if (positions.some((position, index) => position !== undefined && position === before[index]))
+      throw new DestinationError(
+        'UnexpectedResponse',
+        `The S3 server repeats a page of ${operation}; check that endpoint_url is an S3 server.`,
+        { transient: false },
+      );
+    before = positions;
+    // A page without entries counts too.
+    total += Math.max(1, length);
+    if (total > bound.max)
+      throw new DestinationError(
+        'ListTooLong',
+        `The S3 server lists more than ${boundText(bound)} entries (${operation}); check what else writes under the prefix.`,
+        { transient: false },
+      );
+  };
 }
 
 /** Opens an object for reading; null if it does not exist. */
@@ -334,31 +398,45 @@ export async function openObject(
   };
   try {
     const first = await get(undefined, 0);
-    const bytes = first.ContentLength ?? 0;
-    return { bytes, etag: first.ETag, chunks: readWithResume(first, bytes, (from) => get(first.ETag, from)) };
+    const { ContentLength: bytes } = first;
+    if (bytes === undefined)
+      throw new DestinationError(
+        'UnexpectedResponse',
+        'The S3 server sent an object without its length; check that endpoint_url is an S3 server.',
+        { transient: true },
+      );
+    const chunks = readWithResume(first, { bytes, silenceMs: requests.silenceMs }, (from) =>
+      get(first.ETag, from),
+    );
+    return { bytes, etag: first.ETag, chunks };
   } catch (error) {
     if (isErrorType(error, 'NoSuchKey', 'NotFound')) return null;
     throw error;
   }
 }
 
-/** The bytes of an object. After a connection failure the rest of the same object is requested. */
+/**
+ * The bytes of an object, no more than its length. After a connection failure the rest of the same object is requested.
+ */
 async function* readWithResume(
   first: GetObjectCommandOutput,
-  bytes: number,
+  { bytes, silenceMs }: { readonly bytes: number; readonly silenceMs: number },
   getFrom: (from: number) => Promise<GetObjectCommandOutput>,
 ): AsyncGenerator<Buffer> {
   let output = first;
   let at = 0;
+  const pace = { bytes: 0, waitedMs: 0 };
   for (let breaks = 0; ;) {
     try {
-      for await (const chunk of bodyOf(output)) {
+      for await (const chunk of paced(bodyOf(output), pace, silenceMs)) {
         at += chunk.length;
+        if (at > bytes) throw objectReplaced();
         breaks = 0;
         yield chunk;
       }
       if (at >= bytes) return;
     } catch (error) {
+      if (isErrorType(error, 'ObjectReplaced')) throw error;
       const failure = toDestinationError(error, 'GetObject');
       if (!failure.transient || breaks >= maxBreaks) throw failure;
     }
@@ -367,12 +445,15 @@ async function* readWithResume(
       output = await getFrom(at);
     } catch (error) {
       if (!isErrorType(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed')) throw error;
-      throw new DestinationError('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
-        transient: true,
-      });
+      throw objectReplaced();
     }
   }
 }
+
+const objectReplaced = (): DestinationError =>
+  new DestinationError('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
+    transient: true,
+  });
 
 const bodyOf = (output: GetObjectCommandOutput): AsyncIterable<Buffer> =>
   output.Body as unknown as AsyncIterable<Buffer>;

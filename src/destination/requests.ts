@@ -15,7 +15,6 @@ import {
   type ServiceOutputTypes,
 } from '@aws-sdk/client-s3';
 import { fromTemporaryCredentials } from '@aws-sdk/credential-providers';
-import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import type { Settings } from '../config/settings.ts';
 import { inSpan, SpanKind } from '../tracing/spans.ts';
 import type { CircuitReporter } from './circuit_breaker.ts';
@@ -29,6 +28,7 @@ import {
   withOwner,
 } from './errors.ts';
 import { constantPrefix } from './keys.ts';
+import { S3RequestHandler } from './responses.ts';
 import type { StoreTraits } from './store_traits.ts';
 
 /** How a request ended; one word for each thing that an operator would do about it. */
@@ -199,7 +199,7 @@ function assumeRole(
     clientConfig: {
       region: endpoint_url === null ? region : fallbackRegion,
       // Used about once an hour. A kept connection would outlive its client.
-      requestHandler: new NodeHttpHandler({
+      requestHandler: new S3RequestHandler({
         httpAgent: new HttpAgent({ keepAlive: false }),
         httpsAgent: new HttpsAgent({ keepAlive: false }),
         connectionTimeout: timeout,
@@ -232,44 +232,7 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
   return client;
 }
 
-/**
- * How many times longer a connection may be silent after a body was written: the system still sends what it has buffered,
- * up to several megabytes, which takes long on a slow line. A server may be silent for as long while it joins the parts of
- * a large file.
- */
-const uploadTimeouts = 6;
-/** A larger body may be in the system's buffers while the connection seems to be silent. */
-const maxQuickBodyBytes = 65_536;
-
-/** Gives uploads and their completion more time, and lets the SDK repeat no request that timed out. */
-class S3RequestHandler extends NodeHttpHandler {
-  readonly #uploading: NodeHttpHandler;
-
-  constructor(options: NodeHttpHandlerOptions & { readonly socketTimeout: number }) {
-    super(options);
-    const socketTimeout = options.socketTimeout * uploadTimeouts;
-    this.#uploading = new NodeHttpHandler({ ...options, socketTimeout });
-  }
-
-  override async handle(
-    ...[request, options]: Parameters<NodeHttpHandler['handle']>
-  ): ReturnType<NodeHttpHandler['handle']> {
-    try {
-      const completes = request.method === 'POST' && request.query.uploadId !== undefined;
-      const uploads = Number(request.headers['content-length'] ?? 0) > maxQuickBodyBytes;
-      return await (completes || uploads
-        ? this.#uploading.handle(request, options)
-        : super.handle(request, options));
-    } catch (error) {
-      // The SDK recognizes timeouts by this name. A repetition would only double the time before the caller learns of it.
-      if (Error.isError(error) && error.name === 'TimeoutError')
-        throw Object.assign(new Error('The server did not respond.'), { name: 'NoResponse' });
-      throw error;
-    }
-  }
-}
-
-function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
+function requestHandler(config: S3Config, settings: Settings): S3RequestHandler {
   const {
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate,
     EXPORTD_S3_REQUEST_TIMEOUT: timeout,
@@ -409,6 +372,8 @@ export interface DestinationContext {
 /** Requests to the bucket of a destination, with retries. */
 export interface S3Requests {
   readonly bucket: string;
+  /** How long a connection may be silent, in milliseconds. */
+  readonly silenceMs: number;
   /**
    * Sends a request. Transient errors are retried for EXPORTD_S3_RETRY_BUDGET, which rides out a short interruption.
    * After that the destination is unavailable: further requests of the attempt fail at once. Because a response can be
@@ -477,6 +442,7 @@ export function createS3Requests(
   let unavailable: DestinationError | undefined;
   return {
     bucket: config.bucket_name,
+    silenceMs: settings.EXPORTD_S3_REQUEST_TIMEOUT,
     send: async (operation, signal, call, { wastesParts = false } = {}) => {
       const started = Date.now();
       const budget = wastesParts ? Math.max(retryBudget, longRetryBudget) : retryBudget;

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { fieldOf, formatUuid } from '../source/sort_key.ts';
+import { replacedValue } from '../source/wide_rows.ts';
 
 /** A value that the file format cannot represent. */
 export interface UnrepresentableValue {
@@ -67,7 +68,7 @@ export const isValidText = (bytes: Buffer, view: DataView, start: number, end: n
 
 /**
  * Removes rows with text that is not UTF-8, which would make the whole file unreadable. PostgreSQL rejects such text
- * in UTF8 databases, but damaged storage can return it.
+ * in UTF8 databases, but damaged storage can return it, and rows that are too wide have it.
  * Incomplete blocks are returned unchanged; the encoders report them.
  * @param onUnrepresentable receives each removed row, or throws
  */
@@ -84,17 +85,24 @@ export function withoutInvalidText(
   for (let at = 0; at < block.length;) {
     const rowAt = at;
     at += 2;
-    let badColumn: string | undefined;
+    let bad: Omit<UnrepresentableValue, 'rowAt'> | undefined;
+    let widestBytes = 0;
     for (const { name, isText } of fields) {
       if (at + 4 > block.length) return input;
       const length = view.getInt32(at);
       const start = at + 4;
       at = start + Math.max(0, length);
       if (at > block.length) return input;
-      if (isText && !isValidText(block, view, start, at)) badColumn ??= name;
+      if (!isText || isValidText(block, view, start, at)) continue;
+      const replaced = replacedValue(block, start, at);
+      // Of the values of a row that is too wide, the longest is the one to blame.
+      if (replaced && replaced.bytes > widestBytes) {
+        bad = { column: name, reason: replaced.reason };
+        widestBytes = replaced.bytes;
+      } else if (!replaced) bad ??= { column: name, reason: 'contains bytes that are not UTF-8' };
     }
-    if (badColumn === undefined) continue;
-    onUnrepresentable({ rowAt, column: badColumn, reason: 'contains bytes that are not UTF-8' });
+    if (!bad) continue;
+    onUnrepresentable({ rowAt, ...bad });
     kept.push(block.subarray(keptUntil, rowAt));
     keptUntil = at;
     left -= 1;

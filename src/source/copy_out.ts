@@ -5,6 +5,7 @@ import { type CopyDataSink, tapCopyData } from './source_connection.ts';
 import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';
 import type { CopiedBlock, CopiedBlocks } from './source.ts';
+import { type NarrowedTuple, narrowTuple } from './wide_rows.ts';
 
 /** Memory of blocks. A block that is taken has at least the wanted size. */
 export interface BlockMemory {
@@ -92,6 +93,8 @@ interface BlockLimits {
   readonly maxRow?: Bound;
   /** After this time, in milliseconds, the COPY ends with its next row, like at `maxBytes`. */
   readonly enoughMs?: number;
+  /** A wider row loses its long values. See `narrowTuple`. */
+  readonly maxRowBytes?: number;
 }
 
 /** Collects the tuples of a binary COPY in blocks. */
@@ -137,6 +140,9 @@ function createBlockBuilder(
   /** The block that receives the current tuple: `current`, or a new one when the tuple does not fit. */
   let target: TupleBuffer = noTuples();
   let at = 0;
+  /** The current tuple, if it is too wide. */
+  let narrowed: NarrowedTuple | undefined;
+  const { maxRowBytes = Number.POSITIVE_INFINITY } = bounds;
 
   const startTuple = (size: number): void => {
     if (bounds.maxRow && size > bounds.maxRow.max)
@@ -210,18 +216,31 @@ function createBlockBuilder(
   const empty = (size: number): TupleBuffer => ({ ...noTuples(), memory: memory.take(size), limit: size });
 
   return {
-    start: (size) => {
-      if (!truncated) startTuple(Math.max(0, size - headerLeft));
+    start: (messageSize) => {
+      if (truncated) return;
+      const size = Math.max(0, messageSize - headerLeft);
+      if (size > maxRowBytes) narrowed = narrowTuple(size, maxRowBytes);
+      else startTuple(size);
     },
     write: (source, start, end) => {
       if (truncated) return;
       const from = Math.min(end, start + headerLeft);
       headerLeft -= from - start;
-      source.copy(target.memory, at, from, end);
-      at += end - from;
+      if (narrowed) narrowed.write(source, from, end);
+      else {
+        source.copy(target.memory, at, from, end);
+        at += end - from;
+      }
     },
     end: () => {
-      if (!truncated) endTuple();
+      if (truncated) return;
+      if (narrowed) {
+        const tuple = narrowed.finish();
+        narrowed = undefined;
+        startTuple(tuple.length);
+        at += tuple.copy(target.memory, at);
+      }
+      endTuple();
     },
     hurry: () => {
       isLate = true;

@@ -95,6 +95,7 @@ type SourceSettings = RelationSettings &
     Settings,
     | 'EXPORTD_SOURCE_PAGE_ROWS'
     | 'EXPORTD_SOURCE_PAGE_SIZE'
+    | 'EXPORTD_MAX_ROW_SIZE'
     | 'EXPORTD_EXPORT_SLOTS'
     | 'EXPORTD_SOURCE_CONNECTIONS'
     | 'EXPORTD_SETTLE_DELAY'
@@ -118,7 +119,11 @@ export function createSource({
   settings: SourceSettings;
 }): Source & RowFinder & SourceMonitor {
   const relations = relationsOf(settings);
-  const bounds = { rows: settings.EXPORTD_SOURCE_PAGE_ROWS, bytes: settings.EXPORTD_SOURCE_PAGE_SIZE };
+  const bounds = {
+    rows: settings.EXPORTD_SOURCE_PAGE_ROWS,
+    bytes: settings.EXPORTD_SOURCE_PAGE_SIZE,
+    rowBytes: settings.EXPORTD_MAX_ROW_SIZE,
+  };
   const optionsOf = (
     url: string,
     maxConnections: number,

@@ -43,12 +43,18 @@ interface PageReader<Block> {
 /** Reads a page over a connection. */
 export const readPage = (
   connections: Pick<SourceConnections, 'read'>,
-  { select, settings, columns, key, blockBytes, maxBytes }: PageRequest,
+  { select, settings, columns, key, blockBytes, maxBytes, maxRowBytes }: PageRequest,
   signal: AbortSignal,
   memory: BlockMemory = newMemory,
 ): Promise<CopiedBlocks> =>
   connections.read(settings, signal, ({ connection, cancel }) =>
-    copyOut(connection, select, { columns, key }, { blockBytes, maxBytes, onFull: cancel }, memory),
+    copyOut(
+      connection,
+      select,
+      { columns, key },
+      { blockBytes, maxBytes, maxRowBytes, onFull: cancel },
+      memory,
+    ),
   );
 
 /** Reads pages in this thread. */
@@ -79,6 +85,8 @@ export const threadPageReader = (
 interface PageLimits {
   readonly rows: number;
   readonly bytes: number;
+  /** Maximum size of a row. */
+  readonly rowBytes: number;
 }
 
 /** A page that was read, and the key after which the next one starts. */
@@ -155,7 +163,15 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
     await memory.reserveRows(reserved, reading);
     try {
       const { columns, key } = query;
-      const page = { select, settings, columns, key, blockBytes, maxBytes: bounds.bytes };
+      const page = {
+        select,
+        settings,
+        columns,
+        key,
+        blockBytes,
+        maxBytes: bounds.bytes,
+        maxRowBytes: bounds.rowBytes,
+      };
       const copied = await reader.read(page, reading);
       reserved -= copied.bytes;
       return pageOf(copied, rows);

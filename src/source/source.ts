@@ -71,6 +71,8 @@ export interface PageRequest {
   readonly key: { readonly inserted_at: number; readonly id: number };
   readonly blockBytes: number;
   readonly maxBytes: number;
+  /** A wider row loses its long values, and cannot be encoded. */
+  readonly maxRowBytes: number;
 }
 
 /** A block whose rows another thread has read and holds, for encoding. */

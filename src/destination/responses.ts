@@ -1,0 +1,163 @@
+/** What exportd accepts of an S3 server: each response has a size and a time, whoever owns the server. */
+import type { Readable } from 'node:stream';
+import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
+import { bounds, boundText } from '../config/bounds.ts';
+import { DestinationError } from './destination.ts';
+import { isTransientStatus, notAnS3Server } from './errors.ts';
+
+/**
+ * How many times longer a connection may be silent after a body was written: the system still sends what it has buffered,
+ * up to several megabytes, which takes long on a slow line. A server may be silent for as long while it joins the parts of
+ * a large file.
+ */
+const uploadTimeouts = 6;
+/** A larger body may be in the system's buffers while the connection seems to be silent. */
+const maxQuickBodyBytes = 65_536;
+/** How many times longer than a silence a transfer may take, besides the time for its bytes. */
+const transferTimeouts = 6;
+
+/**
+ * How long a transfer may take, in milliseconds. A server that sends a byte now and then is never silent.
+ * @param silenceMs how long the connection may be silent
+ */
+export const transferTimeoutMs = (silenceMs: number, bytes: number): number =>
+  silenceMs * transferTimeouts + (bytes / bounds.s3MinRate.max) * 1_000;
+
+/** The SDK does not repeat it: that would only double the time before the caller learns of it. */
+const noResponse = (): Error =>
+  Object.assign(new Error('The server did not respond.'), { name: 'NoResponse' });
+
+type Sending = Parameters<NodeHttpHandler['handle']>;
+
+/**
+ * Sends requests, and reads each response completely, except objects. Gives uploads and their completion more time, and
+ * lets the SDK repeat no request that timed out.
+ */
+export class S3RequestHandler extends NodeHttpHandler {
+  readonly #uploading: NodeHttpHandler;
+  readonly #silenceMs: number;
+
+  constructor(options: NodeHttpHandlerOptions & { readonly socketTimeout: number }) {
+    super(options);
+    this.#silenceMs = options.socketTimeout;
+    const socketTimeout = options.socketTimeout * uploadTimeouts;
+    this.#uploading = new NodeHttpHandler({ ...options, socketTimeout });
+  }
+
+  override async handle(
+    request: Sending[0],
+    options: Sending[1] = {},
+  ): ReturnType<NodeHttpHandler['handle']> {
+    const bytes = Number(request.headers['content-length'] ?? 0);
+    const completes = request.method === 'POST' && request.query.uploadId !== undefined;
+    const uploads = completes || bytes > maxQuickBodyBytes;
+    const silenceMs = this.#silenceMs * (uploads ? uploadTimeouts : 1);
+    const expiry = new AbortController();
+    const timer = setTimeout(() => expiry.abort(), transferTimeoutMs(silenceMs, bytes));
+    const { abortSignal } = options;
+    const signals = [expiry.signal, ...(abortSignal instanceof AbortSignal ? [abortSignal] : [])];
+    const bounded = { ...options, abortSignal: AbortSignal.any(signals) };
+    try {
+      const { response } = await (uploads
+        ? this.#uploading.handle(request, bounded)
+        : super.handle(request, bounded));
+      if (!isObject(request, response.statusCode))
+        response.body = await collectResponse(response.body as Readable, response.statusCode);
+      return { response };
+    } catch (error) {
+      // The SDK recognizes timeouts by this name.
+      const isTimeout = Error.isError(error) && error.name === 'TimeoutError';
+      throw isTimeout || (expiry.signal.aborted && !(error instanceof DestinationError))
+        ? noResponse()
+        : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Whether the body of a response is an object, which its caller reads. */
+const isObject = ({ query }: Sending[0], status: number): boolean =>
+  query['x-id'] === 'GetObject' && status >= 200 && status < 300;
+
+/** S3 sends none. The SDK takes time that is quadratic in their number. */
+const documentType = /<!DOCTYPE/i;
+
+/** Reads a response. @throws DestinationError `ResponseTooLarge`, or `NotAnS3Server` for a web page */
+async function collectResponse(body: Readable, status: number): Promise<Uint8Array> {
+  const bytes = await collectBytes(body, bounds.s3Response.max, () => {
+    const transient = status >= 500 || isTransientStatus(status);
+    return new DestinationError(
+      'ResponseTooLarge',
+      `A response of the S3 server has more than ${boundText(bounds.s3Response)} (status ${status}); check endpoint_url of the destination.`,
+      { transient, unavailable: transient && status >= 500 },
+    );
+  });
+  if (documentType.test(bytes.toString('latin1'))) throw notAnS3Server('a request', status);
+  return bytes;
+}
+
+/** Reads a stream to its end. It is destroyed when it has more than `maxBytes` bytes. @throws what `tooLarge` returns */
+async function collectBytes(body: Readable, maxBytes: number, tooLarge: () => Error): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/**
+ * Reads an object that should be small. It is not read if its stated length is too large.
+ * @param silenceMs how long the connection may be silent
+ * @throws what `tooLarge` returns
+ */
+export async function collectObject(
+  { Body, ContentLength }: { readonly Body?: unknown; readonly ContentLength?: number | undefined },
+  { maxBytes, silenceMs }: { readonly maxBytes: number; readonly silenceMs: number },
+  tooLarge: (bytes: number | undefined) => DestinationError,
+): Promise<Buffer> {
+  const body = Body as Readable | undefined;
+  if (!body) return Buffer.alloc(0);
+  if (ContentLength !== undefined && ContentLength > maxBytes) {
+    body.destroy();
+    throw tooLarge(ContentLength);
+  }
+  const timer = setTimeout(
+    () => body.destroy(noResponse()),
+    transferTimeoutMs(silenceMs, ContentLength ?? maxBytes),
+  );
+  try {
+    return await collectBytes(body, maxBytes, () => tooLarge(undefined));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Passes the chunks of an object through, as long as they arrive with the least average speed. The time that the consumer
+ * takes does not count.
+ * @throws the error of no response
+ */
+export async function* paced(
+  chunks: AsyncIterable<Buffer>,
+  pace: { bytes: number; waitedMs: number },
+  silenceMs: number,
+): AsyncGenerator<Buffer> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const startedAt = performance.now();
+      const next = await iterator.next();
+      pace.waitedMs += performance.now() - startedAt;
+      if (next.done) return;
+      pace.bytes += next.value.length;
+      if (pace.waitedMs > transferTimeoutMs(silenceMs, pace.bytes)) throw noResponse();
+      yield next.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
