@@ -1,3 +1,4 @@
+import { bounds } from '../src/config/bounds.ts';
 import type { KeyRing } from '../src/config/key_ring.ts';
 import type { Settings } from '../src/config/settings.ts';
 import { classifyError, stackFramesOf } from '../src/failures/classify_error.ts';
@@ -64,7 +65,10 @@ async function verify(
         logger.warn({ batch_export_id, type }, `A verification repeats a request. ${message}`);
       },
     },
-    { batchExportId: batch_export_id, from: start, to: end, deep, signal },
+    {
+      ...{ batchExportId: batch_export_id, from: start, to: end, deep, signal },
+      maxManifests: bounds.verifiedManifests,
+    },
   );
   return { report };
 }

@@ -100,6 +100,8 @@ export interface OpenObject {
   readonly bytes: number;
   readonly etag: string | undefined;
   readonly chunks: AsyncIterable<Buffer>;
+  /** Ends the request of an object that is not read. */
+  close(): void;
 }
 
 /** What is stored under the key of an interval's manifest. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bounds } from '../config/bounds.ts';
 import { models } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
@@ -185,12 +186,26 @@ export const formatManifest = (manifest: Manifest): string => `${JSON.stringify(
 
 /** Parses a stored manifest; undefined when the text is not a manifest. */
 export function parseManifest(text: string): Manifest | undefined {
+  if (!hasFewValues(text)) return undefined;
   try {
     return manifestSchema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
 }
+
+/** Whether parsing JSON takes little memory: twenty times that of a text of nothing but brackets otherwise. */
+function hasFewValues(text: string): boolean {
+  let values = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if ((code === comma || code === bracket || code === brace) && (values += 1) > bounds.manifestValues.max)
+      return false;
+  }
+  return true;
+}
+
+const [comma, bracket, brace] = [0x2c, 0x5b, 0x7b];
 
 const sum = <Item>(items: readonly Item[], value: (item: Item) => number): number =>
   items.reduce((total, item) => total + value(item), 0);

@@ -7,6 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   DeleteObjectCommand,
@@ -408,7 +409,12 @@ export async function openObject(
     const chunks = readWithResume(first, { bytes, silenceMs: requests.silenceMs }, (from) =>
       get(first.ETag, from),
     );
-    return { bytes, etag: first.ETag, chunks };
+    return {
+      bytes,
+      etag: first.ETag,
+      chunks,
+      close: () => void (first.Body as Readable | undefined)?.destroy(),
+    };
   } catch (error) {
     if (isErrorType(error, 'NoSuchKey', 'NotFound')) return null;
     throw error;

@@ -3,6 +3,7 @@ import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../dom
 import { type ExportedColumn, fileColumns } from '../source/row_selection.ts';
 import { fieldOf } from '../source/sort_key.ts';
 import type { FingerprintPlan } from '../source/source.ts';
+import { replacedValue } from '../source/wide_rows.ts';
 import {
   assembleBrotli,
   assembleText,
@@ -141,10 +142,26 @@ const appendAnyTime: AppendValue = (target, block, start, end) => {
   return appendText(target, text, 0, text.length);
 };
 
+/** Appends text or JSON, or a note about a value that was replaced because its row was too wide. */
+const appendUnlessReplaced =
+  (append: AppendValue): AppendValue =>
+  (target, block, start, end) => {
+    const replaced = replacedValue(block, start, end);
+    if (!replaced) return append(target, block, start, end);
+    const text = Buffer.from(`left out: ${replaced.reason}`);
+    return appendText(target, text, 0, text.length);
+  };
+
 /** JSON lines that can represent every row. */
 const lenientJsonLines: TextFormat = {
   ...jsonLines,
-  append: { ...jsonLines.append, timestamp: appendAnyTime, date: appendAnyDate },
+  append: {
+    ...jsonLines.append,
+    timestamp: appendAnyTime,
+    date: appendAnyDate,
+    text: appendUnlessReplaced(jsonLines.append.text),
+    json: appendUnlessReplaced(jsonLines.append.json),
+  },
 };
 
 /** Describes a row that the format cannot represent. Bytes that are not UTF-8 become U+FFFD. */

@@ -6,7 +6,8 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
-import { readRows } from '../verify/files/read_rows.ts';
+import { lines } from '../verify/files/json_lines.ts';
+import { type DescribedFile, readRows } from '../verify/files/read_rows.ts';
 import { FileUnreadable } from '../verify/row.ts';
 
 /** The order of events in the source and in files. Times and uuids have a fixed format, so their text has their order. */
@@ -106,12 +107,8 @@ export async function* readExportedKeys(
     ranges.some(({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end),
   );
   const keys = mergeInOrder(
-    readFiles(
-      files.map(({ key }) => key),
-      options,
-      fileKeys,
-    ),
-    readFiles(run.rejected_file ? [run.rejected_file.key] : [], options, rejectedKeys),
+    readFiles(files, options, fileKeys),
+    readFiles(run.rejected_file ? [run.rejected_file] : [], options, rejectedKeys),
   );
   let previous: SortKey | undefined;
   try {
@@ -137,44 +134,35 @@ export const areKeysUnreadable = (error: unknown): error is Error =>
   error instanceof CommandRejected ||
   (error instanceof DestinationError && !error.transient);
 
-type ReadKeys = (key: string, chunks: AsyncIterable<Buffer>) => AsyncGenerator<SortKey>;
+type ReadKeys = (file: DescribedFile, chunks: AsyncIterable<Buffer>) => AsyncGenerator<SortKey>;
 
 async function* readFiles(
-  keys: readonly string[],
+  files: readonly DescribedFile[],
   { location, onAbsent, signal }: ExportedKeysOptions,
   read: ReadKeys,
 ): AsyncGenerator<SortKey> {
-  for (const key of keys) {
-    const object = await location.openObject(key, signal);
-    if (object) yield* read(key, object.chunks);
-    else await onAbsent(key);
+  for (const file of files) {
+    const object = await location.openObject(file.key, signal);
+    if (!object) await onAbsent(file.key);
+    else if (object.bytes === file.bytes) yield* read(file, object.chunks);
+    else {
+      object.close();
+      throw new FileUnreadable(`${file.key} has ${object.bytes} bytes, expected ${file.bytes}`);
+    }
   }
 }
 
-async function* fileKeys(key: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
-  for await (const { inserted_at, id } of readRows(key, chunks, { id: 'uuid', columns: [] }))
+async function* fileKeys(file: DescribedFile, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
+  for await (const { inserted_at, id } of readRows(file, chunks, { id: 'uuid', columns: [] }))
     yield { inserted_at, id };
 }
 
-async function* rejectedKeys(_: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
-  for await (const line of linesOf(chunks)) {
+async function* rejectedKeys(_: DescribedFile, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
+  for await (const line of lines(chunks)) {
     // exportd wrote the file; see src/export/rejected.ts.
-    const { id, row } = JSON.parse(line) as { id: string; row: { _inserted_at?: unknown } };
+    const { id, row } = JSON.parse(line.toString()) as { id: string; row: { _inserted_at?: unknown } };
     if (typeof row._inserted_at !== 'string') throw new KeysUnreadable('a rejected row has no _inserted_at');
     yield { inserted_at: row._inserted_at, id };
-  }
-}
-
-async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  let rest: Buffer[] = [];
-  for await (const chunk of chunks) {
-    let from = 0;
-    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', from)) {
-      yield Buffer.concat([...rest, chunk.subarray(from, end)]).toString();
-      rest = [];
-      from = end + 1;
-    }
-    rest.push(chunk.subarray(from));
   }
 }
 

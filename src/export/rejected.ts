@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import type { RangeFile } from '../decisions/record_files.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
@@ -11,10 +12,13 @@ import { intervalOf, markOf, rowRangeOf, type OpenedCall } from './export_contex
 export class TooManyRejectedRows extends Error {
   override readonly name = 'TooManyRejectedRows';
 
-  constructor(max: number, last: Pick<RejectedRow, 'id' | 'column' | 'reason'> | undefined) {
+  /** @param max what is exceeded: a number of rows by default */
+  constructor(max: number | Bound, last: Pick<RejectedRow, 'id' | 'column' | 'reason'> | undefined) {
     const example = last ? ` The last one was ${last.id}: its column ${last.column} ${last.reason}.` : '';
     super(
-      `More than ${max} rows of the interval cannot be represented in the file format (EXPORTD_MAX_REJECTED_ROWS).${example}`,
+      typeof max === 'number'
+        ? `More than ${max} rows of the interval cannot be represented in the file format (EXPORTD_MAX_REJECTED_ROWS).${example}`
+        : `The rows of the interval that cannot be represented in the file format have more than ${boundText(max)}.${example}`,
     );
   }
 }
@@ -36,13 +40,18 @@ export async function writeRejectedFile(call: OpenedCall, run: ExistingRun): Pro
   // What is not planned yet cannot be ours.
   if (!run.rejected_file && (await destination.isTaken(key, signal))) return skipTakenKey(call, run, key);
   const lines: string[] = [];
+  let length = 0;
   let fingerprint = emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model));
   for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
     for await (const { rejected, rejected_fingerprint } of encodeAgain(call, run, keyRange)) {
       fingerprint = addFingerprints(fingerprint, rejected_fingerprint);
-      lines.push(...rejected.map(jsonLine));
+      const added = rejected.map(jsonLine);
+      lines.push(...added);
       if (lines.length > settings.EXPORTD_MAX_REJECTED_ROWS)
         throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, rejected.at(-1));
+      length += added.reduce((total, line) => total + line.length, 0);
+      if (length > bounds.rejectedFile.max)
+        throw new TooManyRejectedRows(bounds.rejectedFile, rejected.at(-1));
     }
   const bytes = Buffer.from(lines.join(''));
   const checksum = formatCrc32(crc32(bytes));

@@ -6,6 +6,7 @@ import {
   recordDeletions,
   recordFailedDeletions,
 } from '../decisions/due_maintenance.ts';
+import { bounds } from '../config/bounds.ts';
 import { DestinationError, type ManifestState, type PresentManifest } from '../destination/destination.ts';
 import { parseManifest } from '../destination/manifest.ts';
 import { isErrorType } from '../destination/objects.ts';
@@ -81,6 +82,16 @@ interface ManifestReader {
  */
 function createManifestReader(locations: LocationCache, signal: AbortSignal): ManifestReader {
   const read = new Map<string, Promise<ManifestState>>();
+  let length = 0;
+  /** Memory holds the texts of few manifests. Others are read again. */
+  const forget = (found: ManifestState): ManifestState => {
+    length += found.state === 'present' ? found.text.length : 0;
+    if (length > bounds.manifest.max) {
+      read.clear();
+      length = 0;
+    }
+    return found;
+  };
   const getManifest = async (
     object: ObsoleteObject,
     configVersion: number,
@@ -89,7 +100,7 @@ function createManifestReader(locations: LocationCache, signal: AbortSignal): Ma
     const location = await locations.of(object, configVersion);
     const manifestKey = key ?? location.manifestKey(object);
     const name = `${configVersion}/${manifestKey}`;
-    const reading = read.get(name) ?? location.getManifest(manifestKey, signal);
+    const reading = read.get(name) ?? location.getManifest(manifestKey, signal).then(forget);
     read.set(name, reading);
     return reading;
   };

@@ -142,6 +142,8 @@ function createBlockBuilder(
   let at = 0;
   /** The current tuple, if it is too wide. */
   let narrowed: NarrowedTuple | undefined;
+  /** Whether a row was too wide. It ends the page, because the source may take long to compute and send each of them. */
+  let hasWideRow = false;
   const { maxRowBytes = Number.POSITIVE_INFINITY } = bounds;
 
   const startTuple = (size: number): void => {
@@ -162,7 +164,7 @@ function createBlockBuilder(
       dropTarget();
       return;
     }
-    const fits = bytes + size <= bounds.maxBytes || !current;
+    const fits = (bytes + size <= bounds.maxBytes && !hasWideRow) || !current;
     const continues = current !== undefined && (!fits || target !== current) && sharesKey(current);
     if (!fits && !continues) {
       dropTarget();
@@ -239,8 +241,9 @@ function createBlockBuilder(
         narrowed = undefined;
         startTuple(tuple.length);
         at += tuple.copy(target.memory, at);
-      }
-      endTuple();
+        endTuple();
+        hasWideRow = true;
+      } else endTuple();
     },
     hurry: () => {
       isLate = true;

@@ -49,7 +49,7 @@ const isReplaced = async ({ signal }: CheckContext, found: LoadedManifest): Prom
 
 /** Reads the manifests of an interval. The highest generation wins. */
 async function chooseManifest(
-  { definition, signal }: CheckContext,
+  { definition, countManifest, signal }: CheckContext,
   interval: IntervalManifests,
 ): Promise<{ current: LoadedManifest | null; findings: readonly Finding[]; notes: readonly Note[] }> {
   const collector = createFindingCollector(interval, '');
@@ -57,9 +57,9 @@ async function chooseManifest(
   for (const name of interval.names) {
     const read = await readManifest(name, signal);
     if (!read) continue;
-    const { manifest, text } = read;
-    if (!manifest)
-      collector.add('manifest_unreadable', name.name, 'The object is not a manifest of a supported version.');
+    const { manifest, text, problem } = read;
+    countManifest(text.length);
+    if (!manifest) collector.add('manifest_unreadable', name.name, problem);
     else if (manifest.batch_export_id !== definition.batch_export_id)
       collector.add(
         'manifest_misnamed',

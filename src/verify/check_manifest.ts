@@ -43,6 +43,8 @@ export interface CheckContext extends RangeContext {
   readonly deep: boolean;
   readonly fast: boolean;
   readonly expirations: Expirations;
+  /** Counts the bytes of a manifest that was read. @throws CannotVerify when they are too many */
+  readonly countManifest: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
 

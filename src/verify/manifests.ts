@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers';
+import { bounds, boundText } from '../config/bounds.ts';
 import { isId } from '../contract/workflow_inputs.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { type Manifest, parseManifest } from '../destination/manifest.ts';
@@ -6,7 +7,7 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { overlaps, type TimeRange } from './gaps.ts';
 import { type ExportLocation, intervalOf } from './locations.ts';
-import { createFindingCollector, type Finding, type Note } from './report.ts';
+import { CannotVerify, createFindingCollector, type Finding, type Note } from './report.ts';
 
 /** The location and key of a manifest that has not been read. */
 interface ManifestObject {
@@ -69,11 +70,17 @@ export async function listManifests(
         for await (const key of location.reader.listKeys(folder, signal)) {
           const found = { location, key, name: location.reader.nameOf(key) };
           const interval = intervalOfName(key.slice(folder.length));
-          if (!interval) findings.push(misnamedFinding(found.name, 'its name is not an interval'));
-          else if (overlaps(interval, range)) {
+          if (!interval) {
+            findings.push(misnamedFinding(found.name, 'its name is not an interval'));
+            if (findings.length > bounds.misnamedManifests.max)
+              throw new CannotVerify(
+                `More than ${boundText(bounds.misnamedManifests)} objects in the manifest folder ${location.reader.nameOf(folder)} are not manifests. Delete what other programs wrote there.`,
+              );
+          } else if (overlaps(interval, range)) {
             const id = `${interval.start} ${interval.end}`;
             const known = intervals.get(id) ?? { ...interval, names: [] };
-            known.names.push(found);
+            if (known.names.every(({ key, location: other }) => key !== found.key || other !== location))
+              known.names.push(found);
             intervals.set(id, known);
           }
         }
@@ -95,18 +102,30 @@ const misnamedFinding = (object: string, reason: string): Finding => ({
   detail: `The object is in the manifest folder, but ${reason}.`,
 });
 
+/** Why an object is no manifest, as a sentence. */
+const unsupported = 'The object is not a manifest of a supported version.';
+
 /**
- * Reads a manifest. `manifest` is undefined when the object is not a manifest. Returns null when the object does not
- * exist.
+ * Reads a manifest. `manifest` is undefined when the object is not a manifest; `problem` then says why. Returns null when
+ * the object does not exist.
  */
 export async function readManifest(
   name: ManifestObject,
   signal: AbortSignal,
-): Promise<{ readonly text: string; readonly manifest: Manifest | undefined } | null> {
+): Promise<{
+  readonly text: string;
+  readonly manifest: Manifest | undefined;
+  readonly problem: string;
+} | null> {
   const object = await name.location.reader.open(name.key, signal);
   if (!object) return null;
+  if (object.bytes > bounds.manifest.max) {
+    object.close();
+    const problem = `The object has ${object.bytes} bytes; a manifest has at most ${boundText(bounds.manifest)}.`;
+    return { text: '', manifest: undefined, problem };
+  }
   const text = (await buffer(object.chunks)).toString('utf8');
-  return { text, manifest: parseManifest(text) };
+  return { text, manifest: parseManifest(text), problem: unsupported };
 }
 
 /**

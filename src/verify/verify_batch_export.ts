@@ -1,3 +1,4 @@
+import { type Bound, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { applicationName } from '../source/postgres_source.ts';
@@ -63,6 +64,8 @@ export interface VerifyOptions {
   /** Whether only manifests are read, and their fingerprints compared with the source. */
   readonly fast?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** The most that all manifests together may have, because memory holds them; unlimited by default. */
+  readonly maxManifests?: Bound | undefined;
   /** Called after each interval. */
   readonly onProgress?: ((checked: number, intervals: number) => void) | undefined;
 }
@@ -111,7 +114,11 @@ async function verify(
   const { now, ...history } = await readHistory(pool, definition.batch_export_id);
   const owed = owedTime(history, { now, graceMs: gracePeriodMs(settings) });
   const expirations = createExpirations(pool, definition, now);
-  const context: CheckContext = { source, definition, findVersion, expirations, deep, fast, signal };
+  const countManifest = manifestCounter(options.maxManifests);
+  const context: CheckContext = {
+    ...{ source, definition, findVersion, expirations, deep, fast },
+    ...{ countManifest, signal },
+  };
   const listing = await listManifests(locations, range, signal);
   const intervals = await checkAll(context, sortIntervals(listing.intervals), options.onProgress);
   const checks = intervals.flatMap(({ check }) => check ?? []);
@@ -134,6 +141,17 @@ async function verify(
     findings: [...listing.findings, ...gaps.findings, ...crossChecks],
     notes: [...notes, ...listing.notes, ...gaps.notes],
   });
+}
+
+function manifestCounter(bound: Bound | undefined): CheckContext['countManifest'] {
+  let total = 0;
+  return (bytes) => {
+    total += bytes;
+    if (bound && total > bound.max)
+      throw new CannotVerify(
+        `The manifests have more than ${boundText(bound)}. Verify a shorter range, or use "exportd verify".`,
+      );
+  };
 }
 
 function timeOf(text: string | undefined): string | null {

@@ -103,10 +103,10 @@ export async function observeWorker<Result>(
   // The kernel forgets the peak so far.
   await writeFile(`/proc/${worker.pid}/clear_refs`, '5');
   const before = await memory('VmRSS');
-  let isDone = false;
+  const done = new AbortController();
   let silentMs = 0;
   const polling = (async () => {
-    while (!isDone) {
+    while (!done.signal.aborted) {
       const startedAt = performance.now();
       await livez(worker.port);
       silentMs = Math.max(silentMs, performance.now() - startedAt);
@@ -116,7 +116,7 @@ export async function observeWorker<Result>(
     const result = await work();
     return { result, grownMiB: Math.round((await memory('VmHWM')) - before), silentMs };
   } finally {
-    isDone = true;
+    done.abort();
     await polling;
   }
 }

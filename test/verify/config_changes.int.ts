@@ -126,6 +126,7 @@ describe('config changes', () => {
         expirations: createExpirations(harness.database.pool, definition, new Date()),
         deep: true,
         fast: false,
+        countManifest: () => undefined,
         signal,
       };
       const location = { reader, manifestFolders: [], current: true };

@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
+import { bounds } from '../../config/bounds.ts';
 import {
   digestJson,
   digestText,
@@ -10,6 +11,7 @@ import {
   type VerifiedRow,
   withoutKey,
 } from '../row.ts';
+import { lineTooLong } from './json_lines.ts';
 
 type Fields = readonly (string | null)[];
 
@@ -47,12 +49,14 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): 
 async function* records(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fields> {
   const parser = parse({
     record_delimiter: '\n',
+    max_record_size: bounds.line.max,
     cast: (field, { quoting }) => (field === '' && !quoting ? null : field),
   });
   try {
     yield* pipeline(chunks, parser, () => undefined) as AsyncIterable<Fields>;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
+    if (error.code === 'CSV_MAX_RECORD_SIZE') throw lineTooLong();
     // Its message may contain values.
     throw new FileUnreadable(`its records cannot be parsed (${error.code})`);
   }

@@ -1,3 +1,4 @@
+import { bounds, boundText } from '../../config/bounds.ts';
 import {
   digestBytes,
   digestJson,
@@ -133,20 +134,30 @@ async function* readFields(
   }
 }
 
-async function* lines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** The lines of a text. @throws FileUnreadable for an incomplete last line, and one that is longer than the bound */
+export async function* lines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let incomplete: Buffer[] = [];
+  let length = 0;
   for await (const chunk of chunks) {
     let from = 0;
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
       const rest = chunk.subarray(from, end);
       yield incomplete.length === 0 ? rest : Buffer.concat([...incomplete, rest]);
       incomplete = [];
+      length = 0;
       from = end + 1;
     }
-    if (from < chunk.length) incomplete.push(chunk.subarray(from));
+    if (from === chunk.length) continue;
+    length += chunk.length - from;
+    if (length > bounds.line.max) throw lineTooLong();
+    incomplete.push(chunk.subarray(from));
   }
   if (incomplete.length > 0) throw new FileUnreadable('its last line is incomplete');
 }
+
+/** A line or record is longer than exportd writes any. */
+export const lineTooLong = (): FileUnreadable =>
+  new FileUnreadable(`it has a line longer than ${boundText(bounds.line)}`);
 
 /** The raw text of the requested fields; undefined when the line is not an object. Stops when all are found. */
 function fieldsOf(line: Buffer, requested: ReadonlySet<string>): Map<string, Buffer> | undefined {

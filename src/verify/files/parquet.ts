@@ -1,16 +1,15 @@
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type AsyncBuffer,
-  type Compressors,
   type FileMetaData,
-  parquetMetadataAsync,
+  parquetMetadata,
   type ParquetParsers,
   parquetRead,
 } from 'hyparquet';
-import { compressors } from 'hyparquet-compressors';
+import { bounds, boundText } from '../../config/bounds.ts';
 import {
   type ComparedColumn,
   digestJson,
@@ -22,6 +21,7 @@ import {
   type VerifiedRow,
   withoutKey,
 } from '../row.ts';
+import { checkFooter, invalidParquet, unpackPages } from './parquet_pages.ts';
 
 /**
  * Creates a private file for writing and reading. Its name is deleted immediately, so the file disappears when the
@@ -38,7 +38,7 @@ async function openTemporaryFile(): Promise<FileHandle> {
 
 /**
  * Reads rows of a Parquet file. Because the footer is at the end, the file is first stored as a temporary file.
- * Memory holds the compared columns of one row group.
+ * Memory holds one column of a row group, and of the other compared columns what is compared: digests of long values.
  * @throws FileUnreadable, and errors of `chunks`
  */
 export async function* readParquet(
@@ -48,51 +48,139 @@ export async function* readParquet(
   const handle = await openTemporaryFile();
   try {
     await handle.writeFile(chunks);
-    const file = await bufferOf(handle);
-    const metadata = await decoding(() => parquetMetadataAsync(file));
-    let rowStart = 0;
-    for (const { num_rows } of metadata.row_groups) {
-      const rowEnd = rowStart + Number(num_rows);
-      for (const row of await readRange(file, metadata, shape, { rowStart, rowEnd })) yield rowOf(row, shape);
-      rowStart = rowEnd;
-    }
+    const { size } = await handle.stat();
+    const metadata = await readMetadata(handle, size);
+    const file = { handle, size, metadata };
+    for (const group of metadata.row_groups)
+      for (let rowStart = 0; rowStart < Number(group.num_rows); rowStart += rowsAtOnce(shape))
+        yield* readRange(file, group, shape, rowStart);
   } finally {
     await handle.close();
   }
 }
 
+/** A file on disk and its metadata, which were checked. */
+interface OpenFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+  readonly metadata: FileMetaData;
+}
+
+type RowGroup = FileMetaData['row_groups'][number];
+
+/** Values in memory. A row group of a few columns is read at once. */
+const maxValues = 2_000_000;
+const rowsAtOnce = ({ columns }: RowShape): number => Math.ceil(maxValues / (columns.length + 2));
+
+/** The length of the metadata and the magic number. */
+const tailLength = 8;
+
+/** Reads the metadata, whose size the file states. */
+async function readMetadata(handle: FileHandle, size: number): Promise<FileMetaData> {
+  const tail = await readBytes(handle, Math.max(0, size - tailLength), size);
+  const length = tail.length < tailLength ? 0 : tail.readUInt32LE(0);
+  if (length > bounds.parquetFooter.max)
+    throw invalidParquet(`its footer has more than ${boundText(bounds.parquetFooter)}`);
+  if (length > size - tailLength) throw invalidParquet('its footer is longer than the file');
+  const footer = await readBytes(handle, size - tailLength - length, size);
+  checkFooter(footer.subarray(0, length));
+  const metadata = await decoding(() => parquetMetadata(footer, { parsers }));
+  if (
+    metadata.schema
+      .slice(1)
+      .some(({ num_children, repetition_type }) => (num_children ?? 0) > 0 || repetition_type === 'REPEATED')
+  )
+    throw invalidParquet('it has nested columns');
+  return metadata;
+}
+
+/** Reads rows of a row group, one column after the other. */
+async function* readRange(
+  { handle, size, metadata }: OpenFile,
+  group: RowGroup,
+  shape: RowShape,
+  rowStart: number,
+): AsyncGenerator<VerifiedRow> {
+  const rows = Number(group.num_rows);
+  if (!(rows <= bounds.parquetRows.max))
+    throw invalidParquet(`a row group has more than ${boundText(bounds.parquetRows)} rows`);
+  const rowEnd = Math.min(rows, rowStart + rowsAtOnce(shape));
+  const readColumn = async (name: string): Promise<readonly unknown[] | undefined> => {
+    const chunks = group.columns.filter(({ meta_data }) => meta_data?.path_in_schema[0] === name);
+    const [chunk] = chunks;
+    if (!chunk?.meta_data) return undefined;
+    if (chunks.length > 1) throw invalidParquet('it has a column twice');
+    const { codec } = chunk.meta_data;
+    const element = metadata.schema.find((column) => column.name === name);
+    const pages = { current: new Map<number, Uint8Array>() };
+    const file: AsyncBuffer = {
+      byteLength: size,
+      slice: async (start, end = size) => {
+        const bytes = await readBytes(handle, start, end);
+        pages.current = unpackPages(bytes, {
+          rows,
+          codec,
+          isOptional: element?.repetition_type === 'OPTIONAL',
+        });
+        return bytes.buffer as ArrayBuffer;
+      },
+    };
+    const unpacked = (bytes: Uint8Array): Uint8Array => {
+      const page = pages.current.get(bytes.byteOffset);
+      if (!page) throw invalidParquet('its pages overlap');
+      pages.current.delete(bytes.byteOffset);
+      return page;
+    };
+    let values: readonly unknown[] = [];
+    // One row group with one column, because the library goes through all of them.
+    const only = { ...metadata, num_rows: group.num_rows, row_groups: [{ ...group, columns: [chunk] }] };
+    await decoding(() =>
+      parquetRead({
+        file,
+        metadata: only,
+        columns: [name],
+        compressors: { [codec]: unpacked },
+        parsers,
+        rowStart,
+        rowEnd,
+        rowFormat: 'object',
+        onComplete: (read: readonly Row[]) => {
+          values = read.map((row) => row[name]);
+        },
+      }),
+    );
+    return values;
+  };
+
+  const keys = shape.id === null ? [] : [await readColumn('_inserted_at'), await readColumn(shape.id)];
+  const columns: (readonly ValueDigest[] | undefined)[] = [];
+  for (const column of shape.columns)
+    columns.push((await readColumn(column.name))?.map((value) => digestOf(value, column)));
+  // Without columns, one is read to count the rows.
+  if (shape.id === null && columns.length === 0) await readColumn(metadata.schema[1]?.name ?? '');
+  const [insertedAts, ids] = keys;
+  for (let index = 0; index < rowEnd - rowStart; index += 1) {
+    // The consumer may wait for nothing but promises.
+    if (index % rowsPerTurn === 0) await nextTurn();
+    const values = columns.map((column) => (column === undefined ? undefined : (column[index] ?? null)));
+    if (shape.id === null) {
+      yield withoutKey(values);
+      continue;
+    }
+    const [inserted_at, id] = [insertedAts?.[index], ids?.[index]];
+    if (typeof inserted_at !== 'string' || typeof id !== 'string')
+      throw new KeysMissing(`a row has no _inserted_at or no ${shape.id}`);
+    yield { inserted_at, id, values };
+  }
+}
+
+/** Rows between two turns of the event loop. */
+const rowsPerTurn = 2_000;
+
 type Row = Readonly<Record<string, unknown>>;
 
-async function readRange(
-  file: AsyncBuffer,
-  metadata: FileMetaData,
-  shape: RowShape,
-  range: { rowStart: number; rowEnd: number },
-): Promise<readonly Row[]> {
-  const key = shape.id === null ? [] : ['_inserted_at', shape.id];
-  const requested = new Set([...key, ...shape.columns.map(({ name }) => name)]);
-  const names = metadata.schema.slice(1).map(({ name }) => name);
-  // Without requested columns, one column is read to count the rows.
-  const columns = requested.size === 0 ? names.slice(0, 1) : names.filter((name) => requested.has(name));
-  let rows: readonly Row[] = [];
-  const onComplete = (read: readonly Row[]): void => void (rows = read);
-  const options = { file, metadata, columns, compressors: decompressors, parsers, ...range };
-  await decoding(() => parquetRead({ ...options, rowFormat: 'object', onComplete }));
-  return rows;
-}
-
-function rowOf(row: Row, shape: RowShape): VerifiedRow {
-  const values = shape.columns.map((column) => valueOf(row, column));
-  if (shape.id === null) return withoutKey(values);
-  const { _inserted_at: inserted_at, [shape.id]: id } = row;
-  if (typeof inserted_at !== 'string' || typeof id !== 'string')
-    throw new KeysMissing(`a row has no _inserted_at or no ${shape.id}`);
-  return { inserted_at, id, values };
-}
-
-function valueOf(row: Row, { name, type }: ComparedColumn): ValueDigest | undefined {
-  if (!(name in row)) return undefined;
-  const value = row[name];
+/** A value as it is compared. */
+function digestOf(value: unknown, { type }: ComparedColumn): ValueDigest {
   if (value === null || value === undefined) return null;
   const text = typeof value === 'string' ? value : scalarText(value);
   return type === 'json' ? digestJson(Buffer.from(text)) : digestText(text);
@@ -139,33 +227,25 @@ const parsers: Partial<ParquetParsers> = {
   jsonFromBytes: textOf,
 };
 
-/** Node's decompressors are faster. */
-const decompressors: Compressors = {
-  ...compressors,
-  GZIP: (bytes) => gunzipSync(bytes),
-  ZSTD: (bytes) => zstdDecompressSync(bytes),
-  BROTLI: (bytes) => brotliDecompressSync(bytes),
-};
-
-async function bufferOf(handle: FileHandle): Promise<AsyncBuffer> {
+/** Reads the bytes `[start, end)` of a file, which claims these numbers. They are the start of their buffer. */
+async function readBytes(handle: FileHandle, start: number, end: number): Promise<Buffer> {
   const { size } = await handle.stat();
-  return {
-    byteLength: size,
-    slice: async (start, end = size) => {
-      const bytes = new Uint8Array(end - start);
-      await handle.read(bytes, 0, bytes.length, start);
-      return bytes.buffer;
-    },
-  };
+  if (!(start >= 0 && start <= end && end <= size)) throw invalidParquet('a part is outside of the file');
+  if (end - start > bounds.parquetColumn.max)
+    throw invalidParquet(`a column has more than ${boundText(bounds.parquetColumn)}`);
+  const bytes = Buffer.allocUnsafeSlow(end - start);
+  await handle.read(bytes, 0, bytes.length, start);
+  return bytes;
 }
 
 /** Converts errors of the library, all of which concern the file. */
-async function decoding<Result>(work: () => Promise<Result>): Promise<Result> {
+async function decoding<Result>(work: () => Promise<Result> | Result): Promise<Result> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof FileUnreadable) throw error;
     const message =
       Error.isError(error) && error.message.startsWith('parquet') ? error.message : 'damaged file';
-    throw new FileUnreadable(`it is not valid Parquet (${message})`);
+    throw invalidParquet(message);
   }
 }

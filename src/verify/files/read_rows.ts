@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { bounds, boundText } from '../../config/bounds.ts';
 import { FileUnreadable, type RowShape, type VerifiedRow } from '../row.ts';
 import { readCsv } from './csv.ts';
 import { decompress } from './decompress.ts';
@@ -24,19 +25,44 @@ export function extensionsOf(key: string): { readonly format: string; readonly c
     : { format: segments[at] ?? '', codec: segments[at + 1] ?? '' };
 }
 
+/** A file as its manifest describes it. */
+export interface DescribedFile {
+  readonly key: string;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
 /**
- * Reads the rows of a file of any format. Memory holds one row, or one block in formats with blocks.
+ * Reads the rows of a file of any format. Memory holds one row, or one block in formats with blocks. Reading ends where the
+ * file is larger than its manifest says, or has many more rows: nobody else says how far a file unpacks.
  * @throws FileUnreadable, and errors of `chunks`
  */
 export async function* readRows(
-  key: string,
+  { key, rows, bytes }: DescribedFile,
   chunks: AsyncIterable<Buffer>,
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
   const { format, codec } = extensionsOf(key);
   const read = readers[format];
   if (!read) throw new FileUnreadable('its name has no known extension');
-  yield* read(decompress(chunks, codec), shape);
+  let count = 0;
+  for await (const row of read(decompress(atMost(bytes, chunks), codec), shape)) {
+    count += 1;
+    if (count > rows + bounds.excessRows.max)
+      throw new FileUnreadable(
+        `it has over ${boundText(bounds.excessRows)} rows more than its manifest says`,
+      );
+    yield row;
+  }
+}
+
+async function* atMost(bytes: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let read = 0;
+  for await (const chunk of chunks) {
+    read += chunk.length;
+    if (read > bytes) throw new FileUnreadable('it is larger than its manifest says');
+    yield chunk;
+  }
 }
 
 /** Size and checksum of the bytes so far. */

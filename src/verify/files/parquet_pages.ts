@@ -1,0 +1,234 @@
+/**
+ * Checks the structure of a Parquet file before the library decodes it: the library allocates what the file claims. Limits
+ * are those of files that exportd writes: flat columns, data pages of version 1, PLAIN and dictionary encoding.
+ */
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import type { CompressionCodec } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { bounds, boundText } from '../../config/bounds.ts';
+import { FileUnreadable } from '../row.ts';
+
+/** The file cannot be read, because of `why`. */
+export const invalidParquet = (why: string): FileUnreadable =>
+  new FileUnreadable(`it is not valid Parquet (${why})`);
+
+/** A position in Thrift's compact protocol, and how many objects were read so far. */
+interface Input {
+  readonly bytes: Buffer;
+  at: number;
+  objects: number;
+}
+
+/** The integers of a struct, and the structs in it, by the id of their field. Nothing else is kept. */
+interface Fields {
+  readonly integers: ReadonlyMap<number, number>;
+  readonly structs: ReadonlyMap<number, Fields>;
+}
+
+function readByte(input: Input): number {
+  const byte = input.bytes[input.at];
+  if (byte === undefined) throw invalidParquet('its metadata is incomplete');
+  input.at += 1;
+  return byte;
+}
+
+/** An unsigned varint of at most ten bytes. Above 2^53 it is not exact. */
+function readVarint(input: Input): number {
+  let value = 0;
+  for (let factor = 1, count = 0; count < 10; factor *= 128, count += 1) {
+    const byte = readByte(input);
+    value += (byte & 0x7f) * factor;
+    if (byte < 128) return value;
+  }
+  throw invalidParquet('its metadata has a number that is too long');
+}
+
+const readZigzag = (input: Input): number => {
+  const value = readVarint(input);
+  return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+};
+
+function skip(input: Input, length: number): void {
+  if (length > input.bytes.length - input.at) throw invalidParquet('its metadata is longer than its footer');
+  input.at += length;
+}
+
+function countObject(input: Input): void {
+  input.objects += 1;
+  if (input.objects > bounds.parquetObjects.max)
+    throw invalidParquet(`its footer has more than ${boundText(bounds.parquetObjects)} objects`);
+}
+
+function readList(input: Input, depth: number): void {
+  const header = readByte(input);
+  const size = header >> 4 === 15 ? readVarint(input) : header >> 4;
+  const type = header & 15;
+  if (size > input.bytes.length - input.at)
+    throw invalidParquet('its footer has a list that is longer than it');
+  for (let index = 0; index < size; index += 1) readValue(input, type === 2 || type === 1 ? 3 : type, depth);
+}
+
+/** Reads a value. Returns integers and structs. */
+function readValue(input: Input, type: number, depth: number): number | Fields | undefined {
+  switch (type) {
+    case 1:
+    case 2:
+      return undefined;
+    case 3:
+      return readByte(input);
+    case 4:
+    case 5:
+      return readZigzag(input);
+    case 6:
+      countObject(input);
+      return readZigzag(input);
+    case 7:
+      skip(input, 8);
+      return undefined;
+    case 8:
+      countObject(input);
+      skip(input, readVarint(input));
+      return undefined;
+    case 9:
+      countObject(input);
+      readList(input, depth);
+      return undefined;
+    case 12:
+      return readStruct(input, depth + 1);
+    default:
+      throw invalidParquet('its footer has a value of an unknown type');
+  }
+}
+
+function readStruct(input: Input, depth: number): Fields {
+  if (depth > bounds.parquetDepth.max) throw invalidParquet('its footer is nested too deeply');
+  countObject(input);
+  const integers = new Map<number, number>();
+  const structs = new Map<number, Fields>();
+  for (let id = 0; ;) {
+    const header = readByte(input);
+    if ((header & 15) === 0) return { integers, structs };
+    id = header >> 4 === 0 ? readZigzag(input) : id + (header >> 4);
+    const value = readValue(input, header & 15, depth);
+    if (typeof value === 'number') integers.set(id, value);
+    else if (value) structs.set(id, value);
+  }
+}
+
+/** Checks the metadata at the end of a file. @throws FileUnreadable */
+export function checkFooter(metadata: Buffer): void {
+  readStruct({ bytes: metadata, at: 0, objects: 0 }, 0);
+}
+
+const dataPage = 0;
+const dictionaryPage = 2;
+/** PLAIN, PLAIN_DICTIONARY, RLE and RLE_DICTIONARY. */
+const dictionaryEncodings: ReadonlySet<number> = new Set([2, 8]);
+const plainEncodings: ReadonlySet<number> = new Set([0]);
+/** Of BOOLEAN columns. */
+const runLengthEncoding = 3;
+
+/** What is known of a column chunk from the footer. */
+interface Chunk {
+  readonly rows: number;
+  readonly codec: CompressionCodec;
+  /** Whether values may be null, so that pages have definition levels. */
+  readonly isOptional: boolean;
+}
+
+/**
+ * Checks the pages of a column chunk, and unpacks them.
+ * @returns the unpacked pages by the offset of their compressed bytes, which the library asks for
+ * @throws FileUnreadable
+ */
+export function unpackPages(bytes: Buffer, chunk: Chunk): Map<number, Uint8Array> {
+  const unpacked = new Map<number, Uint8Array>();
+  const input: Input = { bytes, at: 0, objects: 0 };
+  let total = 0;
+  // As the library does, which ignores a last byte.
+  while (input.at < bytes.length - 1) {
+    const { integers, structs } = readStruct(input, 0);
+    const [type, size, compressed] = [1, 2, 3].map((id) => integers.get(id) ?? -1) as [
+      number,
+      number,
+      number,
+    ];
+    const described = structs.get(type === dictionaryPage ? 7 : 5)?.integers;
+    const values = described?.get(1) ?? -1;
+    const encoding = described?.get(2) ?? -1;
+    if (
+      (type !== dataPage && type !== dictionaryPage) ||
+      compressed < 0 ||
+      compressed > bytes.length - input.at
+    )
+      throw invalidParquet('a page is of an unknown type, or longer than its column');
+    total += Math.max(0, size);
+    if (size < 0 || total > bounds.parquetColumn.max)
+      throw invalidParquet(`the pages of a column have more than ${boundText(bounds.parquetColumn)}`);
+    if (values < 0 || values > chunk.rows) throw invalidParquet('a page has more values than its row group');
+    const at = input.at;
+    const page = unpack(bytes.subarray(at, at + compressed), size, chunk.codec);
+    if (chunk.codec !== 'UNCOMPRESSED') unpacked.set(at, page);
+    if (type === dataPage) checkLevels(page, values, encoding, chunk);
+    input.at = at + compressed;
+  }
+  return unpacked;
+}
+
+/** Node's decompressors are faster than those of the library. None returns more than `size` bytes. */
+function unpack(bytes: Buffer, size: number, codec: CompressionCodec): Uint8Array {
+  const options = { maxOutputLength: Math.max(1, size) };
+  try {
+    switch (codec) {
+      case 'UNCOMPRESSED':
+        return bytes;
+      case 'GZIP':
+        return gunzipSync(bytes, options);
+      case 'ZSTD':
+        return zstdDecompressSync(bytes, options);
+      case 'BROTLI':
+        return brotliDecompressSync(bytes, options);
+      default: {
+        const page = compressors[codec]?.(bytes, size);
+        if (!page) throw invalidParquet('a column has an unknown compression');
+        return page;
+      }
+    }
+  } catch (error) {
+    if (error instanceof FileUnreadable) throw error;
+    throw invalidParquet('a page is damaged, or larger than it says');
+  }
+}
+
+/** Checks what the library repeats without a limit: runs of definition levels and of positions in the dictionary. */
+function checkLevels(page: Uint8Array, values: number, encoding: number, { isOptional }: Chunk): void {
+  const bytes = Buffer.from(page.buffer, page.byteOffset, page.byteLength);
+  let at = 0;
+  if (isOptional) {
+    if (bytes.length < 4) throw invalidParquet('a page is incomplete');
+    at = 4 + bytes.readUInt32LE(0);
+    checkRuns(bytes.subarray(4), 1, values);
+  }
+  if (dictionaryEncodings.has(encoding)) {
+    const width = bytes[at] ?? 0;
+    if (width > 32) throw invalidParquet('a page has positions of more than 32 bits');
+    // With fewer values than positions, because of nulls, the library reads no more than there are.
+    if (width > 0) checkRuns(bytes.subarray(at + 1), width, values);
+  } else if (encoding === runLengthEncoding) checkRuns(bytes.subarray(at + 4), 1, values);
+  else if (!plainEncodings.has(encoding)) throw invalidParquet('a page has an unknown encoding');
+}
+
+/** Checks the runs of at most `values` values of `width` bits, up to the end of the bytes. */
+function checkRuns(bytes: Buffer, width: number, values: number): void {
+  const input: Input = { bytes, at: 0, objects: 0 };
+  for (let seen = 0; seen < values && input.at < bytes.length;) {
+    const header = readVarint(input);
+    const isPacked = header % 2 === 1;
+    const count = isPacked ? ((header - 1) / 2) * 8 : header / 2;
+    // Packed values come in groups of eight, of which the last may be incomplete.
+    if (count > values - seen + (isPacked ? 7 : 0))
+      throw invalidParquet('a page repeats more values than it has');
+    input.at += Math.ceil(isPacked ? (count * width) / 8 : width / 8);
+    seen += count;
+  }
+}
