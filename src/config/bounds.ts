@@ -157,3 +157,14 @@ export function boundText({ max, unit }: Pick<Bound, 'max' | 'unit'>): string {
       return `${max.toLocaleString('en-US')} ${unit}`;
   }
 }
+
+/** Characters that break lines, or change the direction of text around them. */
+const unsafe = /[\p{Cc}\u{2028}\u{2029}\u{200E}\u{200F}\u{061C}\u{202A}-\u{202E}\u{2066}-\u{2069}]+/gu;
+
+/** Somebody else's text as it is stored or sent: on one line, and cut with an ellipsis. */
+export function safeText(text: string): string {
+  const { max } = bounds.storedText;
+  // Cut before the rest: the text may have megabytes.
+  const line = text.slice(0, max).replace(unsafe, ' ').toWellFormed();
+  return text.length > max ? `${line.slice(0, max - 1)}…` : line;
+}

@@ -7,6 +7,7 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
+import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import { encryptionOf, type S3Config } from './config.ts';
 import { DestinationError, type FileUpload } from './destination.ts';
@@ -80,7 +81,8 @@ async function runStep(
   run: PlannedStep['run'],
   deadline: AbortSignal,
 ): Promise<TestResult & { readonly usable: boolean }> {
-  const failed = (message: string, usable: boolean) => ({ status: 'Failed', message, usable }) as const;
+  const failed = (message: string, usable: boolean) =>
+    ({ status: 'Failed', message: safeText(message), usable }) as const;
   try {
     const details = await run();
     return { status: 'Passed', message: null, ...(details !== undefined && { details }), usable: true };

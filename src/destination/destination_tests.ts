@@ -15,18 +15,29 @@ class DestinationTestNotFound extends Error {
 
 /**
  * Stores a config for a test, and deletes configs of abandoned tests.
- * @param owner the id that the secrets were sealed for.
+ * @param test `owner`: the id that the secrets were sealed for; `team_id`: the project that tests.
  * @returns the id of the test.
  */
-export async function storeDestinationTest(pool: Pool, owner: string, sealed: SealedConfig): Promise<string> {
+export async function storeDestinationTest(
+  pool: Pool,
+  { owner, team_id }: { readonly owner: string; readonly team_id: number },
+  sealed: SealedConfig,
+): Promise<string> {
   const id = randomUUID();
   await pool.query(
     `with abandoned as (
        delete from exportd.destination_tests where created_at < clock_timestamp() - interval '1 hour'
      )
-     insert into exportd.destination_tests (id, owner_id, destination_type, config, secrets)
-     values ($1, $2, $3, $4, $5)`,
-    [id, owner, sealed.destination_type, JSON.stringify(sealed.config), JSON.stringify(sealed.secrets)],
+     insert into exportd.destination_tests (id, owner_id, team_id, destination_type, config, secrets)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [
+      id,
+      owner,
+      team_id,
+      sealed.destination_type,
+      JSON.stringify(sealed.config),
+      JSON.stringify(sealed.secrets),
+    ],
   );
   return id;
 }
@@ -46,8 +57,8 @@ export type TestDestination = (testId: string) => Promise<readonly TestStep[]>;
 export const createDestinationTester =
   (pool: Pool, keyRing: KeyRing, settings: Settings): TestDestination =>
   async (testId) => {
-    const { rows } = await pool.query<SealedConfig & { owner_id: string }>(
-      'select owner_id, destination_type, config, secrets from exportd.destination_tests where id = $1',
+    const { rows } = await pool.query<SealedConfig & { owner_id: string; team_id: number }>(
+      'select owner_id, team_id, destination_type, config, secrets from exportd.destination_tests where id = $1',
       [testId],
     );
     const [found] = rows;
@@ -56,6 +67,6 @@ export const createDestinationTester =
     const parsed = parseS3Config(config, settings);
     const { steps, traits } = await testS3(parsed, settings);
     if (Object.values(traits).some((trait) => trait !== null))
-      await storeTraits(pool, locationOf(parsed), traits);
+      await storeTraits(pool, { team_id: found.team_id, location: locationOf(parsed) }, traits);
     return steps;
   };

@@ -290,11 +290,22 @@ export const locationOf = (config: Readonly<Record<string, unknown>>): string =>
 const bucketIdentity = (config: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>): string =>
   `${storeOf(config)}/${config.bucket_name}`;
 
-/** The server that receives the secrets. When it changes, stored secrets are not reused and must be given again. */
-export const serverOf = ({ endpoint_url }: Readonly<Record<string, unknown>>): string =>
-  typeof endpoint_url === 'string' ? new URL(endpoint_url).host : '';
+/**
+ * Where requests with the secrets are sent: scheme, host, port and path. When it changes, stored secrets are not reused and
+ * must be given again.
+ */
+export function serverOf({ endpoint_url }: Readonly<Record<string, unknown>>): string {
+  if (typeof endpoint_url !== 'string') return '';
+  const { protocol, host, pathname } = new URL(endpoint_url);
+  return `${protocol}//${host}${pathname.replace(/\/+$/, '')}`;
+}
 
-const amazonHost = /(^|\.)amazonaws\.com(\.cn)?$/;
+const awsRegion = '[a-z]{2}(?:-[a-z]+)+-\\d';
+/** The endpoints of S3 itself. Anybody can have another host below amazonaws.com: a machine, a load balancer. */
+const amazonHost = new RegExp(
+  `^(?:s3(?:-fips|-accelerate|-external-1)?(?:\\.dualstack)?(?:[.-]${awsRegion})?|` +
+    `(?:bucket\\.)?vpce-[a-z0-9-]+\\.s3\\.${awsRegion}\\.vpce)\\.amazonaws\\.com(?:\\.cn)?$`,
+);
 
 /** Identifies a store, within which a bucket name is unique. In AWS it is a partition: standard, China or GovCloud. */
 function storeOf({ endpoint_url, region }: Pick<KeyFields, 'endpoint_url' | 'region'>): string {

@@ -1,19 +1,31 @@
 import { z } from 'zod';
 import { bounds } from '../config/bounds.ts';
 import { models } from '../domain/batch_export.ts';
-import type { Fingerprint } from '../domain/fingerprint.ts';
+import { type Fingerprint, maxFingerprintBuckets } from '../domain/fingerprint.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 
+/** Ids, times, numbers and names. A run that adopts a manifest stores its texts in the journal. */
+const maxShortText = 200;
+/** S3's limit. */
+const maxKey = 1_024;
+/** What an index of PostgreSQL holds. */
+const maxDistinctId = 2_704;
+/** Above what runs reach, and what keys have room for. */
+const maxGeneration = 999_999;
+const shortText = z.string().max(maxShortText);
+const key = z.string().max(maxKey);
+const generation = z.int().min(1).max(maxGeneration);
+
 const count = z.int().min(0);
-const time = z.string().describe('ISO 8601, UTC');
+const time = z.string().max(maxShortText).describe('ISO 8601, UTC');
 const crc32 = z.string().regex(/^[0-9a-f]{8}$/);
 
 const sortKey = z
   .object({
-    inserted_at: z.string().describe('ISO 8601 in UTC with microseconds'),
-    id: z.string().describe('uuid of an event, distinct_id of a person'),
+    inserted_at: shortText.describe('ISO 8601 in UTC with microseconds'),
+    id: z.string().max(maxDistinctId).describe('uuid of an event, distinct_id of a person'),
   })
   .nullable();
 
@@ -28,9 +40,10 @@ const fingerprint: z.ZodType<Fingerprint> = z
         z.object({
           index: count,
           rows: count,
-          sum: z.string().describe('Sum of the hashes modulo 2^64, without a sign'),
+          sum: shortText.describe('Sum of the hashes modulo 2^64, without a sign'),
         }),
       )
+      .max(maxFingerprintBuckets)
       .describe('By insertion time; only buckets that have rows'),
     all_events: z
       .literal(true)
@@ -40,23 +53,22 @@ const fingerprint: z.ZodType<Fingerprint> = z
   .describe('Which rows these are, and nothing about their contents');
 
 const earlierFile = z.object({
-  key: z.string(),
+  key,
   rows: count,
   bytes: count,
   crc32,
-  generation: z.int().min(1).describe('The generation that wrote the file'),
+  generation: generation.describe('The generation that wrote the file'),
 });
 
 /** The schema of a manifest. Fields may be added; readers should ignore unknown fields. */
 const manifestSchema = z
   .object({
     version: z.literal(1),
-    batch_export_id: z.string(),
-    run_id: z.string().describe('The run that wrote the files'),
-    generation: z
-      .int()
-      .min(1)
-      .describe('Increases with every export of the interval; the highest generation wins'),
+    batch_export_id: shortText,
+    run_id: shortText.describe('The run that wrote the files'),
+    generation: generation.describe(
+      'Increases with every export of the interval; the highest generation wins',
+    ),
     config_version: z.int().describe('Config version of the run'),
     model: z.enum(models),
     data_interval_start: time.describe('Start of the interval [start, end) of insertion time; ISO 8601, UTC'),
@@ -65,7 +77,8 @@ const manifestSchema = z
       .boolean()
       .describe('False when a transaction that may add rows was still open when reading started'),
     columns: z
-      .array(z.object({ name: z.string(), type: z.string() }))
+      .array(z.object({ name: shortText, type: shortText }))
+      .max(bounds.queryColumns.max)
       .describe(
         'In file order; types are uuid, text, timestamp, date, json, bigint, integer, double, boolean',
       ),
@@ -77,17 +90,15 @@ const manifestSchema = z
       'Number of rows that the format cannot represent; they are stored in rejected_file',
     ),
     rejected_file: z
-      .object({ key: z.string(), rows: count, fingerprint, bytes: count, crc32 })
+      .object({ key, rows: count, fingerprint, bytes: count, crc32 })
       .nullable()
       .default(null)
       .describe('JSON lines with the fields id, column, reason and row'),
-    encoder: z.string().describe('Name and version of the encoder of the files'),
+    encoder: shortText.describe('Name and version of the encoder of the files'),
     files: z
       .array(
         z.object({
-          key: z
-            .string()
-            .describe('Key in the bucket of the manifest; the extension tells format and compression'),
+          key: key.describe('Key in the bucket of the manifest; the extension tells format and compression'),
           rows: count,
           fingerprint,
           bytes: count,
@@ -96,15 +107,18 @@ const manifestSchema = z
           last: sortKey,
         }),
       )
+      .max(bounds.manifestFiles.max)
       .describe('In the order of their sort keys; every row of the interval is in exactly one file, once'),
     kept: z
       .array(earlierFile)
+      .max(bounds.manifestFiles.max)
       .default([])
       .describe(
         'Files of earlier generations that stay because their rows could not be compared with these files; readers do not need them',
       ),
     earlier: z
       .array(earlierFile)
+      .max(bounds.manifestFiles.max)
       .default([])
       .describe(
         'Files of earlier generations of persons, which may have the only state of a person: read the newest state of each distinct_id over files and earlier',

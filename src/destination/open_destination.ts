@@ -128,7 +128,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
  * @throws DestinationError `DestinationUnavailable`
  */
 export type OpenDestination = (
-  spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+  spec: Pick<RunSpec, 'team_id' | 'batch_export_id' | 'config_version'>,
   onError: DestinationContext['onError'],
   waiting?: ProbeWait,
 ) => Promise<Destination>;
@@ -147,17 +147,17 @@ export const createDestinationOpener =
     const stored = await readConfig(pool, keyRing, spec.batch_export_id, spec.config_version);
     // Validated again, because settings may have become stricter after the config was stored.
     const config = parseS3Config(stored.config, settings);
-    const location = locationOf(config);
+    const store = { team_id: spec.team_id, location: locationOf(config) };
     const circuit = circuitOf(config);
     const [traits] = await Promise.all([
-      readTraits(pool, location),
+      readTraits(pool, store),
       circuits?.admit(circuit, () => probeS3(config, settings), waiting),
     ]);
     return openS3(config, {
       settings,
       onError,
       traits,
-      onTraits: (found) => storeTraits(pool, location, found),
+      onTraits: (found) => storeTraits(pool, store, found),
       ...(circuits && { circuit: circuits.reporter(circuit) }),
     });
   };

@@ -23,33 +23,46 @@ export const unknownTraits: StoreTraits = {
   checksums: null,
 };
 
-/** Reads the traits of a location's store (see `locationOf`). All exports to the location share them. */
-export async function readTraits(pool: Pool, location: string): Promise<StoreTraits> {
+/**
+ * A location's store (see `locationOf`), as one project knows it. All exports of the project to the location share what was
+ * found; another project cannot write it, because the owner of a server decides what a test finds.
+ */
+export interface StoreOfProject {
+  readonly team_id: number;
+  readonly location: string;
+}
+
+/** Reads the traits of a store. */
+export async function readTraits(pool: Pool, { team_id, location }: StoreOfProject): Promise<StoreTraits> {
   const { rows } = await pool.query<StoreTraits>(
     `select conditional_put, conditional_complete, equal_parts, missing_key, checksums
-     from exportd.store_traits where location = $1`,
-    [location],
+     from exportd.store_traits where team_id = $1 and location = $2`,
+    [team_id, location],
   );
   return rows[0] ?? unknownTraits;
 }
 
 /** Stores traits that a destination test or an export found. What is unknown keeps its stored value. */
-export async function storeTraits(pool: Pool, location: string, found: Partial<StoreTraits>): Promise<void> {
+export async function storeTraits(
+  pool: Pool,
+  { team_id, location }: StoreOfProject,
+  found: Partial<StoreTraits>,
+): Promise<void> {
   const { conditional_put, conditional_complete, equal_parts, missing_key, checksums } = {
     ...unknownTraits,
     ...found,
   };
   await pool.query(
     `insert into exportd.store_traits as stored
-       (location, conditional_put, conditional_complete, equal_parts, missing_key, checksums)
-     values ($1, $2, $3, $4, $5, $6)
-     on conflict (location) do update set
+       (team_id, location, conditional_put, conditional_complete, equal_parts, missing_key, checksums)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (team_id, location) do update set
        conditional_put = coalesce(excluded.conditional_put, stored.conditional_put),
        conditional_complete = coalesce(excluded.conditional_complete, stored.conditional_complete),
        equal_parts = coalesce(excluded.equal_parts, stored.equal_parts),
        missing_key = coalesce(excluded.missing_key, stored.missing_key),
        checksums = coalesce(excluded.checksums, stored.checksums),
        found_at = clock_timestamp()`,
-    [location, conditional_put, conditional_complete, equal_parts, missing_key, checksums],
+    [team_id, location, conditional_put, conditional_complete, equal_parts, missing_key, checksums],
   );
 }

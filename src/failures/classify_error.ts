@@ -1,5 +1,6 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import pg from 'pg';
+import { safeText } from '../config/bounds.ts';
 import { isOperatorFault, operatorFaultDetails } from '../contract/failure_details.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected, type ErrorOwner } from '../domain/errors.ts';
@@ -46,8 +47,13 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   DatabaseIsStandby: 'operator',
 };
 
-/** Classifies an error for a run's `latest_error` and for Temporal. */
+/** Classifies an error for a run's `latest_error` and for Temporal. Its texts may be those of servers of others. */
 export function classifyError(error: unknown): ErrorClassification {
+  const { type, message, ...classification } = classify(error);
+  return { ...classification, type: safeText(type), message: safeText(message) };
+}
+
+function classify(error: unknown): ErrorClassification {
   if (error instanceof DestinationError)
     return {
       type: error.type,

@@ -1,4 +1,5 @@
 import { v5 as uuidv5 } from 'uuid';
+import { safeText } from '../config/bounds.ts';
 import type { Decider, DomainEvent, Recorded, StreamType } from '../domain/event.ts';
 import { type Connection, inTransaction, type Pool } from './database.ts';
 
@@ -205,7 +206,8 @@ async function lockStream<State, Event extends DomainEvent>(
   const found = await lockAndRead(connection, projector, decider, id);
   let { version, state } = found;
 
-  const append = async (cause: string, events: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
+  const append = async (cause: string, given: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
+    const events = given.map(withSafeTexts);
     const recorded: Recorded<Event>[] = [];
     for (const [ordinal, event] of events.entries()) {
       const inserted = await insertEvent(connection, {
@@ -239,6 +241,17 @@ async function lockStream<State, Event extends DomainEvent>(
     else await projector.writeState(connection, { ...stream, state });
   };
   return { stream: { id, state: () => state, append }, write };
+}
+
+/** Fields of events whose text may be that of a server of somebody else. */
+const foreignTexts: ReadonlySet<string> = new Set(['latest_error', 'reason']);
+
+/** The journal keeps every event, so no event has an error of any length. */
+function withSafeTexts<Event extends DomainEvent>(event: Event): Event {
+  const texts = Object.entries(event.data).flatMap(([field, value]) =>
+    foreignTexts.has(field) && typeof value === 'string' ? [[field, safeText(value)] as const] : [],
+  );
+  return texts.length === 0 ? event : { ...event, data: { ...event.data, ...Object.fromEntries(texts) } };
 }
 
 /** Locks the row of a stream, creates it if it is missing, and reads the stream's state. */
@@ -340,6 +353,6 @@ interface LogLine {
 export async function writeLogLine(database: Pool | Connection, line: LogLine): Promise<void> {
   await database.query(
     'insert into exportd.log_lines (team_id, batch_export_id, run_id, level, message) values ($1, $2, $3, $4, $5)',
-    [line.team_id, line.batch_export_id, line.run_id, line.level, line.message],
+    [line.team_id, line.batch_export_id, line.run_id, line.level, safeText(line.message)],
   );
 }

@@ -1,3 +1,4 @@
+import { safeText } from '../config/bounds.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { NotOwedReason } from './owed_time.ts';
 
@@ -134,6 +135,8 @@ export class CannotVerify extends Error {
 
 /** Maximum number of rows that a finding names. Further rows are only counted. */
 const maxNamedRows = 20;
+/** Maximum number of findings of a kind, and of notes. Further ones are only counted. */
+const maxItems = 100;
 
 const rowKinds = [
   'missing',
@@ -161,6 +164,7 @@ export interface FindingCollector {
 export function createFindingCollector(interval: DataInterval, manifest: string): FindingCollector {
   const { start, end } = interval;
   const findings: Finding[] = [];
+  const unlisted = new Map<FindingKind, number>();
   const notes: Note[] = [];
   const expiredObjects: Note[] = [];
   const rows = new Map<RowKind, { count: number; named: NamedRow[]; hints: Set<string> }>();
@@ -173,13 +177,26 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
     row(kind, id, columns) {
       const known = rowsOf(kind);
       known.count += 1;
-      for (const named of columns?.map((column) => ({ id, column })) ?? [{ id }])
+      if (known.named.length >= maxNamedRows) return;
+      const safeId = safeText(id);
+      for (const named of columns?.map((column) => ({ id: safeId, column })) ?? [{ id: safeId }])
         if (known.named.length < maxNamedRows) known.named.push(named);
     },
     hint: (kind, sentence) => void rowsOf(kind).hints.add(sentence),
-    add: (kind, object, detail, count = 1) =>
-      void findings.push({ kind, start, end, object, count, rows: [], detail }),
-    note: (detail) => void notes.push({ start, end, reason: null, intervals: 0, detail }),
+    add: (kind, object, detail, count = 1) => {
+      const { length } = findings.filter((finding) => finding.kind === kind);
+      if (length >= maxItems) unlisted.set(kind, (unlisted.get(kind) ?? 0) + count);
+      else
+        findings.push({
+          ...{ kind, start, end, count, rows: [] },
+          object: safeText(object),
+          detail: safeText(detail),
+        });
+    },
+    note: (detail) => {
+      if (notes.length < maxItems)
+        notes.push({ ...{ start, end, reason: null, intervals: 0 }, detail: safeText(detail) });
+    },
     expired: (detail) =>
       void expiredObjects.push({
         start,
@@ -190,6 +207,10 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
       }),
     findings: () => [
       ...findings,
+      ...[...unlisted].map(([kind, count]) => ({
+        ...{ kind, start, end, object: manifest, count, rows: [] },
+        detail: `${count} more of this kind are not listed.`,
+      })),
       ...rowKinds.flatMap((kind) => {
         const { count, named, hints } = rowsOf(kind);
         if (count === 0 || (kind === 'missing' && expiredObjects.length > 0)) return [];

@@ -89,6 +89,18 @@ describe('stored configs', () => {
     expect(await merge(id, 2, { endpoint_url: 'https://elsewhere.example.com/' })).toBe(3);
   });
 
+  it.each([
+    ['scheme', 'http://s3.example.com'],
+    ['port', 'https://s3.example.com:8443'],
+    ['path', 'https://s3.example.com/store'],
+  ])('require the secrets again for another %s', async (_, endpoint_url) => {
+    const id = randomUUID();
+    await store(id, { ...given, endpoint_url: 'https://s3.example.com' });
+    await expect(merge(id, 1, { endpoint_url })).rejects.toMatchObject({
+      attr: 'destination__config__aws_access_key_id',
+    });
+  });
+
   it('can only reset both credentials together', async () => {
     const id = randomUUID();
     await store(id);

@@ -22,8 +22,8 @@ import { waitFor } from '../setup/wait_for.ts';
 
 /** A worker has 2 to 4 GiB, for all tenants. */
 const maxGrowthMiB = 300;
-/** Generous: a worker without a bound was silent for 8 s, and for as long as a server liked. */
-const maxSilenceMs = 2_000;
+/** Generous, because a busy machine delays every process. Without bounds it was 8 s and more. */
+const maxSilenceMs = 5_000;
 /** Of somebody else's text. */
 const maxErrorLength = 2_200;
 

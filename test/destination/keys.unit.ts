@@ -177,6 +177,14 @@ describe('the keys of two exports', () => {
       ['other credentials', { aws_access_key_id: 'a', aws_secret_access_key: 'b' }, {}],
       ['another region of the same world', { region: 'eu-west-1' }, {}],
       ["AWS's own address", { endpoint_url: 'https://s3.us-east-1.amazonaws.com' }, {}],
+      ...[
+        's3.amazonaws.com',
+        's3-us-west-2.amazonaws.com',
+        's3.dualstack.eu-west-1.amazonaws.com',
+        's3-fips.us-east-1.amazonaws.com',
+        's3-accelerate.dualstack.amazonaws.com',
+        'bucket.vpce-0a1b-2c3d.s3.us-east-1.vpce.amazonaws.com',
+      ].map((host) => [`the address ${host}`, { endpoint_url: `https://${host}` }, {}] as const),
       [
         'the default port',
         { endpoint_url: 'https://Store.test:443/' },
@@ -201,6 +209,14 @@ describe('the keys of two exports', () => {
     it.each([
       ['another region of the same partition', { region: 'eu-west-1' }, {}],
       ["AWS's own address", { endpoint_url: 'https://s3.us-east-1.amazonaws.com' }, {}],
+      ...[
+        's3.amazonaws.com',
+        's3-us-west-2.amazonaws.com',
+        's3.dualstack.eu-west-1.amazonaws.com',
+        's3-fips.us-east-1.amazonaws.com',
+        's3-accelerate.dualstack.amazonaws.com',
+        'bucket.vpce-0a1b-2c3d.s3.us-east-1.vpce.amazonaws.com',
+      ].map((host) => [`the address ${host}`, { endpoint_url: `https://${host}` }, {}] as const),
       [
         'the default port',
         { endpoint_url: 'https://Store.test:443/' },
@@ -212,6 +228,14 @@ describe('the keys of two exports', () => {
 
     it.each([
       ['partition of AWS', { region: 'cn-north-1' }, {}],
+      // Anybody can have such hosts.
+      ...[
+        'ec2-1-2-3-4.compute-1.amazonaws.com',
+        's3-1234567890.us-east-1.elb.amazonaws.com',
+        'abc123.execute-api.us-east-1.amazonaws.com',
+        's3.evil.amazonaws.com',
+        's3.us-east-1.amazonaws.com.evil.test',
+      ].map((host) => [`host than S3, ${host}`, { endpoint_url: `http://${host}` }, {}] as const),
       ['path', { endpoint_url: 'https://store.test/one' }, { endpoint_url: 'https://store.test/other' }],
     ])('lead to other locations with another %s', (_difference, one, other) => {
       expect(locationOf(source(one).config)).not.toBe(locationOf(source(other).config));
@@ -221,6 +245,14 @@ describe('the keys of two exports', () => {
       ['bucket', { bucket_name: 'other' }, {}],
       ['prefix', { prefix: 'other' }, {}],
       ['partition of AWS', { region: 'cn-north-1' }, {}],
+      // Anybody can have such hosts.
+      ...[
+        'ec2-1-2-3-4.compute-1.amazonaws.com',
+        's3-1234567890.us-east-1.elb.amazonaws.com',
+        'abc123.execute-api.us-east-1.amazonaws.com',
+        's3.evil.amazonaws.com',
+        's3.us-east-1.amazonaws.com.evil.test',
+      ].map((host) => [`host than S3, ${host}`, { endpoint_url: `http://${host}` }, {}] as const),
       ['store', { endpoint_url: 'https://store.test' }, {}],
       ['port', { endpoint_url: 'http://store.test:9000' }, { endpoint_url: 'http://store.test' }],
       ['format', { file_format: 'CSV' }, {}],

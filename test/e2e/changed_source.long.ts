@@ -39,7 +39,8 @@ describe('SIGKILL between parts, and a source that changes before the point wher
       proxies.push(proxy);
       const equal_parts = store === 'equal parts';
       if (equal_parts) proxy.intercept(requiringEqualParts(proxy.requests));
-      await storeTraits(stack.pool, `${new URL(proxy.endpoint).host}/${bucket.bucket}`, { equal_parts });
+      const location = `${new URL(proxy.endpoint).host}/${bucket.bucket}`;
+      await storeTraits(stack.pool, { team_id: stack.projectId, location }, { equal_parts });
       gates.push(
         blockRequests(proxy, `the second part to a store of ${store}`, {
           when: 'before',

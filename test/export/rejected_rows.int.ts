@@ -142,7 +142,7 @@ describe('rows that the file format cannot represent', () => {
   it('are in a file whose key has a mark where the store has no conditional writes', async () => {
     await storeTraits(
       harness.database.pool,
-      `${new URL(harness.bucket.endpoint).host}/${harness.bucket.bucket}`,
+      { team_id: 1, location: `${new URL(harness.bucket.endpoint).host}/${harness.bucket.bucket}` },
       {
         conditional_put: false,
       },

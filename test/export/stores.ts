@@ -14,7 +14,12 @@ export const knowTraits = (
   { database, bucket }: ExportHarness,
   proxy: S3Proxy,
   traits: Partial<StoreTraits>,
-): Promise<void> => storeTraits(database.pool, `${new URL(proxy.endpoint).host}/${bucket.bucket}`, traits);
+): Promise<void> =>
+  storeTraits(
+    database.pool,
+    { team_id: 1, location: `${new URL(proxy.endpoint).host}/${bucket.bucket}` },
+    traits,
+  );
 
 /** Forgets what is known of all stores. */
 export const forgetTraits = async ({ database }: ExportHarness): Promise<void> => {

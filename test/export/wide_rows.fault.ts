@@ -11,9 +11,10 @@ import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 const maxGrowthMiB = 300;
-const maxSilenceMs = 2_000;
-/** Each has three rows that are wider than a row may be. */
-const wideRows = 3;
+/** Generous, because a busy machine delays every process. Without bounds it was 8 s and more. */
+const maxSilenceMs = 5_000;
+/** Two rows that are wider than a row may be. */
+const wideRows = 2;
 const wideBytes = 200_000_000;
 
 describe('an export of rows of 200 MB', () => {
@@ -70,18 +71,15 @@ describe('an export of rows of 200 MB', () => {
     return result;
   }
 
-  it.each(['JSONLines', 'Parquet'])(
-    'fails by default, and names row, column and limit (%s)',
-    async (file_format) => {
-      const { run } = await exportHour({ file_format, compression: 'zstd' }, 'Failed');
-      expect(run.latest_error).toMatch(
-        /^UnencodableRow: Row [0-9a-f-]{36} cannot be exported: column properties .*EXPORTD_MAX_ROW_SIZE/,
-      );
-      expect(wide).toContain(/Row ([0-9a-f-]{36})/.exec(run.latest_error ?? '')?.[1]);
-    },
-  );
+  it('fails by default, and names row, column and limit', async () => {
+    const { run } = await exportHour({}, 'Failed');
+    expect(run.latest_error).toMatch(
+      /^UnencodableRow: Row [0-9a-f-]{36} cannot be exported: column properties .*EXPORTD_MAX_ROW_SIZE/,
+    );
+    expect(wide).toContain(/Row ([0-9a-f-]{36})/.exec(run.latest_error ?? '')?.[1]);
+  });
 
-  it.each(['JSONLines', 'CSV', 'Parquet'])(
+  it.each(['JSONLines', 'Parquet'])(
     'with on_bad_row reject writes them to the rejected file (%s)',
     async (file_format) => {
       const { id, run } = await exportHour(
@@ -108,7 +106,7 @@ describe('an export of rows of 200 MB', () => {
   );
 
   it('made by a query of many columns fails, and names the first column that is too much', async () => {
-    const columns = Array.from({ length: 100 }, (_, index) => `repeat('a', 1000000) as c${index}`);
+    const columns = Array.from({ length: 30 }, (_, index) => `repeat('a', 1000000) as c${index}`);
     const dialect_query = `select uuid, ${columns.join(', ')} from events where event = '$pageview'`;
     const { run } = await exportHour({}, 'Failed', { dialect_query });
     expect(run.latest_error).toMatch(/column c\d+ .*EXPORTD_MAX_ROW_SIZE/);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
-import { readTraits } from '../../src/destination/store_traits.ts';
+import { readTraits, unknownTraits } from '../../src/destination/store_traits.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import {
   exportBody,
@@ -70,16 +70,18 @@ describe('the test of the destination of a new export', () => {
     expect((await api.call('GET', 'batch_exports/')).body.count).toBe(0);
   });
 
-  it('stores the traits of the store for all exports to the location', async () => {
+  it('stores the traits of the store for all exports of the project to the location, and of no other', async () => {
     const location = `${new URL(bucket.endpoint).host}/${bucket.bucket}`;
     await api.call('POST', 'batch_exports/test/', { destination: destination() });
-    expect(await readTraits(api.database.pool, location)).toEqual({
+    expect(await readTraits(api.database.pool, { team_id: api.projectId, location })).toEqual({
       conditional_put: true,
       conditional_complete: true,
       equal_parts: false,
       missing_key: 'not_found',
       checksums: true,
     });
+    const other = { team_id: api.projectId + 1, location };
+    expect(await readTraits(api.database.pool, other)).toEqual(unknownTraits);
     const unreached = destination({ bucket_name: 'there-is-none' });
     await api.call('POST', 'batch_exports/test/', { destination: unreached });
     const { rows } = await api.database.pool.query('select location from exportd.store_traits');

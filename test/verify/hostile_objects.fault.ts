@@ -17,8 +17,8 @@ import { waitFor } from '../setup/wait_for.ts';
 const mebibyte = 1_024 * 1_024;
 /** A worker has 2 to 4 GiB, for all tenants. */
 const maxGrowthMiB = 300;
-/** Generous: a worker without a bound was silent for 8 s. */
-const maxSilenceMs = 2_000;
+/** Generous, because a busy machine delays every process. Without bounds it was 8 s and more. */
+const maxSilenceMs = 5_000;
 
 describe('a verification', () => {
   let stack: Stack;
@@ -147,13 +147,14 @@ describe('a verification', () => {
     expect(kindsOf(await verifyWithinLimits())).toContain('file_unreadable');
   });
 
-  it.each<[string, InjectedOutcome]>([
-    ['of 400 MB', large(400_000_000)],
-    ['without an end', endless(200)],
-  ])('of a manifest %s ends with a finding', async (_, outcome) => {
-    answer(({ operation, key }) => operation === 'GetObject' && key === manifestKey, outcome);
-    const verification = await verifyWithinLimits();
-    expect(kindsOf(verification)).toContain('manifest_unreadable');
+  it('of a manifest of 400 MB ends with a finding', async () => {
+    answer(({ operation, key }) => operation === 'GetObject' && key === manifestKey, large(400_000_000));
+    expect(kindsOf(await verifyWithinLimits())).toContain('manifest_unreadable');
+  });
+
+  it('of a manifest without an end fails', async () => {
+    answer(({ operation, key }) => operation === 'GetObject' && key === manifestKey, endless(200));
+    expect(await verifyWithinLimits()).toMatchObject({ status: 'failed' });
   });
 
   it.each<[string, InjectedOutcome]>([

@@ -362,7 +362,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
       checkSelection(sealed, body.model ?? defaultDefinition.model);
       const steps = await shares.tests(request, disconnectSignal(reply), () =>
-        testDestination(context, owner, sealed),
+        testDestination(context, { owner, team_id: teamOf(request) }, sealed),
       );
       return { steps: [...steps] };
     },
@@ -391,7 +391,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const sealed = mergeSealed(store, id, base, destination?.config ?? {});
       checkSelection(sealed, model ?? current.model);
       const steps = await shares.tests(request, disconnectSignal(reply), () =>
-        testDestination(context, id, sealed),
+        testDestination(context, { owner: id, team_id: teamOf(request) }, sealed),
       );
       return { steps: [...steps] };
     },

@@ -15,15 +15,15 @@ export interface DestinationTestService {
 
 /**
  * Tests a config on a worker, since only workers decrypt its secrets. Stores nothing permanently.
- * @param owner the id that the secrets are sealed for.
+ * @param test `owner`: the id that the secrets are sealed for; `team_id`: the project that tests.
  * @throws ApiError 503 when Temporal cannot be reached, or no worker ran the test in time.
  */
 export async function testDestination(
   { pool, destinationTests, logger }: DestinationTestService,
-  owner: string,
+  test: { readonly owner: string; readonly team_id: number },
   sealed: SealedConfig,
 ): Promise<readonly TestStep[]> {
-  const id = await storeDestinationTest(pool, owner, sealed);
+  const id = await storeDestinationTest(pool, test, sealed);
   try {
     const outcome = await destinationTests.test(id).catch((error: unknown): TestOutcome => {
       logger.warn({ err: error, test_id: id }, 'Could not start a destination test.');

@@ -186,6 +186,7 @@ create table exportd.destination_tests (
   id uuid primary key,
   -- The id that the secrets are sealed for: the export that owns them, or the test itself.
   owner_id uuid not null,
+  team_id integer not null,
   destination_type text not null,
   config jsonb not null,
   secrets jsonb not null,
@@ -195,14 +196,16 @@ create index destination_tests_age on exportd.destination_tests (created_at);
 
 -- How the store of a location behaves, found by destination tests and exports; null is unknown.
 create table exportd.store_traits (
-  -- Server and bucket, shared by all exports to them.
-  location text primary key,
+  -- Server and bucket, shared by all exports of a project to them.
+  team_id integer not null,
+  location text not null,
   conditional_put boolean,
   conditional_complete boolean,
   equal_parts boolean,
   missing_key text check (missing_key in ('not_found', 'denied')),
   checksums boolean,
-  found_at timestamptz not null default clock_timestamp()
+  found_at timestamptz not null default clock_timestamp(),
+  primary key (team_id, location)
 );
 
 -- Whether the destination of exports responds, as all workers share it. No row: no request was sent yet.
