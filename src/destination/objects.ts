@@ -527,7 +527,11 @@ export async function putManifestObject(
 ): Promise<WrittenObject & { readonly verified: boolean }> {
   const sending: Sending = { mayHaveArrived: false, writes: 0 };
   let claimed: string | undefined;
-  const claim = async (): Promise<string> => (claimed ??= formatManifest(await publication.claim()));
+  const claim = async (): Promise<string> => {
+    claimed ??= formatManifest(await publication.claim());
+    requireReadable(claimed, key);
+    return claimed;
+  };
   try {
     return await replaceManifest(requests, key, { publication, claim, sending }, options, signal);
   } catch (error) {
@@ -537,6 +541,17 @@ export async function putManifestObject(
     if (claimed !== undefined && !isStored) await publication.withdraw().catch(() => undefined);
     throw error;
   }
+}
+
+/** exportd itself could not read a manifest that is too large. @throws DestinationError `ManifestTooLarge` */
+function requireReadable(text: string, key: string): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > bounds.manifest.max)
+    throw new DestinationError(
+      'ManifestTooLarge',
+      `The manifest ${key} would have ${bytes} bytes, and at most ${boundText(bounds.manifest)} are allowed: its files are too many. Raise max_file_size_mb of the destination; for files of earlier generations, retry with allow_shrink.`,
+      { transient: false },
+    );
 }
 
 /** A publication with its claim, which is made once. */

@@ -25,6 +25,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { bounds, boundText } from '../config/bounds.ts';
 import {
   DestinationError,
   type FileIdentity,
@@ -79,6 +80,19 @@ const abortTimeoutMs = 5_000;
 
 /** Statuses after which nothing resumes the run's upload. After the others, a retry or the continued run may. */
 const finalStatuses: readonly RunStatus[] = ['Cancelled', 'Failed', 'Terminated'];
+
+/** The interval needs more files than a manifest may list. */
+class TooManyFiles extends Error {
+  override readonly name = 'TooManyFiles';
+}
+
+/** @throws TooManyFiles when a run has as many files as it may have, and needs another */
+function requireRoom(run: ExistingRun): void {
+  if (filesOf(run).count < bounds.manifestFiles.max) return;
+  throw new TooManyFiles(
+    `The interval needs more than ${boundText(bounds.manifestFiles)} files. Raise max_file_size_mb of the destination, or choose a shorter interval.`,
+  );
+}
 
 /** One attempt at exporting one range of a run's interval: it owns the run, the fencing token, the upload and the progress. */
 class RangeExport {
@@ -251,6 +265,7 @@ class RangeExport {
           await finishFile(writer);
           if (partsOfClosedFiles >= settings.EXPORTD_PARTS_PER_EXECUTION) return false;
         }
+        if (!writer) requireRoom(this.#run);
         writer ??= openWriter(null, lastKey);
         lastKey = block.last;
         const open = writer;

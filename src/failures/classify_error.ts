@@ -31,6 +31,7 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   EncoderThreadExited: 'none',
   UnencodableRow: 'tenant',
   TooManyRejectedRows: 'tenant',
+  TooManyFiles: 'tenant',
   RowsMissingInSource: 'tenant',
   MissingSortKey: 'operator',
   MalformedBlock: 'operator',

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { bounds } from '../../src/config/bounds.ts';
 import { parseManifest, type Manifest } from '../../src/destination/manifest.ts';
 import { putManifestObject, getManifestObject } from '../../src/destination/objects.ts';
 import type { ManifestPublication } from '../../src/destination/destination.ts';
@@ -301,5 +302,41 @@ describe.each([
     expect(await put('simple.json', manifest(1), simple)).toEqual({ verified: true, expires_at: null });
     expect(await put('simple.json', manifest(2), simple)).toEqual({ verified: true, expires_at: null });
     expect(reported).toEqual(['NotImplemented', 'NotImplemented']);
+  });
+});
+
+describe('a manifest of more bytes than exportd reads', () => {
+  it('is not written, and its claim is withdrawn', async () => {
+    const [file] = manifest(1).files;
+    const files = Array.from({ length: 9_000 }, (_, index) => ({
+      ...file,
+      key: `${index}-${'k'.repeat(4_000)}`,
+    })) as Manifest['files'];
+    const steps: string[] = [];
+    const publication = publicationOf(
+      { ...manifest(1), files },
+      { expectsNone: true, mayExist: false },
+      steps,
+    );
+    await expect(
+      putManifestObject(requests, 'too-large.json', publication, options, signal),
+    ).rejects.toMatchObject({ type: 'ManifestTooLarge', transient: false });
+    expect(steps).toEqual(['claimed', 'withdrawn']);
+    expect(await readManifest('too-large.json')).toBeNull();
+  });
+
+  it('of ten thousand files with long keys can be read', async () => {
+    const [file] = manifest(1).files;
+    const first = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'i'.repeat(400) };
+    const files = Array.from({ length: bounds.manifestFiles.max }, (_, index) => ({
+      ...file,
+      key: `${index}-${'k'.repeat(900)}`,
+      first,
+      last: first,
+    })) as Manifest['files'];
+    expect(await putWith(false, 'large.json', { ...manifest(1), files }, requests, false)).toMatchObject({
+      verified: true,
+    });
+    expect((await readManifest('large.json'))?.files).toHaveLength(files.length);
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { CancelledFailure } from '@temporalio/common';
+import { bounds } from '../../src/config/bounds.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
@@ -38,6 +39,27 @@ describe('attempts', () => {
     });
 
   describe('exporting an interval', () => {
+    it('into more files than a manifest lists fails and names the field', async () => {
+      const { run_id } = await harness.createRun({ config: { max_file_size_mb: 1, compression: null } });
+      const recorder: typeof harness.recorder = {
+        ...harness.recorder,
+        // As if the first file were the last one that fits.
+        recordFile: async (...input) => {
+          const run = await harness.recorder.recordFile(...input);
+          const full = ({ files, ...range }: (typeof run.ranges)[number]) => ({
+            ...range,
+            files: { ...files, count: bounds.manifestFiles.max },
+          });
+          return { ...run, ranges: run.ranges.map(full) };
+        },
+      };
+      await expect(harness.attempt({ recorder }).exportInterval({ run_id })).rejects.toMatchObject({
+        type: 'TooManyFiles',
+        nonRetryable: true,
+        message: expect.stringMatching(/10,000 files.*max_file_size_mb/) as string,
+      });
+    });
+
     it.each([null, 'gzip'])(
       'writes every row once, in order, in parts, and then the manifest (%s)',
       async (compression) => {

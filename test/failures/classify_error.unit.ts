@@ -194,3 +194,39 @@ describe('application failures', () => {
     }
   });
 });
+
+describe("somebody else's text in an error", () => {
+  it.each([
+    ['in any length', 'x'.repeat(300_000)],
+    ['with markup', '<img src=x>'],
+    ['with line breaks', 'Denied\nEVIL line'],
+    ['that is empty', ''],
+    ['of another script', 'Отказано'],
+  ])('is no code %s', (_, code) => {
+    const failure = toDestinationError(s3Error(code, 403), 'PutObject');
+    expect(failure).toMatchObject({
+      type: 'UnknownError',
+      message: 'The S3 server rejected PutObject with UnknownError (status 403).',
+    });
+  });
+
+  it.each(['KMS.DisabledException', 'SlowDown', 'XAmzContentSHA256Mismatch'])(
+    'can be the code %s',
+    (code) => {
+      expect(toDestinationError(s3Error(code, 400), 'PutObject').type).toBe(code);
+    },
+  );
+
+  it('is cut, and on one line', () => {
+    const error = new pg.DatabaseError(
+      `relation "${'a\n\u202E\u0000'.repeat(5_000)}" is missing`,
+      0,
+      'error',
+    );
+    error.code = '42P01';
+    const { message } = toApplicationFailure(error);
+    expect(message.length).toBe(2_000);
+    expect(message.endsWith('…')).toBe(true);
+    expect(message).not.toMatch(/[\p{Cc}\u{202E}]/u);
+  });
+});
