@@ -111,13 +111,13 @@ export const boundGroups = {
     ),
   },
   'Objects that are read': {
-    line: bytes(100 * mib, 'A line or record after unpacking', 'the object is unreadable'),
+    line: bytes(128 * mib, 'A line or record after unpacking', 'the object is unreadable'),
     excessRows: items(10_000, 'Rows more than its manifest says', 'it is unreadable from there on'),
     parquetFooter: bytes(32 * mib, 'The metadata of a Parquet file', 'it is unreadable'),
     parquetObjects: items(1_000_000, 'Structs, lists and texts in it', 'it is unreadable'),
     parquetDepth: levels(16, 'Its structs in structs', 'it is unreadable'),
     parquetRows: items(122_880, 'Rows of a row group', 'it is unreadable'),
-    parquetColumn: bytes(128 * mib, 'A column of a row group, unpacked', 'it is unreadable'),
+    parquetColumn: bytes(160 * mib, 'A column of a row group, unpacked', 'it is unreadable'),
   },
   "Somebody else's text": {
     errorCode: characters(64, 'The code of an error of S3 or STS', 'it is called `UnknownError`'),

@@ -31,7 +31,7 @@ export const source = {
   EXPORTD_SOURCE_PAGE_SIZE: size('8MiB', { min: '1KiB' }).describe(
     'Maximum size of one page read from the source.',
   ),
-  EXPORTD_MAX_ROW_SIZE: size('16MiB', { min: '64KiB', max: '16MiB' })
+  EXPORTD_MAX_ROW_SIZE: size('64MiB', { min: '64KiB', max: '64MiB' })
     .describe(
       'Maximum size of a row of an export, all columns together. `on_bad_row` of the destination decides about a wider one.',
     )

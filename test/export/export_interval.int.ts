@@ -56,7 +56,7 @@ describe('attempts', () => {
       await expect(harness.attempt({ recorder }).exportInterval({ run_id })).rejects.toMatchObject({
         type: 'TooManyFiles',
         nonRetryable: true,
-        message: expect.stringMatching(/10,000 files.*max_file_size_mb/) as string,
+        message: expect.stringMatching(/10,000 files.*max_file_size_mb/),
       });
     });
 

