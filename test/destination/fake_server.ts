@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -14,6 +15,8 @@ export interface ReceivedRequest {
 export interface FakeServer {
   readonly endpoint: string;
   readonly received: readonly ReceivedRequest[];
+  /** Emits `closed` when a connection was closed. */
+  readonly connections: EventEmitter;
   close(): Promise<void>;
 }
 
@@ -34,10 +37,13 @@ export async function startFakeServer(
       respond(request, response);
     });
   });
+  const connections = new EventEmitter();
+  server.on('connection', (socket) => socket.once('close', () => connections.emit('closed')));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
+    connections,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,12 +1,24 @@
 import dns from 'node:dns';
+import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createWebhookSecret, sendWebhook } from '../../src/notifications/send_webhook.ts';
 import { startFakeServer, type FakeServer } from '../destination/fake_server.ts';
+import { dripping, drippingHeaders, endless, endlessHeaders } from '../setup/hostile_store.ts';
+
+/** What receivers do that send more, or longer, than anybody reads. */
+const hostileAnswers: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  '/endless': endless(200),
+  '/drips': dripping(200),
+  '/endless-headers': endlessHeaders,
+  '/drips-headers': drippingHeaders,
+};
 
 let receiver: FakeServer;
 beforeEach(async () => {
   receiver = await startFakeServer((request, response) => {
-    if (request.path === '/floods') response.end(Buffer.alloc(10_000_000));
+    const hostile = hostileAnswers[request.path];
+    if (hostile) hostile(response);
+    else if (request.path === '/floods') response.end(Buffer.alloc(10_000_000));
     else response.writeHead(200).end();
   });
 });
@@ -15,10 +27,10 @@ afterEach(async () => {
   await receiver.close();
 });
 
-const send = (url: string, allowPrivate: boolean) =>
+const send = (url: string, allowPrivate: boolean, timeoutMs = 30_000) =>
   sendWebhook(
     { id: 'message', url, secret: createWebhookSecret(), body: '{}' },
-    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_WEBHOOK_TIMEOUT: 30_000 },
+    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_WEBHOOK_TIMEOUT: timeoutMs },
   );
 const port = () => new URL(receiver.endpoint).port;
 
@@ -55,5 +67,19 @@ describe('a receiver in the private network', () => {
 describe('a receiver with a huge response', () => {
   it('counts as delivered, and the response is discarded', async () => {
     expect(await send(`${receiver.endpoint}/floods`, true)).toMatchObject({ delivered: true, status: 200 });
+  });
+});
+
+describe('a receiver whose response never ends', () => {
+  it.each([
+    ['/endless', true],
+    ['/drips', true],
+    ['/endless-headers', false],
+    ['/drips-headers', false],
+  ])('is answered by the status alone, and its connection is closed (%s)', async (path, delivered) => {
+    const closed = new Promise((resolve) => receiver.connections.once('closed', resolve));
+    const timeoutMs = 1_000;
+    expect(await send(`${receiver.endpoint}${path}`, true, timeoutMs)).toMatchObject({ delivered });
+    await closed;
   });
 });

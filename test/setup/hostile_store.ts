@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { get, type ServerResponse } from 'node:http';
 import type { InjectedOutcome } from '../e2e/s3_proxy.ts';
 
-/** A response that a hostile server sends. */
-type Answer = Exclude<InjectedOutcome, 'broken'>;
+/** Sends what a hostile server responds. */
+type Answer = (response: ServerResponse) => void;
 
 const xml = { 'content-type': 'application/xml' };
 const chunk = Buffer.alloc(65_536, ' ');
@@ -77,7 +77,7 @@ export const endlessHeaders: Answer = (response) => {
 };
 
 /** An S3 error whose code is not one. */
-export const errorWithCode = (code: string, status = 403): Answer => ({
+export const errorWithCode = (code: string, status = 403): InjectedOutcome => ({
   status,
   body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>No.</Message></Error>`,
 });
