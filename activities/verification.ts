@@ -67,7 +67,7 @@ async function verify(
     },
     {
       ...{ batchExportId: batch_export_id, from: start, to: end, deep, signal },
-      maxManifests: bounds.verifiedManifests,
+      manifestBounds: { count: bounds.verifiedManifests, bytes: bounds.verifiedManifestBytes },
     },
   );
   return { report };

@@ -104,11 +104,12 @@ export const boundGroups = {
     manifestValues: items(1_000_000, 'Values in it', 'it is no manifest'),
     manifestFiles: items(10_000, 'Files of an interval', 'the run fails, `TooManyFiles`'),
     rejectedFile: bytes(64 * mib, 'The rejected rows of an interval', 'the run fails, `TooManyRejectedRows`'),
-    verifiedManifests: bytes(
-      64 * mib,
-      'All manifests of a verification by a worker; `exportd verify` has no bound',
+    verifiedManifests: items(
+      1_000,
+      'Manifests of a verification by a worker; `exportd verify` has no bound',
       'it fails and says so',
     ),
+    verifiedManifestBytes: bytes(64 * mib, '– all of them together', 'it fails and says so'),
   },
   'Objects that are read': {
     line: bytes(128 * mib, 'A line or record after unpacking', 'the object is unreadable'),

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { bounds, boundText } from '../config/bounds.ts';
+import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { isId } from '../contract/workflow_inputs.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { type Manifest, parseManifest } from '../destination/manifest.ts';
@@ -54,12 +54,15 @@ function intervalOfName(name: string): DataInterval | undefined {
 
 /**
  * Lists the manifests of all intervals that overlap the range, in all locations of the export.
+ * @param bound how many intervals there may be; unlimited by default
  * @throws DestinationError when the current location cannot be listed; for other locations a note is added
+ * @throws CannotVerify when there are too many intervals, or too many objects that are no manifests
  */
 export async function listManifests(
   locations: readonly ExportLocation[],
   range: TimeRange,
   signal: AbortSignal,
+  bound?: Bound,
 ): Promise<Listing> {
   const intervals = new Map<string, { start: string; end: string; names: ManifestObject[] }>();
   const findings: Finding[] = [];
@@ -82,6 +85,10 @@ export async function listManifests(
             if (known.names.every(({ key, location: other }) => key !== found.key || other !== location))
               known.names.push(found);
             intervals.set(id, known);
+            if (bound && intervals.size > bound.max)
+              throw new CannotVerify(
+                `More than ${boundText(bound)} manifests are of this time. Verify a shorter range, or use "exportd verify".`,
+              );
           }
         }
       } catch (error) {

@@ -64,8 +64,8 @@ export interface VerifyOptions {
   /** Whether only manifests are read, and their fingerprints compared with the source. */
   readonly fast?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The most that all manifests together may have, because memory holds them; unlimited by default. */
-  readonly maxManifests?: Bound | undefined;
+  /** How many manifests there may be, and their bytes together, because memory holds them; unlimited by default. */
+  readonly manifestBounds?: { readonly count: Bound; readonly bytes: Bound } | undefined;
   /** Called after each interval. */
   readonly onProgress?: ((checked: number, intervals: number) => void) | undefined;
 }
@@ -114,15 +114,16 @@ async function verify(
   const { now, ...history } = await readHistory(pool, definition.batch_export_id);
   const owed = owedTime(history, { now, graceMs: gracePeriodMs(settings) });
   const expirations = createExpirations(pool, definition, now);
-  const countManifest = manifestCounter(options.maxManifests);
+  const countManifest = manifestCounter(options.manifestBounds?.bytes);
   const context: CheckContext = {
     ...{ source, definition, findVersion, expirations, deep, fast },
     ...{ countManifest, signal },
   };
-  const listing = await listManifests(locations, range, signal);
+  const list = () => listManifests(locations, range, signal, options.manifestBounds?.count);
+  const listing = await list();
   const intervals = await checkAll(context, sortIntervals(listing.intervals), options.onProgress);
   const checks = intervals.flatMap(({ check }) => check ?? []);
-  const relist = async () => (await listManifests(locations, range, signal)).intervals;
+  const relist = async () => (await list()).intervals;
   const covered = checks.map(({ found }) => intervalOf(found.manifest));
   const known = new Set(intervals.map(({ interval }) => `${interval.start} ${interval.end}`));
   const gaps = await findGaps({ ...context, owed }, covered, range, async () =>

@@ -178,7 +178,13 @@ describe('a verification', () => {
     expect(await verifyWithinLimits()).toMatchObject({ status: 'failed' });
   });
 
-  it('of a list that never ends, each page with other keys, ends', async () => {
+  it.each<[string, (page: number, index: number) => string]>([
+    ['names that are no intervals', (page, index) => `${page}-${index}.json`],
+    [
+      'intervals that touch the one that is verified',
+      (page, index) => `${compactTime(new Date((page * 1_000 + index) * 1_000))}-20991231T000000Z.json`,
+    ],
+  ])('of a list that never ends, of %s, ends', async (_, nameOf) => {
     let pages = 0;
     const folder = manifestKey.slice(0, manifestKey.lastIndexOf('/') + 1);
     restore.push(
@@ -186,7 +192,7 @@ describe('a verification', () => {
         before: (request) => {
           if (!isList(request)) return undefined;
           pages += 1;
-          const keys = Array.from({ length: 1_000 }, (_, index) => `${folder}${pages}-${index}.json`);
+          const keys = Array.from({ length: 1_000 }, (_one, index) => folder + nameOf(pages, index));
           return page(keys, `token-${pages}`);
         },
       }),
@@ -194,3 +200,5 @@ describe('a verification', () => {
     expect(await verifyWithinLimits()).toMatchObject({ status: 'failed' });
   });
 });
+
+const compactTime = (time: Date): string => time.toISOString().replaceAll(/[-:]|\.\d+/g, '');
