@@ -11,7 +11,7 @@ import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import { encryptionOf, type S3Config } from './config.ts';
 import { DestinationError, type FileUpload } from './destination.ts';
-import { conditionFailureCodes, partRefusals } from './errors.ts';
+import { conditionFailureCodes, damagedBodyCodes, partRefusals } from './errors.ts';
 import { testKey } from './keys.ts';
 import { abortUpload, createUpload, listParts } from './multipart.ts';
 import { headObject, type ObjectOptions } from './objects.ts';
@@ -403,7 +403,9 @@ async function refusesWrongChecksum(bucket: TestRequests): Promise<boolean> {
     await bucket.putWithWrongChecksum();
     return false;
   } catch (error) {
-    if (!(error instanceof DestinationError) || error.transient) throw error;
+    if (!(error instanceof DestinationError)) throw error;
+    if (damagedBodyCodes.has(error.type)) return true;
+    if (error.transient) throw error;
     return error.type !== 'NotImplemented';
   }
 }

@@ -100,17 +100,14 @@ const transientStatuses: ReadonlySet<number> = new Set([408, 409, 412, 425, 429]
 /** Whether a request that was rejected with this status may succeed later. */
 export const isTransientStatus = (status: number): boolean => transientStatuses.has(status);
 
-/**
- * Transient error codes with a 4xx status that the SDK does not repeat: a new upload or a later request may succeed. The last
- * three mean that the body did not arrive as it was sent.
- */
-const transientCodes = new Set([
-  'NoSuchUpload',
-  'InvalidPart',
+/** Error codes for a body that differs from its checksum: it did not arrive as it was sent. */
+export const damagedBodyCodes: ReadonlySet<string> = new Set([
   'BadDigest',
   'IncompleteBody',
   'XAmzContentSHA256Mismatch',
 ]);
+/** Transient error codes with a 4xx status that the SDK does not repeat: a new upload or a later request may succeed. */
+const transientCodes = new Set(['NoSuchUpload', 'InvalidPart', ...damagedBodyCodes]);
 
 /** Whether the server limits the rate of requests, also of those to its key service. */
 export const isThrottled = (name: string): boolean =>

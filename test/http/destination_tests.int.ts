@@ -199,8 +199,8 @@ describe('a test that cannot run', () => {
 
   it('leaves a stored config for at most an hour', async () => {
     await api.database.pool.query(
-      `insert into exportd.destination_tests (id, owner_id, destination_type, config, secrets, created_at)
-       select gen_random_uuid(), gen_random_uuid(), 'S3', '{}', '{}', clock_timestamp() - age
+      `insert into exportd.destination_tests (id, owner_id, team_id, destination_type, config, secrets, created_at)
+       select gen_random_uuid(), gen_random_uuid(), 1, 'S3', '{}', '{}', clock_timestamp() - age
        from unnest(array[interval '59 minutes', interval '61 minutes']) as age`,
     );
     await api.call('POST', 'batch_exports/test/', { destination: destination() });
