@@ -106,8 +106,8 @@ describe('an export of rows of 200 MB', () => {
   );
 
   it('made by a query of many columns fails, and names the first column that is too much', async () => {
-    const columns = Array.from({ length: 30 }, (_, index) => `repeat('a', 1000000) as c${index}`);
-    const dialect_query = `select uuid, ${columns.join(', ')} from events where event = '$pageview'`;
+    const columns = Array.from({ length: 100 }, (_, index) => `repeat('a', 1000000) as c${index}`);
+    const dialect_query = `select uuid, ${columns.join(', ')} from events where event = 'wide'`;
     const { run } = await exportHour({}, 'Failed', { dialect_query });
     expect(run.latest_error).toMatch(/column c\d+ .*EXPORTD_MAX_ROW_SIZE/);
   });
