@@ -74,7 +74,7 @@ describe('beside an S3 server', () => {
   const requestsOf = (operation: S3OperationName, part: string) =>
     proxy.requests.filter((request) => request.operation === operation && request.key.includes(part)).length;
   const observe = <Result>(work: () => Promise<Result>) =>
-    observeWorker({ pid: stack.workers[0]?.pid ?? 0, port }, work);
+    observeWorker({ pid: stack.workers[0]?.pid ?? 0, port }, stack, work);
 
   interface Step {
     readonly name: string;

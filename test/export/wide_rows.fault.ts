@@ -56,6 +56,7 @@ describe('an export of rows of 200 MB', () => {
   async function exportHour(config: Record<string, unknown>, status: string, fields = {}) {
     const { result, grownMiB, silentMs } = await observeWorker(
       { pid: stack.workers[0]?.pid ?? 0, port },
+      stack,
       async () => {
         const { id, run_id } = await backfill(config, 3, fields);
         return { id, run: await stack.waitForRun(id, run_id, status) };

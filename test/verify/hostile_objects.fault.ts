@@ -105,6 +105,7 @@ describe('a verification', () => {
   async function verifyWithinLimits(): Promise<Verification> {
     const { result, grownMiB, silentMs } = await observeWorker(
       { pid: stack.workers[0]?.pid ?? 0, port },
+      stack,
       verify,
     );
     expect({
