@@ -207,10 +207,9 @@ function findProblem(value: unknown, levels = bounds.bodyDepth.max): ValueProble
       detail: `The body is nested too deeply: at most ${boundText(bounds.bodyDepth)} are allowed.`,
       path: [],
     };
-  const entries = Object.entries(value);
-  if (Array.isArray(value) && entries.length > bounds.bodyItems.max)
+  if (Array.isArray(value) && value.length > bounds.bodyItems.max)
     return { detail: `A list has at most ${boundText(bounds.bodyItems)} items.`, path: [] };
-  for (const [key, inner] of entries) {
+  for (const [key, inner] of Object.entries(value)) {
     if (!isStorable(key))
       return { detail: 'Null characters and unpaired surrogates are not allowed.', path: ['?'] };
     if (key.length > bounds.bodyFieldName.max)
