@@ -70,6 +70,8 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
         const { batch_export_id, max_commands } = input;
         const signals = [...input.signals, ...input.command_signals];
         const step = await advanceSchedule(journal, policies, batch_export_id, signals, max_commands);
+        for (const detail of step.rejected_signals)
+          logger.warn({ batch_export_id }, `A manual signal was rejected: ${detail}`);
         for (const error of step.errors)
           logger.error(
             { batch_export_id, stack: stackFramesOf(error) },

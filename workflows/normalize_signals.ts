@@ -10,6 +10,7 @@ type SignalPayload = NonNullable<SignalJob['input']>[number];
 /** Longer inputs are replaced: signals are passed to local activities and to the next execution. */
 const maxInputBytes = 4_096;
 const maxNameLength = 100;
+const maxIdentityLength = 200;
 
 /**
  * Makes every signal valid before the SDK receives it. A payload that the SDK cannot decode, or a name with its reserved
@@ -28,10 +29,18 @@ export const interceptors: WorkflowInterceptorsFactory = () => ({
   ],
 });
 
+/** The handler of signals gets the identity of the sender as a second input, which the SDK does not show otherwise. */
 function normalizeInPlace(signal: SignalJob): void {
   const { name, payload } = normalizeSignal(signal.signalName ?? '', signal.input ?? []);
   signal.signalName = name;
-  signal.input = payload ? [payload] : [];
+  const input = payload ?? defaultPayloadConverter.toPayload(undefined);
+  signal.input = [input, defaultPayloadConverter.toPayload(normalizeIdentity(signal.identity))];
+}
+
+/** The identity of a sender in one printable line; undefined if it told none. */
+export function normalizeIdentity(identity: string | null | undefined): string | undefined {
+  const printable = (identity ?? '').replace(/\p{C}/gu, ' ').trim().slice(0, maxIdentityLength);
+  return printable === '' ? undefined : printable;
 }
 
 /** Returns the signal as the workflow receives it: a printable name and at most one decodable input. */

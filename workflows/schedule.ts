@@ -49,12 +49,21 @@ export function createSignalCounter(chain: string, carried: number | undefined) 
     /** How many signals the chain has received. */
     ordinal: () => ordinal,
     /** Numbers and classifies one signal. */
-    receive: (name: string, input: unknown): CountedSignal => {
+    receive: (name: string, input: unknown, identity?: unknown): CountedSignal => {
       ordinal += 1;
       if (name === wakeSignal) return { type: 'wake' };
       const command_id = commandIdOf(input);
       return command_id === undefined
-        ? { type: 'manual', signal: { name, ordinal, chain, input: input ?? null } }
+        ? {
+            type: 'manual',
+            signal: {
+              name,
+              ordinal,
+              chain,
+              input: input ?? null,
+              ...(typeof identity === 'string' && { identity }),
+            },
+          }
         : {
             type: 'stored_command',
             signal: { name, ordinal, chain, input: { command_id: command_id.slice(0, maxIdLength) } },
@@ -80,7 +89,7 @@ function createInbox(previous: Pick<ScheduleInput, 'ordinal' | 'signals'>) {
   setDefaultSignalHandler((name, ...inputs) => {
     arrivedCount += 1;
     if (name !== wakeSignal) commandCount += 1;
-    const received = counter.receive(name, inputs[0]);
+    const received = counter.receive(name, inputs[0], inputs[1]);
     if (received.type === 'manual') manualSignals.push(received.signal);
     if (received.type === 'stored_command') commandSignals.push(received.signal);
   });

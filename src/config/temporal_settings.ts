@@ -57,6 +57,11 @@ export const temporal = {
   EXPORTD_TASK_QUEUE_PREFIX: text('exportd')
     .describe('Prefix of the task queues and, unless it is the default, of the workflow ids.')
     .meta({ when: 'Several deployments share a namespace.' }),
+  EXPORTD_MANUAL_SIGNALS: flag(false)
+    .describe(
+      'Whether schedules accept pause, unpause, backfill, retry and delete as signals from the Temporal UI or CLI, which need no API key. Otherwise they are logged and ignored.',
+    )
+    .meta({ when: 'Everyone who reaches Temporal may control every export. `npm start` allows them.' }),
   EXPORTD_TEMPORAL_REQUEST_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a request to Temporal, including its retries.',
   ),

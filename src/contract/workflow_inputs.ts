@@ -75,6 +75,8 @@ export interface ReceivedSignal {
   readonly chain: string;
   /** The signal's input. Nothing is known of it when the signal was sent manually. */
   readonly input: unknown;
+  /** Who sent a manual signal, as the sender told Temporal; absent if it told nothing. */
+  readonly identity?: string;
 }
 
 /** The signal that wakes a schedule or a backfill so that it checks the control database. It has no input. */

@@ -281,51 +281,64 @@ const isCommandName = (name: string): name is keyof typeof commandBodySchemas =>
   Object.hasOwn(commandBodySchemas, name);
 
 /**
- * Stores a manual signal as a command. An invalid signal is stored as a rejected command, and so is one that names a
- * command which the export does not have. A signal that names a stored command is ignored here.
+ * Stores a manual signal as a command, with the identity of its sender. It is stored as a rejected command, and logged, if
+ * the deployment accepts none, if it is invalid, or if it names a command that the export does not have. A signal that names
+ * a stored command is ignored here.
+ * @returns why it was rejected; undefined if it was not, or was stored before
  */
 export async function storeManualSignal(
   journal: Journal,
+  { allowsManualSignals }: Pick<Policies, 'allowsManualSignals'>,
   batchExportId: string,
   signal: ReceivedSignal,
-): Promise<void> {
+): Promise<string | undefined> {
   const commandId = commandIdOf(signal.input);
-  if (commandId !== undefined && (await hasCommand(journal.pool, batchExportId, commandId))) return;
+  if (commandId !== undefined && (await hasCommand(journal.pool, batchExportId, commandId))) return undefined;
   const id = deterministicId('signal', batchExportId, signal.chain, signal.ordinal);
-  await journal.transaction(async ({ connection }) => {
+  return journal.transaction(async ({ connection }) => {
     const { rows } = await connection.query<{ team_id: number }>(
       'select team_id from exportd.batch_exports where id = $1',
       [batchExportId],
     );
     const teamId = rows[0]?.team_id;
-    if (teamId === undefined) return;
+    if (teamId === undefined) return undefined;
     const parsed =
-      isCommandName(signal.name) && commandId === undefined
+      isCommandName(signal.name) && commandId === undefined && allowsManualSignals
         ? commandBodySchemas[signal.name].safeParse(signal.input ?? {})
         : undefined;
     // An unknown name is stored too (without NUL, which PostgreSQL rejects) and rejected below.
     const name = signal.name.replaceAll('\0', '').slice(0, 100);
     const { rowCount } = await connection.query(
-      `insert into exportd.commands (id, batch_export_id, team_id, name, body) values ($1, $2, $3, $4, $5)
-       on conflict do nothing`,
-      [id, batchExportId, teamId, name, JSON.stringify(parsed?.success ? parsed.data : {})],
+      `insert into exportd.commands (id, batch_export_id, team_id, name, body, signal_identity)
+       values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+      [
+        id,
+        batchExportId,
+        teamId,
+        name,
+        JSON.stringify(parsed?.success ? parsed.data : {}),
+        signal.identity ?? null,
+      ],
     );
-    if (rowCount === 0 || parsed?.success) return;
+    if (rowCount === 0 || parsed?.success) return undefined;
     const issue = parsed?.error.issues[0];
-    const detail =
-      commandId !== undefined
+    const detail = !allowsManualSignals
+      ? `"${name}" was sent to Temporal, and this installation accepts no manual signals (EXPORTD_MANUAL_SIGNALS). Use the API.`
+      : commandId !== undefined
         ? `The batch export has no command "${commandId.replaceAll('\0', '')}".`
         : issue
           ? `${issue.path.join('.') || 'payload'}: ${issue.message}`
           : `Unknown signal "${name}".`;
     await recordCommandOutcome(connection, id, 'rejected', { code: 'invalid_input', detail, attr: null });
+    const sender = signal.identity === undefined ? '' : ` of ${signal.identity}`;
     await writeLogLine(connection, {
       team_id: teamId,
       batch_export_id: batchExportId,
       run_id: null,
       level: 'WARNING',
-      message: `Manual signal was rejected: ${detail}`,
+      message: `Manual signal${sender} was rejected: ${detail}`,
     });
+    return detail;
   });
 }
 
@@ -390,6 +403,8 @@ export interface ScheduleStep {
   readonly has_more: boolean;
   /** Unexpected errors that rejected a command, for the worker log. */
   readonly errors: readonly unknown[];
+  /** Why manual signals were rejected, for the worker log. */
+  readonly rejected_signals: readonly string[];
   /** Whether the step created notifications. */
   readonly has_new_deliveries: boolean;
   /** The summary in the Temporal UI. */
@@ -407,7 +422,11 @@ export async function advanceSchedule(
   signals: readonly ReceivedSignal[],
   maxCommands = Infinity,
 ): Promise<ScheduleStep> {
-  for (const signal of signals) await storeManualSignal(journal, batchExportId, signal);
+  const rejectedSignals: string[] = [];
+  for (const signal of signals) {
+    const detail = await storeManualSignal(journal, policies, batchExportId, signal);
+    if (detail !== undefined) rejectedSignals.push(detail);
+  }
   const cancelled: string[] = [];
   const backfills: string[] = [];
   const errors: unknown[] = [];
@@ -423,8 +442,13 @@ export async function advanceSchedule(
   const dueRuns = await journal.transaction((transaction) =>
     createDueRuns(transaction, policies, batchExportId),
   );
+  const [rejected] = rejectedSignals;
   return {
     ...dueRuns,
+    ...(rejected !== undefined && {
+      summary: `${dueRuns.summary}\nIgnored ${rejectedSignals.length === 1 ? 'a signal' : `${rejectedSignals.length} signals`}: ${rejected}`,
+    }),
+    rejected_signals: rejectedSignals,
     start_runs: await readStartableRuns(journal.pool, { batch_export_id: batchExportId }),
     cancel_runs: await readRuns(journal.pool, cancelled),
     wake_backfills: [

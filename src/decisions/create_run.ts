@@ -32,6 +32,8 @@ export interface Policies {
   /** The number of consecutive Failed runs that pauses an export or a backfill; 0 to never pause. */
   readonly pauseAfterFailures: number;
   readonly maintenance: MaintenancePolicy;
+  /** Whether signals that were sent past the API are applied. */
+  readonly allowsManualSignals: boolean;
   /** Milliseconds by which the start of an interval's run is delayed; always the same for the same interval. */
   readonly jitterMs: (batchExportId: string, intervalName: string, interval: DataInterval) => number;
 }
@@ -52,6 +54,7 @@ export function createPolicies(settings: Settings): Policies {
       maxRetries: settings.EXPORTD_RUN_RETRY_LIMIT,
     },
     pauseAfterFailures: settings.EXPORTD_PAUSE_AFTER_FAILURES,
+    allowsManualSignals: settings.EXPORTD_MANUAL_SIGNALS,
     maintenance: {
       oldGenerationRetentionMs: settings.EXPORTD_OLD_GENERATION_RETENTION,
       orphanRetentionMs: settings.EXPORTD_ORPHAN_RETENTION,

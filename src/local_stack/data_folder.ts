@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -16,7 +16,7 @@ export interface DataFolder {
 }
 
 /** Replaces a file with a rename: readers see the old or the new content, never a part. */
-export function writeFileAtomically(file: string, content: string, mode = 0o644): void {
+export function writeFileAtomically(file: string, content: string, mode = 0o600): void {
   const draft = `${file}.${String(process.pid)}.new`;
   writeFileSync(draft, content, { mode });
   renameSync(draft, file);
@@ -35,13 +35,16 @@ export const asDiskFull = (output: string, path: string): LaunchError | undefine
   /no space left on device|disk is full|ENOSPC/i.test(output) ? diskFull(path) : undefined;
 
 /**
- * Creates the folder if it is missing.
+ * Creates the folder if it is missing. Only its owner can enter it: databases, objects and logs are in there.
  * @throws LaunchError when it is not writable or its disk is almost full.
  */
 export function openDataFolder(path: string): DataFolder {
   const inside = (...names: string[]) => join(path, ...names);
   try {
-    for (const name of ['logs', 'processes']) mkdirSync(inside(name), { recursive: true });
+    for (const folder of [path, inside('logs'), inside('processes')]) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      chmodSync(folder, 0o700);
+    }
     writeFileAtomically(inside('.writable'), '');
   } catch (error) {
     throw asLaunchError(error, path) ?? error;
@@ -101,7 +104,7 @@ export function loadOrCreateSecrets(folder: DataFolder): Secrets {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   const secrets = createSecrets();
-  writeFileAtomically(file, JSON.stringify(secrets, null, 2), 0o600);
+  writeFileAtomically(file, JSON.stringify(secrets, null, 2));
   return secrets;
 }
 
@@ -116,7 +119,7 @@ export const dataFolderPath = (): string =>
 
 /** Writes the settings to a file that only its owner can read, because they contain secrets. */
 export const writeStack = (folder: DataFolder, environment: StackEnvironment): void =>
-  writeFileAtomically(folder.inside(fileName), JSON.stringify(environment, null, 2), 0o600);
+  writeFileAtomically(folder.inside(fileName), JSON.stringify(environment, null, 2));
 
 /** Settings of the stack that was started last in the folder; undefined when there was none. */
 export function readStack(path = dataFolderPath()): StackEnvironment | undefined {

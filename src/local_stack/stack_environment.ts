@@ -21,6 +21,8 @@ const demoSettings = {
   EXPORTD_WORKFLOW_TASK_TIMEOUT: '3s',
   EXPORTD_JITTER_LONG: '0s',
   EXPORTD_JITTER_SHORT_FRACTION: '0',
+  // The demo has no users beside the one who may open its Temporal UI.
+  EXPORTD_MANUAL_SIGNALS: 'true',
 };
 
 /** The settings of the server and the worker: those of the user, and the addresses of this stack's servers. */

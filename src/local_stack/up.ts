@@ -179,6 +179,8 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
  */
 export async function up(options: UpOptions): Promise<void> {
   const report = createReport();
+  // Databases, objects and logs, of its servers too, are for their owner alone.
+  process.umask(0o077);
   // Reports invalid settings before anything starts. The URL of the database is not known yet.
   const settings = readSettings({ ...process.env, DATABASE_URL: process.env.DATABASE_URL ?? 'unknown' });
   const folder = openDataFolder(dataFolderPath());

@@ -15,6 +15,7 @@ export const quickPolicies = (more: Record<string, string> = {}): Policies =>
       DATABASE_URL: 'unused',
       EXPORTD_JITTER_LONG: '0s',
       EXPORTD_JITTER_SHORT_FRACTION: '0',
+      EXPORTD_MANUAL_SIGNALS: 'true',
       ...more,
     }),
   );

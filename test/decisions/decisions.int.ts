@@ -137,7 +137,7 @@ describe('commands', () => {
     await other.drop();
   });
 
-  it('delete an export with its backfills and runs, but let a publishing run complete', async () => {
+  it('delete an export with its backfills and runs, also one that is publishing', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     await command('backfill', { start_at: minutesAgo(6), end_at: minutesAgo(2) });
@@ -153,9 +153,8 @@ describe('commands', () => {
     const { step } = await command('delete');
     expect(step.status).toBe('deleted');
     const statuses = (await runsOf(batchExportId)).map(({ status }) => status);
-    expect(statuses).toEqual(['Starting', 'Cancelled', 'Cancelled']);
-    await recorder.complete(publishing, generation, 'manifest.json');
-    expect((await runsOf(batchExportId))[0]?.status).toBe('Completed');
+    expect(statuses).toEqual(['Cancelled', 'Cancelled', 'Cancelled']);
+    await expect(recorder.complete(publishing, generation, 'manifest.json')).rejects.toThrow(RunEnded);
   });
 });
 
@@ -332,6 +331,53 @@ describe('a manual signal', () => {
       [batchExportId],
     );
     expect(rows).toEqual([{ status: 'rejected' }]);
+  });
+
+  it('keeps the identity of its sender', async () => {
+    const policies = quickPolicies();
+    const { batchExportId, create } = createCommander(journal, policies);
+    await create();
+    const signal = { name: 'pause', ordinal: 1, chain, input: {}, identity: 'temporal-cli:mallory@laptop' };
+    await advanceSchedule(journal, policies, batchExportId, [signal]);
+    const { rows } = await pool.query(
+      `select status, signal_identity from exportd.commands where batch_export_id = $1 and name = 'pause'`,
+      [batchExportId],
+    );
+    expect(rows).toEqual([{ status: 'applied', signal_identity: signal.identity }]);
+  });
+
+  it('is rejected, logged and shown by an installation that accepts none', async () => {
+    const policies = quickPolicies({ EXPORTD_MANUAL_SIGNALS: 'false' });
+    const { batchExportId, create } = createCommander(journal, policies);
+    await create();
+    const signal = { name: 'delete', ordinal: 1, chain, input: {}, identity: 'temporal-cli:mallory@laptop' };
+    const { summary, status, rejected_signals } = await advanceSchedule(journal, policies, batchExportId, [
+      signal,
+    ]);
+    expect(status).toBe('live');
+    expect(summary).toMatch(/\nIgnored a signal: "delete" .*EXPORTD_MANUAL_SIGNALS/);
+    expect(rejected_signals).toEqual([expect.stringContaining('"delete"')]);
+    const { rows: commands } = await pool.query(
+      `select status, signal_identity from exportd.commands where batch_export_id = $1 and name = 'delete'`,
+      [batchExportId],
+    );
+    expect(commands).toEqual([{ status: 'rejected', signal_identity: signal.identity }]);
+    const { rows: lines } = await pool.query<{ message: string }>(
+      `select message from exportd.log_lines where batch_export_id = $1 and level = 'WARNING'`,
+      [batchExportId],
+    );
+    expect(lines.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^Manual signal of temporal-cli:mallory@laptop was rejected: .*EXPORTD_MANUAL_SIGNALS/,
+      ),
+    ]);
+    // A signal that names a stored command is one of the API.
+    const { rows: stored } = await pool.query<{ id: string }>(
+      `select id from exportd.commands where batch_export_id = $1 and name = 'create'`,
+      [batchExportId],
+    );
+    const ofApi = { name: 'create', ordinal: 2, chain, input: { command_id: stored[0]?.id } };
+    expect((await advanceSchedule(journal, policies, batchExportId, [ofApi])).rejected_signals).toEqual([]);
   });
 });
 

@@ -13,6 +13,8 @@ export interface OwnTemporal {
   readonly address: string;
   /** Kills it, as a crash of its machine would. */
   kill(): Promise<void>;
+  /** The id of its process. */
+  pid(): number;
   /** Deletes its database. */
   deleteDatabase(): void;
   /** Starts it at the same address with the same database file, and waits until it is ready. */
@@ -26,11 +28,7 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
   const folder = openDataFolder(`${fromSetUp('EXPORTD_TEST_FOLDER')}-${randomUUID()}`);
   const unlock = acquireLock(folder.inside('lock'));
   const children = createChildProcesses(folder);
-  const ports = await assignPorts(folder.inside('ports.json'), [
-    'temporal',
-    'temporalUi',
-    'temporalHttp',
-  ] as const);
+  const ports = await assignPorts(folder.inside('ports.json'), ['temporal', 'temporalUi'] as const);
   const program = temporalProgram(await temporalCommand(), folder, ports, true);
   let child: Child | undefined;
   const start = async () => {
@@ -41,6 +39,7 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
   return {
     address: `127.0.0.1:${ports.temporal}`,
     start,
+    pid: () => child?.pid ?? 0,
     kill: async () => {
       if (!child) return;
       process.kill(child.pid, 'SIGKILL');

@@ -17,7 +17,7 @@ let connection: Connection;
 let client: Client;
 
 beforeAll(async () => {
-  stack = await startStack('signals');
+  stack = await startStack('signals', { EXPORTD_MANUAL_SIGNALS: 'true' });
   await insertEvents(stack.pool, stack.projectId, hourAgo(3), 30);
   exportId = await stack.createExport({ name: 'Controlled by manual signals' });
   connection = await Connection.connect({ address: stack.temporalAddress });
@@ -85,6 +85,17 @@ describe('signals sent with the temporal command line', () => {
     expect(await names()).toEqual(
       expect.arrayContaining(['create', 'pause', 'unpause', 'backfill', 'retry', 'no-such-name']),
     );
+  });
+
+  it('name their sender in the changes of the export', async () => {
+    const { body } = await stack.call('GET', `/console/batch_exports/${exportId}/history`);
+    const authors = (body.results as { kind: string; by: { type: string; identity?: string } }[]).map(
+      ({ by }) => by,
+    );
+    expect(authors).toContainEqual({
+      type: 'signal',
+      identity: expect.stringMatching(/^temporal-cli:.+@.+/),
+    });
   });
 
   it('terminate a schedule, and the next command restarts it', async () => {

@@ -126,6 +126,7 @@ export async function createControlPlaneHarness(
     EXPORTD_TASK_QUEUE_PREFIX: `test-${randomUUID()}`,
     // Errors that end a worker appear only in its log; without it a test would just time out.
     EXPORTD_LOG_LEVEL: 'error',
+    EXPORTD_MANUAL_SIGNALS: 'true',
     EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
     EXPORTD_ACTIVITY_RETRY_INITIAL: '50ms',
@@ -169,7 +170,7 @@ export async function createControlPlaneHarness(
   const reconcilerDependencies: ReconcilerDependencies = {
     ...control,
     executionLists,
-    signalRecovery: createSignalRecovery(client, executionLists, journal),
+    signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
     ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
   };
   const reconcileLoops = createReconcileLoops(reconcilerDependencies);

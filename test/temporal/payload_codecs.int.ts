@@ -47,7 +47,9 @@ describe('payload codecs of the operator', () => {
     const schedule = client.workflow.getHandle(workflowIds(settings).schedule(id));
     await schedule.signal('pause', {});
     await schedule.terminate('manually');
-    const recovery = createSignalRecovery(client, createExecutionLists(client, settings), journal);
+    const recovery = createSignalRecovery(client, createExecutionLists(client, settings), journal, {
+      allowsManualSignals: true,
+    });
     await waitFor(async () => {
       for (const ended of await recovery.endedSchedules()) await recovery.recover(ended);
       const { rows } = await pool.query(

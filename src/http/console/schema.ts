@@ -180,7 +180,12 @@ export const settingsChangeSchema = z.object({
   summary: z.string(),
   by: z.discriminatedUnion('type', [
     z.object({ type: z.literal('user'), email: z.string(), first_name: z.string() }),
-    z.object({ type: z.literal('signal') }).describe('A signal that was sent to the workflow by hand.'),
+    z
+      .object({
+        type: z.literal('signal'),
+        identity: z.string().nullable().describe('What the sender told Temporal about itself.'),
+      })
+      .describe('A signal that was sent to the workflow by hand.'),
     z.object({ type: z.literal('exportd') }),
   ]),
   changes: z.array(fieldChange),

@@ -68,6 +68,7 @@ type ChangeRow = BatchExportEvent & {
   readonly is_commanded: boolean;
   readonly email: string | null;
   readonly first_name: string | null;
+  readonly signal_identity: string | null;
 };
 
 /** A definition of the export, and the event of its stream from which on it holds. */
@@ -89,7 +90,8 @@ export async function readSettingsHistory(
   const count = await countRows(pool, `from exportd.journal_events event where ${isChange}`, [batchExportId]);
   const { rows } = await pool.query<ChangeRow>(
     `select event.stream_version, event.event_type as type, event.data, event.recorded_at,
-       command.id is not null as is_commanded, users.email, users.first_name
+       command.id is not null as is_commanded, users.email, users.first_name,
+       command.signal_identity
      from exportd.journal_events event
      left join exportd.commands command
        on command.id = case when event.cause like 'command:%' then substr(event.cause, 9, 36)::uuid end
@@ -154,9 +156,16 @@ function fieldsOf(
   };
 }
 
-function authorOf({ is_commanded, email, first_name }: ChangeRow): SettingsChange['by'] {
+function authorOf({
+  is_commanded,
+  email,
+  first_name,
+  signal_identity: identity,
+}: ChangeRow): SettingsChange['by'] {
   if (!is_commanded) return { type: 'exportd' };
-  return email === null ? { type: 'signal' } : { type: 'user', email, first_name: first_name ?? '' };
+  return email === null
+    ? { type: 'signal', identity }
+    : { type: 'user', email, first_name: first_name ?? '' };
 }
 
 type Description = Pick<SettingsChange, 'kind' | 'summary'> & { backfill_id?: string; run_id?: string };

@@ -52,6 +52,8 @@ create table exportd.commands (
   idempotency_key text,
   -- Id of the user who sent it; null for a manual signal.
   user_id integer,
+  -- Who sent a manual signal, as Temporal was told: nothing proves it.
+  signal_identity text,
   -- The W3C `traceparent` of the request that stored it. Workers continue that trace.
   trace_parent text,
   status text not null default 'pending' check (status in ('pending', 'applied', 'no-op', 'rejected', 'withdrawn')),

@@ -94,7 +94,7 @@ export function objectStoreProgram(
   // Its name must not begin with that of the other folder: versitygw then takes it for a part of it.
   const attributesFolder = folder.inside('object-attributes');
   for (const path of attributes === 'extended' ? [objects] : [objects, attributesFolder])
-    mkdirSync(path, { recursive: true });
+    mkdirSync(path, { recursive: true, mode: 0o700 });
   return {
     name: 's3',
     command,

@@ -58,7 +58,7 @@ export async function startServers(
 ): Promise<Servers> {
   const { durable } = options;
   const environment = options.useEnvironment ? process.env : {};
-  const names = ['postgresql', 'temporal', 'temporalUi', 'temporalHttp', 's3'] as const;
+  const names = ['postgresql', 'temporal', 'temporalUi', 's3'] as const;
   const ports = await assignPorts(folder.inside('ports.json'), names);
   const secrets = loadOrCreateSecrets(folder);
 

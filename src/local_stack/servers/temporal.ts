@@ -50,11 +50,10 @@ export const temporalServer: ServerProgram = {
   build: { module: 'github.com/temporalio/cli', folder: 'cmd/temporal', version: 'v1.5.1', minutes: 5 },
 };
 
-/** Ports of Temporal on the loopback address: gRPC, UI and HTTP API. */
+/** Ports of Temporal on the loopback address: gRPC and UI. */
 export interface TemporalPorts {
   readonly temporal: number;
   readonly temporalUi: number;
-  readonly temporalHttp: number;
 }
 
 /**
@@ -74,7 +73,10 @@ export function temporalProgram(
     args: [
       'server',
       'start-dev',
-      ...['--ip', '127.0.0.1', '--port', String(ports.temporal), '--http-port', String(ports.temporalHttp)],
+      ...['--ip', '127.0.0.1', '--port', String(ports.temporal)],
+      // The HTTP API cannot be switched off: it listens on a free port. A web page in the user's browser could send signals to
+      // it, so it accepts no request but those to a host name that does not exist (RFC 2606).
+      ...['--dynamic-config-value', 'frontend.httpAllowedHosts=["none.invalid"]'],
       ...['--log-level', 'warn'],
       // New search attributes can be used at once.
       ...['--dynamic-config-value', 'system.forceSearchAttributesCacheRefreshOnRead=true'],
@@ -98,9 +100,22 @@ export function temporalProgram(
   };
 }
 
-/** Whether Temporal is ready and has created its namespace. */
+/** SERVING of gRPC's health protocol. */
+const serving = 1;
+
+/** Whether Temporal is ready and has created its namespace. Rejects when it does not respond. */
 export async function isTemporalReady(ports: TemporalPorts): Promise<boolean> {
-  const address = `http://127.0.0.1:${String(ports.temporalHttp)}/api/v1/namespaces/default`;
-  const response = await fetch(address, { signal: AbortSignal.timeout(2_000) });
-  return response.ok;
+  // Imported here, because loading the SDK takes a while and the server as well.
+  const { Connection } = await import('@temporalio/client');
+  const address = `127.0.0.1:${String(ports.temporal)}`;
+  const connection = await Connection.connect({ address, connectTimeout: 2_000 });
+  try {
+    const { status } = await connection.healthService.check({
+      service: 'temporal.api.workflowservice.v1.WorkflowService',
+    });
+    await connection.workflowService.describeNamespace({ namespace: 'default' });
+    return status === serving;
+  } finally {
+    await connection.close();
+  }
 }

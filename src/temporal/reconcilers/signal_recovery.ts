@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { createSignalCounter } from '../../../workflows/schedule.ts';
-import { normalizeSignal } from '../../../workflows/normalize_signals.ts';
+import { normalizeIdentity, normalizeSignal } from '../../../workflows/normalize_signals.ts';
 import {
   isScheduleInput,
   type ReceivedSignal,
@@ -10,6 +10,7 @@ import {
   workflowTypes,
 } from '../../contract/workflow_inputs.ts';
 import { storeManualSignal } from '../../decisions/advance_schedule.ts';
+import type { Policies } from '../../decisions/create_run.ts';
 import type { Journal } from '../../journal/journal.ts';
 import type { ExecutionLists, ListedExecution } from '../clients/executions.ts';
 import { decodePayloads } from '../connections.ts';
@@ -39,6 +40,7 @@ export function createSignalRecovery(
   client: Client,
   executionLists: ExecutionLists,
   journal: Journal,
+  policies: Pick<Policies, 'allowsManualSignals'>,
 ): SignalRecovery {
   let recovered = new Set<string>();
   return {
@@ -56,7 +58,7 @@ export function createSignalRecovery(
       const { batch_export_id, signals } = await signalsIn(client, events ?? []);
       // A manually started schedule may name no export.
       if (batch_export_id !== undefined)
-        for (const signal of signals) await storeManualSignal(journal, batch_export_id, signal);
+        for (const signal of signals) await storeManualSignal(journal, policies, batch_export_id, signal);
       recovered.add(temporal_run_id);
       return batch_export_id !== undefined && signals.length > 0;
     },
@@ -77,7 +79,7 @@ async function signalsIn(
     const payloads = await decodePayloads(client, signaled.input?.payloads ?? []);
     const { name, payload } = normalizeSignal(signaled.signalName ?? '', payloads);
     const value: unknown = payload && defaultPayloadConverter.fromPayload(payload);
-    const counted = counter.receive(name, value);
+    const counted = counter.receive(name, value, normalizeIdentity(signaled.identity));
     if (counted.type !== 'wake') received.push(counted.signal);
   }
   return { batch_export_id: input?.batch_export_id, signals: [...(input?.signals ?? []), ...received] };

@@ -262,7 +262,7 @@ async function serve(
   const reconcileLoops = createReconcileLoops({
     ...control,
     executionLists,
-    signalRecovery: createSignalRecovery(client, executionLists, journal),
+    signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
     ensureSearchAttributes: (aborted) =>
       problems.watch(() => ensureSearchAttributes(temporal, settings, aborted)),
   });

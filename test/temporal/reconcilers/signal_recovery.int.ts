@@ -31,7 +31,9 @@ describe('manual signals of a terminated schedule', () => {
       });
       await nonsense.terminate('manually');
     }
-    const recovery = createSignalRecovery(client, createExecutionLists(client, settings), journal);
+    const recovery = createSignalRecovery(client, createExecutionLists(client, settings), journal, {
+      allowsManualSignals: true,
+    });
     const paused = async () => {
       // What cannot be read keeps no other from being recovered.
       await Promise.allSettled((await recovery.endedSchedules()).map((ended) => recovery.recover(ended)));

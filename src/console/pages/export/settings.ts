@@ -54,7 +54,7 @@ function authorOf({ by }: SettingsChange): string {
     case 'user':
       return `by ${by.first_name === '' ? by.email : `${by.first_name} (${by.email})`}`;
     case 'signal':
-      return 'by a signal from Temporal';
+      return `by a signal from Temporal${by.identity === null ? '' : ` (${by.identity})`}`;
     case 'exportd':
       return 'by exportd';
   }

@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { openDataFolder } from '../../src/local_stack/data_folder.ts';
+import { startOwnTemporal } from '../disasters/temporal_server.ts';
+
+/** The ports that a process listens on, as Linux lists them. */
+const portsOf = (pid: number): number[] =>
+  execFileSync('ss', ['-ltnpH'], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes(`pid=${pid},`))
+    .map((line) => Number(/:(\d+)\s/.exec(line)?.[1]));
+
+describe('the Temporal server of the local stack', () => {
+  it('accepts no request over HTTP that a web page could send', async () => {
+    const temporal = await startOwnTemporal();
+    try {
+      const ports = portsOf(temporal.pid());
+      expect(ports.length).toBeGreaterThan(1);
+      const statuses = await Promise.all(
+        ports.map(async (port) => {
+          const response = await fetch(
+            `http://127.0.0.1:${port}/api/v1/namespaces/default/workflows/batch-export-x/signal/pause`,
+            {
+              method: 'POST',
+              headers: { origin: 'http://evil.example', 'content-type': 'text/plain' },
+              body: '{}',
+            },
+          ).catch(() => undefined);
+          const text = await response?.text();
+          return { port, status: response?.status, text };
+        }),
+      );
+      // 404 of the API would be "workflow not found": the signal was accepted. That of another server is plain text.
+      const answered = statuses.filter(({ status }) => status !== undefined);
+      expect(answered).not.toEqual([]);
+      for (const { status, text } of answered) {
+        expect(status).toBeGreaterThanOrEqual(400);
+        expect(text).not.toMatch(/workflow/i);
+      }
+    } finally {
+      await temporal.close();
+    }
+  });
+});
+
+describe('the data folder', () => {
+  it('can be entered by its owner alone, also one that exists', () => {
+    const path = mkdtempSync(join(tmpdir(), 'exportd-doors-'));
+    try {
+      for (const name of ['new', 'old']) {
+        if (name === 'old') mkdirSync(join(path, name, 'logs'), { recursive: true, mode: 0o755 });
+        const folder = openDataFolder(join(path, name));
+        const modes = ['.', 'logs', 'processes'].map(
+          (inside) => statSync(folder.inside(inside)).mode & 0o777,
+        );
+        expect(modes).toEqual([0o700, 0o700, 0o700]);
+      }
+    } finally {
+      rmSync(path, { recursive: true, force: true });
+    }
+  });
+});
