@@ -4,7 +4,8 @@ import { type Child, createChildProcesses, waitUntilReady } from '../../src/loca
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { acquireLock } from '../../src/local_stack/lock.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
-import { isTemporalReady, temporalProgram } from '../../src/local_stack/servers/temporal.ts';
+import { isTemporalReady } from '../../src/local_stack/servers/start_servers.ts';
+import { temporalProgram } from '../../src/local_stack/servers/temporal.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 

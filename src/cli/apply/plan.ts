@@ -1,6 +1,17 @@
-import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { Document, isAlias, LineCounter, parseDocument, type ScalarTag, visit } from 'yaml';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
+import {
+  Document,
+  isAlias,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type ScalarTag,
+  visit,
+} from 'yaml';
+import { secretFields } from '../../destination/config.ts';
 import { defaultDefinition } from '../../http/batch_exports/changes.ts';
 import { CliError } from '../cli_error.ts';
 import { type JsonObject, readExports, type ServiceClient } from '../service_client.ts';
@@ -17,18 +28,19 @@ const declarableFields = ['name', ...Object.keys(defaultDefinition), 'paused', '
 
 /**
  * Reads exports from a YAML file: `exports: [{name, model, …, destination: {type, config}}]`. `!env NAME` is the value of an
- * environment variable, `!file PATH` the text of a file, relative to this one. `-` reads stdin.
+ * environment variable, `!file PATH` the text of a file below the folder of this one; both are for secrets only. `-` reads
+ * stdin.
  * @throws CliError with every problem and its line
  */
 export function readExportsFile(
   path: string,
-  environment: Readonly<Record<string, string | undefined>>,
+  origin: Pick<TextOrigin, 'environment' | 'allowedVariables'>,
 ): DeclaredExport[] {
   const text = readText(path);
   return parseExports(text, {
     name: path,
     folder: path === '-' ? process.cwd() : dirname(path),
-    environment,
+    ...origin,
   });
 }
 
@@ -46,16 +58,19 @@ interface TextOrigin {
   readonly name: string;
   readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The variables that it may name; undefined for all. */
+  readonly allowedVariables?: readonly string[] | undefined;
 }
 
 /** Parses the text of a file. @throws CliError with every problem and its line */
-export function parseExports(text: string, { name, folder, environment }: TextOrigin): DeclaredExport[] {
+export function parseExports(text: string, origin: TextOrigin): DeclaredExport[] {
+  const { name } = origin;
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
     // The message of an error would quote the line, which can hold a secret.
     prettyErrors: false,
-    customTags: secretTags(folder, environment),
+    customTags: secretTags,
   });
   const place = (offset: number): string => `${name}:${lines.linePos(offset).line}`;
   const broken = [...document.errors, ...document.warnings].map(
@@ -70,34 +85,103 @@ export function parseExports(text: string, { name, folder, environment }: TextOr
   rejectAliases(document, (offset) =>
     problems.push(`${place(offset)}: Write it out: aliases are not supported.`),
   );
+  resolveTags(document, origin, (offset, message) => problems.push(`${place(offset)}: ${message}`));
   const exports = problems.length > 0 ? [] : exportsIn(document.toJS(), report);
   if (problems.length > 0) throw new CliError(problems.join('\n'));
   return exports;
 }
 
 /** Tags take whole values, so that no text needs to be escaped: a prefix may contain `{year}`, a query `$`. */
-const secretTags = (folder: string, environment: TextOrigin['environment']): ScalarTag[] => [
-  {
-    tag: '!env',
-    resolve: (variable, onError) => {
-      const value = environment[variable] ?? '';
-      if (value === '') onError(`The environment variable ${variable} is not set.`);
-      return value;
-    },
-  },
-  {
-    tag: '!file',
-    resolve: (file, onError) => {
+const secretTags: ScalarTag[] = ['!env', '!file'].map((tag) => ({ tag, resolve: (argument) => argument }));
+
+/** Replaces the tags of secrets by what they stand for. Anywhere else their values would be printed and stored in plain text. */
+function resolveTags(
+  document: Document,
+  origin: TextOrigin,
+  report: (offset: number, message: string) => void,
+): void {
+  visit(document, {
+    Scalar: (key, node, ancestors) => {
+      const { tag, value } = node;
+      if ((tag !== '!env' && tag !== '!file') || typeof value !== 'string') return;
+      const offset = node.range?.[0] ?? 0;
       try {
-        // Editors end a file with a line break, which is no part of a secret.
-        return readFileSync(resolve(folder, file), 'utf8').replace(/\r?\n$/, '');
-      } catch {
-        onError(`The file ${file} cannot be read.`);
-        return '';
+        if (key === 'key' || !isSecretField(fieldsTo(ancestors)))
+          throw new CliError(`${tag} is for secrets only: ${secretFields.join(', ')}.`);
+        node.value = tag === '!env' ? readVariable(value, origin) : readSecretFile(value, origin.folder);
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error;
+        report(offset, error.message);
       }
     },
-  },
-];
+  });
+}
+
+/** The names of the fields on the way to a value; null for an item of a list. */
+const fieldsTo = (ancestors: readonly unknown[]): unknown[] =>
+  ancestors.flatMap((ancestor): unknown[] => {
+    if (isPair(ancestor)) return [isScalar(ancestor.key) ? ancestor.key.value : undefined];
+    return isSeq(ancestor) ? [null] : [];
+  });
+
+/** Whether a path is `exports`, an item, `destination`, `config` and a secret field. */
+function isSecretField([root, item, destination, config, field, ...deeper]: readonly unknown[]): boolean {
+  return (
+    root === 'exports' &&
+    item === null &&
+    destination === 'destination' &&
+    config === 'config' &&
+    secretFields.includes(String(field)) &&
+    deeper.length === 0
+  );
+}
+
+/** @throws CliError when it is not set, or not among the allowed ones */
+function readVariable(name: string, { environment, allowedVariables }: TextOrigin): string {
+  if (allowedVariables && !allowedVariables.includes(name))
+    throw new CliError(`The environment variable ${name} is not allowed: add --env ${name}.`);
+  const value = environment[name] ?? '';
+  if (value === '') throw new CliError(`The environment variable ${name} is not set.`);
+  return value;
+}
+
+/** No secret is longer, in bytes. */
+const maxSecretBytes = 64 * 1024;
+
+/**
+ * Reads the text of a file below the folder, also if links lead to it.
+ * @throws CliError that shows nothing of it
+ */
+function readSecretFile(name: string, folder: string): string {
+  let path: string;
+  try {
+    path = realpathSync(resolve(folder, name));
+  } catch {
+    // Whether a file exists elsewhere is none of this file's business.
+    if (isOutside(resolve(folder, name), resolve(folder))) throw outside(name);
+    throw new CliError(`The file ${name} cannot be read.`);
+  }
+  if (isOutside(path, realpathSync(folder))) throw outside(name);
+  try {
+    const found = statSync(path);
+    if (!found.isFile()) throw new CliError(`${name} is no file.`);
+    if (found.size > maxSecretBytes)
+      throw new CliError(`The file ${name} has more than ${maxSecretBytes / 1024} KiB, which is no secret.`);
+    // Editors end a file with a line break, which is no part of a secret.
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw new CliError(`The file ${name} cannot be read.`);
+  }
+}
+
+function isOutside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
+}
+
+const outside = (name: string): CliError =>
+  new CliError(`The file ${name} is not below the folder of the file that declares the exports.`);
 
 /** They could grow a short file without bounds, and errors could not name their line. */
 function rejectAliases(document: Document, report: (offset: number) => void): void {

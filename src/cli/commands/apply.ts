@@ -15,6 +15,7 @@ interface ApplyOptions extends ServiceCommandOptions {
   readonly file: string;
   readonly dryRun?: boolean;
   readonly prune?: boolean;
+  readonly env?: readonly string[];
 }
 
 interface GetOptions extends ServiceCommandOptions {
@@ -35,13 +36,21 @@ export function addApplyCommand(program: Command): void {
     .requiredOption('-f, --file <path>', 'the file; - reads stdin')
     .option('--dry-run', 'print the plan and change nothing')
     .option('--prune', 'delete the exports of the project that are not in the file')
+    .option(
+      '--env <name>',
+      'an environment variable that !env may name, repeatable; by default all',
+      (name: string, names: readonly string[] = []) => [...names, name],
+    )
     .action(async (options: ApplyOptions) => {
       const [{ readExportsFile }, { makePlan }, { planLines }] = await Promise.all([
         import('../apply/plan.ts'),
         import('../apply/plan.ts'),
         import('../apply/plan.ts'),
       ]);
-      const declared = readExportsFile(options.file, process.env);
+      const declared = readExportsFile(options.file, {
+        environment: process.env,
+        allowedVariables: options.env,
+      });
       const prune = options.prune === true;
       if (prune && declared.length === 0)
         throw new CliError(

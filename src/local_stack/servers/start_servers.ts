@@ -1,3 +1,4 @@
+import { Connection } from '@temporalio/client';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Child, type ChildProcesses, type ProgramSpec, waitUntilReady } from '../child_processes.ts';
 import { type DataFolder, loadOrCreateSecrets, writeFileAtomically } from '../data_folder.ts';
@@ -11,7 +12,7 @@ import {
   objectStoreServer,
 } from './object_store.ts';
 import { isPostgresqlReady, postgresqlProgram, postgresqlUrl } from './postgresql.ts';
-import { isTemporalReady, temporalProgram, temporalServer } from './temporal.ts';
+import { type TemporalPorts, temporalProgram, temporalServer } from './temporal.ts';
 
 /** Address and credentials of an S3 server. */
 export interface ObjectStore {
@@ -123,4 +124,16 @@ export async function startServers(
   // A caller that awaits one of them must not crash on the unhandled rejection of another.
   for (const server of [postgresql, temporal, objectStore]) server.catch(() => delay(0));
   return { postgresql, temporal, objectStore };
+}
+
+/** Whether Temporal is ready and has created its namespace. Rejects when it does not respond. */
+export async function isTemporalReady(ports: TemporalPorts): Promise<boolean> {
+  const address = `127.0.0.1:${String(ports.temporal)}`;
+  const connection = await Connection.connect({ address, connectTimeout: 2_000 });
+  try {
+    await connection.workflowService.describeNamespace({ namespace: 'default' });
+    return true;
+  } finally {
+    await connection.close();
+  }
 }

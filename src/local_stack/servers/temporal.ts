@@ -99,17 +99,3 @@ export function temporalProgram(
     stopSignal: 'SIGTERM',
   };
 }
-
-/** Whether Temporal is ready and has created its namespace. Rejects when it does not respond. */
-export async function isTemporalReady(ports: TemporalPorts): Promise<boolean> {
-  // Imported here, because loading the SDK takes a while and the server as well.
-  const { Connection } = await import('@temporalio/client');
-  const address = `127.0.0.1:${String(ports.temporal)}`;
-  const connection = await Connection.connect({ address, connectTimeout: 2_000 });
-  try {
-    await connection.workflowService.describeNamespace({ namespace: 'default' });
-    return true;
-  } finally {
-    await connection.close();
-  }
-}

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { exportsDocument, parseExports, planLines, updateBodyOf } from '../../../src/cli/apply/plan.ts';
 
@@ -92,6 +92,76 @@ describe('a file of exports', () => {
       );
     },
   );
+
+  describe('with a tag', () => {
+    const secretOf = (text: string, allowedVariables?: readonly string[]) =>
+      parseExports(text, { name: 'exports.yaml', folder, environment, allowedVariables });
+    const environment = { KEY_ID: 'AKIA', DATABASE_URL: 'postgres://u:hunter2@h/db' };
+    writeFileSync(join(folder, '..', `${basename(folder)}-outside`), 'outside hunter2');
+    symlinkSync(join(folder, '..', `${basename(folder)}-outside`), join(folder, 'link'));
+    symlinkSync(folder, join(folder, 'loop'));
+    mkdirSync(join(folder, 'secrets'));
+    writeFileSync(join(folder, 'secrets', 'inside'), 'inside');
+    writeFileSync(join(folder, 'large'), 'hunter2'.repeat(20_000));
+    afterAll(() => rmSync(`${folder}-outside`));
+
+    it.each([
+      ['a name', clicks.replace('name: Clicks', 'name: !env DATABASE_URL'), 2],
+      ['another field', clicks.replace('every 5 minutes', '!env DATABASE_URL'), 3],
+      ['a field of the config', clicks.replace('clicks/{year}', '!file secret'), 8],
+      ['the whole config', clicks.replace('type: S3', 'type: !env DATABASE_URL'), 5],
+      [
+        'an item of a list',
+        clicks.replace('prefix:', 'include_events: [!env DATABASE_URL]\n        prefix:'),
+        8,
+      ],
+      ['a key', clicks.replace('prefix:', '!env DATABASE_URL : x\n        prefix:'), 8],
+      [
+        'a secret of something else',
+        clicks.replace('type: S3', 'type: S3\n      aws_secret_access_key: !file secret'),
+        6,
+      ],
+    ])('accepts none in %s, and shows no value', (_, text, line) => {
+      expect(() => secretOf(text)).toThrow(`exports.yaml:${line}: `);
+      expect(() => secretOf(text)).toThrow(/is for secrets only: aws_access_key_id, aws_secret_access_key/);
+      expect(() => secretOf(text)).toThrow(
+        expect.objectContaining({ message: expect.not.stringMatching(/hunter2|from a file/) }),
+      );
+    });
+
+    it.each(['secrets/inside', './secrets/../secrets/inside', 'loop/secrets/inside'])(
+      'reads the file %s',
+      (file) => {
+        expect(JSON.stringify(secretOf(clicks.replace('!file secret', `!file ${file}`)))).toContain(
+          '"inside"',
+        );
+      },
+    );
+
+    it.each([
+      ['../' + basename(folder) + '-outside', 'is not below the folder'],
+      ['/etc/hostname', 'is not below the folder'],
+      ['link', 'is not below the folder'],
+      ['secrets/../../../etc/hostname', 'is not below the folder'],
+      ['/dev/zero', 'is not below the folder'],
+      ['secrets', 'is no file'],
+      ['large', 'has more than'],
+    ])('reads no file like %s', (file, message) => {
+      const text = clicks.replace('!file secret', `!file ${file}`);
+      expect(() => secretOf(text)).toThrow(message);
+      expect(() => secretOf(text)).toThrow(
+        expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+      );
+    });
+
+    it('reads the listed variables only, if there is a list', () => {
+      expect(secretOf(clicks, ['KEY_ID'])).toHaveLength(1);
+      expect(() => secretOf(clicks, ['OTHER'])).toThrow(
+        'exports.yaml:9: The environment variable KEY_ID is not allowed: add --env KEY_ID.',
+      );
+      expect(() => secretOf(clicks, [])).toThrow('KEY_ID is not allowed');
+    });
+  });
 
   it('is what an export is written as, without what has its default', () => {
     const text = exportsDocument([
