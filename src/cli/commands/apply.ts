@@ -39,7 +39,7 @@ export function addApplyCommand(program: Command): void {
     .option(
       '--env <name>',
       'an environment variable that !env may name, repeatable; by default all',
-      (name: string, names: readonly string[] = []) => [...names, name],
+      (name: string, names: readonly string[] | undefined) => [...(names ?? []), name],
     )
     .action(async (options: ApplyOptions) => {
       const [{ readExportsFile }, { makePlan }, { planLines }] = await Promise.all([
