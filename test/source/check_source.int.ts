@@ -186,6 +186,20 @@ describe('the check of the source', () => {
       expect(await check({ relations, model: 'events' })).toMatchObject({ ok: true, tables: [] });
     });
 
+    it('names no column so that its line break ends the comment', async () => {
+      await database.pool.query(
+        `create table app.hostile ("who\n; drop table app.clicks; --" text, "or\u2028\rwho" text, happened_at timestamptz not null)`,
+      );
+      const hostile = { EXPORTD_EVENTS_RELATION: 'app.no_events' };
+      const { views } = await check({ relations: hostile, model: 'events', table: 'app.hostile' });
+      expect(views).toHaveLength(1);
+      const lines = (views[0]?.sql ?? '').split(/[\n\r\u2028]/);
+      const named = lines.filter((line) => line.includes('drop table'));
+      expect(named).not.toEqual([]);
+      for (const line of named) expect(line).toMatch(/^ {2}.* -- /);
+      await database.pool.query('drop table app.hostile');
+    });
+
     it('drafts no view over a relation that it does not list', async () => {
       expect(
         await check({ relations: { EXPORTD_EVENTS_RELATION: 'app.no' }, table: 'pg_class' }),

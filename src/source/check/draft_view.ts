@@ -53,7 +53,7 @@ export function draftView(
   const { name = facts.name === usual ? `${usual}_2` : usual } = options;
   const lines = drafted.map(({ column, sql, comment }, index) => {
     const separator = index === drafted.length - 1 ? '' : ',';
-    return `  ${sql} as ${quotedColumn(column.name)}${separator}${comment === undefined ? '' : `  -- ${comment}`}`;
+    return `  ${sql} as ${quotedColumn(column.name)}${separator}${comment === undefined ? '' : `  -- ${inOneLine(comment)}`}`;
   });
   return {
     setting: relationSettings[role],
@@ -65,6 +65,9 @@ export function draftView(
     to_choose: drafted.filter(({ sql }) => sql.startsWith('null::')).flatMap(({ column }) => chosen(column)),
   };
 }
+
+/** A comment ends with its line, and may name columns that others have created. */
+const inOneLine = (comment: string): string => comment.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ');
 
 /** `timestamp` is a type too, but a valid name of a column. */
 const quotedColumn = (name: string): string => (name === 'timestamp' ? '"timestamp"' : name);
