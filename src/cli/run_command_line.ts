@@ -3,6 +3,7 @@ import { version } from '../telemetry/version.ts';
 import { CliError, describeError } from './cli_error.ts';
 import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
 import { addApplyCommand } from './commands/apply.ts';
+import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands, addVariableCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
@@ -60,6 +61,7 @@ function createProgram(): Command {
   addUserCommands(program);
   addProjectCommands(program);
   addKeyCommands(program);
+  addAuditCommand(program);
   addDashboardCommands(program);
   addVariableCommands(program);
   addSecretCommands(program);

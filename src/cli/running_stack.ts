@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { listUsers } from '../http/accounts.ts';
+import { recordAuditEvents } from '../journal/audit.ts';
 import { createPool, type Pool } from '../journal/database.ts';
 import { dataFolderPath, readStack } from '../local_stack/data_folder.ts';
 import { parseId } from './arguments.ts';
+import { version } from '../telemetry/version.ts';
 import { CliError } from './cli_error.ts';
 import { printer } from './output.ts';
 
@@ -106,6 +109,42 @@ export const addListCommand = <Row>(
       const rows = await withPool((pool) => list(pool, options.project));
       printer(options)(rows, () => toLines(rows));
     });
+
+/** What a command changes in the control database, for the audit trail. */
+interface AuditedChange<Result> {
+  /** Resource and verb, such as `user.create`. */
+  readonly action: string;
+  readonly team_id?: number | undefined;
+  /** The path of the object, such as `users/1`. */
+  readonly object?: string | ((result: Result) => string);
+}
+
+/** Runs `work` as `withPool` does, and records in the audit trail that it has changed something. */
+export const withAudit = <Result>(
+  { action, team_id, object }: AuditedChange<Result>,
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> =>
+  withPool(async (pool) => {
+    const result = await work(pool);
+    await recordAuditEvents(pool, [
+      {
+        action,
+        team_id: team_id ?? null,
+        object: (typeof object === 'function' ? object(result) : object) ?? null,
+        client: `exportd ${version}, ${userInfo().username}@${hostname()}`,
+        ...{
+          user_id: null,
+          key_id: null,
+          address: null,
+          outcome: 'done',
+          status: null,
+          detail: null,
+          count: 1,
+        },
+      },
+    ]);
+    return result;
+  });
 
 /** The id of the given user, or of the first one. @throws CliError when there is no user. */
 export async function resolveUser(pool: Pool, userId: number | undefined): Promise<number> {

@@ -50,6 +50,9 @@ export const process = {
   EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' })
     .describe('How long the database keeps run logs, delivered notifications and reports of verifications.')
     .meta({ when: 'The control database grows too large, or audits need more.' }),
+  EXPORTD_AUDIT_RETENTION: duration('400d', { min: '1d', max: '36500d' })
+    .describe('How long the database keeps who changed what, and what was refused.')
+    .meta({ when: 'Audits need more, or rules on personal data less.' }),
   EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' })
     .describe(
       'A process ends this long after SIGTERM. Until 10 s before, a worker lets its work finish; other workers resume the rest.',

@@ -11,6 +11,7 @@ export const scopes = [
   'dashboard:write',
   'query:read',
   'key:admin',
+  'audit:read',
 ] as const;
 export type Scope = (typeof scopes)[number];
 

@@ -25,6 +25,8 @@ import type { WebhookTestClient } from '../temporal/clients/notification_client.
 import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
+import { createAuditTrail } from './audit/audit_trail.ts';
+import { auditRoutes } from './audit/routes.ts';
 import { createAuthentication } from './authentication.ts';
 import { createAuthenticationLimiter } from './authentication_limits.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
@@ -338,6 +340,7 @@ const resources = [
   webhookDeliveryRoutes,
   dashboardRoutes,
   keyRoutes,
+  auditRoutes,
   queryAuthorizationRoutes,
   draftSqlRoutes,
   queryRoutes,
@@ -392,6 +395,10 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     throw notFound();
   });
   app.decorateRequest('caller', null);
+  app.decorateRequest('isForeignProject', false);
+  const auditTrail = createAuditTrail(dependencies);
+  auditTrail.addHooks(app);
+  app.addHook('onClose', () => auditTrail.close());
   if (sendsTraces(settings)) addRequestSpans(app);
   addSecurityHeaders(app, settings);
   addBodyParsers(app);

@@ -25,6 +25,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set before the handler of every route that requires a key. */
     caller: Caller | null;
+    /** Whether the path names a project that the key does not cover. */
+    isForeignProject: boolean;
   }
   interface FastifyContextConfig {
     /** The required scope; without one, the route accepts any valid key. */
@@ -154,14 +156,19 @@ export function createAuthentication({
 
   const authenticate = async (request: FastifyRequest): Promise<void> => {
     const caller = await requireCaller(request);
+    // The audit trail says who was refused.
+    request.caller = caller;
     const { project_id: given } = request.params as { project_id?: string };
     const project_id =
       given === undefined ? caller.project_id : caller.project_ids.find((id) => String(id) === given);
-    if (project_id === undefined) throw notFound();
+    if (project_id === undefined) {
+      request.isForeignProject = true;
+      throw notFound();
+    }
+    request.caller = { ...caller, project_id };
     const { scope } = request.routeOptions.config;
     if (scope !== undefined && !caller.scopes.includes(scope))
       throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
-    request.caller = { ...caller, project_id };
   };
 
   const findEnded: Authentication['findEnded'] = async (credentials) => {

@@ -221,6 +221,8 @@ export interface ScheduleSignaller {
 interface CommandSubmission {
   readonly name: CommandName;
   readonly caller: Caller;
+  /** The address of the request. */
+  readonly address: string;
   /** The header `Idempotency-Key`, or undefined. */
   readonly idempotencyKey: string | undefined;
   /** What two requests with the same key must have in common: the ids of the path and the body as sent. */
@@ -395,6 +397,8 @@ async function storeOnce(
         fingerprint: fingerprints[0] ?? '',
         idempotency_key: key,
         user_id: submission.caller.user_id,
+        key_id: submission.caller.key_id,
+        address: submission.address,
       });
       if (command.id !== id) throw new ConcurrentSubmission(command);
       return command;
@@ -509,6 +513,7 @@ export function submitCommand(
   return context.commandService.submit({
     name,
     caller: callerOf(request),
+    address: request.ip,
     idempotencyKey: idempotencyKeyOf(request),
     request: { path: request.params, body: request.body },
     prepare,

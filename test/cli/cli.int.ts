@@ -117,6 +117,26 @@ describe('exportd', () => {
     expect((await list()).status).toBe(401);
   });
 
+  it('records changes of the database in the audit trail, and lists it', async () => {
+    await jsonOutputOf(database, 'user', 'create', '--email', 'trail@example.com');
+    const all = (await jsonOutputOf(database, 'audit', '--action', 'user.create')) as Record<
+      string,
+      unknown
+    >[];
+    expect(all[0]).toMatchObject({
+      action: 'user.create',
+      object: expect.stringMatching(/^users\/\d+$/),
+      outcome: 'done',
+      team_id: null,
+      client: expect.stringMatching(/^exportd .+@/),
+    });
+    await api.call('POST', 'dashboards/', { name: 'Trail' });
+    const own = (await jsonOutputOf(service, 'audit', '--limit', '1')) as Record<string, unknown>[];
+    expect(own).toEqual([expect.objectContaining({ action: 'dashboard.create', key: expect.anything() })]);
+    const printed = await exportd(service, 'audit', '--since', '2026-01-01T00:00:00Z');
+    expect([printed.code, printed.stdout]).toEqual([0, expect.stringContaining('dashboard.create')]);
+  });
+
   it('manages keys with the HTTP API where there is an API key', async () => {
     const scopes = 'batch_export:read,query:read';
     const created = (await jsonOutputOf(

@@ -72,6 +72,8 @@ export interface ApiHarness {
   createExport(more?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Listens on a free port of the loopback address and returns the URL. */
   listen(): Promise<string>;
+  /** Closes the API and leaves its database. */
+  closeServers(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -241,6 +243,10 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     };
   };
 
+  const closeServers = async () => {
+    await app.close();
+    await (await shortWaitApp)?.close();
+  };
   return {
     database,
     journal,
@@ -270,9 +276,9 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
       return String(body.id);
     },
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
+    closeServers,
     close: async () => {
-      await app.close();
-      await (await shortWaitApp)?.close();
+      await closeServers();
       await Promise.all([source.close(), querySource.close()]);
       await database.drop();
     },

@@ -85,6 +85,7 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET keys/:id': administersKeys,
   'DELETE keys/:id': administersKeys,
   'POST keys/:id/rotate': administersKeys,
+  'GET audit': { scope: 'audit:read' },
   'GET console/overview': reads,
   'GET console/live': { ...reads, streams: true },
   'GET console/batch_exports/:batch_export_id/history': reads,

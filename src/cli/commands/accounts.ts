@@ -24,7 +24,7 @@ import {
   parseJsonObject,
   parseRestrictionLevel,
 } from '../arguments.ts';
-import { commandSettings, resolveUser, withPool } from '../running_stack.ts';
+import { commandSettings, resolveUser, withAudit, withPool } from '../running_stack.ts';
 import { printer, table } from '../output.ts';
 import {
   type JsonObject,
@@ -66,16 +66,18 @@ export function addUserCommands(program: Command): void {
     .action(async (options: UserOptions) => {
       const { email, firstName, lastName, distinctId, emailVerified, mascotConfig, roleAtOrganization } =
         options;
-      const created = await withPool((pool) =>
-        createUser(pool, {
-          email,
-          ...optional('first_name', firstName),
-          ...optional('last_name', lastName),
-          ...optional('distinct_id', distinctId),
-          ...optional('is_email_verified', emailVerified),
-          ...optional('mascot_config', mascotConfig),
-          ...optional('role_at_organization', roleAtOrganization),
-        }),
+      const created = await withAudit(
+        { action: 'user.create', object: ({ id }: User) => `users/${id}` },
+        (pool) =>
+          createUser(pool, {
+            email,
+            ...optional('first_name', firstName),
+            ...optional('last_name', lastName),
+            ...optional('distinct_id', distinctId),
+            ...optional('is_email_verified', emailVerified),
+            ...optional('mascot_config', mascotConfig),
+            ...optional('role_at_organization', roleAtOrganization),
+          }),
       );
       printer(options)(created, () => userTable([created]));
     });
@@ -121,15 +123,17 @@ export function addProjectCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: ProjectOptions) => {
       const { id, name, timezone, weekStartDay, testAccountFilters, dashboardRestrictionLevel } = options;
-      const created = await withPool((pool) =>
-        createProject(pool, {
-          id,
-          name,
-          timezone,
-          week_start_day: weekStartDay,
-          test_account_filters: testAccountFilters,
-          dashboard_restriction_level: dashboardRestrictionLevel,
-        }),
+      const created = await withAudit(
+        { action: 'project.create', object: ({ id }: Project) => `projects/${id}` },
+        (pool) =>
+          createProject(pool, {
+            id,
+            name,
+            timezone,
+            week_start_day: weekStartDay,
+            test_account_filters: testAccountFilters,
+            dashboard_restriction_level: dashboardRestrictionLevel,
+          }),
       );
       printer(options)(created, () => projectTable([created]));
     });
@@ -157,8 +161,8 @@ interface CreateKeyOptions extends KeyOptions {
   readonly expiresAt?: string;
 }
 
-/** Whether a command about keys uses the HTTP API. Without an API key it uses the database: so the first key is created. */
-const usesService = ({ database, key, baseUrl }: KeyOptions): boolean =>
+/** Whether a command uses the HTTP API. Without an API key it uses the database: so the first key is created. */
+export const usesService = ({ database, key, baseUrl }: KeyOptions): boolean =>
   database !== true && (key !== undefined || baseUrl !== undefined || Boolean(process.env.EXPORTD_API_KEY));
 
 const keyCommand = (parent: Command, name: string, description: string): Command =>
@@ -198,7 +202,12 @@ export function addKeyCommands(program: Command): void {
         return;
       }
       if (project === undefined) throw new CliError('Pass --project with the id of a project.');
-      const created = await withPool(async (pool) => {
+      const change = {
+        action: 'key.create',
+        team_id: project[0],
+        object: ({ id }: { readonly id: string }) => `keys/${id}`,
+      };
+      const created = await withAudit(change, async (pool) => {
         const user_id = await resolveUser(pool, options.user);
         const maxLifetimeMs = commandSettings(process.env).EXPORTD_KEY_MAX_LIFETIME;
         return createKey(
@@ -228,14 +237,15 @@ export function addKeyCommands(program: Command): void {
       const overlap_seconds = options.overlap;
       const created = usesService(options)
         ? (await openService(options).call('POST', `${pathOfKey(id)}rotate/`, { overlap_seconds })).body
-        : await withPool((pool) =>
-            rotateKey(pool, id, {
+        : await withAudit({ action: 'key.rotate', object: `keys/${id}` }, async (pool) => {
+            const successor = await rotateKey(pool, id, {
               overlapMs: overlap_seconds * 1_000,
               maxLifetimeMs: commandSettings(process.env).EXPORTD_KEY_MAX_LIFETIME,
               createdBy: null,
-            }),
-          );
-      if (!created) throw new CliError(`There is no active key ${id}.`);
+            });
+            if (successor) return successor;
+            throw new CliError(`There is no active key ${id}.`);
+          });
       printer(options)(created, () => keyLines(created));
     });
 
@@ -243,8 +253,10 @@ export function addKeyCommands(program: Command): void {
     .argument('<id>', 'id of the key, from "key list"')
     .action(async (id: string, options: KeyOptions) => {
       if (usesService(options)) await openService(options).call('DELETE', pathOfKey(id));
-      else if (!(await withPool((pool) => revokeKey(pool, id))))
-        throw new CliError(`There is no active key ${id}.`);
+      else
+        await withAudit({ action: 'key.revoke', object: `keys/${id}` }, async (pool) => {
+          if (!(await revokeKey(pool, id))) throw new CliError(`There is no active key ${id}.`);
+        });
       printer(options)({ id, revoked: true }, () => [`Revoked key ${id}.`]);
     });
 }

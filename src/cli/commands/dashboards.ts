@@ -15,7 +15,7 @@ import { listVariables, setVariable, type Variable } from '../../queries/prepare
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { addListCommand, resolveUser, withPool } from '../running_stack.ts';
+import { addListCommand, resolveUser, withAudit } from '../running_stack.ts';
 
 interface CreateOptions {
   readonly project: number;
@@ -56,7 +56,8 @@ export function addDashboardCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: CreateOptions) => {
       const body = bodyOf(options);
-      const created = await withPool(async (pool) => {
+      const change = { action: 'dashboard.create', team_id: options.project };
+      const created = await withAudit(change, async (pool) => {
         const creator = { project_id: options.project, user_id: await resolveUser(pool, options.user) };
         const id = await createDashboard(pool, creator, body);
         return (await listStoredDashboards(pool, options.project)).find((one) => one.id === id);
@@ -133,7 +134,10 @@ export function addVariableCommands(program: Command): void {
     .action(async (options: SetOptions) => {
       const { project: team_id, codeName: code_name, name } = options;
       const default_value = valueOf(options.default, options.type);
-      const stored = await withPool((pool) => setVariable(pool, { team_id, code_name, default_value, name }));
+      const change = { action: 'variable.set', team_id, object: `variables/${code_name}` };
+      const stored = await withAudit(change, (pool) =>
+        setVariable(pool, { team_id, code_name, default_value, name }),
+      );
       printer(options)(stored, () => variableTable([stored]));
     });
 

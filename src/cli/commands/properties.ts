@@ -23,7 +23,7 @@ import { relationsOf } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { addListCommand, commandSettings, withPool } from '../running_stack.ts';
+import { addListCommand, commandSettings, withAudit, withPool } from '../running_stack.ts';
 
 interface NamedPropertyOptions {
   readonly project: number;
@@ -50,7 +50,8 @@ export function addPropertyCommands(program: Command): void {
     .addOption(new Option('--type <type>', 'type of its values').choices(propertyTypes).makeOptionMandatory())
     .action(async (options: DefineOptions) => {
       const { project: team_id, scope, name, type } = options;
-      const stored = await withPool((pool) => defineProperty(pool, { team_id, scope, name, type }));
+      const change = { action: 'property.define', team_id, object: `properties/${scope}/${name}` };
+      const stored = await withAudit(change, (pool) => defineProperty(pool, { team_id, scope, name, type }));
       printer(options)(stored, () => propertyTable([stored]));
     });
 
@@ -59,7 +60,8 @@ export function addPropertyCommands(program: Command): void {
   namedCommand(property, 'remove', 'remove the type of a property: queries read it as text again').action(
     async (options: NamedPropertyOptions) => {
       const { project: team_id, scope, name } = options;
-      await withPool((pool) => removeProperty(pool, { team_id, scope, name }));
+      const change = { action: 'property.remove', team_id, object: `properties/${scope}/${name}` };
+      await withAudit(change, (pool) => removeProperty(pool, { team_id, scope, name }));
       printer(options)({ removed: name }, () => ['Removed.']);
     },
   );
@@ -114,7 +116,10 @@ export function addWarehouseCommands(program: Command): void {
     .action(async (options: AddOptions) => {
       const { project: team_id, name, relation, teamColumn: team_column = null } = options;
       const found = await findRelation({ name, relation, team_column });
-      const stored = await withPool((pool) => addWarehouseTable(pool, { team_id, name, relation: found }));
+      const change = { action: 'warehouse_table.add', team_id, object: `warehouse_tables/${name}` };
+      const stored = await withAudit(change, (pool) =>
+        addWarehouseTable(pool, { team_id, name, relation: found }),
+      );
       printer(options)(stored, () => warehouseTable([stored]));
       await updateQueryRole();
     });
@@ -129,7 +134,8 @@ export function addWarehouseCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: NamedTableOptions) => {
       const { project: team_id, name } = options;
-      await withPool((pool) => removeWarehouseTable(pool, { team_id, name }));
+      const change = { action: 'warehouse_table.remove', team_id, object: `warehouse_tables/${name}` };
+      await withAudit(change, (pool) => removeWarehouseTable(pool, { team_id, name }));
       printer(options)({ removed: name }, () => ['Removed.']);
       await updateQueryRole();
     });

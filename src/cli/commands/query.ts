@@ -6,7 +6,7 @@ import type { QueryRoleSetup, QueryRoleSetupOptions } from '../../queries/query_
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
-import { commandSettings, withPool } from '../running_stack.ts';
+import { commandSettings, withAudit, withPool } from '../running_stack.ts';
 
 interface SetupOptions {
   readonly print?: boolean;
@@ -108,7 +108,9 @@ async function apply(
 ): Promise<QueryRoleSetup> {
   const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
   try {
-    return await withPool((pool) => setUpQueryRole(pool, settings, role, options));
+    return await withAudit({ action: 'query_role.set_up' }, (pool) =>
+      setUpQueryRole(pool, settings, role, options),
+    );
   } catch (error) {
     if (error instanceof pg.DatabaseError && error.code === insufficientPrivilege)
       throw new CliError(

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { createKeyPair, createKeyRing, createSymmetricKey } from '../../config/key_ring.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
-import { commandSettings, withPool } from '../running_stack.ts';
+import { commandSettings, withAudit } from '../running_stack.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
 
@@ -54,7 +54,7 @@ export function addSecretCommands(program: Command): void {
       const { rotateConfigSecrets } = await import('../../destination/config_versions.ts');
       const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
       const keyRing = createKeyRing(commandSettings(process.env).EXPORTD_ENCRYPTION_KEYS);
-      const { configs, webhooks } = await withPool(async (pool) => ({
+      const { configs, webhooks } = await withAudit({ action: 'secrets.rotate' }, async (pool) => ({
         configs: await rotateConfigSecrets(pool, keyRing),
         webhooks: await rotateWebhookSecrets(pool, keyRing),
       }));
@@ -88,7 +88,7 @@ export function addSecretCommands(program: Command): void {
     .action(async (options: { formerBuckets?: boolean; json?: boolean }) => {
       const { eraseSecrets } = await import('../../decisions/erase_secrets.ts');
       const { inTransaction } = await import('../../journal/database.ts');
-      const erased = await withPool((pool) =>
+      const erased = await withAudit({ action: 'secrets.purge' }, (pool) =>
         inTransaction(pool, (connection) =>
           eraseSecrets(connection, { cleanUpMs: 0, formerBuckets: options.formerBuckets ?? false }),
         ),

@@ -46,6 +46,7 @@ export function sessionRoutes(
           { attr: 'key' },
         );
       await startSession(pool, settings, caller.key_id, request, reply);
+      request.caller = caller;
       return { session: await sessionOf(pool, settings, caller) };
     },
   );
@@ -73,6 +74,7 @@ export function sessionRoutes(
       },
     },
     async (request, reply) => {
+      request.caller = (await authentication.callerOfSession(request)) ?? null;
       await endSession(pool, settings, request, reply);
       return reply.code(204).send();
     },
@@ -90,6 +92,7 @@ export function sessionRoutes(
     async (request, reply) => {
       const caller = await authentication.callerOfSession(request);
       if (!caller) throw new ApiError(401, 'not_authenticated', 'Sign in first.');
+      request.caller = caller;
       const ended = await endSessionsOfUser(pool, caller.user_id);
       await endSession(pool, settings, request, reply);
       return { ended };

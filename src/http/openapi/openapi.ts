@@ -2,6 +2,7 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { ApiError } from '../api_error.ts';
+import audit from '../audit/examples.json' with { type: 'json' };
 import backfills from '../backfills/examples.json' with { type: 'json' };
 import batchExports from '../batch_exports/examples.json' with { type: 'json' };
 import dashboards from '../dashboards/examples.json' with { type: 'json' };
@@ -44,6 +45,7 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
   ...webhooks,
   ...dashboards,
   ...keys,
+  ...audit,
   ...projects,
   ...query,
 };
@@ -87,6 +89,7 @@ const tags = [
   { name: 'Queries', prefixes: ['/query'] },
   { name: 'Dashboards', prefixes: ['/dashboards'] },
   { name: 'API keys', prefixes: ['/keys'] },
+  { name: 'Audit', prefixes: ['/audit'] },
   { name: 'Projects', prefixes: ['/api/projects'] },
 ] as const;
 

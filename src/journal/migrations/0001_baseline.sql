@@ -54,6 +54,9 @@ create table exportd.commands (
   user_id integer,
   -- Who sent a manual signal, as Temporal was told: nothing proves it.
   signal_identity text,
+  -- The API key and the address of the request; null unless a request sent it.
+  key_id uuid,
+  address text,
   -- The W3C `traceparent` of the request that stored it. Workers continue that trace.
   trace_parent text,
   status text not null default 'pending' check (status in ('pending', 'applied', 'no-op', 'rejected', 'withdrawn')),
@@ -134,6 +137,31 @@ create table exportd.console_sessions (
   expires_at timestamptz not null
 );
 create index console_sessions_key on exportd.console_sessions (key_id);
+
+-- Who did what, beside the journal: changes and refused attempts. EXPORTD_AUDIT_RETENTION ends it.
+create table exportd.audit_events (
+  id bigint generated always as identity primary key,
+  recorded_at timestamptz not null default clock_timestamp(),
+  -- The project of the caller; null without a valid key.
+  team_id integer,
+  user_id integer,
+  key_id uuid,
+  address text,
+  client text,
+  action text not null,
+  object text,
+  outcome text not null check (outcome in ('done', 'accepted', 'failed', 'refused')),
+  status integer,
+  detail text,
+  -- How many equal attempts of a minute it stands for.
+  count integer not null
+);
+create index audit_events_team on exportd.audit_events (team_id, id);
+create index audit_events_age on exportd.audit_events (recorded_at);
+create trigger audit_events_append_only before update or truncate on exportd.audit_events
+  for each statement execute function exportd.reject_change();
+create trigger audit_events_keep_recent before delete on exportd.audit_events
+  for each row when (old.recorded_at > clock_timestamp() - interval '23 hours') execute function exportd.reject_change();
 
 -- Destinations and logs -----------------------------------------------------------------------------------------------
 

@@ -40,7 +40,9 @@ export interface ReconcilerDependencies {
     | 'EXPORTD_RECONCILE_INTERVAL'
     | 'EXPORTD_QUERY_STATUS_TTL'
     | 'EXPORTD_QUERY_CACHE_TTL'
+    | 'EXPORTD_AUDIT_RETENTION'
     | 'EXPORTD_LOG_RETENTION'
+    | 'EXPORTD_SESSION_IDLE_TIMEOUT'
   >;
   readonly logger: Logger;
 }

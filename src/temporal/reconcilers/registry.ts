@@ -7,6 +7,7 @@ import { endRun } from '../../decisions/run_outcomes.ts';
 import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
+import { deleteEndedSessions, deleteExpiredAuditEvents } from '../../journal/audit.ts';
 import { deleteExpiredQueries } from '../../queries/results.ts';
 import { inTransaction } from '../../journal/database.ts';
 import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
@@ -306,6 +307,12 @@ async function eraseUnneededSecrets({ journal, policies }: ReconcilerDependencie
   );
 }
 
+/** Deletes events of the audit trail that have expired, and sessions of the console that have ended. */
+async function deleteExpiredAccess({ journal, settings }: ReconcilerDependencies): Promise<void> {
+  await deleteExpiredAuditEvents(journal.pool, settings.EXPORTD_AUDIT_RETENTION);
+  await deleteEndedSessions(journal.pool, settings.EXPORTD_SESSION_IDLE_TIMEOUT);
+}
+
 /** Deletes statuses and results of queries that have expired. */
 async function deleteExpiredQueryResults({ journal, settings }: ReconcilerDependencies): Promise<void> {
   await deleteExpiredQueries(journal.pool, settings);
@@ -326,6 +333,7 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   dropped_deliveries: cancelDroppedDeliveries,
   queries: reconcileQueries,
   expired_rows: deleteExpiredRows,
+  expired_access: deleteExpiredAccess,
   unneeded_secrets: eraseUnneededSecrets,
   expired_queries: deleteExpiredQueryResults,
 };

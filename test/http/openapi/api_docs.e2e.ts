@@ -34,6 +34,7 @@ it('the page of the OpenAPI document shows every group and its examples, with no
     'Queries',
     'Dashboards',
     'API keys',
+    'Audit',
     'Projects',
   ]);
   const created = page.locator('.opblock-post', { hasText: 'Create webhook' });

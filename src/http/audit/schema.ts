@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { auditOutcomes } from '../../journal/audit.ts';
+import { listTime } from '../paging.ts';
+import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
+
+/** An event of the audit trail in a response. */
+export const auditEventSchema = z
+  .object({
+    id: z.string(),
+    at: responseTimestampSchema,
+    user: z.object({ id: z.number().int(), email: z.string() }).nullable(),
+    key: z.object({ id: z.string(), name: z.string(), prefix: z.string() }).nullable(),
+    address: z.string().nullable().describe('Null for the command line.'),
+    client: z.string().nullable().describe('The user agent, or the user and host of a command.'),
+    action: z
+      .string()
+      .describe('Resource and verb, such as `batch_export.update`; `read` for a refused read.'),
+    object: z
+      .string()
+      .nullable()
+      .describe('The path of the object below the project; the route of a refused request.'),
+    outcome: z.enum(auditOutcomes),
+    status: z.number().int().nullable().describe('The HTTP status; null for the command line.'),
+    detail: z.string().nullable().describe('The code of the error.'),
+    count: z.number().int().describe('How many equal attempts of a minute it stands for.'),
+  })
+  .meta({ id: 'AuditEvent' });
+
+export const auditQuery = z.strictObject({
+  limit: limitParameter,
+  offset: offsetParameter,
+  user: z.coerce.number().int().min(1).max(2_147_483_647).optional().describe('Id of a user.'),
+  key: z.guid('Must be the UUID of a key.').optional().describe('Id of a key.'),
+  action: repeatable.describe('One or more actions, repeated or comma-separated.'),
+  object: z
+    .string()
+    .max(300)
+    .optional()
+    .describe('Path of an object, such as `batch_exports/<id>`: what was done with it and its parts.'),
+  outcome: repeatable.describe(`One or more of ${auditOutcomes.join(', ')}, repeated or comma-separated.`),
+  since: listTime.optional().describe('Only events from this time on.'),
+});

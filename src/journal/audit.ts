@@ -1,0 +1,132 @@
+import type { Connection, Pool } from './database.ts';
+
+/**
+ * How an action ended. `accepted`: it is stored and still pending. `failed`: it ended with an error of the server, and may
+ * have changed something.
+ */
+export const auditOutcomes = ['done', 'accepted', 'failed', 'refused'] as const;
+
+/** Who did what. */
+export interface NewAuditEvent {
+  /** The project of the caller; null without a valid key, and for commands that belong to none. */
+  readonly team_id: number | null;
+  readonly user_id: number | null;
+  readonly key_id: string | null;
+  /** The IP address; null for the command line. */
+  readonly address: string | null;
+  /** The user agent, or the user and host of a command. */
+  readonly client: string | null;
+  /** Resource and verb, such as `batch_export.update`. */
+  readonly action: string;
+  /** The path of the object below its project, such as `batch_exports/<id>`; the route of a refused request. */
+  readonly object: string | null;
+  readonly outcome: (typeof auditOutcomes)[number];
+  /** The HTTP status; null for commands. */
+  readonly status: number | null;
+  /** The code of the error. */
+  readonly detail: string | null;
+  /** How many equal attempts of a minute it stands for. */
+  readonly count: number;
+}
+
+/** An event of the trail as read, with the names of its user and its key. */
+export interface AuditEvent extends Omit<NewAuditEvent, 'user_id' | 'key_id'> {
+  readonly id: string;
+  readonly at: string;
+  readonly user: { readonly id: number; readonly email: string } | null;
+  readonly key: { readonly id: string; readonly name: string; readonly prefix: string } | null;
+}
+
+const maxLength = 300;
+
+/** Text of others without control characters, and short. */
+const safe = (text: string | null): string | null =>
+  text === null ? null : text.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, maxLength);
+
+/** Appends events to the trail. */
+export async function recordAuditEvents(
+  database: Pool | Connection,
+  events: readonly NewAuditEvent[],
+): Promise<void> {
+  await database.query(
+    `insert into exportd.audit_events
+       (team_id, user_id, key_id, address, client, action, object, outcome, status, detail, count)
+     select * from json_to_recordset($1) as event (team_id integer, user_id integer, key_id uuid, address text,
+       client text, action text, object text, outcome text, status integer, detail text, count integer)`,
+    [
+      JSON.stringify(
+        events.map((event) => ({ ...event, client: safe(event.client), object: safe(event.object) })),
+      ),
+    ],
+  );
+}
+
+/** Which events of the trail are read. */
+export interface AuditFilter {
+  /** Undefined: of all projects, and of none. */
+  readonly team_id?: number | undefined;
+  readonly user?: number | undefined;
+  readonly key?: string | undefined;
+  readonly actions?: readonly string[] | undefined;
+  /** The path of an object, whose parts are included. */
+  readonly object?: string | undefined;
+  readonly outcomes?: readonly string[] | undefined;
+  /** ISO 8601. */
+  readonly since?: string | undefined;
+}
+
+const conditions = `($1::integer is null or event.team_id = $1) and ($2::integer is null or event.user_id = $2)
+  and ($3::uuid is null or event.key_id = $3) and ($4::text[] is null or event.action = any($4))
+  and ($5::text is null or event.object = $5 or starts_with(event.object, $5 || '/'))
+  and ($6::text[] is null or event.outcome = any($6)) and ($7::timestamptz is null or event.recorded_at >= $7)`;
+
+/** Reads a page of the trail, newest first. */
+export async function readAuditEvents(
+  pool: Pool,
+  { team_id, user, key, actions, object, outcomes, since }: AuditFilter,
+  window: { readonly limit: number; readonly offset: number },
+): Promise<{ count: number; results: AuditEvent[] }> {
+  const values = [team_id, user, key, actions, object, outcomes, since].map((value) => value ?? null);
+  const counted = await pool.query<{ count: number }>(
+    `select count(*) as count from exportd.audit_events event where ${conditions}`,
+    values,
+  );
+  const { rows } = await pool.query<AuditEvent>(
+    `select event.id::text, event.recorded_at as at, event.team_id, event.address, event.client, event.action,
+       event.object, event.outcome, event.status, event.detail, event.count,
+       case when users.id is not null then json_build_object('id', users.id, 'email', users.email) end as user,
+       case when key.id is not null
+         then json_build_object('id', key.id, 'name', key.name, 'prefix', key.prefix) end as key
+     from exportd.audit_events event
+     left join exportd.users on users.id = event.user_id
+     left join exportd.api_keys key on key.id = event.key_id
+     where ${conditions} order by event.id desc limit $8 offset $9`,
+    [...values, window.limit, window.offset],
+  );
+  return { count: counted.rows[0]?.count ?? 0, results: rows };
+}
+
+const batchSize = 10_000;
+
+/** Deletes events that are older than `retentionMs`, at least a day. @returns how many it deleted */
+export async function deleteExpiredAuditEvents(pool: Pool, retentionMs: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from exportd.audit_events where id in (
+       select id from exportd.audit_events where recorded_at < clock_timestamp() - $1 * interval '1 millisecond'
+       order by id limit $2)`,
+    [retentionMs, batchSize],
+  );
+  const deleted = rowCount ?? 0;
+  return deleted < batchSize ? deleted : deleted + (await deleteExpiredAuditEvents(pool, retentionMs));
+}
+
+/** Deletes sessions of the console that are expired or idle, and those of keys that are no longer valid. */
+export async function deleteEndedSessions(pool: Pool, idleMs: number): Promise<void> {
+  await pool.query(
+    `delete from exportd.console_sessions session using exportd.api_keys key
+     where key.id = session.key_id and (session.expires_at < clock_timestamp()
+       or session.last_seen_at < clock_timestamp() - $1 * interval '1 millisecond'
+       or key.revoked_at is not null or key.expires_at < clock_timestamp())`,
+    [idleMs],
+  );
+}

@@ -1,0 +1,321 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fastify from 'fastify';
+import { Registry } from 'prom-client';
+import { ApiError } from '../../src/http/api_error.ts';
+import { createAuditTrail } from '../../src/http/audit/audit_trail.ts';
+import { deleteEndedSessions, deleteExpiredAuditEvents } from '../../src/journal/audit.ts';
+import type { Logger } from '../../src/telemetry/logger.ts';
+import { minutesAgo } from '../decisions/commander.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
+
+let api: ApiHarness;
+beforeAll(async () => {
+  api = await openApiHarness({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true', EXPORTD_WEBHOOK_TIMEOUT: '100ms' });
+});
+afterAll(() => api.close());
+
+interface AuditEvent {
+  readonly id: string;
+  readonly action: string;
+  readonly object: string | null;
+  readonly outcome: string;
+  readonly status: number | null;
+  readonly detail: string | null;
+  readonly count: number;
+  readonly user: { readonly email: string } | null;
+  readonly key: { readonly id: string; readonly prefix: string } | null;
+  readonly address: string | null;
+  readonly client: string | null;
+}
+
+const read = async (query = ''): Promise<readonly AuditEvent[]> =>
+  (await api.call('GET', `audit/${query}`)).body.results as readonly AuditEvent[];
+
+/** Every event, as an operator reads them. */
+const readAll = async (where: string): Promise<readonly Record<string, unknown>[]> =>
+  (
+    await api.database.pool.query<Record<string, unknown>>(
+      `select * from exportd.audit_events where ${where} order by id`,
+    )
+  ).rows;
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+type Change = readonly [
+  action: string,
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  body: object | undefined,
+  object: string,
+];
+
+describe('the trail', () => {
+  it('has who did what on which object, for every kind of change', async () => {
+    const id = await api.createExport();
+    const range = { start_at: minutesAgo(3), end_at: minutesAgo(1) };
+    const backfill = (await api.call('POST', `batch_exports/${id}/backfills/`, range)).body.id as string;
+    const [run] = (await api.call('GET', `batch_exports/${id}/runs/`)).body.results as { id: string }[];
+    const runPath = `batch_exports/${id}/runs/${String(run?.id)}`;
+    const backfillPath = `batch_exports/${id}/backfills/${backfill}`;
+    const webhook = (await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' })).body.id as string;
+    const dashboard = (await api.call('POST', 'dashboards/', { name: 'Sales' })).body.id as number;
+    const keyBody = { name: 'CI', scopes: ['query:read'] };
+    const key = (await api.call('POST', 'keys/', keyBody)).body.id as string;
+    const query = { kind: 'DialectQuery', query: 'select 1' };
+    const changes: readonly Change[] = [
+      ['batch_export.update', 'PATCH', `batch_exports/${id}/`, { name: 'Renamed' }, `batch_exports/${id}`],
+      ['batch_export.pause', 'POST', `batch_exports/${id}/pause/`, {}, `batch_exports/${id}`],
+      ['batch_export.unpause', 'POST', `batch_exports/${id}/unpause/`, {}, `batch_exports/${id}`],
+      ['batch_export.test', 'POST', `batch_exports/${id}/test/`, {}, `batch_exports/${id}`],
+      ['batch_export.retry_failed', 'POST', 'batch_exports/retry_failed/', {}, 'batch_exports'],
+      ['run.cancel', 'POST', `${runPath}/cancel/`, {}, runPath],
+      ['run.retry', 'POST', `${runPath}/retry/`, {}, runPath],
+      ['backfill.pause', 'POST', `${backfillPath}/pause/`, {}, backfillPath],
+      ['backfill.unpause', 'POST', `${backfillPath}/unpause/`, {}, backfillPath],
+      ['backfill.cancel', 'POST', `${backfillPath}/cancel/`, {}, backfillPath],
+      ['webhook.update', 'PATCH', `webhooks/${webhook}/`, { enabled: false }, `webhooks/${webhook}`],
+      ['webhook.test', 'POST', `webhooks/${webhook}/test/`, {}, `webhooks/${webhook}`],
+      ['webhook.delete', 'DELETE', `webhooks/${webhook}/`, undefined, `webhooks/${webhook}`],
+      ['dashboard.update', 'PATCH', `dashboards/${dashboard}/`, { name: 'S' }, `dashboards/${dashboard}`],
+      ['dashboard.delete', 'DELETE', `dashboards/${dashboard}/`, undefined, `dashboards/${dashboard}`],
+      ['query.run', 'POST', 'query/', { query, client_query_id: 'mine' }, 'query/mine'],
+      ['query.cancel', 'DELETE', 'query/mine/', undefined, 'query/mine'],
+      ['key.revoke', 'DELETE', `keys/${key}/`, undefined, `keys/${key}`],
+      ['batch_export.delete', 'DELETE', `batch_exports/${id}/`, undefined, `batch_exports/${id}`],
+    ];
+    for (const [action, method, path, body] of changes) {
+      const { status } = await api.call(method, path, body, { 'user-agent': 'curl/8' });
+      expect([action, status < 300]).toEqual([action, true]);
+    }
+    const events = await read('?limit=1000');
+    const [{ id: ownKey } = { id: '' }] = (
+      await api.database.pool.query<{ id: string }>(
+        'select id from exportd.api_keys order by created_at limit 1',
+      )
+    ).rows;
+    for (const [action, , , , object] of changes)
+      expect(events).toContainEqual(
+        expect.objectContaining({
+          action,
+          object,
+          outcome: 'done',
+          count: 1,
+          user: { id: api.userId, email: 'ada@example.com' },
+          key: { id: ownKey, name: expect.any(String), prefix: api.key.slice(0, 8) },
+          address: '127.0.0.1',
+          client: 'curl/8',
+        }),
+      );
+    const created = [
+      'batch_export.create',
+      'backfill.create',
+      'webhook.create',
+      'dashboard.create',
+      'key.create',
+    ];
+    const objects = [
+      ...[`batch_exports/${id}`, backfillPath, `webhooks/${webhook}`],
+      ...[`dashboards/${dashboard}`, `keys/${key}`],
+    ];
+    expect(created.map((action) => events.find((event) => event.action === action)?.object)).toEqual(objects);
+    // The commands of the journal say it too.
+    const { rows } = await api.database.pool.query(
+      'select distinct key_id, address from exportd.commands where batch_export_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ key_id: ownKey, address: '127.0.0.1' }]);
+  });
+
+  it('has nothing of reads, of checks and of what was invalid', async () => {
+    const before = await readAll('true');
+    await api.call('GET', 'batch_exports/');
+    await api.call('GET', 'keys/');
+    await api.call('POST', 'batch_exports/', {});
+    await api.call('POST', 'batch_exports/check/', {});
+    await api.call('POST', 'query/check_auth_for_async/');
+    await api.call('DELETE', 'webhooks/5b0d6a4f-58a5-4b7f-9f0e-1c8f6f3d6d3e/');
+    expect(await readAll('true')).toEqual(before);
+  });
+
+  it('holds no secret of a body', async () => {
+    const secret = 'SECRETTOKEN';
+    await api.call('POST', 'webhooks/', { url: `https://hooks.example.com/${secret}` });
+    await api.call('POST', '/console/session', { key: secret }, { 'x-exportd-console': '1' });
+    await api.call('GET', `batch_exports/?key=${secret}`, undefined, { authorization: '' });
+    const events = await waitFor(async () => {
+      const found = await readAll("outcome = 'refused'");
+      return found.length > 0 && found;
+    }, 'a refused attempt is stored');
+    expect(JSON.stringify([...events, ...(await readAll('true'))])).not.toContain(secret);
+  });
+
+  it('cannot be changed, and new events cannot be deleted', async () => {
+    const { pool } = api.database;
+    for (const statement of [
+      "update exportd.audit_events set address = 'elsewhere'",
+      'delete from exportd.audit_events',
+      'truncate exportd.audit_events',
+    ])
+      await expect(pool.query(statement)).rejects.toThrow('append-only');
+  });
+});
+
+describe('a refused attempt', () => {
+  it.each<[string, number, () => Promise<{ status: number }>, string]>([
+    [
+      'without a valid key',
+      401,
+      () => api.call('GET', 'batch_exports/', undefined, bearer('exk_no')),
+      'team_id is null',
+    ],
+    [
+      'beyond the scopes of a key',
+      403,
+      async () => {
+        const { key } = await api.newKey(api.projectId, ['query:read']);
+        return api.call('GET', 'dashboards/', undefined, bearer(key));
+      },
+      'team_id = 1',
+    ],
+    [
+      'on another project',
+      404,
+      async () => {
+        const { key } = await api.newKey(api.otherProjectId);
+        return api.call('POST', 'batch_exports/retry_failed/', {}, bearer(key));
+      },
+      'team_id = 2',
+    ],
+    [
+      'of signing in',
+      401,
+      () =>
+        api.call(
+          'POST',
+          '/console/session',
+          { key: 'exk_no' },
+          { authorization: '', 'x-exportd-console': '1', origin: 'http://localhost' },
+        ),
+      "team_id is null and action = 'session.sign_in'",
+    ],
+  ])('%s is recorded', async (_, status, attempt, where) => {
+    expect((await attempt()).status).toBe(status);
+    await waitFor(
+      async () => (await readAll(`outcome = 'refused' and status = ${status} and ${where}`)).length > 0,
+      'the attempt is stored',
+    );
+  });
+
+  it('is counted with others of its address, path and minute', async () => {
+    const own = await openApiHarness();
+    const attempts = 300;
+    const minute = () => Math.floor(Date.now() / 60_000);
+    const begun = minute();
+    for (let count = 0; count < attempts; count += 1)
+      await own.call('GET', `batch_exports/${count}/`, undefined, bearer(`exk_${count}`));
+    const minutes = minute() - begun + 1;
+    await own.closeServers();
+    const { rows } = await own.database.pool.query<{ events: number; attempts: number }>(
+      `select count(*)::integer as events, sum(count)::integer as attempts
+       from exportd.audit_events where outcome = 'refused'`,
+    );
+    expect(rows[0]?.attempts).toBe(attempts);
+    // The first of a minute at once, and the number of the others when it is over.
+    expect(rows[0]?.events).toBeLessThanOrEqual(2 * minutes);
+    await own.close();
+  });
+});
+
+describe('failed authentication', () => {
+  it('is a metric, and one warning per address and minute', async () => {
+    const metrics = new Registry();
+    const warnings: unknown[] = [];
+    const logger = {
+      warn: (fields: unknown) => warnings.push(fields),
+      error: (fields: unknown) => warnings.push(fields),
+    } as unknown as Logger;
+    const trail = createAuditTrail({ pool: api.database.pool, logger, metrics });
+    const app = fastify({ trustProxy: true });
+    app.decorateRequest('caller', null);
+    app.decorateRequest('isForeignProject', false);
+    trail.addHooks(app);
+    app.get('/', () => {
+      throw new ApiError(401, 'not_authenticated', 'No key.');
+    });
+    const minute = () => Math.floor(Date.now() / 60_000);
+    const begun = minute();
+    const addresses = ['203.0.113.1', '203.0.113.2'];
+    for (let count = 0; count < 10; count += 1)
+      for (const address of addresses)
+        await app.inject({ url: '/', headers: { 'x-forwarded-for': address } });
+    await app.close();
+    await trail.close();
+    expect(await metrics.metrics()).toContain('exportd_http_refused_requests_total{status="401"} 20');
+    expect(warnings.length).toBeLessThanOrEqual(addresses.length * (minute() - begun + 1));
+    expect(warnings).toEqual(expect.arrayContaining(addresses.map((address) => ({ address }))));
+  });
+});
+
+describe('an event', () => {
+  it('is deleted when its retention is over', async () => {
+    const { pool } = api.database;
+    await pool.query(
+      `insert into exportd.audit_events (recorded_at, action, outcome, count)
+       values (now() - interval '3 days', 'old', 'done', 1), (now() - interval '1 day', 'young', 'done', 1)`,
+    );
+    expect(await deleteExpiredAuditEvents(pool, 2 * 86_400_000)).toBe(1);
+    expect((await readAll("action in ('old', 'young')")).map(({ action }) => action)).toEqual(['young']);
+  });
+
+  it('is deleted with ended sessions, whose keys stay', async () => {
+    const { pool } = api.database;
+    await pool.query(
+      `insert into exportd.console_sessions (token_hash, key_id, user_agent, address, last_seen_at, expires_at)
+       select sha256(age::text::bytea), (select min(id::text)::uuid from exportd.api_keys), '', '',
+         now() - age * interval '1 day', now() + interval '1 day' from unnest(array[0, 5]) age`,
+    );
+    await deleteEndedSessions(pool, 3 * 86_400_000);
+    const { rows } = await pool.query('select token_hash from exportd.console_sessions');
+    expect(rows).toHaveLength(1);
+  });
+});
+
+describe('GET audit', () => {
+  it('pages and filters events of the project, newest first', async () => {
+    const { key, id } = await api.newKey(api.projectId);
+    const created = await api.call('POST', 'dashboards/', { name: 'One' }, bearer(key));
+    await api.call('PATCH', `dashboards/${String(created.body.id)}/`, { name: 'Two' }, bearer(key));
+    const own = await read(`?key=${id}`);
+    expect(own.map(({ action }) => action)).toEqual(['dashboard.update', 'dashboard.create']);
+    const first = await api.call('GET', `audit/?key=${id}&limit=1`);
+    expect(first.body.next).toContain('offset=1');
+    const of = async (query: string) => (await read(`?key=${id}&${query}`)).map(({ action }) => action);
+    expect(await of('action=dashboard.create')).toEqual(['dashboard.create']);
+    expect(await of('action=dashboard.create,dashboard.update')).toHaveLength(2);
+    expect(await of(`object=dashboards/${String(created.body.id)}`)).toHaveLength(2);
+    expect(await of('object=dashboards/4711')).toEqual([]);
+    expect(await of(`user=${api.userId}`)).toHaveLength(2);
+    expect(await of('user=4711')).toEqual([]);
+    expect(await of('since=-1h')).toHaveLength(2);
+    expect(await of(`since=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
+    expect(await of('outcome=refused')).toEqual([]);
+    expect((await api.call('GET', 'audit/?colour=blue')).status).toBe(400);
+  });
+
+  it('shows nothing of other projects', async () => {
+    const { key } = await api.newKey(api.otherProjectId);
+    const url = `/api/projects/${api.otherProjectId}/audit/`;
+    await api.call(
+      'POST',
+      `/api/projects/${api.otherProjectId}/dashboards/`,
+      { name: 'Theirs' },
+      bearer(key),
+    );
+    const { results } = (await api.call('GET', url, undefined, bearer(key))).body as {
+      results: AuditEvent[];
+    };
+    expect(results.map(({ action }) => action)).toContain('dashboard.create');
+    expect((await read('?limit=1000')).map(({ id }) => id)).not.toContain(results[0]?.id);
+  });
+});
