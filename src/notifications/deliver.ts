@@ -1,16 +1,10 @@
 import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import {
-  type Delivery,
-  type DeliveryPolicy,
-  nextDeliveryAction,
-  recordAttempt,
-  webhookName,
-} from './deliveries.ts';
+import { type Delivery, type DeliveryPolicy, nextDeliveryAction, recordAttempt } from './deliveries.ts';
 import { describeNotification, messageBody, type PayloadSettings } from './notification.ts';
 import { type Attempt, sendWebhook, type WebhookSettings } from './send_webhook.ts';
-import { openWebhookSecret } from './webhooks.ts';
+import { openWebhookSecret, openWebhookUrl } from './webhooks.ts';
 
 export interface StartDeliveriesDependencies {
   readonly notifications: {
@@ -78,11 +72,13 @@ async function send(
 ): Promise<Attempt> {
   const secret = openWebhookSecret(keyRing, webhook.id, webhook.sealed_secret);
   // No attempt that counts: another worker may have the key, or the operator restores it. A test reports it at once.
-  if (secret === undefined && notification.type !== 'test')
+  const url = openWebhookUrl(keyRing, webhook.id, webhook.sealed_url);
+  const isUnreadable = secret === undefined || url === undefined;
+  if (isUnreadable && notification.type !== 'test')
     throw new SecretUnreadable(
       'EXPORTD_ENCRYPTION_KEYS does not contain the key of a webhook, or it does not decrypt its secret.',
     );
-  if (secret === undefined)
+  if (isUnreadable)
     return {
       delivered: false,
       status: null,
@@ -91,7 +87,7 @@ async function send(
   return sendWebhook(
     {
       id: notification.id,
-      url: webhook.url,
+      url,
       secret,
       body: messageBody(webhook.format, notification, settings),
     },
@@ -100,5 +96,5 @@ async function send(
 }
 
 const summaryOf = ({ notification, webhook, attempts }: Delivery, { delivered, detail }: Attempt): string =>
-  `${webhookName(webhook.url)} ${delivered ? 'was notified' : 'could not be notified'}: ` +
+  `${webhook.origin} ${delivered ? 'was notified' : 'could not be notified'}: ` +
   `${describeNotification(notification)}. ${detail} Attempt ${attempts + 1}.`;

@@ -18,7 +18,8 @@ export interface Delivery {
   readonly notification: Notification;
   readonly webhook: {
     readonly id: string;
-    readonly url: string;
+    readonly origin: string;
+    readonly sealed_url: string;
     readonly format: PayloadFormat;
     readonly sealed_secret: string;
   };
@@ -40,9 +41,6 @@ const httpGone = 410;
 /** A delivery checks no more often whether the delivery before it has ended, in milliseconds. */
 const minOrderWaitMs = 1_000;
 
-/** The name of a webhook in logs: its URL without the path and query, which may contain credentials. */
-export const webhookName = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'invalid URL');
-
 /**
  * Returns the next action for a delivery. Ends the delivery if its webhook has been disabled. A published interval waits
  * while the webhook has not received an earlier generation of it.
@@ -56,14 +54,16 @@ export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promis
         order_wait_ms: number | null;
         notification_id: string;
         webhook_id: string;
-        url: string;
+        origin: string;
+        sealed_url: string;
         format: PayloadFormat;
         secret: string;
         enabled: boolean;
       }
   >(
     `select delivery.id, delivery.status, delivery.attempts, notification.id as notification_id, notification.type,
-       notification.data, notification.team_id, notification.created_at, webhook.id as webhook_id, webhook.url,
+       notification.data, notification.team_id, notification.created_at, webhook.id as webhook_id,
+       webhook.origin, webhook.sealed_url,
        webhook.format, webhook.secret, webhook.enabled,
        ceil(greatest(0, extract(epoch from delivery.next_attempt_at - clock_timestamp()) * 1000))::float8 as wait_ms,
        ${orderWait} as order_wait_ms
@@ -100,7 +100,13 @@ export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promis
       team_id: row.team_id,
       attempts: row.attempts,
       notification: { id: row.notification_id, type, data, created_at },
-      webhook: { id: row.webhook_id, url: row.url, format: row.format, sealed_secret: row.secret },
+      webhook: {
+        id: row.webhook_id,
+        origin: row.origin,
+        sealed_url: row.sealed_url,
+        format: row.format,
+        sealed_secret: row.secret,
+      },
     },
   };
 }
@@ -187,7 +193,7 @@ async function logAttempt(
   if (batch_export_id === null || (outcome === 'pending' && attempts > 0)) return;
   if (delivered && notification.type === 'interval.published') return;
   // The id distinguishes webhooks of the same host.
-  const name = `Webhook ${webhook.id} (${webhookName(webhook.url)})`;
+  const name = `Webhook ${webhook.id} (${webhook.origin})`;
   const description = describeNotification(notification);
   const next =
     outcome === 'pending'

@@ -19,9 +19,30 @@ export function openWebhookSecret(keyRing: KeyRing, webhookId: string, sealed: s
   }
 }
 
+/** Binds a sealed URL to its webhook. */
+const urlContext = (webhookId: string): string => `webhooks/${webhookId}/url`;
+
+export const sealWebhookUrl = (keyRing: KeyRing, webhookId: string, url: string): string =>
+  keyRing.seal(url, urlContext(webhookId));
+
+/** Decrypts the URL of a webhook; undefined when no key of the ring fits, as on servers that only encrypt. */
+export function openWebhookUrl(keyRing: KeyRing, webhookId: string, sealed: string): string | undefined {
+  try {
+    return keyRing.open(sealed, urlContext(webhookId));
+  } catch (error) {
+    if (error instanceof SecretUnreadable) return undefined;
+    throw error;
+  }
+}
+
+/** The part of a URL that is no credential. */
+const originOf = (url: string): string => new URL(url).origin;
+
 /** A webhook without its secret. */
-export interface Webhook extends WebhookFields {
+export interface Webhook extends Omit<WebhookFields, 'url'> {
   readonly id: string;
+  readonly origin: string;
+  readonly sealed_url: string;
   readonly created_at: string;
   readonly last_delivery: {
     readonly at: string;
@@ -46,7 +67,7 @@ type WebhookRow = Omit<Webhook, 'last_delivery'> & {
   readonly last_attempt_detail: string | null;
 };
 
-const columns = `id, url, events, format, batch_export_id as batch_export, enabled, created_at, last_attempt_at,
+const columns = `id, origin, sealed_url, events, format, batch_export_id as batch_export, enabled, created_at, last_attempt_at,
   last_attempt_status, last_attempt_detail`;
 
 function webhookOf(row: WebhookRow): Webhook {
@@ -67,10 +88,20 @@ export async function createWebhook(
 ): Promise<Webhook | undefined> {
   const id = randomUUID();
   const { rows } = await pool.query<WebhookRow>(
-    `insert into exportd.webhooks (id, team_id, url, events, format, batch_export_id, enabled, secret)
-     select $1, $2, $3, $4, $5, $6, $7, $8
+    `insert into exportd.webhooks (id, team_id, sealed_url, events, format, batch_export_id, enabled, secret, origin)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9
      where (select count(*) from exportd.webhooks where team_id = $2) < ${maxWebhooks} returning ${columns}`,
-    [id, teamId, url, events, format, batch_export, enabled, sealWebhookSecret(keyRing, id, secret)],
+    [
+      id,
+      teamId,
+      sealWebhookUrl(keyRing, id, url),
+      events,
+      format,
+      batch_export,
+      enabled,
+      sealWebhookSecret(keyRing, id, secret),
+      originOf(url),
+    ],
   );
   return rows[0] && webhookOf(rows[0]);
 }
@@ -118,20 +149,22 @@ export async function updateWebhook(
   secret: string | undefined,
 ): Promise<Webhook | undefined> {
   const { rows } = await pool.query<WebhookRow>(
-    `update exportd.webhooks set url = coalesce($3, url), events = coalesce($4, events),
+    `update exportd.webhooks set sealed_url = coalesce($3, sealed_url), events = coalesce($4, events),
        batch_export_id = case when $5 then $6 else batch_export_id end,
-       enabled = coalesce($7, enabled), secret = coalesce($8, secret), format = coalesce($9, format)
+       enabled = coalesce($7, enabled), secret = coalesce($8, secret), format = coalesce($9, format),
+       origin = coalesce($10, origin)
      where team_id = $1 and id = $2 returning ${columns}`,
     [
       teamId,
       id,
-      fields.url ?? null,
+      fields.url === undefined ? null : sealWebhookUrl(keyRing, id, fields.url),
       fields.events ?? null,
       fields.batch_export !== undefined,
       fields.batch_export ?? null,
       fields.enabled ?? null,
       secret === undefined ? null : sealWebhookSecret(keyRing, id, secret),
       fields.format ?? null,
+      fields.url === undefined ? null : originOf(fields.url),
     ],
   );
   return rows[0] && webhookOf(rows[0]);
@@ -168,46 +201,64 @@ export async function deleteWebhookTest(pool: Pool, deliveryId: string): Promise
   );
 }
 
-/** Reads the secrets of all webhooks, and what each belongs to. */
+/** The sealed columns of a webhook, with what they are and where they are sealed for. */
+const sealedColumns = [
+  { column: 'secret', what: 'secret', contextOf: sealContext },
+  { column: 'sealed_url', what: 'URL', contextOf: urlContext },
+] as const;
+
+interface SealedValue {
+  readonly id: string;
+  readonly sealed: string;
+}
+
+/** Reads the secrets and URLs of all webhooks, and what each belongs to. */
 export async function listWebhookSecrets(
   pool: Pool,
 ): Promise<{ readonly owner: string; readonly sealed: string; readonly location: string }[]> {
-  const { rows } = await pool.query<{ id: string; secret: string }>(
-    'select id, secret from exportd.webhooks order by id',
+  const found = await Promise.all(
+    sealedColumns.map(async ({ column, what, contextOf }) => {
+      const { rows } = await pool.query<SealedValue>(
+        `select id, ${column} as sealed from exportd.webhooks order by id`,
+      );
+      return rows.map(({ id, sealed }) => ({
+        owner: `the ${what} of webhook ${id}`,
+        sealed,
+        location: contextOf(id),
+      }));
+    }),
   );
-  return rows.map(({ id, secret }) => ({
-    owner: `the secret of webhook ${id}`,
-    sealed: secret,
-    location: sealContext(id),
-  }));
+  return found.flat();
 }
 
 /**
- * Encrypts the secrets of all webhooks under the first key of the ring.
+ * Encrypts the secrets and URLs of all webhooks under the first key of the ring.
  * @returns how many were encrypted again, and what each unreadable one belongs to.
  */
 export async function rotateWebhookSecrets(
   pool: Pool,
   keyRing: KeyRing,
 ): Promise<{ rotated: number; unreadable: string[] }> {
-  const { rows } = await pool.query<{ id: string; secret: string }>(
-    'select id, secret from exportd.webhooks where not starts_with(secret, $1) order by id',
-    [`${keyRing.keyId}:`],
-  );
   let rotated = 0;
   const unreadable: string[] = [];
-  for (const { id, secret } of rows) {
-    try {
-      const secretText = keyRing.open(secret, sealContext(id));
-      // A secret that was changed since is encrypted with the first key already.
-      const { rowCount } = await pool.query(
-        'update exportd.webhooks set secret = $3 where id = $1 and secret = $2',
-        [id, secret, sealWebhookSecret(keyRing, id, secretText)],
-      );
-      rotated += rowCount ?? 0;
-    } catch (error) {
-      if (!(error instanceof SecretUnreadable)) throw error;
-      unreadable.push(`the secret of webhook ${id}: ${error.message}`);
+  for (const { column, what, contextOf } of sealedColumns) {
+    const { rows } = await pool.query<SealedValue>(
+      `select id, ${column} as sealed from exportd.webhooks where not starts_with(${column}, $1) order by id`,
+      [`${keyRing.keyId}:`],
+    );
+    for (const { id, sealed } of rows) {
+      try {
+        const opened = keyRing.open(sealed, contextOf(id));
+        // What was changed since is encrypted with the first key already.
+        const { rowCount } = await pool.query(
+          `update exportd.webhooks set ${column} = $3 where id = $1 and ${column} = $2`,
+          [id, sealed, keyRing.seal(opened, contextOf(id))],
+        );
+        rotated += rowCount ?? 0;
+      } catch (error) {
+        if (!(error instanceof SecretUnreadable)) throw error;
+        unreadable.push(`the ${what} of webhook ${id}: ${error.message}`);
+      }
     }
   }
   return { rotated, unreadable };

@@ -9,7 +9,7 @@ import {
 } from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
-import { openWebhookSecret, sealWebhookSecret } from '../../src/notifications/webhooks.ts';
+import { openWebhookSecret, sealWebhookSecret, sealWebhookUrl } from '../../src/notifications/webhooks.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { exportd } from './command_line.ts';
 
@@ -50,8 +50,13 @@ const store = (owner: string, keys: string) =>
 
 const insertWebhook = (id: string, keys: string) =>
   database.pool.query(
-    `insert into exportd.webhooks (id, team_id, url, events, secret) values ($1, 1, 'https://example.com', '{}', $2)`,
-    [id, sealWebhookSecret(createKeyRing(keys), id, webhookSecret)],
+    `insert into exportd.webhooks (id, team_id, origin, sealed_url, events, secret)
+     values ($1, 1, 'https://example.com', $3, '{}', $2)`,
+    [
+      id,
+      sealWebhookSecret(createKeyRing(keys), id, webhookSecret),
+      sealWebhookUrl(createKeyRing(keys), id, 'https://example.com'),
+    ],
   );
 
 beforeAll(async () => {
@@ -71,7 +76,7 @@ describe('exportd secrets rotate', () => {
   it('encrypts every secret with the first key', async () => {
     expect(await rotate(`${key},${oldKey}`)).toMatchObject({
       code: 0,
-      output: { key: 'new', rotated: 5, unreadable: [] },
+      output: { key: 'new', rotated: 6, unreadable: [] },
     });
     const keyRing = createKeyRing(key);
     for (const [version, prefix] of [
@@ -111,12 +116,13 @@ describe('exportd secrets rotate', () => {
         unreadable: [
           expect.stringContaining(`aws_access_key_id of batch export ${owner}, config version 1`),
           expect.stringContaining(`aws_secret_access_key of batch export ${owner}`),
-          expect.stringContaining(`webhook ${other}`),
+          expect.stringContaining(`the secret of webhook ${other}`),
+          expect.stringContaining(`the URL of webhook ${other}`),
         ],
       },
-      stderr: expect.stringContaining('3 secrets could not be decrypted'),
+      stderr: expect.stringContaining('4 secrets could not be decrypted'),
     });
-    expect(await rotate(`${key},${lostKey}`)).toMatchObject({ code: 0, output: { rotated: 3 } });
+    expect(await rotate(`${key},${lostKey}`)).toMatchObject({ code: 0, output: { rotated: 4 } });
   });
 });
 
@@ -140,14 +146,14 @@ describe('exportd doctor', () => {
       detail?: string;
     };
     expect(ok).toBe(false);
-    expect(detail).toMatch(/^8 of 8 secrets cannot be decrypted: .*"new".* And 5 more\.$/);
+    expect(detail).toMatch(/^10 of 10 secrets cannot be decrypted: .*"new".* And 7 more\.$/);
   });
 
   it('accepts a ring of servers, which opens none', async () => {
     const pair = createKeyPair('pair');
     expect(await rotate(`${pair.private},${key}`)).toMatchObject({
       code: 0,
-      output: { rotated: 8, unreadable: [] },
+      output: { rotated: 10, unreadable: [] },
     });
     expect(await checkOf(`${pair.public},${key}`, 'encryption keys')).toMatchObject({
       ok: true,
@@ -155,10 +161,10 @@ describe('exportd doctor', () => {
     });
     expect(await checkOf(`${pair.public},${key}`, 'stored secrets')).toMatchObject({
       ok: true,
-      detail: '8 secrets, all can be decrypted, 8 of them by workers only',
+      detail: '10 secrets, all can be decrypted, 10 of them by workers only',
     });
     // And back.
-    expect(await rotate(`${key},${pair.private}`)).toMatchObject({ code: 0, output: { rotated: 8 } });
+    expect(await rotate(`${key},${pair.private}`)).toMatchObject({ code: 0, output: { rotated: 10 } });
   });
 });
 

@@ -346,8 +346,8 @@ describe('what is older than its retention', () => {
     );
     await database.pool.query(
       `with webhook as (
-       insert into exportd.webhooks (id, team_id, url, events, secret)
-       values (gen_random_uuid(), 1, 'https://example.com', '{}', '') returning id),
+       insert into exportd.webhooks (id, team_id, origin, sealed_url, events, secret)
+       values (gen_random_uuid(), 1, 'https://example.com', '', '{}', '') returning id),
      notification as (
        insert into exportd.notifications (id, type, team_id, data, created_at)
        select gen_random_uuid(), 'run.failed', 1, '{}', clock_timestamp() - age

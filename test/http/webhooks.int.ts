@@ -167,8 +167,8 @@ describe('a webhook', () => {
   it('is limited to 100 in a project', async () => {
     const { key } = await api.newKey(api.otherProjectId);
     await api.database.pool.query(
-      `insert into exportd.webhooks (id, team_id, url, events, secret)
-       select gen_random_uuid(), $1, 'https://example.com', '{}', '' from generate_series(1, 100)`,
+      `insert into exportd.webhooks (id, team_id, origin, sealed_url, events, secret)
+       select gen_random_uuid(), $1, 'https://example.com', '', '{}', '' from generate_series(1, 100)`,
       [api.otherProjectId],
     );
     const path = `/api/projects/${api.otherProjectId}/webhooks/`;

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../../config/settings.ts';
 import { outgoingUrlProblem } from '../../network/outgoing_url.ts';
 import {
@@ -13,12 +14,14 @@ import {
   deleteWebhook,
   findWebhook,
   listWebhooks,
+  openWebhookUrl,
   maxWebhooks,
   updateWebhook,
   type Webhook,
   type WebhookFields,
 } from '../../notifications/webhooks.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
+import { callerOf } from '../authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import {
@@ -48,14 +51,29 @@ import {
   webhookTestSchema,
 } from './schema.ts';
 
-const toWebhookResponse = ({ events, ...webhook }: Webhook): WebhookResponse => ({
-  ...webhook,
-  events: [...events],
-});
+/** What keys that cannot write see of a URL, whose path is often a credential. */
+const shownUrl = ({ origin }: Webhook): string => `${origin}/…`;
+
+/** A webhook as the caller may see it: its URL as a whole with `batch_export:write`, where the server can decrypt it. */
+function toWebhookResponse(
+  { keyRing }: RouteContext,
+  request: FastifyRequest,
+  { events, origin, sealed_url, ...webhook }: Webhook,
+): WebhookResponse {
+  const url = callerOf(request).scopes.includes('batch_export:write')
+    ? openWebhookUrl(keyRing, webhook.id, sealed_url)
+    : undefined;
+  return {
+    ...webhook,
+    url: url ?? shownUrl({ ...webhook, events, origin, sealed_url }),
+    events: [...events],
+  };
+}
 
 /** Why a webhook cannot have this URL, to follow "Invalid url: "; null when it can. */
 const urlProblem = (url: string, { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed }: Settings): string | null =>
   outgoingUrlProblem(url, allowed) ??
+  (url.endsWith('/…') ? 'it is shortened; send all of it, or omit it' : null) ??
   (url.includes('#') ? 'it must not have a fragment, which is never sent' : null);
 
 /** @throws ApiError 400 that names the invalid field. */
@@ -89,7 +107,10 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
     },
     async (request) => {
       const { count, results } = await listWebhooks(pool, teamOf(request), request.query);
-      return offsetPage(request, settings, request.query, { count, results: results.map(toWebhookResponse) });
+      return offsetPage(request, settings, request.query, {
+        count,
+        results: results.map((webhook) => toWebhookResponse(context, request, webhook)),
+      });
     },
   );
 
@@ -120,7 +141,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       return reply
         .code(201)
         .header('location', projectUrl(request, settings, `/webhooks/${webhook.id}/`))
-        .send({ ...toWebhookResponse(webhook), secret: signingSecret });
+        .send({ ...toWebhookResponse(context, request, webhook), secret: signingSecret });
     },
   );
 
@@ -137,7 +158,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
     async (request) => {
       const found = await findWebhook(pool, teamOf(request), request.params.id);
       if (!found) throw notFound();
-      return toWebhookResponse(found);
+      return toWebhookResponse(context, request, found);
     },
   );
 
@@ -153,7 +174,11 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request) => {
-      const { url, events, format, batch_export, enabled, secret } = request.body;
+      const { events, format, batch_export, enabled, secret } = request.body;
+      const found = await findWebhook(pool, teamOf(request), request.params.id);
+      if (!found) throw notFound();
+      // A response of a reader can be sent back unchanged.
+      const url = request.body.url === shownUrl(found) ? undefined : request.body.url;
       const fields: Partial<WebhookFields> = {
         ...(url === undefined ? {} : { url }),
         ...(events === undefined ? {} : { events: events ?? incidentTypes }),
@@ -161,12 +186,11 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
         ...(batch_export === undefined ? {} : { batch_export }),
         ...(enabled === undefined ? {} : { enabled: enabled ?? true }),
       };
-      if (!(await findWebhook(pool, teamOf(request), request.params.id))) throw notFound();
       await validateFields(context, teamOf(request), fields);
       const { id } = request.params;
       const updated = await updateWebhook(pool, keyRing, teamOf(request), id, fields, secret);
       if (!updated) throw notFound();
-      return toWebhookResponse(updated);
+      return toWebhookResponse(context, request, updated);
     },
   );
 

@@ -39,7 +39,11 @@ const secret = z
 export const webhookSchema = z
   .object({
     id: z.string(),
-    url: z.string(),
+    url: z
+      .string()
+      .describe(
+        'With `batch_export:write` the whole URL, where the server can decrypt it; else its origin and `…`, since its path is often a credential.',
+      ),
     events: z.array(z.enum(notificationTypes)),
     format,
     batch_export: z

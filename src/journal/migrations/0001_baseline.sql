@@ -350,7 +350,10 @@ create table exportd.webhooks (
   team_id integer not null,
   -- The only export it is notified of; null for every export of the project.
   batch_export_id uuid,
-  url text not null,
+  -- The scheme and host of its URL, which readers may see.
+  origin text not null,
+  -- The sealed URL: its path is often a credential.
+  sealed_url text not null,
   events text[] not null,
   -- The form of its messages.
   format text not null default 'json' check (format in ('json', 'slack')),

@@ -5,7 +5,7 @@ import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
 import { workflowIds, workflowTypes, type NotificationInput } from '../../contract/workflow_inputs.ts';
 import type { Pool } from '../../journal/database.ts';
-import { newDeliveries, webhookName } from '../../notifications/deliveries.ts';
+import { newDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
 import type { Attempt } from '../../notifications/send_webhook.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
@@ -60,7 +60,7 @@ interface DeliveryRow {
   readonly batch_export_id: string;
   readonly run_id: string | null;
   readonly name: string;
-  readonly url: string;
+  readonly origin: string;
 }
 
 /** Creates the client. It reads what the executions show from the control database. */
@@ -75,7 +75,7 @@ export function createNotificationClient(
   ): Promise<void> => {
     const { rows } = await pool.query<DeliveryRow>(
       `select notification.type, notification.team_id, notification.batch_export_id, notification.run_id,
-         notification.data->>'batch_export_name' as name, webhook.url
+         notification.data->>'batch_export_name' as name, webhook.origin
        from exportd.webhook_deliveries delivery
        join exportd.notifications notification on notification.id = notification_id
        join exportd.webhooks webhook on webhook.id = webhook_id
@@ -94,7 +94,7 @@ export function createNotificationClient(
         { key: searchAttributes.status, value: 'Waiting' },
         ...(row.run_id === null ? [] : [{ key: searchAttributes.run, value: row.run_id }]),
       ],
-      staticSummary: deliverySummary(row.type, row.name, webhookName(row.url)),
+      staticSummary: deliverySummary(row.type, row.name, row.origin),
     });
   };
   return {
