@@ -334,8 +334,8 @@ export async function readPublicConfig(
 }
 
 /**
- * Reads a version with decrypted secrets. Once they were erased, it has the credentials of the newest version that leads to
- * the same bucket. Only activities call this.
+ * Reads a version with decrypted secrets. It has the credentials of the newest version in force that leads to the same bucket:
+ * keys are rotated because the old ones end, and those of replaced versions are erased. Only activities call this.
  * @throws ConfigVersionNotFound, SecretUnreadable, SecretsErased
  */
 export async function readConfig(
@@ -345,20 +345,24 @@ export async function readConfig(
   version: number,
 ): Promise<PublicConfig> {
   const stored = await readStoredConfig(database, batchExportId, version);
-  if (!stored.secrets_erased) return openSealed(keyRing, batchExportId, stored);
-  const { rows } = await database.query<StoredConfig>(
-    `select ${storedColumns} from exportd.destination_configs
-     where batch_export_id = $1 and secrets_erased_at is null order by version desc`,
-    [batchExportId],
+  // A version above the one in force belongs to a command that was rejected, or is not decided yet.
+  const { rows } = await database.query<StoredConfig & { version: number }>(
+    `select ${storedColumns}, version from exportd.destination_configs
+     where batch_export_id = $1 and secrets_erased_at is null and (version = $2
+       or version > $2 and version <= (select config_version from exportd.batch_exports where id = $1))
+     order by version desc`,
+    [batchExportId, version],
   );
   const newest = rows.find(({ config }) => locationOf(config) === locationOf(stored.config));
   if (!newest) throw new SecretsErased(version);
   const { destination_type, config } = openSealed(keyRing, batchExportId, newest);
+  if (newest.version === version) return { destination_type, config };
+  const credentials = Object.entries(config).filter(([field]) => credentialFields.has(field));
   return {
     destination_type,
     config: {
-      ...stored.config,
-      ...Object.fromEntries(Object.entries(config).filter(([field]) => credentialFields.has(field))),
+      ...Object.fromEntries(Object.entries(stored.config).filter(([field]) => !credentialFields.has(field))),
+      ...Object.fromEntries(credentials),
     },
   };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eraseSecrets } from '../../src/decisions/erase_secrets.ts';
 import { readConfig, SecretsErased } from '../../src/destination/config_versions.ts';
+import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
 import { storeTestCommand } from '../journal/store_test_command.ts';
@@ -132,6 +133,38 @@ describe('the secrets of a replaced version', () => {
     await maintenance.createExport(id, 1);
     await erase();
     expect(await versionsWithSecrets(id)).toEqual([1]);
+  });
+});
+
+describe('the credentials of a run', () => {
+  const revoked = { aws_access_key_id: 'revoked', aws_secret_access_key: 'revoked' };
+  const rejected = { type: 'InvalidAccessKeyId' };
+
+  it('are the newest in force that lead to its bucket, with the keys of its own version', async () => {
+    const { batchExportId, run_id } = await harness.createRun({ config: { ...revoked, prefix: 'before' } });
+    await maintenance.createExport(batchExportId, 1);
+    await expect(harness.attempt().exportInterval({ run_id })).rejects.toMatchObject(rejected);
+    // The command of the second version is not decided yet.
+    const later = await harness.createRun({ batchExportId, of: nextHour });
+    await expect(harness.attempt().exportInterval({ run_id })).rejects.toMatchObject(rejected);
+    await harness.journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, batchExportId);
+      const data = { changes: { config_version: 2 }, schedule_effective_from: null };
+      await stream.append('updated', [{ type: 'BatchExportUpdated', data }]);
+    });
+    await harness.attempt().exportInterval({ run_id });
+    expect(await harness.attempt().publishManifest({ run_id })).toMatchObject({
+      manifest_key: expect.stringMatching(/^before\//),
+    });
+    await harness.attempt().exportInterval({ run_id: later.run_id });
+  });
+
+  it('are its own if the newest lead to another bucket', async () => {
+    const { batchExportId, run_id } = await harness.createRun();
+    await harness.createRun({ batchExportId, config: { ...revoked, bucket_name: 'another' }, of: nextHour });
+    await maintenance.createExport(batchExportId, 2);
+    await harness.attempt().exportInterval({ run_id });
+    expect((await maintenance.keysOf(batchExportId)).length).toBeGreaterThan(0);
   });
 });
 
