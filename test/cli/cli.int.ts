@@ -334,7 +334,10 @@ describe('exportd', () => {
       'doctor',
       '--json',
     );
-    expect([code, stderr]).toEqual([1, 'exportd: Failed checks: encryption keys, Temporal.\n']);
+    expect([code, stderr]).toEqual([
+      1,
+      'exportd: Failed checks: encryption keys, stored secrets, Temporal.\n',
+    ]);
     const findings = JSON.parse(stdout) as { check: string; ok: boolean; detail: string }[];
     expect(findings.filter(({ ok }) => ok).map(({ check }) => check)).toEqual([
       'installation',

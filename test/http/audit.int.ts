@@ -270,13 +270,17 @@ describe('an event', () => {
 
   it('is deleted with ended sessions, whose keys stay', async () => {
     const { pool } = api.database;
+    const { id } = await api.newKey(api.projectId);
     await pool.query(
       `insert into exportd.console_sessions (token_hash, key_id, user_agent, address, last_seen_at, expires_at)
-       select sha256(age::text::bytea), (select min(id::text)::uuid from exportd.api_keys), '', '',
+       select sha256(age::text::bytea), $1, '', '',
          now() - age * interval '1 day', now() + interval '1 day' from unnest(array[0, 5]) age`,
+      [id],
     );
     await deleteEndedSessions(pool, 3 * 86_400_000);
-    const { rows } = await pool.query('select token_hash from exportd.console_sessions');
+    const { rows } = await pool.query('select token_hash from exportd.console_sessions where key_id = $1', [
+      id,
+    ]);
     expect(rows).toHaveLength(1);
   });
 });
