@@ -1,4 +1,5 @@
-import { readPublicConfig, selectionOfConfig } from '../destination/config_versions.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { haveSamePlace, readPublicConfig, selectionOfConfig } from '../destination/config_versions.ts';
 import {
   backfillDecider,
   type BackfillEvent,
@@ -268,9 +269,9 @@ export const createEffect = (applied: boolean, more: Partial<CommandEffect> = {}
 });
 
 /**
- * The model and config with which exportd itself exports the interval of a run again. A changed model or selection is not
- * applied to what was exported before until a person asks for it, so the run's own are kept. Undefined for the current
- * ones, if they select the same rows: they may have new credentials.
+ * The model and config with which exportd itself exports the interval of a run again. A changed model, selection or place
+ * is not applied to what was exported before until a person asks for it, so the run's own are kept: readers of an archive
+ * would lose an interval out of its middle. Undefined for the current ones, if they write the same rows to the same place.
  */
 async function definitionToKeep(
   connection: Connection,
@@ -287,9 +288,13 @@ async function definitionToKeep(
   const { model, config_version } = definition;
   if (exported.model === model) {
     if (exported.config_version === config_version) return undefined;
-    const read = async (version: number): Promise<string> =>
-      JSON.stringify(selectionOfConfig(await readPublicConfig(connection, batchExportId, version)));
-    if ((await read(exported.config_version)) === (await read(config_version))) return undefined;
+    const read = (version: number) => readPublicConfig(connection, batchExportId, version);
+    const [before, current] = [await read(exported.config_version), await read(config_version)];
+    if (
+      isDeepStrictEqual(selectionOfConfig(before), selectionOfConfig(current)) &&
+      haveSamePlace(before, current)
+    )
+      return undefined;
   }
   return exported;
 }

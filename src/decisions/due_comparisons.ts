@@ -17,8 +17,6 @@ export interface IntervalComparison {
   readonly batch_export_id: string;
   readonly team_id: number;
   readonly config_version: number;
-  /** The config version of the export now. */
-  readonly newest_config_version: number | null;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
   /** The run of the current manifest. */
@@ -45,9 +43,7 @@ export interface ComparisonGroup {
 const comparisonColumns = `comparison.batch_export_id, comparison.team_id, comparison.config_version,
   comparison.data_interval_start, comparison.data_interval_end, comparison.run_id, comparison.bucket_rows,
   comparison.compared_from, comparison.comparisons, comparison.outcome, comparison.source_rows, comparison.added_rows,
-  comparison.missing_rows, comparison.examined, comparison.next_due_at,
-  (select export.config_version from exportd.batch_exports export where export.id = comparison.batch_export_id)
-    as newest_config_version`;
+  comparison.missing_rows, comparison.examined, comparison.next_due_at`;
 
 /** The last comparison of an interval, with numbers; null before the first. */
 export function lastComparison(interval: IntervalComparison): Comparison | null {

@@ -25,8 +25,6 @@ export interface ObsoleteObject extends Pick<
   readonly upload_token: string | null;
   /** Whether a manifest may refer to it, because its run claimed publishing. */
   readonly publish_claimed: boolean;
-  /** The export's current config; null if the export was never created. */
-  readonly newest_config_version: number | null;
   /** Whether the export was deleted: then no later manifest replaces one that names the object. */
   readonly export_deleted: boolean;
   /** Milliseconds since its first failed deletion, for a reason specific to it; null if none failed. */
@@ -84,7 +82,7 @@ export async function readObsoleteObjects(
      )
      select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
        object.data_interval_end, object.position, object.ordinal, object.run_id, object.object_type, object.key,
-       object.upload_id, object.upload_token, object.publish_claimed, export.config_version as newest_config_version,
+       object.upload_id, object.upload_token, object.publish_claimed,
        coalesce(export.deleted, false) as export_deleted,
        ${millisecondsSince('object.failing_since')} as failing_for_ms,
        ${millisecondsSince('failure.failing_since')} as location_failing_for_ms,

@@ -29,14 +29,7 @@ import {
   type FileFormat,
 } from './formats.ts';
 import { DestinationError, type KeySpec } from './destination.ts';
-import {
-  fileKey,
-  isSameBucket,
-  keyLengthProblem,
-  manifestKey,
-  prefixProblem,
-  prefixVariables,
-} from './keys.ts';
+import { fileKey, keyLengthProblem, manifestKey, prefixProblem, prefixVariables } from './keys.ts';
 
 /** The config field that decides about rows that are in the bucket and no longer in the source. */
 const missingRowsField = {
@@ -539,23 +532,3 @@ export function previewOf(config: unknown): DestinationPreview {
 
 const extensionOf = (encoding: EncodingOptions): string =>
   (encoding.file_format === 'Parquet' ? parquetEncoder(encoding, []) : textEncoder(encoding, [])).extension;
-
-/**
- * Returns `config` with the credentials and connection settings of `other` if both lead to the same bucket; else
- * `config`. The keys remain those of `config`.
- */
-export function withCredentialsOf(config: S3Config, other: S3Config): S3Config {
-  if (!isSameBucket(config, other)) return config;
-  const { region, endpoint_url, use_virtual_style_addressing, role_arn, external_id } = other;
-  const { aws_access_key_id, aws_secret_access_key } = other;
-  return {
-    ...config,
-    region,
-    endpoint_url,
-    use_virtual_style_addressing,
-    aws_access_key_id,
-    aws_secret_access_key,
-    role_arn,
-    external_id,
-  };
-}

@@ -461,6 +461,10 @@ export const selectionOfConfig = ({
   query: row_query,
 });
 
+/** Whether two configs write the objects of an interval to the same bucket and prefix. */
+export const haveSamePlace = (one: PublicConfig, other: PublicConfig): boolean =>
+  locationOf(one.config) === locationOf(other.config) && one.config.prefix === other.config.prefix;
+
 /**
  * Whether two runs of an export write to the same bucket, so that a manifest of one can name files of the other.
  * @throws ConfigVersionNotFound

@@ -278,7 +278,7 @@ export function keysCollide(one: KeySource, other: KeySource): boolean {
 const fieldsOf = ({ config }: KeySource): KeyFields => config as unknown as KeyFields;
 
 /** Whether two configs lead to the same bucket. */
-export const isSameBucket = (
+const isSameBucket = (
   one: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
   other: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
 ): boolean => bucketIdentity(one) === bucketIdentity(other);

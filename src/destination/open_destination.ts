@@ -27,7 +27,7 @@ import {
   putManifestObject,
 } from './objects.ts';
 import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
-import { encryptionOf, maxFileBytesOf, parseS3Config, withCredentialsOf, type S3Config } from './config.ts';
+import { encryptionOf, maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { fileKey, fileKeyPattern, locationOf, manifestKey, rejectedKey } from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
@@ -162,16 +162,8 @@ export const createDestinationOpener =
     });
   };
 
-/**
- * The location of objects of an export: the config version they were written with, and the newest one, whose
- * credentials are tried first.
- */
-interface ObjectLocation {
-  readonly batch_export_id: string;
-  readonly config_version: number;
-  /** Null when the export has none. */
-  readonly newest_config_version: number | null;
-}
+/** The location of objects of an export: the config version that they were written with. */
+type ObjectLocation = Pick<RunSpec, 'batch_export_id' | 'config_version'>;
 
 /**
  * Opens the location of objects that were written with an older config, if it responds.
@@ -180,7 +172,7 @@ interface ObjectLocation {
 export type OpenLocation = (location: ObjectLocation) => Promise<Destination>;
 
 /**
- * Creates the function that opens locations, with the credentials of the newest config that leads to the same bucket.
+ * Creates the function that opens locations.
  * @param options `retryBudgetMs`: how long a failed request is retried; `circuits`: without them, no location is probed
  */
 export const createLocationOpener = (
@@ -193,14 +185,9 @@ export const createLocationOpener = (
   }: { readonly retryBudgetMs?: number; readonly circuits?: CircuitBreaker } = {},
 ): OpenLocation => {
   const withRetryBudget = { ...settings, EXPORTD_S3_RETRY_BUDGET: retryBudgetMs };
-  return async ({ batch_export_id, config_version, newest_config_version }) => {
+  return async ({ batch_export_id, config_version }) => {
     const stored = await readConfig(pool, keyRing, batch_export_id, config_version);
-    const written = parseS3Config(stored.config, settings);
-    const newest =
-      newest_config_version === null || newest_config_version === config_version
-        ? stored
-        : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
-    const config = withCredentialsOf(written, parseS3Config(newest.config, settings));
+    const config = parseS3Config(stored.config, settings);
     const circuit = circuitOf(config);
     const { signal } = new AbortController();
     await circuits?.admit(circuit, () => probeS3(config, settings), { signal });

@@ -277,11 +277,7 @@ async function compareKeys(
   try {
     if (!filesHaveKeys(range.selection))
       throw new KeysUnreadable('the query of the batch export does not select uuid and _inserted_at');
-    const location = await openLocation({
-      batch_export_id: replaced.run.spec.batch_export_id,
-      config_version: replaced.run.spec.config_version,
-      newest_config_version: run.spec.config_version,
-    });
+    const location = await openLocation(replaced.run.spec);
     try {
       const published = readExportedKeys(replaced.run, await recorder.readReplacedFiles(replaced), {
         location,

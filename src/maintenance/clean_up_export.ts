@@ -44,10 +44,10 @@ interface LocationCache {
 function createLocationCache(openLocation: OpenLocation): LocationCache {
   const locations = new Map<number, Promise<Destination>>();
   return {
-    of: ({ batch_export_id, newest_config_version }, config_version) => {
+    of: ({ batch_export_id }, config_version) => {
       const known = locations.get(config_version);
       if (known) return known;
-      const opening = openLocation({ batch_export_id, config_version, newest_config_version });
+      const opening = openLocation({ batch_export_id, config_version });
       // The caller handles the rejection; a cached promise without a handler would be reported as unhandled.
       opening.catch(() => undefined);
       locations.set(config_version, opening);

@@ -90,11 +90,24 @@ describe('the definition that a run exports:', () => {
       expect(await newest()).toMatchObject({ model: 'events', config_version: 1 });
     });
 
-    it('uses the current config if that selects the same rows', async () => {
-      const config_version = await storeVersion({
-        include_events: ['a', 'b'],
-        prefix: `${commander.batchExportId}/moved`,
-      });
+    it.each([
+      ['the prefix', { prefix: `moved/${randomUUID()}` }],
+      ['the bucket', { bucket_name: 'another-bucket' }],
+      ['the store', { endpoint_url: 'https://store.example.com' }],
+    ])('stays where the interval lies when %s is changed, also when it is retried', async (_, change) => {
+      await update({ config_version: await storeVersion({ include_events: ['a', 'b'], ...change }) });
+      await automatic();
+      const first = await newest();
+      expect(first).toMatchObject({ config_version: 1 });
+      await endRun(journal, policies, first.id, { status: 'FailedRetryable', latest_error: 'Error: down.' });
+      await advanceSchedule(journal, policies, commander.batchExportId, []);
+      const retry = await newest();
+      expect(retry.id).not.toBe(first.id);
+      expect(retry).toMatchObject({ config_version: 1 });
+    });
+
+    it('uses the current config if that selects the same rows and leads to the same place', async () => {
+      const config_version = await storeVersion({ include_events: ['a', 'b'], file_format: 'CSV' });
       await update({ config_version });
       await automatic();
       expect(await newest()).toMatchObject({ config_version: 2 });
@@ -102,9 +115,11 @@ describe('the definition that a run exports:', () => {
   });
 
   describe('a retry that a person requests', () => {
-    it('uses the current selection', async () => {
-      const config_version = await storeVersion({ include_events: ['a'] });
-      await update({ config_version });
+    it.each([
+      ['selection', { include_events: ['a'] }],
+      ['place', { include_events: ['a', 'b'], prefix: `moved/${randomUUID()}` }],
+    ])('uses the current %s', async (_, change) => {
+      await update({ config_version: await storeVersion(change) });
       await commander.command('retry', { run_id: exported });
       expect(await newest()).toMatchObject({ config_version: 2 });
     });

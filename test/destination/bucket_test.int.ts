@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { ListMultipartUploadsCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { testS3, type TestStep } from '../../src/destination/bucket_test.ts';
-import { parseS3Config, withCredentialsOf } from '../../src/destination/config.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
 import { createUpload } from '../../src/destination/multipart.ts';
 import {
   type BucketReader,
@@ -395,27 +395,6 @@ describe('objects to be deleted', () => {
       expect(await isFromUpload(requests, ours, signal)).toBe(true);
       expect(await isFromUpload(requests, { key: 'c', upload_token: 'another' }, signal)).toBe(false);
       expect(await isFromUpload(denying(requests, 'HeadObject'), ours, signal)).toBeNull();
-    });
-  });
-
-  describe('the credentials of a newer config', () => {
-    const parse = (more: object) => parseS3Config(configOf(bucket, more), s3Settings());
-
-    it('open the same bucket, with the keys of the older config', () => {
-      const [older, newer] = [
-        parse({ prefix: 'old', file_format: 'CSV' }),
-        parse({ prefix: 'new', aws_access_key_id: 'newer', endpoint_url: `${bucket.endpoint}/` }),
-      ];
-      expect(withCredentialsOf(older, newer)).toMatchObject({
-        prefix: 'old',
-        file_format: 'CSV',
-        aws_access_key_id: 'newer',
-      });
-    });
-
-    it('are not used for another bucket', () => {
-      const [older, newer] = [parse({}), parse({ bucket_name: 'another', aws_access_key_id: 'newer' })];
-      expect(withCredentialsOf(older, newer)).toBe(older);
     });
   });
 });
