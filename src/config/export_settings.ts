@@ -188,6 +188,9 @@ export const exports = {
   EXPORTD_S3_LONG_RETRY_BUDGET: duration('5m').describe(
     'The same for parts of a file that cannot be resumed: with Brotli, or without permission to list parts.',
   ),
+  EXPORTD_S3_TEST_INTERVAL: duration('1d').describe(
+    'How long a store is trusted to refuse overwrites. Then the next manifest is written with reads, and tests it again.',
+  ),
   EXPORTD_S3_PROBE_AFTER: duration('10s', { min: '10ms' }).describe(
     'A bucket without a response for this long is probed before the next attempt of a run.',
   ),

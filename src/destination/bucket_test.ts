@@ -14,7 +14,7 @@ import { DestinationError, type FileUpload } from './destination.ts';
 import { conditionFailureCodes, damagedBodyCodes, partRefusals } from './errors.ts';
 import { testKey } from './keys.ts';
 import { abortUpload, createUpload, listParts } from './multipart.ts';
-import { headObject, type ObjectOptions } from './objects.ts';
+import { deleteVersion, headObject, type ObjectOptions } from './objects.ts';
 import { createS3Requests, sendCommand, type S3Requests } from './requests.ts';
 import { collectObject } from './responses.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
@@ -115,6 +115,8 @@ interface TestUpload {
 interface TestRequests {
   list(): Promise<void>;
   put(condition?: WriteCondition): Promise<void>;
+  /** Whether the bucket has given the objects that were written a version. */
+  isVersioned(): boolean;
   /** Writes the object with a wrong checksum, which a server may refuse. */
   putWithWrongChecksum(): Promise<void>;
   /** Whether the content of the object is what was written. */
@@ -123,7 +125,8 @@ interface TestRequests {
   readMissing(): Promise<'absent' | 'unreadable'>;
   /** Starts an upload and sends its parts: one with the content by default. */
   upload(parts?: readonly Buffer[]): Promise<TestUpload>;
-  delete(): Promise<void>;
+  /** Deletes the object with all versions that were written. @returns whether no version stays */
+  delete(): Promise<boolean>;
 }
 
 /** Timeout in milliseconds for deleting what a test wrote; it applies after the test's own timeout too. */
@@ -145,18 +148,23 @@ function createTestRequests(
       const Parts = etags.map((ETag, index) => ({ PartNumber: index + 1, ETag }));
       const MultipartUpload = { Parts };
       const input = { ...target, ...condition, UploadId: started.upload_id, MultipartUpload };
-      await sendCommand(requests, CompleteMultipartUploadCommand, input, signal);
+      written(await sendCommand(requests, CompleteMultipartUploadCommand, input, signal));
     },
     abort: () => abortUpload(requests, key, started.upload_id, AbortSignal.timeout(cleanUpTimeoutMs)),
   });
+  const versions = new Set<string>();
+  const written = ({ VersionId }: { readonly VersionId?: string | undefined }): void => {
+    if (VersionId !== undefined) versions.add(VersionId);
+  };
   return {
+    isVersioned: () => versions.size > 0,
     list: async () => {
       const input = { Bucket: requests.bucket, Prefix: key, MaxKeys: 1 };
       await sendCommand(requests, ListObjectsV2Command, input, signal);
     },
     put: async (condition = {}) => {
       const input = { ...target, ...options, ...condition, Body: bytes };
-      await sendCommand(requests, PutObjectCommand, input, signal);
+      written(await sendCommand(requests, PutObjectCommand, input, signal));
     },
     putWithWrongChecksum: async () => {
       const checksum = Buffer.alloc(4);
@@ -185,7 +193,14 @@ function createTestRequests(
       );
     },
     delete: async () => {
-      await sendCommand(requests, DeleteObjectCommand, target, AbortSignal.timeout(cleanUpTimeoutMs));
+      const timeout = AbortSignal.timeout(cleanUpTimeoutMs);
+      for (const version of versions)
+        if (!(await deleteVersion(requests, key, version, timeout))) {
+          await sendCommand(requests, DeleteObjectCommand, target, timeout);
+          return false;
+        }
+      if (versions.size === 0) await sendCommand(requests, DeleteObjectCommand, target, timeout);
+      return true;
     },
   };
 }
@@ -201,12 +216,13 @@ export async function testS3(
   config: S3Config,
   settings: Settings,
 ): Promise<{ readonly steps: readonly TestStep[]; readonly traits: StoreTraits }> {
+  const traits: StoreTraitsFound = { ...unknownTraits };
   const requests = createS3Requests(config, {
     settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 },
     onError: () => undefined,
+    onTraits: async (found) => void Object.assign(traits, found),
   });
   try {
-    const traits: StoreTraitsFound = { ...unknownTraits };
     const text = `exportd tested this destination at ${new Date().toISOString()}.\n`;
     const object = { key: testKey(config.prefix, randomUUID()), text, options: encryptionOf(config) };
     const steps = await runTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) =>
@@ -247,10 +263,19 @@ const stepsOf = (
     needs: ['bucket'],
     run: async () => {
       await bucket.put();
+      traits.versioned = bucket.isVersioned();
       traits.checksums = await refusesWrongChecksum(bucket);
-      return traits.checksums
-        ? 'The store refuses bytes that differ from their checksum.'
-        : 'The store does not check the checksums of objects.';
+      return [
+        traits.checksums
+          ? 'The store refuses bytes that differ from their checksum.'
+          : 'The store does not check the checksums of objects.',
+        ...(traits.demands_checksums === true ? ['It refuses bytes without a checksum.'] : []),
+        ...(traits.versioned
+          ? [
+              'The bucket is versioned: what exportd overwrites stays as a version until a lifecycle rule deletes it.',
+            ]
+          : []),
+      ].join(' ');
     },
   },
   {
@@ -293,11 +318,15 @@ const stepsOf = (
     needs: ['write'],
     isCleanUp: true,
     run: async () => {
-      await ifDenied(
+      const isErased = await ifDenied(
         'The credentials may not delete objects (s3:DeleteObject). Exports work, but replaced files and the object of this test remain in the bucket.',
         () => bucket.delete(),
       );
-      return undefined;
+      if (!isErased)
+        throw new ToleratedError(
+          'The bucket is versioned, and the versions of objects may not be deleted (s3:DeleteObjectVersion, or object lock). Exports work, but what exportd deletes, also rows that you want to erase, stays in the bucket as a version until a lifecycle rule deletes it.',
+        );
+      return bucket.isVersioned() ? 'Its versions were deleted too.' : undefined;
     },
   },
 ];

@@ -221,10 +221,60 @@ export async function putSmallObject(
   return true;
 }
 
-/** Deletes an object. S3's response does not depend on whether it existed. */
-export async function deleteObject(requests: S3Requests, key: string, signal: AbortSignal): Promise<void> {
-  await sendCommand(requests, DeleteObjectCommand, { Bucket: requests.bucket, Key: key }, signal);
+/** What a deletion leaves in the bucket: a versioned one may keep the object behind a delete marker. */
+export type DeletionResult = 'erased' | 'version_stays';
+
+/** Versions of one key that a deletion deletes. A file is written once, so it has one, or one more after a lost response. */
+const maxVersions = 10;
+
+/**
+ * Deletes an object, in a versioned bucket with its versions. Without the permission for that, or while object lock retains
+ * them, a delete marker hides the object. S3's response does not depend on whether it existed.
+ */
+export async function deleteObject(
+  requests: S3Requests,
+  key: string,
+  signal: AbortSignal,
+): Promise<DeletionResult> {
+  for (let deleted = 0; deleted < maxVersions; deleted += 1) {
+    const found =
+      requests.isVersioned() || deleted > 0 ? await headObject(requests, key, signal) : 'unreadable';
+    if (found === 'absent') return 'erased';
+    if (found === 'unreadable' || found.VersionId === undefined) break;
+    if (!(await deleteVersion(requests, key, found.VersionId, signal))) break;
+  }
+  const { DeleteMarker } = await sendCommand(
+    requests,
+    DeleteObjectCommand,
+    { Bucket: requests.bucket, Key: key },
+    signal,
+  );
+  return DeleteMarker === true ? 'version_stays' : 'erased';
 }
+
+/** Deletes a version of an object for good. @returns false when that is denied, also by object lock */
+export async function deleteVersion(
+  requests: S3Requests,
+  key: string,
+  VersionId: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await sendCommand(
+      requests,
+      DeleteObjectCommand,
+      { Bucket: requests.bucket, Key: key, VersionId },
+      signal,
+    );
+    return true;
+  } catch (error) {
+    if (isErrorType(error, 'AccessDenied', ...lockedCodes)) return false;
+    throw error;
+  }
+}
+
+/** What stores respond when object lock retains a version. */
+const lockedCodes = ['ObjectLocked', 'InvalidRequest', 'MethodNotAllowed'];
 
 /** Deletes an object if it still has this ETag. Servers without conditional deletes delete any object. */
 export async function deleteIfUnchanged(
@@ -232,16 +282,24 @@ export async function deleteIfUnchanged(
   key: string,
   etag: string | undefined,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<DeletionResult> {
   const input = { Bucket: requests.bucket, Key: key };
-  const deleteWith = (conditions: { IfMatch?: string }) =>
-    sendCommand(requests, DeleteObjectCommand, { ...input, ...conditions }, signal);
+  const deleteWith = async (conditions: { IfMatch?: string }): Promise<DeletionResult> => {
+    const { DeleteMarker } = await sendCommand(
+      requests,
+      DeleteObjectCommand,
+      { ...input, ...conditions },
+      signal,
+    );
+    return DeleteMarker === true ? 'version_stays' : 'erased';
+  };
   try {
-    await deleteWith(etag === undefined ? {} : { IfMatch: etag });
+    return await deleteWith(etag === undefined ? {} : { IfMatch: etag });
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
-    if (error.type === 'NotImplemented') await deleteWith({});
-    else if (!conditionFailureCodes.has(error.type)) throw error;
+    if (error.type === 'NotImplemented') return deleteWith({});
+    if (!conditionFailureCodes.has(error.type)) throw error;
+    return 'erased';
   }
 }
 
@@ -586,11 +644,13 @@ async function replaceManifest(
     const current: ManifestState = asksFirst
       ? await getManifestObject(requests, key, signal)
       : { state: 'absent' };
-    if (writtenUnread && current.state === 'unreadable') return { verified: false, expires_at };
-    if (current.state === 'present' && current.text === text) {
-      if (testsConditions && conditional && sending.writes > 0)
-        await testConditions(requests, { Key: key, Body: text, ...options }, signal);
-      return { verified: true, expires_at: current.expires_at ?? expires_at };
+    const isRead = current.state === 'present' && current.text === text;
+    if (isRead || (writtenUnread && current.state === 'unreadable')) {
+      if (testsConditions && conditional && sending.writes > 0 && text !== null)
+        await testConditions(requests, { Key: key, Body: Buffer.from(text), ...options }, signal);
+      return isRead
+        ? { verified: true, expires_at: current.expires_at ?? expires_at }
+        : { verified: false, expires_at };
     }
     if (current.state === 'present') await rejectOther(current.text, publication);
     text = await claim();
@@ -642,10 +702,18 @@ async function testConditions(
   const input = { Bucket: requests.bucket, ...stored, IfNoneMatch: '*' };
   try {
     await sendCommand(requests, PutObjectCommand, input, signal);
-    await requests.learn({ conditional_put: false });
   } catch (error) {
     if (isErrorType(error, 'PreconditionFailed')) await requests.learn({ conditional_put: true });
+    return;
   }
+  await requests.learn({ conditional_put: false });
+  requests.report(
+    new DestinationError(
+      'OverwritesAccepted',
+      'The S3 server overwrote an object although the request forbade it. From now on the keys of files have a random mark, and only the journal prevents two runs from overwriting a manifest. Check what serves endpoint_url of the destination, and test the destination again.',
+      { transient: false },
+    ),
+  );
 }
 
 const unreadable = 'ManifestUnreadable';

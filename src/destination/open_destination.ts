@@ -150,7 +150,7 @@ export const createDestinationOpener =
     const store = { team_id: spec.team_id, location: locationOf(config) };
     const circuit = circuitOf(config);
     const [traits] = await Promise.all([
-      readTraits(pool, store),
+      readTraits(pool, store, settings.EXPORTD_S3_TEST_INTERVAL),
       circuits?.admit(circuit, () => probeS3(config, settings), waiting),
     ]);
     return openS3(config, {

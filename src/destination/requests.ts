@@ -1,4 +1,5 @@
 /** Requests to S3: clients with their connections, credentials and trusted authorities, and what each request reports. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import { Agent as HttpAgent } from 'node:http';
@@ -8,9 +9,12 @@ import { createSecureContext, getCACertificates, type SecureContext } from 'node
 import {
   type $Command,
   HeadObjectCommand,
+  type PutObjectCommandInput,
+  type PutObjectCommandOutput,
   S3Client,
   type S3ClientConfig,
   type S3ClientResolvedConfig,
+  type S3ServiceException,
   type ServiceInputTypes,
   type ServiceOutputTypes,
 } from '@aws-sdk/client-s3';
@@ -27,9 +31,10 @@ import {
   toDestinationError,
   withOwner,
 } from './errors.ts';
+import { safeText } from '../config/bounds.ts';
 import { constantPrefix } from './keys.ts';
 import { S3RequestHandler } from './responses.ts';
-import type { StoreTraits } from './store_traits.ts';
+import { unknownTraits, type StoreTraits } from './store_traits.ts';
 
 /** How a request ended; one word for each thing that an operator would do about it. */
 const s3Outcomes = [
@@ -163,6 +168,70 @@ function secureContextOf(caBundle: string): SecureContext {
   return context;
 }
 
+/** What the requests of a destination show of its store. */
+type ObservedStore = Writable<Pick<StoreTraits, 'server' | 'versioned' | 'demands_checksums'>>;
+type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
+
+/** The store that a request is sent to: clients are shared by destinations. */
+const observedStore = new AsyncLocalStorage<ObservedStore>();
+
+/** What stores call the lack of a checksum. For S3 itself it is one of many invalid requests. */
+const checksumDemands: ReadonlySet<string> = new Set([
+  'InvalidRequest',
+  'MissingContentMD5',
+  'MissingContentMd5',
+]);
+
+/** The request header of a checksum that every store knows; undefined for what has no bytes, or has its checksum. */
+function checksumOf(input: object): { readonly ContentMD5: string } | undefined {
+  const { Body, ContentMD5, ChecksumCRC32 } = input as PutObjectCommandInput;
+  if (!Buffer.isBuffer(Body) || ContentMD5 !== undefined || ChecksumCRC32 !== undefined) return undefined;
+  return { ContentMD5: createHash('md5').update(Body).digest('base64') };
+}
+
+/** Observes the store of each request, and sends a checksum with bytes where the bucket demands one. */
+function observeStore(client: S3Client): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const store = observedStore.getStore();
+      const withChecksum = (): typeof args => ({
+        ...args,
+        input: { ...args.input, ...checksumOf(args.input) },
+      });
+      try {
+        const sent = await next(store?.demands_checksums === true ? withChecksum() : args);
+        const { VersionId } = sent.output as PutObjectCommandOutput;
+        // A bucket whose versioning is suspended says `null`, and keeps the versions that it has.
+        if (store && VersionId !== undefined && VersionId !== 'null') store.versioned = true;
+        return sent;
+      } catch (error) {
+        const { name, $metadata } = error as S3ServiceException;
+        const isDemand = $metadata?.httpStatusCode === 400 && checksumDemands.has(name);
+        if (!store || store.demands_checksums === true || !isDemand || !checksumOf(args.input)) throw error;
+        const sent = await next(withChecksum());
+        store.demands_checksums = true;
+        return sent;
+      }
+    },
+    { step: 'initialize', priority: 'low', name: 'observeStore' },
+  );
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      // Only a success is of the store: a proxy in front of it may respond with errors of its own.
+      const received = await next(args);
+      const { headers } = received.response as { readonly headers?: Readonly<Record<string, string>> };
+      const store = observedStore.getStore();
+      if (store && headers?.['server'] !== undefined)
+        store.server = safeText(headers['server']).slice(0, maxServerLength);
+      return received;
+    },
+    { step: 'deserialize', priority: 'high', name: 'observeServer' },
+  );
+}
+
+/** Characters of the name of a server that are kept. */
+const maxServerLength = 200;
+
 /** The session name under which AWS logs exportd's requests. */
 const sessionName = 'exportd';
 /** The STS region for destinations outside AWS, whose region means nothing to AWS. */
@@ -229,6 +298,7 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
   });
   publishRequests(client);
   traceRequests(client);
+  observeStore(client);
   return client;
 }
 
@@ -388,6 +458,8 @@ export interface S3Requests {
   ): Promise<Output>;
   /** Reports an error that is worked around to the owner of the export. */
   readonly report: (failure: DestinationError) => void;
+  /** Whether the bucket is known to keep versions. */
+  isVersioned(): boolean;
   /** Stores what a request revealed of the store. */
   readonly learn: (found: Partial<StoreTraits>) => Promise<void>;
   readonly close: () => void;
@@ -426,9 +498,27 @@ const isAboutObject = ({ type }: DestinationError): boolean =>
 /** Creates the requests to the bucket of a config. */
 export function createS3Requests(
   config: S3Config,
-  { settings, onError, onTraits, circuit }: DestinationContext,
+  { settings, onError, traits = unknownTraits, onTraits, circuit }: DestinationContext,
 ): S3Requests {
   const pooled = acquireS3Client(config, settings);
+  let known: Readonly<ObservedStore> = traits;
+  const store: ObservedStore = {
+    server: traits.server,
+    versioned: traits.versioned,
+    demands_checksums: traits.demands_checksums,
+  };
+  /** Stores what the requests so far have shown, before anything relies on what was known. */
+  const learnObserved = async (): Promise<void> => {
+    const { server, versioned, demands_checksums } = store;
+    if (
+      server === known.server &&
+      versioned === known.versioned &&
+      demands_checksums === known.demands_checksums
+    )
+      return;
+    known = { server, versioned, demands_checksums };
+    await onTraits?.(known);
+  };
   let reusable = true;
   const {
     EXPORTD_S3_RETRY_BUDGET: retryBudget,
@@ -450,8 +540,9 @@ export function createS3Requests(
         signal.throwIfAborted();
         if (unavailable) throw unavailable;
         try {
-          const output = await call(pooled.client, { abortSignal: signal });
+          const output = await observedStore.run(store, () => call(pooled.client, { abortSignal: signal }));
           circuit?.responded();
+          await learnObserved();
           return output;
         } catch (error) {
           const failure = withOwner(toDestinationError(error, operation, config.bucket_name), config);
@@ -482,7 +573,8 @@ export function createS3Requests(
       }
     },
     report: onError,
-    learn: async (found) => onTraits?.(found),
+    isVersioned: () => store.versioned === true,
+    learn: async (found) => onTraits?.({ server: store.server, ...found }),
     close: () => pooled.release({ reusable }),
   };
 }

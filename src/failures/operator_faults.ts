@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
+import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
+import { type OverwritingStore, readOverwritingStores } from '../destination/store_traits.ts';
 import type { Pool } from '../journal/database.ts';
 import { deterministicId } from '../journal/journal.ts';
 import { sendWebhook } from '../notifications/send_webhook.ts';
@@ -151,11 +153,13 @@ type FaultAlarmSettings = Pick<
 const unseenIntervals = 3;
 /** A check at least this often, in milliseconds. */
 const maxCheckIntervalMs = 5_000;
+/** Stores with a fault of their own. The owners of servers decide how many there could be. */
+const maxOverwritingStores = 10;
 /** Lease beyond the timeout of one request, after which another worker retries the notification. */
 const notificationPauseMs = 10_000;
 
 /**
- * Resolves faults that no worker sees any more, and notifies the operator once of each open one. All workers check; the
+ * Opens the faults of stores, resolves faults that no worker sees any more, and notifies the operator once of each open one. All workers check; the
  * database lets one of them act. `stop` waits for the check that is running.
  */
 export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logger: Logger) {
@@ -166,6 +170,8 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
 
   const check = async (): Promise<void> => {
     try {
+      for (const store of await readOverwritingStores(pool, maxOverwritingStores))
+        await storeProcessFault(pool, overwritesAccepted(store));
       for (const { type, message } of await resolveFaults(pool, interval * unseenIntervals))
         logger.info({ operator_fault: type }, `No run waits for this any more: ${message}`);
       await pool.query(
@@ -190,6 +196,14 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
     },
   };
 }
+
+/** It lasts until a destination test sees the store refuse again. Exports do not wait for it: they read before they write. */
+const overwritesAccepted = ({ team_id, location, server }: OverwritingStore): OperatorFault => ({
+  type: 'OverwritesAccepted',
+  message: safeText(
+    `The S3 store ${location}${server === null ? '' : ` (${server})`} of project ${team_id} no longer refuses to overwrite objects. Check what serves its address. Then test the destination of an export to it, which ends this fault if the store refuses again.`,
+  ),
+});
 
 /** Sends the notification of each open fault, until the webhook has received it. At least once, with the same id. */
 async function notifyOperator(pool: Pool, settings: FaultAlarmSettings, logger: Logger): Promise<void> {

@@ -9,7 +9,7 @@ import {
 import { bounds } from '../config/bounds.ts';
 import { DestinationError, type ManifestState, type PresentManifest } from '../destination/destination.ts';
 import { parseManifest } from '../destination/manifest.ts';
-import { isErrorType } from '../destination/objects.ts';
+import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
@@ -189,6 +189,21 @@ class Published extends Error {
   }
 }
 
+/** The bucket keeps what was deleted. */
+class VersionStays extends Error {
+  override readonly name = 'VersionStays';
+  constructor() {
+    super(
+      'The bucket keeps versions: a delete marker hides the object, and its version stays with all its rows. To erase it, grant the credentials s3:DeleteObjectVersion before exportd deletes, or add a lifecycle rule for noncurrent versions; object lock keeps it until its retention ends.',
+    );
+  }
+}
+
+/** @throws VersionStays */
+function requireErased(result: DeletionResult): void {
+  if (result === 'version_stays') throw new VersionStays();
+}
+
 /** A manifest still refers to an obsolete object, so readers need it. */
 const stillReferenced = (message: string): DestinationError =>
   new DestinationError('StillReferenced', message, { transient: true });
@@ -207,7 +222,8 @@ const isLocationError = (error: unknown): error is Error =>
   Error.isError(error) && locationErrors.has(error.name) && classifyError(error).owner !== 'operator';
 
 /**
- * Deletes an object, unless a manifest refers to it. The object stays permanently when a permission is missing, or when
+ * Deletes an object, unless a manifest refers to it. The object stays permanently when a permission is missing, when the
+ * bucket keeps its version, or when
  * deletions have failed for longer than `retryBudgetMs`: its bucket may never be reachable again.
  * @throws DestinationError, or an error of opening the location, when the deletion is to be retried later
  */
@@ -224,7 +240,7 @@ async function deleteObsoleteObject(
   } catch (error) {
     // An interrupted deletion proves nothing about its location.
     if (signal.aborted) throw error;
-    if (error instanceof MissingPermission || error instanceof Published)
+    if (error instanceof MissingPermission || error instanceof Published || error instanceof VersionStays)
       return { object, deleted: false, reason: error.message };
     // Nothing leads to the object any more.
     if (isErrorType(error, 'SecretsErased')) return { object, deleted: false, reason: error.message };
@@ -280,7 +296,7 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
   if (reference === 'unreadable' && publish_claimed) throw new MissingPermission('s3:GetObject');
   // Another export may own the key by now: one created after this export was deleted may write the same keys.
   if (upload_token !== null && !(await isFromUpload(object, upload_token, context))) return;
-  await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal));
+  requireErased(await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal)));
 }
 
 /** Deletes a manifest at a location that the export has left, unless another run has published there again. */
@@ -294,7 +310,7 @@ async function deleteManifest(
   if (found.state === 'absent' || parseManifest(found.text)?.run_id !== run_id) return;
   if (!(await manifests.isSuperseded(object, found)))
     throw stillReferenced('An obsolete manifest is at the location of the current one.');
-  await withPermission('s3:DeleteObject', () => location.deleteManifest(key, found, signal));
+  requireErased(await withPermission('s3:DeleteObject', () => location.deleteManifest(key, found, signal)));
 }
 
 /** The result of a clean-up, which is stored in the workflow's history. */

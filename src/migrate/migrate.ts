@@ -54,8 +54,8 @@ const controlMigrations = join(import.meta.dirname, '../journal/migrations');
 const migrationsTable = { schema: 'exportd', name: 'migrations' };
 
 /**
- * Migrates the control database, then rebuilds the read models from the journal if their tables have changed. Several
- * processes may call it at the same time.
+ * Migrates the control database, then rebuilds the read models from the journal if their tables have changed. Afterwards
+ * each store has to show again that it refuses overwrites. Several processes may call it at the same time.
  * @returns names of the migrations applied by this call
  */
 export async function migrateControl(databaseUrl: string): Promise<string[]> {
@@ -65,6 +65,8 @@ export async function migrateControl(databaseUrl: string): Promise<string[]> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {
     await ensureProjections(pool);
+    // A backup may have been restored: buckets may have objects that its journal does not know.
+    await pool.query('update exportd.store_traits set confirmed_at = null where confirmed_at is not null');
   } finally {
     await pool.end();
   }

@@ -57,6 +57,8 @@ export interface Interceptor {
   ) => Promise<InjectedOutcome | undefined> | undefined;
   /** Called when the server has responded, before the response is forwarded. */
   readonly after?: RequestHook;
+  /** Headers that the server's response has instead of its own, by their names in lower case. */
+  readonly headers?: (request: ProxiedRequest) => Readonly<Record<string, string>>;
 }
 
 /** A proxy of an S3 server, through which tests observe and disturb requests. */
@@ -158,7 +160,19 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
     if (forwarded === 'broken' || typeof forwarded === 'function' || !('headers' in forwarded))
       return forwarded;
     proxied.status = forwarded.status;
-    return (await runHooks('after', proxied)) ?? forwarded;
+    return (await runHooks('after', proxied)) ?? { ...forwarded, headers: headersFor(proxied, forwarded) };
+  };
+
+  const headersFor = (proxied: ProxiedRequest, { headers }: S3Response): string[] => {
+    const replaced = Object.assign(
+      {},
+      ...[...interceptors].map((hooks) => hooks.headers?.(proxied)),
+    ) as object;
+    const names = new Set(Object.keys(replaced));
+    return [
+      ...headers.filter((_, index) => !names.has(headers[index - (index % 2)]?.toLowerCase() ?? '')),
+      ...Object.entries(replaced).flat(),
+    ];
   };
 
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {

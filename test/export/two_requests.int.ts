@@ -1,10 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { migrateControl } from '../../src/migrate/migrate.ts';
 import type { S3OperationName } from '../e2e/s3_operation.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { withCrash } from './crash_injection.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { createHours, createReruns } from './rerun.ts';
-import { errorResponse, forgetTraits, knowTraits, withoutConditions } from './stores.ts';
+import { errorResponse, forgetTraits, knowTraits, warningsOf, withoutConditions } from './stores.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;
@@ -135,6 +140,111 @@ describe('the requests of a small interval', () => {
     await publishAndVerify(run_id, 1);
     await knowTraits(harness, proxy, { checksums: true });
     expect(operationsOn(batchExportId)).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject']);
+  });
+});
+
+describe('a store that was seen to refuse overwrites', () => {
+  const careful = [
+    'HeadObject',
+    'CreateMultipartUpload',
+    'UploadPart',
+    'CompleteMultipartUpload',
+    'GetObject',
+    'PutObject',
+    'GetObject',
+    'PutObject',
+  ];
+  const publish = async () => {
+    const { run_id, batchExportId } = await createRun();
+    await harness.attempt().exportInterval({ run_id });
+    await publishAndVerify(run_id, 1);
+    return operationsOn(batchExportId);
+  };
+  const age = () =>
+    harness.database.pool.query(
+      `update exportd.store_traits set confirmed_at = confirmed_at - interval '25 hours'`,
+    );
+  beforeEach(async () => {
+    await forgetTraits(harness);
+    await knowTraits(harness, proxy, traits);
+  });
+  afterAll(async () => {
+    await forgetTraits(harness);
+    await knowTraits(harness, proxy, traits);
+  });
+
+  it.each([
+    ['a day later', age],
+    ['after exportd migrate', () => migrateControl(harness.database.url)],
+    [
+      'after its control database was restored',
+      () =>
+        harness.database.pool.query(`
+          alter table exportd.store_traits rename to dumped;
+          create table exportd.store_traits (like exportd.dumped including all);
+          insert into exportd.store_traits select * from exportd.dumped;
+          drop table exportd.dumped`),
+    ],
+  ])('has to show it again %s, once', async (_, change) => {
+    await change();
+    expect(await publish()).toEqual(careful);
+    expect(await publish()).toEqual(['PutObject', 'PutObject']);
+  });
+
+  it('has to show it again when it calls itself otherwise, from the next object on', async () => {
+    expect(await publish()).toEqual(['PutObject', 'PutObject']);
+    intercept({ headers: () => ({ server: 'another' }) });
+    expect(await publish()).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject', 'PutObject']);
+    expect(await publish()).toEqual(['PutObject', 'PutObject']);
+  });
+
+  it('has to show it again to credentials that may not read', async () => {
+    await age();
+    intercept({
+      before: ({ operation }) =>
+        operation === 'GetObject' || operation === 'HeadObject'
+          ? errorResponse(403, 'AccessDenied')
+          : undefined,
+    });
+    expect(await publish()).toEqual(careful);
+    expect(await publish()).toEqual(['PutObject', 'PutObject']);
+  });
+
+  it('overwrites neither a file nor a manifest once it no longer refuses, which is a fault of the operator', async () => {
+    const { run_id: other, batchExportId: otherExport } = await createRun();
+    await harness.attempt().exportInterval({ run_id: other });
+    const { manifest_key } = await harness.attempt().publishManifest({ run_id: other });
+    const published = await verify(manifest_key, { generation: 1 });
+    const { run_id, batchExportId } = await createRun();
+    const ofRun = (key: string): string => key.replaceAll(otherExport, batchExportId);
+    // As after the control database lost what the export had published.
+    const lost = { ...published, generation: 3, run_id: randomUUID() };
+    const fileKey = ofRun(published.files[0]?.key ?? '');
+    const stored = { [fileKey]: 'a file that readers use', [ofRun(manifest_key)]: JSON.stringify(lost) };
+    for (const [Key, Body] of Object.entries(stored))
+      await harness.bucket.client.send(new PutObjectCommand({ Bucket: harness.bucket.bucket, Key, Body }));
+    await age();
+    intercept(withoutConditions(harness));
+    await harness.attempt().exportInterval({ run_id });
+    await publishAndVerify(run_id, 4);
+    expect(await harness.reader.textOf(fileKey)).toBe('a file that readers use');
+    expect(await warningsOf(harness, run_id)).toContainEqual(
+      expect.stringContaining('overwrote an object although the request forbade it'),
+    );
+
+    const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+    const alarm = createFaultAlarm(harness.database.pool, harness.settings, logger);
+    const fault = {
+      type: 'OverwritesAccepted',
+      message: expect.stringMatching(/no longer refuses to overwrite .* test the destination/),
+    };
+    alarm.start();
+    await alarm.stop();
+    expect(await readOpenFaults(harness.database.pool)).toEqual([expect.objectContaining(fault)]);
+    const next = await createRun();
+    await harness.attempt().exportInterval(next);
+    // The keys have a mark.
+    expect((await publishAndVerify(next.run_id, 1)).files[0]?.key).toMatch(/Z-[^-.]{8}\.jsonl/);
   });
 });
 

@@ -30,6 +30,8 @@ const unreachable = (more: object = {}) => ({
   type: 'S3',
   config: { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...plantedSecrets, ...more },
 });
+/** No trait is as old. */
+const maxAgeMs = 86_400_000;
 const names = [
   'bucket',
   'write',
@@ -73,15 +75,18 @@ describe('the test of the destination of a new export', () => {
   it('stores the traits of the store for all exports of the project to the location, and of no other', async () => {
     const location = `${new URL(bucket.endpoint).host}/${bucket.bucket}`;
     await api.call('POST', 'batch_exports/test/', { destination: destination() });
-    expect(await readTraits(api.database.pool, { team_id: api.projectId, location })).toEqual({
+    expect(await readTraits(api.database.pool, { team_id: api.projectId, location }, maxAgeMs)).toEqual({
       conditional_put: true,
       conditional_complete: true,
       equal_parts: false,
       missing_key: 'not_found',
       checksums: true,
+      versioned: false,
+      demands_checksums: null,
+      server: expect.stringMatching(/versity/i),
     });
     const other = { team_id: api.projectId + 1, location };
-    expect(await readTraits(api.database.pool, other)).toEqual(unknownTraits);
+    expect(await readTraits(api.database.pool, other, maxAgeMs)).toEqual(unknownTraits);
     const unreached = destination({ bucket_name: 'there-is-none' });
     await api.call('POST', 'batch_exports/test/', { destination: unreached });
     const { rows } = await api.database.pool.query('select location from exportd.store_traits');

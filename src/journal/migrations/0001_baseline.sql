@@ -230,10 +230,19 @@ create table exportd.store_traits (
   team_id integer not null,
   location text not null,
   conditional_put boolean,
+  -- When, and in which control database, the store was last seen to refuse an overwrite. Null: to be seen again.
+  confirmed_at timestamptz,
+  confirmed_in text,
+  -- Since when a store overwrites that refused to do so before; null after a destination test.
+  overwrites_since timestamptz,
   conditional_complete boolean,
   equal_parts boolean,
   missing_key text check (missing_key in ('not_found', 'denied')),
   checksums boolean,
+  versioned boolean,
+  demands_checksums boolean,
+  -- The response header Server.
+  server text,
   found_at timestamptz not null default clock_timestamp(),
   primary key (team_id, location)
 );
