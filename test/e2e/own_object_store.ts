@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { type Child, createChildProcesses, waitUntilReady } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
@@ -27,8 +27,11 @@ export interface OwnObjectStore {
   close(): Promise<void>;
 }
 
-/** Starts an S3 server with a bucket, in a folder beside that of the Jest run. */
-export async function startOwnObjectStore(): Promise<OwnObjectStore> {
+/**
+ * Starts an S3 server with a bucket, in a folder beside that of the Jest run.
+ * @param keepsVersions whether buckets can be versioned
+ */
+export async function startOwnObjectStore({ keepsVersions = false } = {}): Promise<OwnObjectStore> {
   const command = await findServer(objectStoreServer, () => undefined);
   const folder = openDataFolder(`${fromSetUp('EXPORTD_TEST_FOLDER')}-${randomUUID()}`);
   // Other runs of Jest delete folders without a lock.
@@ -38,7 +41,13 @@ export async function startOwnObjectStore(): Promise<OwnObjectStore> {
   const endpoint = `http://127.0.0.1:${port}`;
   const [accessKeyId, secretAccessKey] = ['exportd', randomBytes(16).toString('hex')];
   const secrets = { s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey };
-  const program = objectStoreProgram(command, folder, port, secrets, 'files');
+  const stateless = objectStoreProgram(command, folder, port, secrets, 'files');
+  const versions = folder.inside('s3-versions');
+  if (keepsVersions) mkdirSync(versions);
+  const program = {
+    ...stateless,
+    env: { ...stateless.env, ...(keepsVersions && { VGW_VERSIONING_DIR: versions }) },
+  };
   let running: Child;
   const start = async (): Promise<void> => {
     running = children.start(program);

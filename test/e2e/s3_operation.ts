@@ -5,6 +5,8 @@ export interface S3Operation {
   readonly key: string;
   readonly partNumber: number | null;
   readonly uploadId: string | null;
+  /** The version of the object that is meant. */
+  readonly versionId: string | null;
 }
 
 export type S3OperationName =
@@ -35,6 +37,7 @@ export function s3OperationOf(method: string, address: string): S3Operation {
     key: key.join('/'),
     partNumber: partNumber === null ? null : Number(partNumber),
     uploadId: searchParams.get('uploadId'),
+    versionId: searchParams.get('versionId'),
   };
 }
 

@@ -22,7 +22,7 @@ import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
 import { createExportSlots } from '../../src/temporal/worker/workers.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { configOf, s3Settings } from '../destination/bucket_requests.ts';
-import { createBucket } from '../setup/bucket.ts';
+import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createReader } from './reader.ts';
 
@@ -40,9 +40,12 @@ export const insertEvents = (pool: Pool, rows: number, start: string): Promise<u
     [teamId, start, rows],
   );
 
-/** All dependencies of an export except Temporal: a database that is also the source, a bucket and encoders. */
-export async function createExportHarness() {
-  const [database, bucket] = [await createTestDatabase(), await createBucket()];
+/**
+ * All dependencies of an export except Temporal: a database that is also the source, a bucket and encoders.
+ * @param of a bucket of another server
+ */
+export async function createExportHarness(of?: TestBucket) {
+  const [database, bucket] = [await createTestDatabase(), of ?? (await createBucket())];
   const settings = s3Settings({ EXPORTD_S3_PART_SIZE: '5MiB', EXPORTD_SOURCE_PAGE_SIZE: '1000000B' });
   const encryptionKeys = `main:${randomBytes(32).toString('base64')}`;
   const keyRing = createKeyRing(encryptionKeys);
