@@ -220,7 +220,10 @@ export async function testS3(
   const requests = createS3Requests(config, {
     settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 },
     onError: () => undefined,
-    onTraits: async (found) => void Object.assign(traits, found),
+    onTraits: (found) => {
+      Object.assign(traits, found);
+      return Promise.resolve();
+    },
   });
   try {
     const text = `exportd tested this destination at ${new Date().toISOString()}.\n`;

@@ -205,7 +205,7 @@ function observeStore(client: S3Client): void {
         if (store && VersionId !== undefined && VersionId !== 'null') store.versioned = true;
         return sent;
       } catch (error) {
-        const { name, $metadata } = error as S3ServiceException;
+        const { name, $metadata } = error as Partial<S3ServiceException> & Error;
         const isDemand = $metadata?.httpStatusCode === 400 && checksumDemands.has(name);
         if (!store || store.demands_checksums === true || !isDemand || !checksumOf(args.input)) throw error;
         const sent = await next(withChecksum());
@@ -219,10 +219,10 @@ function observeStore(client: S3Client): void {
     (next) => async (args) => {
       // Only a success is of the store: a proxy in front of it may respond with errors of its own.
       const received = await next(args);
-      const { headers } = received.response as { readonly headers?: Readonly<Record<string, string>> };
+      const { headers } = received.response as { readonly headers?: { readonly server?: string } };
       const store = observedStore.getStore();
-      if (store && headers?.['server'] !== undefined)
-        store.server = safeText(headers['server']).slice(0, maxServerLength);
+      if (store && headers?.server !== undefined)
+        store.server = safeText(headers.server).slice(0, maxServerLength);
       return received;
     },
     { step: 'deserialize', priority: 'high', name: 'observeServer' },

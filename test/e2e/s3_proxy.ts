@@ -164,15 +164,11 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
   };
 
   const headersFor = (proxied: ProxiedRequest, { headers }: S3Response): string[] => {
-    const replaced = Object.assign(
-      {},
-      ...[...interceptors].map((hooks) => hooks.headers?.(proxied)),
-    ) as object;
-    const names = new Set(Object.keys(replaced));
-    return [
-      ...headers.filter((_, index) => !names.has(headers[index - (index % 2)]?.toLowerCase() ?? '')),
-      ...Object.entries(replaced).flat(),
-    ];
+    const replaced = [...interceptors].flatMap((hooks) => Object.entries(hooks.headers?.(proxied) ?? {}));
+    const names = new Set(replaced.map(([name]) => name));
+    const isReplaced = (index: number): boolean =>
+      names.has(headers[index - (index % 2)]?.toLowerCase() ?? '');
+    return [...headers.filter((_, index) => !isReplaced(index)), ...replaced.flat()];
   };
 
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
