@@ -1,3 +1,4 @@
+import type { Model } from '../domain/batch_export.ts';
 import type { Comparison, ComparisonOutcome } from '../domain/comparison.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
@@ -12,10 +13,11 @@ export const hasActiveRun = (row: string): string => `exists (
   where active.batch_export_id = ${row}.batch_export_id and active.data_interval_start = ${row}.data_interval_start
     and active.status in (${activeStatuses}))`;
 
-/** An exported interval of events, and how it last compared with the source. */
+/** An exported interval, and how it last compared with the source. */
 export interface IntervalComparison {
   readonly batch_export_id: string;
   readonly team_id: number;
+  readonly model: Model;
   readonly config_version: number;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
@@ -28,19 +30,22 @@ export interface IntervalComparison {
   readonly source_rows: number | null;
   readonly added_rows: number | null;
   readonly missing_rows: number | null;
-  /** The source whose differences were examined last: exported again, held or logged. */
+  /**
+   * The source whose differences were examined last: exported again, held or logged. Of persons the last one of which every
+   * state is in a file.
+   */
   readonly examined: Fingerprint | null;
   readonly next_due_at: string | null;
 }
 
-/** Intervals of a project whose configs select the same rows. They are compared together. */
+/** Intervals of a project whose configs select the same rows of a model. They are compared together. */
 export interface ComparisonGroup {
   readonly team_id: number;
   readonly selection_hash: string;
 }
 
 /** The columns of an IntervalComparison. */
-const comparisonColumns = `comparison.batch_export_id, comparison.team_id, comparison.config_version,
+const comparisonColumns = `comparison.batch_export_id, comparison.team_id, comparison.model, comparison.config_version,
   comparison.data_interval_start, comparison.data_interval_end, comparison.run_id, comparison.bucket_rows,
   comparison.compared_from, comparison.comparisons, comparison.outcome, comparison.source_rows, comparison.added_rows,
   comparison.missing_rows, comparison.examined, comparison.next_due_at`;
@@ -54,14 +59,14 @@ export function lastComparison(interval: IntervalComparison): Comparison | null 
 
 /**
  * SQL condition: an interval may be compared when its time comes. Those of paused exports wait, and of exports that were
- * changed to persons, whose runs would not export events. One with an active run waits, because that run counts too. What
+ * changed to another model, whose runs would export that one. One with an active run waits, because that run counts too. What
  * the bucket's own rules deleted is not compared.
  */
 const isComparable = `(comparison.retry_at is null or comparison.retry_at <= statement_timestamp())
   and not ${isExpiredInterval('comparison')}
   and exists (select from exportd.batch_exports export
     where export.id = comparison.batch_export_id and not export.paused and not export.deleted
-      and export.model = 'events')
+      and export.model = comparison.model)
   and not ${hasActiveRun('comparison')}`;
 
 /**
@@ -86,15 +91,16 @@ export async function startComparisons(
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
     [batch_export_id, start, end],
   );
-  // Persons change all the time, so their rows cannot be compared.
-  if (spec.model !== 'events') return;
   await connection.query(
     `insert into exportd.interval_comparisons (batch_export_id, data_interval_start, data_interval_end, run_id, team_id,
-       config_version, selection_hash, bucket_rows, compared_from, next_due_at)
-     select $1, $2, $3, $4, $5, $6, coalesce(selection_hash, $1::text), $7, due.at, due.at
+       model, config_version, selection_hash, bucket_rows, compared_from, next_due_at)
+     select $1, $2, $3, $4, $5, $8, $6, $9 || coalesce(selection_hash, $1::text), $7, due.at, due.at
      from (select greatest($3::timestamptz, clock_timestamp()) as at) as due
      left join exportd.destination_configs on batch_export_id = $1::uuid and version = $6::int`,
-    [batch_export_id, start, end, runId, spec.team_id, spec.config_version, bucketRows],
+    [
+      ...[batch_export_id, start, end, runId, spec.team_id, spec.config_version, bucketRows, spec.model],
+      spec.model === 'events' ? '' : `${spec.model} `,
+    ],
   );
 }
 
@@ -209,7 +215,7 @@ function adjacentIntervals(
 const maxRowsOf = (exports: readonly IntervalComparison[]): number =>
   Math.max(...exports.map(({ bucket_rows }) => bucket_rows));
 
-/** Reads the comparisons of the interval whose current manifest a run wrote; undefined if the run wrote none of events. */
+/** Reads the comparisons of the interval whose current manifest a run wrote; undefined if the run wrote none. */
 export async function findComparison(
   pool: Pool,
   runId: string,

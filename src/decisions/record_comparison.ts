@@ -24,6 +24,8 @@ export interface DoneComparison {
   readonly source: Fingerprint;
   /** The time of the database clock before the source was read. */
   readonly at: string;
+  /** Whether every state of persons that the source has was found in a file. */
+  readonly is_complete?: boolean;
 }
 
 /** What followed from a comparison. `not recorded` means that the state has changed. */
@@ -40,7 +42,8 @@ export function isChanged(done: DoneComparison): done is ChangedComparison {
   if (comparison === null) return false;
   const last = lastComparison(interval);
   const isSame = last !== null && areEqualComparisons(last, comparison);
-  if (comparison.outcome === 'equal') return last !== null && !isSame;
+  // Persons leave an interval, so their numbers always change.
+  if (comparison.outcome === 'equal') return last !== null && last.outcome !== 'equal';
   return !isSame || interval.examined === null || !haveSameRows(interval.examined, source);
 }
 
@@ -49,7 +52,12 @@ export const recordUnchanged = (
   pool: Pool,
   schedule: ComparisonSchedule,
   done: readonly DoneComparison[],
-): Promise<void> => storeComparisons(pool, schedule, done);
+): Promise<void> =>
+  storeComparisons(
+    pool,
+    schedule,
+    done.map((one) => ({ ...one, ...(one.is_complete && { examined: one.source }) })),
+  );
 
 /**
  * Records a comparison with a new outcome. More rows than in the manifest cause a retry of the run, stored as a command
@@ -68,7 +76,7 @@ export async function recordComparison(
     const { connection } = transaction;
     const batchExport = (await transaction.lock(batchExportDecider, batch_export_id)).state();
     const mayRetry =
-      batchExport.status === 'live' && !batchExport.paused && batchExport.definition.model === 'events';
+      batchExport.status === 'live' && !batchExport.paused && batchExport.definition.model === interval.model;
     if (!mayRetry || (await findActiveRun(connection, batch_export_id, { start, end })) !== null)
       return { result: 'not recorded' };
     const run = await transaction.lock(runDecider, run_id);
@@ -105,7 +113,7 @@ export async function recordComparison(
         data_interval_start: start,
         data_interval_end: end,
       });
-    await storeComparisons(connection, schedule, [done], retries ? null : source);
+    await storeComparisons(connection, schedule, [{ ...done, examined: retries ? null : source }]);
     if (!retries) return { result: 'changed' };
     const command_id = deterministicId('comparison', run_id, String(interval.comparisons));
     await storeLateRowsRetry(connection, interval, command_id);
@@ -135,6 +143,10 @@ function messageOf({ interval, comparison }: ChangedComparison, isHeld: boolean)
   const { outcome, bucket_rows, source_rows, added_rows, missing_rows } = comparison;
   const range = `${interval.data_interval_start} to ${interval.data_interval_end}`;
   const counts = `source has ${source_rows} rows for ${range}, ${bucket_rows} were exported`;
+  if (interval.model === 'persons')
+    return outcome === 'rows_added'
+      ? `${added_rows} persons of ${range} arrived late: ${source_rows} are still in the source, ${bucket_rows} were exported. Exporting the interval again.`
+      : null;
   const added = `${added_rows} late rows`;
   const missing = `${missing_rows} rows were deleted from the source`;
   switch (outcome) {
@@ -203,13 +215,12 @@ async function hasExpiredToday(
 /**
  * Stores the numbers of comparisons and when each interval is compared next. Where rows were not comparable, the last
  * comparison stays the last one.
- * @param examined the source whose differences were examined, if it changes: null if they cause a retry
+ * @param done with the source whose differences were examined, if it changes: null if they cause a retry
  */
 async function storeComparisons(
   database: Pool | Connection,
   schedule: ComparisonSchedule,
-  done: readonly DoneComparison[],
-  examined?: Fingerprint | null,
+  done: readonly (DoneComparison & { readonly examined?: Fingerprint | null })[],
 ): Promise<void> {
   if (done.length === 0) return;
   const next = done.map((one) => nextTimes(schedule, one));
@@ -220,11 +231,11 @@ async function storeComparisons(
        source_rows = coalesce(done.source_rows, comparison.source_rows),
        added_rows = coalesce(done.added_rows, comparison.added_rows),
        missing_rows = coalesce(done.missing_rows, comparison.missing_rows),
-       examined = case when $10 then $11::jsonb else comparison.examined end,
+       examined = case when done.examines then done.examined else comparison.examined end,
        next_due_at = done.due, early_at = done.early, failures = 0, retry_at = null
      from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-       $8::timestamptz[], $9::timestamptz[])
-       as done (run_id, comparisons, at, outcome, source_rows, added_rows, missing_rows, due, early)
+       $8::timestamptz[], $9::timestamptz[], $10::boolean[], $11::jsonb[])
+       as done (run_id, comparisons, at, outcome, source_rows, added_rows, missing_rows, due, early, examines, examined)
      where comparison.run_id = done.run_id and comparison.comparisons = done.comparisons`,
     [
       done.map(({ interval }) => interval.run_id),
@@ -236,8 +247,8 @@ async function storeComparisons(
       done.map(({ comparison }) => comparison?.missing_rows ?? null),
       next.map(({ due }) => due),
       next.map(({ early }) => early),
-      examined !== undefined,
-      examined ? JSON.stringify(examined) : null,
+      done.map(({ examined }) => examined !== undefined),
+      done.map(({ examined }) => (examined ? JSON.stringify(examined) : null)),
     ],
   );
 }

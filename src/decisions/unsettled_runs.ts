@@ -176,7 +176,7 @@ function consequenceOf({ model, is_expired }: OpenedRun, outcome: SettlingOutcom
       if (is_expired)
         return 'Rules of the bucket have deleted its objects, so it is not exported again. Backfill it to export it.';
       return model === 'persons'
-        ? 'The interval was already exported again for this reason, so it is not exported once more.'
+        ? 'The interval was already exported again for this reason, and its files have no keys to compare, so it is not exported once more.'
         : 'The last run of the interval was held because of the same rows, so it is not exported again until the source changes.';
   }
 }

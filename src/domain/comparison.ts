@@ -141,10 +141,10 @@ export type RunMaintenanceEvent =
 /**
  * What followed when the transactions had ended that an unsettled run had not waited for.
  * - `same_rows`: its files have the rows of the source.
- * - `exported_again`: they do not, or it is unknown because the rows are persons.
+ * - `exported_again`: they do not, or it is unknown.
  * - `no_late_rows`: rows were deleted from the source, and it has none that its files lack.
  * - `source_expired`: the source has no rows of the interval left.
- * - `not_exported_again`: they are persons, and the run was already a repetition for this reason; or the last run of the
+ * - `not_exported_again`: they are persons without keys, and the run was already a repetition for this reason; or the last run of the
  *   interval was held because of the same rows; or rules of the bucket have deleted its objects.
  */
 export type SettlingOutcome =

@@ -33,6 +33,11 @@ export interface Fingerprint {
    * events may be selected now and not later. It can only be compared with another fingerprint of all events.
    */
   readonly all_events?: true | undefined;
+  /**
+   * Set if each hash is of an id together with its insertion time: a person that changes within a bucket changes it. It can
+   * only be compared with another one of this kind.
+   */
+  readonly of_states?: true | undefined;
 }
 
 /** An interval has at most this many buckets. */
@@ -58,7 +63,10 @@ export const emptyFingerprint = (interval: DataInterval, hash: FingerprintHash):
 
 /** Whether two fingerprints have the same hash and buckets, so that they can be compared and added. */
 export const areComparable = (one: Fingerprint, other: Fingerprint): boolean =>
-  one.hash === other.hash && one.width_ms === other.width_ms && one.all_events === other.all_events;
+  one.hash === other.hash &&
+  one.width_ms === other.width_ms &&
+  one.all_events === other.all_events &&
+  one.of_states === other.of_states;
 
 /**
  * Adds fingerprints of disjoint sets of rows of one interval.
@@ -118,6 +126,21 @@ export function bucketInterval(
   const at = new Date(start).getTime() + index * width_ms;
   const until = Math.min(at + width_ms, new Date(end).getTime());
   return { start: new Date(at).toISOString(), end: new Date(until).toISOString() };
+}
+
+/** The ranges of insertion time of buckets, which are in order; adjacent ones are joined. */
+export function bucketIntervals(
+  interval: DataInterval,
+  fingerprint: Pick<Fingerprint, 'width_ms'>,
+  indexes: readonly number[],
+): DataInterval[] {
+  const joined: DataInterval[] = [];
+  for (const { start, end } of indexes.map((index) => bucketInterval(interval, fingerprint, index))) {
+    const last = joined.at(-1);
+    if (last?.end === start) joined[joined.length - 1] = { start: last.start, end };
+    else joined.push({ start, end });
+  }
+  return joined;
 }
 
 /** The total of the fingerprints of disjoint sets of rows, all with this hash. Equal totals are of the same rows. */

@@ -32,7 +32,13 @@ import {
   type FileUpload,
   type NewFile,
 } from '../destination/destination.ts';
-import type { CompletedFile, ExportRange, OpenUpload, SortKey } from '../domain/exported_files.ts';
+import {
+  type CompletedFile,
+  countFewerRows,
+  type ExportRange,
+  type OpenUpload,
+  type SortKey,
+} from '../domain/exported_files.ts';
 import {
   emptyFingerprint,
   type Fingerprint,
@@ -569,8 +575,7 @@ async function finishGeneration(call: OpenedCall, run: ExistingRun): Promise<Exi
   const now = await source.fingerprint(rowRangeOf(run.spec, selection), signal);
   const exported = exportedFingerprint(counted);
   const expected = now.all_events ? counted.read_since : exported;
-  // Persons are mutable: one that changed meanwhile has moved to a later interval, which is no difference.
-  if (run.spec.model === 'events' && !(expected && haveSameRows(expected, now))) {
+  if (!(expected && hasExpectedRows(run, expected, now))) {
     const again = run.late_generations < maxLateGenerations;
     await recorder.log(
       run,
@@ -587,6 +592,13 @@ async function finishGeneration(call: OpenedCall, run: ExistingRun): Promise<Exi
     encoder: run.encoder ?? noEncoder,
   });
 }
+
+/**
+ * Whether the source has the rows that were read. A person that changed meanwhile has moved to a later interval, so only more
+ * persons are a difference; later comparisons find one of several that came and went.
+ */
+const hasExpectedRows = ({ spec }: ExistingRun, expected: Fingerprint, now: Fingerprint): boolean =>
+  spec.model === 'persons' ? countFewerRows(now, expected) === 0 : haveSameRows(expected, now);
 
 function describeDifference(expected: Fingerprint | null, now: Fingerprint, interval: string): string {
   const [before, after] = [expected ? rowsOfFingerprint(expected) : 0, rowsOfFingerprint(now)];

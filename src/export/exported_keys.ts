@@ -1,21 +1,16 @@
 import { DestinationError } from '../destination/destination.ts';
 import type { Destination } from '../destination/open_destination.ts';
+import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { FingerprintBucket } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
+import { idColumns } from '../source/read_ranges.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import { lines } from '../verify/files/json_lines.ts';
 import { type DescribedFile, readRows } from '../verify/files/read_rows.ts';
-import { FileUnreadable } from '../verify/row.ts';
-
-/** The order of events in the source and in files. Times and uuids have a fixed format, so their text has their order. */
-export function compareSortKeys(one: SortKey, other: SortKey): number {
-  if (one.inserted_at !== other.inserted_at) return one.inserted_at < other.inserted_at ? -1 : 1;
-  if (one.id === other.id) return 0;
-  return one.id < other.id ? -1 : 1;
-}
+import { compareKeys, FileUnreadable } from '../verify/row.ts';
 
 /** Merges the keys of a manifest and of the source, both in order. Memory holds one key of each. */
 export async function mergeKeys(
@@ -34,9 +29,9 @@ export async function mergeKeys(
   try {
     let key = await nextKey();
     for await (const publishedKey of published) {
-      while (key && compareSortKeys(key, publishedKey) < 0) key = await nextKey();
+      while (key && compareKeys(key, publishedKey) < 0) key = await nextKey();
       // Each key of the source accounts for one row of the manifest.
-      if (key && compareSortKeys(key, publishedKey) === 0) key = await nextKey();
+      if (key && compareKeys(key, publishedKey) === 0) key = await nextKey();
       else missing += 1;
     }
     while (key) key = await nextKey();
@@ -44,6 +39,23 @@ export async function mergeKeys(
     await keys.return?.();
   }
   return missing;
+}
+
+/** Yields the keys of the source that were not published. Both are in order. Memory holds one key of each. */
+export async function* keysNotPublished(
+  source: AsyncIterable<SortKey>,
+  published: AsyncIterable<SortKey>,
+): AsyncGenerator<SortKey> {
+  const keys = published[Symbol.asyncIterator]();
+  try {
+    let next = await keys.next();
+    for await (const key of source) {
+      while (!next.done && compareKeys(next.value, key) < 0) next = await keys.next();
+      if (next.done || compareKeys(next.value, key) !== 0) yield key;
+    }
+  } finally {
+    await keys.return?.();
+  }
 }
 
 /** Adds up keys of events by bucket, like a fingerprint of their rows. */
@@ -90,12 +102,12 @@ interface ExportedKeysOptions {
 }
 
 /**
- * Reads the sort keys of the events that a run exported, rejected ones included, in order. Only files whose key range
+ * Reads the sort keys of the rows that a run exported, rejected ones included, in order. Only files whose key range
  * touches a range are read, each once. Memory holds one row, or one block in formats with blocks.
  * @throws KeysUnreadable when they cannot be read for good; DestinationError when they may be read later
  */
 export async function* readExportedKeys(
-  run: Pick<ExistingRun, 'rejected_file'>,
+  run: Pick<ExistingRun, 'spec' | 'rejected_file'>,
   completed: readonly CompletedFile[],
   options: ExportedKeysOptions,
 ): AsyncGenerator<SortKey> {
@@ -107,21 +119,15 @@ export async function* readExportedKeys(
     ranges.some(({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end),
   );
   const keys = mergeInOrder(
-    readFiles(files, options, fileKeys),
+    readFiles(files, options, fileKeysOf(run.spec.model)),
     readFiles(run.rejected_file ? [run.rejected_file] : [], options, rejectedKeys),
   );
   let previous: SortKey | undefined;
-  try {
-    for await (const key of keys) {
-      options.onRow();
-      if (previous && compareSortKeys(previous, key) > 0) throw new KeysUnreadable('its rows are not sorted');
-      previous = key;
-      if (ranges.some(({ start, end }) => key.inserted_at >= start && key.inserted_at < end)) yield key;
-    }
-  } catch (error) {
-    if (error instanceof FileUnreadable) throw new KeysUnreadable(`an object is damaged: ${error.message}`);
-    if (error instanceof DestinationError && !error.transient) throw new KeysUnreadable(error.message);
-    throw error;
+  for await (const key of readable(keys)) {
+    options.onRow();
+    if (previous && compareKeys(previous, key) > 0) throw new KeysUnreadable('its rows are not sorted');
+    previous = key;
+    if (ranges.some(({ start, end }) => key.inserted_at >= start && key.inserted_at < end)) yield key;
   }
 }
 
@@ -138,7 +144,7 @@ type ReadKeys = (file: DescribedFile, chunks: AsyncIterable<Buffer>) => AsyncGen
 
 async function* readFiles(
   files: readonly DescribedFile[],
-  { location, onAbsent, signal }: ExportedKeysOptions,
+  { location, onAbsent, signal }: Omit<ExportedKeysOptions, 'ranges' | 'onRow'>,
   read: ReadKeys,
 ): AsyncGenerator<SortKey> {
   for (const file of files) {
@@ -152,9 +158,35 @@ async function* readFiles(
   }
 }
 
-async function* fileKeys(file: DescribedFile, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
-  for await (const { inserted_at, id } of readRows(file, chunks, { id: 'uuid', columns: [] }))
-    yield { inserted_at, id };
+const fileKeysOf = (model: Model): ReadKeys =>
+  async function* fileKeys(file, chunks) {
+    const shape = { id: idColumns[model], columns: [] };
+    for await (const { inserted_at, id } of readRows(file, chunks, shape)) yield { inserted_at, id };
+  };
+
+/**
+ * Reads the sort keys in whole files of a run's earlier generations. An object that no longer exists has none.
+ * @throws as `readExportedKeys`
+ */
+export async function* readEarlierKeys(
+  run: Pick<ExistingRun, 'spec' | 'earlier_generations'>,
+  options: Pick<ExportedKeysOptions, 'location' | 'signal'>,
+): AsyncGenerator<SortKey> {
+  const onAbsent = (): Promise<void> => Promise.resolve();
+  yield* readable(
+    readFiles(run.earlier_generations.earlier, { ...options, onAbsent }, fileKeysOf(run.spec.model)),
+  );
+}
+
+/** Passes keys through. @throws KeysUnreadable instead of an error that stays */
+async function* readable(keys: AsyncGenerator<SortKey>): AsyncGenerator<SortKey> {
+  try {
+    yield* keys;
+  } catch (error) {
+    if (error instanceof FileUnreadable) throw new KeysUnreadable(`an object is damaged: ${error.message}`);
+    if (error instanceof DestinationError && !error.transient) throw new KeysUnreadable(error.message);
+    throw error;
+  }
 }
 
 async function* rejectedKeys(_: DescribedFile, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
@@ -174,7 +206,7 @@ async function* mergeInOrder(
     let left = await one.next();
     let right = await other.next();
     while (!left.done || !right.done) {
-      const takeLeft = !left.done && (right.done === true || compareSortKeys(left.value, right.value) <= 0);
+      const takeLeft = !left.done && (right.done === true || compareKeys(left.value, right.value) <= 0);
       if (takeLeft && !left.done) {
         yield left.value;
         left = await one.next();

@@ -16,12 +16,11 @@ import {
 } from '../domain/exported_files.ts';
 import {
   areComparable,
-  bucketInterval,
+  bucketIntervals,
   type Fingerprint,
   haveSameRows,
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
-import type { DataInterval } from '../domain/intervals.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireActive } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint, filesOf, type RunSpec } from '../domain/run_state.ts';
@@ -261,7 +260,7 @@ async function compareKeys(
   const { recorder, source, openLocation } = dependencies;
   const log = (message: string): Promise<void> => recorder.log(run, runId, 'WARNING', message);
   const interval = intervalOf(run.spec);
-  const ranges = joinAdjacent(differing.map((index) => bucketInterval(interval, now, index)));
+  const ranges = bucketIntervals(interval, now, differing);
   const selection = now.all_events ? allRows : range.selection;
   const sums = createBucketSums(interval.start, now.width_ms);
   const onRow = (): void => {
@@ -275,7 +274,7 @@ async function compareKeys(
     for (const part of ranges) yield* source.keys({ ...range, selection, interval: part }, signal);
   }
   try {
-    if (!filesHaveKeys(range.selection))
+    if (!filesHaveKeys(range))
       throw new KeysUnreadable('the query of the batch export does not select uuid and _inserted_at');
     const location = await openLocation(replaced.run.spec);
     try {
@@ -302,17 +301,6 @@ async function compareKeys(
     );
     return null;
   }
-}
-
-/** Joins ranges of which one starts where the previous one ends. */
-function joinAdjacent(ranges: readonly DataInterval[]): DataInterval[] {
-  const joined: DataInterval[] = [];
-  for (const range of ranges) {
-    const last = joined.at(-1);
-    if (last?.end === range.start) joined[joined.length - 1] = { start: last.start, end: range.end };
-    else joined.push(range);
-  }
-  return joined;
 }
 
 /** How many unknown manifests one attempt adopts. More of them mean that others publish at the same time. */

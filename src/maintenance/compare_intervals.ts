@@ -17,20 +17,30 @@ import {
   recordUnchanged,
 } from '../decisions/record_comparison.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import { countFewerRows, type SortKey } from '../domain/exported_files.ts';
 import {
+  areComparable,
   bucketInterval,
+  bucketIntervals,
   differingBuckets,
   type Fingerprint,
   haveSameRows,
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
 import { runDecider } from '../domain/run.ts';
-import type { ExistingRun } from '../domain/run_state.ts';
+import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { intervalOf } from '../export/export_context.ts';
-import { areKeysUnreadable, KeysUnreadable, mergeKeys, readExportedKeys } from '../export/exported_keys.ts';
+import {
+  areKeysUnreadable,
+  keysNotPublished,
+  KeysUnreadable,
+  mergeKeys,
+  readEarlierKeys,
+  readExportedKeys,
+} from '../export/exported_keys.ts';
 import { readState } from '../journal/journal.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
+import { keyText } from '../verify/row.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** How many rows are only in the source, and only in the bucket. */
@@ -60,7 +70,8 @@ async function findDifferingKeys(
 ): Promise<DifferingKeys | null> {
   const selection = await readSelection(interval);
   // All events of the project say nothing about the files, which have only the selected ones.
-  if (now.all_events || interval.bucket_rows > maxRows || !filesHaveKeys(selection)) return null;
+  const rows = { model: run.spec.model, team_id: interval.team_id, selection };
+  if (now.all_events || interval.bucket_rows > maxRows || !filesHaveKeys(rows)) return null;
   const ranges = differingBuckets(published, now).map(({ index }) =>
     bucketInterval(intervalOf(run.spec), now, index),
   );
@@ -72,7 +83,6 @@ async function findDifferingKeys(
     }
   }
   async function* sourceKeys(): AsyncGenerator<SortKey> {
-    const rows = { model: run.spec.model, team_id: interval.team_id, selection };
     for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
   }
   try {
@@ -97,6 +107,94 @@ async function findDifferingKeys(
     if (areKeysUnreadable(error)) return null;
     throw error;
   }
+}
+
+/** The late persons of an interval. */
+interface LatePersons {
+  readonly added_rows: number;
+  /** Whether keys were compared, so that there are no others. */
+  readonly is_exact: boolean;
+}
+
+/** More late keys are not looked up in the files of earlier generations: the interval is exported again. */
+const maxLateKeys = 100_000;
+
+/**
+ * Finds persons that the source has in an interval and no file of its manifest has. Persons only leave an interval, because
+ * each change moves them to a later one. So the keys that are left are read, and compared with those of the files. Buckets
+ * that were complete when they were compared before are not read again.
+ */
+async function findLatePersons(
+  {
+    journal,
+    source,
+    readSelection,
+    openLocation,
+  }: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
+  { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
+  { published, now }: { readonly published: Fingerprint; readonly now: Fingerprint },
+  signal: AbortSignal,
+): Promise<LatePersons> {
+  const { examined } = interval;
+  const buckets =
+    examined && areComparable(examined, now)
+      ? differingBuckets(examined, now).filter(({ other }) => other !== null)
+      : now.buckets;
+  const indexes = buckets.map(({ index }) => index);
+  if (indexes.length === 0) return { added_rows: 0, is_exact: true };
+  const byCount = { added_rows: countFewerRows(now, published), is_exact: false };
+  const selection = await readSelection(interval);
+  const rows = { model: run.spec.model, team_id: interval.team_id, selection };
+  if (interval.bucket_rows > maxRows || !filesHaveKeys(rows)) return byCount;
+  const ranges = bucketIntervals(intervalOf(run.spec), now, indexes);
+  async function* sourceKeys(): AsyncGenerator<SortKey> {
+    for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
+  }
+  try {
+    const location = await openLocation(interval);
+    try {
+      const files = readExportedKeys(run, await readFiles(journal.pool, interval.run_id, run), {
+        location,
+        ranges,
+        onRow: () => undefined,
+        onAbsent: (key) => Promise.reject(new KeysUnreadable(`${key} no longer exists`)),
+        signal,
+      });
+      const late = new Set<string>();
+      for await (const key of keysNotPublished(sourceKeys(), files)) {
+        late.add(keyText(key));
+        if (late.size > maxLateKeys) break;
+      }
+      if (late.size > 0 && late.size <= maxLateKeys)
+        for await (const key of readEarlierKeys(run, { location, signal })) late.delete(keyText(key));
+      return { added_rows: late.size, is_exact: true };
+    } finally {
+      location.close();
+    }
+  } catch (error) {
+    if (areKeysUnreadable(error)) return byCount;
+    throw error;
+  }
+}
+
+/** Compares the manifest of an interval of persons with the states that the source has left. */
+async function comparePersons(
+  dependencies: MaintenanceDependencies,
+  { interval, source }: Pick<DoneComparison, 'interval' | 'source'>,
+  run: ExistingRun,
+  signal: AbortSignal,
+): Promise<RowsCompared> {
+  const published = exportedFingerprint(run);
+  const late = await findLatePersons(dependencies, { run, interval }, { published, now: source }, signal);
+  const { added_rows, is_exact } = late;
+  if (added_rows === 0 && !is_exact) return notComparable;
+  const numbers = { bucket_rows: rowsOfFingerprint(published), source_rows: rowsOfFingerprint(source) };
+  const outcome = added_rows > 0 ? 'rows_added' : 'equal';
+  return {
+    comparison: { outcome, ...numbers, added_rows, missing_rows: 0 },
+    keys_compared: is_exact,
+    is_complete: added_rows === 0,
+  };
 }
 
 /** The result of comparisons, which is stored in the workflow's history. */
@@ -152,19 +250,27 @@ export async function compareIntervals(
   }
 }
 
-/** A comparison that was made and recorded now. */
-interface IntervalCompared {
-  readonly result: ComparisonResult['result'];
+/** A comparison that was made. */
+interface RowsCompared {
   /** Null if the rows are not comparable. */
   readonly comparison: Comparison | null;
   /** Whether late rows among more deleted ones would have been found. */
   readonly keys_compared: boolean;
+  /** Whether all persons are in files; see `DoneComparison`. */
+  readonly is_complete: boolean;
+}
+
+const notComparable: RowsCompared = { comparison: null, keys_compared: false, is_complete: false };
+
+/** A comparison that was made and recorded now. */
+interface IntervalCompared extends RowsCompared {
+  readonly result: ComparisonResult['result'];
 }
 
 /**
  * Compares the interval of a run's manifest now, whether it is due or not, and requests a retry if rows arrived late.
  * Keys are compared even if an earlier comparison has examined the same rows, because it may have failed to read them.
- * @returns undefined if the run's manifest is not current or not of events
+ * @returns undefined if the run's manifest is not current
  */
 export async function compareInterval(
   dependencies: MaintenanceDependencies,
@@ -177,11 +283,12 @@ export async function compareInterval(
   const [source] = await readSource(dependencies, [interval], signal);
   if (!source) return undefined;
   await chargeComparisonBudget(journal.pool, policies.maintenance, costOf([source]));
-  const { comparison, keys_compared } = await compareRows(dependencies, { interval, source }, signal);
-  const done = { interval, comparison, source, at: interval.at };
-  if (isChanged(done)) return { result: await recordChange(dependencies, done), comparison, keys_compared };
+  const compared = await compareRows(dependencies, { interval, source }, signal);
+  const { comparison, is_complete } = compared;
+  const done = { interval, comparison, source, at: interval.at, is_complete };
+  if (isChanged(done)) return { result: await recordChange(dependencies, done), ...compared };
   await recordUnchanged(journal.pool, policies.maintenance.comparisons, [done]);
-  return { result: 'unchanged', comparison, keys_compared };
+  return { result: 'unchanged', ...compared };
 }
 
 async function compareBatch(
@@ -201,10 +308,10 @@ async function compareBatch(
   const compareOne = async (interval: IntervalComparison, source: Fingerprint): Promise<void> => {
     // The manifest and the source are those of the last comparison.
     const isExamined = interval.examined !== null && haveSameRows(interval.examined, source);
-    const comparison = isExamined
-      ? lastComparison(interval)
-      : (await compareRows(dependencies, { interval, source }, signal)).comparison;
-    const done = { interval, comparison, source, at };
+    const { comparison, is_complete } = isExamined
+      ? { comparison: lastComparison(interval), is_complete: false }
+      : await compareRows(dependencies, { interval, source }, signal);
+    const done = { interval, comparison, source, at, is_complete };
     compared += 1;
     if (!isChanged(done)) unchanged.push(done);
     else if ((await recordChange(dependencies, done)) === 'exported again') differing += 1;
@@ -254,29 +361,34 @@ async function readSource(
   const [first] = intervals;
   if (!first) return [];
   return source.fingerprints(
-    { model: 'events', team_id: first.team_id, selection: await readSelection(first) },
+    { model: first.model, team_id: first.team_id, selection: await readSelection(first) },
     intervals.map(({ data_interval_start: start, data_interval_end: end }) => ({ start, end })),
     signal,
   );
 }
 
-/** Compares the manifest of an interval with what the source has: by fingerprint, and by key where rows are missing. */
+/**
+ * Compares the manifest of an interval with what the source has: by fingerprint, and by key where rows of events are missing,
+ * or persons have changed since the last comparison.
+ */
 async function compareRows(
   dependencies: MaintenanceDependencies,
   { interval, source }: Pick<DoneComparison, 'interval' | 'source'>,
   signal: AbortSignal,
-): Promise<Omit<IntervalCompared, 'result'>> {
+): Promise<RowsCompared> {
   const run = await readState(dependencies.journal, runDecider, interval.run_id);
-  const published = run.status === 'Absent' ? null : rowsToCompare(run, source);
-  if (run.status === 'Absent' || !published) return { comparison: null, keys_compared: false };
+  if (run.status === 'Absent') return notComparable;
+  if (interval.model === 'persons') return comparePersons(dependencies, { interval, source }, run, signal);
+  const published = rowsToCompare(run, source);
+  if (!published) return notComparable;
   const comparison = compareFingerprints(published, source);
   const keys =
     comparison.outcome === 'rows_missing'
       ? await findDifferingKeys(dependencies, { run, interval }, { published, now: source }, signal)
       : null;
-  if (!keys) return { comparison, keys_compared: false };
+  if (!keys) return { ...notComparable, comparison };
   const outcome = keys.added_rows > 0 ? 'both' : 'rows_missing';
-  return { comparison: { ...comparison, ...keys, outcome }, keys_compared: true };
+  return { comparison: { ...comparison, ...keys, outcome }, keys_compared: true, is_complete: false };
 }
 
 /** Records a new outcome and signals the schedule if the interval is exported again. */

@@ -70,8 +70,8 @@ const batchSize = 100;
 const turnMs = 45_000;
 
 /**
- * Follows up the export's runs whose transactions have ended since. Events are compared with the source, and exported
- * again if they differ. Persons cannot be compared, and are exported again once.
+ * Follows up the export's runs whose transactions have ended since. They are compared with the source, and exported again
+ * if rows arrived late.
  * @throws the first error of a run that could not be followed up, after all others
  */
 export async function settleRuns(
@@ -104,10 +104,9 @@ async function settleRun(
   run: OpenedRun,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const decision =
-    run.model === 'persons' || run.is_expired
-      ? decisionWithoutComparison(run)
-      : await compareEvents(dependencies, run, signal);
+  const decision = run.is_expired
+    ? withoutRetry('not_exported_again')
+    : await compare(dependencies, run, signal);
   if (!decision) return false;
   const { is_recorded, command_id } = await recordSettled(dependencies.journal, run, decision);
   if (command_id !== null)
@@ -122,16 +121,12 @@ const withoutRetry = (outcome: SettlingDecision['outcome']): SettlingDecision =>
 });
 
 /**
- * A repetition of persons cannot end while other transactions are always open, so there is only one. What the bucket's own
- * rules deleted is not exported again.
+ * Compares an interval; undefined if it cannot be compared now. Persons whose files have no keys are exported again once:
+ * while other transactions are always open, repetitions would never end.
  */
-const decisionWithoutComparison = ({ is_repeated, is_expired }: OpenedRun): SettlingDecision =>
-  is_repeated || is_expired ? withoutRetry('not_exported_again') : exportAgain;
-
-/** Compares an interval of events. Undefined if it cannot be compared now. */
-async function compareEvents(
+async function compare(
   dependencies: MaintenanceDependencies,
-  { run_id }: OpenedRun,
+  { run_id, model, is_repeated }: OpenedRun,
   signal: AbortSignal,
 ): Promise<SettlingDecision | undefined> {
   const compared = await compareInterval(dependencies, run_id, signal);
@@ -150,6 +145,6 @@ async function compareEvents(
     case 'both':
       return withoutRetry('not_exported_again');
     case undefined:
-      return exportAgain;
+      return model === 'persons' && is_repeated ? withoutRetry('not_exported_again') : exportAgain;
   }
 }

@@ -24,12 +24,15 @@ export interface ModelQuery {
   page(rows: number, keys: PageKeys): string;
   /** Returns one row with the column `rows`. */
   count(): string;
-  /** The sort keys of the rows of `page`, as `keyColumns`. Null for persons, whose keys change. */
-  readonly keys: ((rows: number, keys: PageKeys) => string) | null;
+  /** The sort keys of the rows of `page`, as `keyColumns`. */
+  keys(rows: number, keys: PageKeys): string;
   /** The hash of the rows' ids. */
   readonly hash: FingerprintHash;
-  /** Returns a `FingerprintRow` for each bucket that has rows. */
-  fingerprint(): string;
+  /**
+   * Returns a `FingerprintRow` for each bucket that has rows.
+   * @param of whether the hashes are of ids with their times, which the rows of events never change
+   */
+  fingerprint(of: { readonly ofStates: boolean }): string;
   /** Whether the current state of persons decides which rows are selected, so that the same rows may not be selected later. */
   readonly selectsByPerson: boolean;
   /**
@@ -166,18 +169,19 @@ export const fingerprintByScans = (
 /**
  * Counts rows and adds up the hashes of their ids by bucket, in one pass over all rows.
  * @param rows a select of `inserted_at` and `id`
+ * @param seed of the hashes, as SQL
  */
-export const fingerprintByGroups = (hash: FingerprintHash, rows: string): string =>
+export const fingerprintByGroups = (hash: FingerprintHash, rows: string, seed = '0'): string =>
   withKnownHash(
     hash,
     `select (${bucketAt('start')})::bigint as index, rows, sum from (
        select date_bin((select ${width} * interval '1 millisecond'), inserted_at, (select ${origin})) as start,
-         count(*) as rows, sum(${hashOf(hash, 'id')}) as sum
+         count(*) as rows, sum(${hashOf(hash, 'id', seed)}) as sum
        from (${rows}) as row group by 1) as grouped`,
   );
 
-const hashOf = (hash: FingerprintHash, id: string): string =>
-  hash === 'uuid_hash_extended/0' ? `uuid_hash_extended(${id}, 0)` : `hashtextextended(${id}, 0)`;
+const hashOf = (hash: FingerprintHash, id: string, seed = '0'): string =>
+  hash === 'uuid_hash_extended/0' ? `uuid_hash_extended(${id}, ${seed})` : `hashtextextended(${id}, ${seed})`;
 
 /** Adds a known value of the hash to the rows: a pooler may connect each transaction to another server. */
 const withKnownHash = (hash: FingerprintHash, buckets: string): string => `

@@ -1,5 +1,6 @@
 import {
   fingerprintByGroups,
+  keyColumns,
   splitKeysQuery,
   jsonColumn,
   parameter,
@@ -68,26 +69,25 @@ export function personsQuery(
     key: rowQuery ? { inserted_at: 0, id: 1 } : { inserted_at: 7, id: 1 },
     settings: { ...conditions.settings, ...rowQuery?.settings },
     page: (rows, keys) => {
-      const first = `fetch first ${rows} rows with ties`;
-      const pages = branches.map(
-        (branch) => `(select ${personState}, ${branch.time}::timestamptz as _inserted_at, ${isDeleted}
-          ${within(branch, keys)} order by ${branch.time}, ${distinctId} ${first})`,
-      );
-      const page = `select * from (${pages.join(' union all ')}) as state order by _inserted_at, distinct_id ${first}`;
+      const page = pageOf(branches, (time) => `${personState}, ${time}, ${isDeleted}`, rows, keys);
       if (!rowQuery) return page;
       // The query's expressions are computed for the rows of the page only.
       return `select state._inserted_at, state.distinct_id, ${rowQuery.selected} from (${page}) as state
         order by state._inserted_at, state.distinct_id`;
     },
-    keys: null,
+    keys: (rows, keys) =>
+      `select ${keyColumns('state._inserted_at', 'state.distinct_id')}
+       from (${pageOf(branches, (time) => `${distinctId} as distinct_id, ${time}`, rows, keys)}) as state
+       order by state._inserted_at, state.distinct_id`,
     count: () => `select count(*) as rows from (${all(() => '')}) as state`,
     hash: 'hashtextextended/0',
-    fingerprint: () =>
+    fingerprint: ({ ofStates }) =>
       fingerprintByGroups(
         'hashtextextended/0',
         all(({ time }) => `${time}::timestamptz as inserted_at, ${distinctId} as id`),
+        ofStates ? '(extract(epoch from inserted_at) * 1000000)::bigint' : '0',
       ),
-    // Persons change all the time, and are not compared with what was exported.
+    // A person that is no longer selected has changed, and is in a later interval.
     selectsByPerson: false,
     splitKeys: () =>
       splitKeysQuery(all(({ time }) => `${time}::timestamptz as inserted_at, ${distinctId} as id`)),
@@ -159,6 +159,21 @@ const branchesOf = ({ persons, person_distinct_ids }: Relations, conditions: str
     after: `p.updated_at >= ${afterTime} and not (p.updated_at = ${afterTime} and ${distinctId} <= ${afterId})`,
   },
 ];
+
+/** The first rows of all branches between the given keys, in order. */
+function pageOf(
+  branches: readonly Branch[],
+  columns: (time: string) => string,
+  rows: number,
+  keys: PageKeys,
+): string {
+  const first = `fetch first ${rows} rows with ties`;
+  const pages = branches.map(
+    (branch) => `(select ${columns(`${branch.time}::timestamptz as _inserted_at`)}
+      ${within(branch, keys)} order by ${branch.time}, ${distinctId} ${first})`,
+  );
+  return `select * from (${pages.join(' union all ')}) as state order by _inserted_at, distinct_id ${first}`;
+}
 
 /** The rows of a branch within the interval and between the given keys. */
 const within = ({ time, rows, after }: Branch, keys: PageKeys): string => `${rows}

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { bounds } from '../config/bounds.ts';
+import type { Model } from '../domain/batch_export.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import { addFingerprints, bucketInterval, bucketWidthMs, type Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -233,7 +234,6 @@ export async function* readKeys(
   signal: AbortSignal,
   pageRows = defaultPageRows,
 ): AsyncGenerator<SortKey> {
-  if (!query.keys) throw new RangeError('Only the keys of events can be read.');
   for (let after: SortKey | null = null; ;) {
     const text = query.keys(pageRows, { after: after !== null, until: false });
     const page: SortKey[] = await connections.read(
@@ -259,7 +259,6 @@ export async function findKey(
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<SortKey | null> {
-  if (!query.keys) throw new RangeError('Only events can be found by their id.');
   const keys = query.keys(everyRow, { after: false, until: false });
   return connections.read(statementSettings(query, range), signal, async ({ connection }) => {
     const { rows } = await connection.query<SortKey>(
@@ -271,10 +270,16 @@ export async function findKey(
   });
 }
 
-/** Whether the files of a selection of events contain the sort keys of their rows, under the names of the model. */
-export const filesHaveKeys = ({ query }: Pick<RowSelection, 'query'>): boolean =>
+/** The column of the files with the id of a row. */
+export const idColumns: Readonly<Record<Model, string>> = { events: 'uuid', persons: 'distinct_id' };
+
+/** Whether the files of a selection contain the sort keys of their rows, under the names of the model. */
+export const filesHaveKeys = ({
+  model,
+  selection: { query },
+}: Pick<RowRange, 'model'> & { readonly selection: Pick<RowSelection, 'query'> }): boolean =>
   !query ||
-  ['_inserted_at', 'uuid'].every((column) =>
+  ['_inserted_at', idColumns[model]].every((column) =>
     query.fields.some(({ name, expression }) => name === column && expression === column),
   );
 
@@ -338,6 +343,8 @@ type CreateModelQuery = (
 /** By default an interval has its own bucket length. */
 interface FingerprintOptions {
   readonly width_ms?: number;
+  /** Whether hashes are of ids with their times, for rows whose times change. By default of ids alone. */
+  readonly ofStates?: boolean;
 }
 
 /**
@@ -349,7 +356,7 @@ export async function readFingerprint(
   createQuery: CreateModelQuery,
   range: RowRange,
   signal: AbortSignal | undefined,
-  { width_ms = bucketWidthMs(range.interval) }: FingerprintOptions = {},
+  { width_ms = bucketWidthMs(range.interval), ofStates = false }: FingerprintOptions = {},
 ): Promise<Fingerprint> {
   const buckets = { origin: range.interval.start, width_ms };
   let selected: Awaited<ReturnType<typeof selectComparableRows>> | undefined;
@@ -365,8 +372,12 @@ export async function readFingerprint(
         ...statementSettings(query, { ...range, interval }, { buckets }),
         ...fingerprintSettings[query.hash],
       });
-      const { rows } = await connection.query<FingerprintRow>(query.fingerprint());
-      return { ...fingerprintOf(rows, { hash: query.hash, width_ms }), ...(all_events && { all_events }) };
+      const { rows } = await connection.query<FingerprintRow>(query.fingerprint({ ofStates }));
+      return {
+        ...fingerprintOf(rows, { hash: query.hash, width_ms }),
+        ...(all_events && { all_events }),
+        ...(ofStates && { of_states: true as const }),
+      };
     });
 
   const fingerprints: Fingerprint[] = [];
@@ -390,7 +401,7 @@ async function selectComparableRows(
 
 /**
  * Reads the fingerprints of adjacent intervals of equal length, in order, with one statement. If their buckets do not
- * divide them evenly, each interval is read separately.
+ * divide them evenly, each interval is read separately. Those of persons are of states.
  * @throws FingerprintHashDiffers, and the signal's reason when it is aborted
  */
 export async function readFingerprints(
@@ -404,15 +415,19 @@ export async function readFingerprints(
   const last = intervals.at(-1);
   if (!first || !last) return [];
   const width_ms = bucketWidthMs(first);
+  const ofStates = range.model === 'persons';
   const perInterval = (Date.parse(first.end) - Date.parse(first.start)) / width_ms;
   if (intervals.length === 1 || !Number.isInteger(perInterval)) {
     const fingerprints: Fingerprint[] = [];
     for (const interval of intervals)
-      fingerprints.push(await readFingerprint(connections, createQuery, { ...range, interval }, signal));
+      fingerprints.push(
+        await readFingerprint(connections, createQuery, { ...range, interval }, signal, { ofStates }),
+      );
     return fingerprints;
   }
   const interval = { start: first.start, end: last.end };
-  const whole = await readFingerprint(connections, createQuery, { ...range, interval }, signal, { width_ms });
+  const options = { width_ms, ofStates };
+  const whole = await readFingerprint(connections, createQuery, { ...range, interval }, signal, options);
   const byInterval = Map.groupBy(whole.buckets, ({ index }) => Math.floor(index / perInterval));
   return intervals.map((_, position) => ({
     ...whole,

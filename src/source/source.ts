@@ -158,15 +158,18 @@ export interface Source {
    * @throws FingerprintHashDiffers
    */
   fingerprint(range: RowRange, signal?: AbortSignal): Promise<Fingerprint>;
-  /** The same for adjacent intervals of equal length, in order, with one statement. */
+  /**
+   * The same for adjacent intervals of equal length, in order, with one statement. Of persons each distinct id is hashed
+   * together with the time of its state (`of_states`), so that equal fingerprints are of equal states.
+   */
   fingerprints(
     range: Omit<RowRange, 'interval'>,
     intervals: readonly DataInterval[],
     signal?: AbortSignal,
   ): Promise<readonly Fingerprint[]>;
   /**
-   * Reads the sort keys of the selected events of a range in order, page by page. Rejects with the signal's reason when
-   * it is aborted.
+   * Reads the sort keys of the selected rows of a range in order, page by page. Rejects with the signal's reason when it
+   * is aborted.
    */
   keys(range: RowRange, signal: AbortSignal): AsyncGenerator<SortKey>;
   /**

@@ -134,10 +134,14 @@ describe('due comparisons', () => {
     expect(await compare(interval, 4)).toBe('not recorded');
   });
 
-  it('do not exist for persons', async () => {
+  it('of persons are due apart from those of events', async () => {
+    const ofEvents = await createCompletedRun(2);
     await commander.command('update', { changes: { model: 'persons' } });
-    const id = await createCompletedRun();
-    expect(await findComparison(database.pool, id)).toBeUndefined();
+    const ofPersons = await createCompletedRun();
+    expect(await findComparison(database.pool, ofPersons)).toMatchObject({ model: 'persons' });
+    expect(await findComparison(database.pool, ofEvents)).toMatchObject({ model: 'events' });
+    // Those of the former model wait.
+    expect(await dueRuns()).toEqual([ofPersons]);
   });
 
   it('belong to the newest manifest of an interval', async () => {

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { bucketsToCompare, containsPublishedRows, type SortKey } from '../../src/domain/exported_files.ts';
 import { emptyFingerprint, type Fingerprint, type FingerprintBucket } from '../../src/domain/fingerprint.ts';
 import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/count.ts';
-import { compareSortKeys, createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
+import { createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
+import { compareKeys } from '../../src/verify/row.ts';
 import { createPerExportLimit, yieldSlotWhileStalled } from '../../src/export/export_context.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
@@ -128,7 +129,7 @@ describe('replacing a manifest', () => {
       inserted_at: `2026-01-01T10:${String(minute * 10).padStart(2, '0')}:00.000001Z`,
       id: `0000000${id}-0000-4000-8000-000000000000`,
     }));
-  const keysArb = fc.array(keyArb, { maxLength: 20 }).map((keys) => keys.toSorted(compareSortKeys));
+  const keysArb = fc.array(keyArb, { maxLength: 20 }).map((keys) => keys.toSorted(compareKeys));
 
   async function* each(keys: readonly SortKey[]): AsyncGenerator<SortKey> {
     for (const key of keys) yield await Promise.resolve(key);
@@ -185,7 +186,7 @@ describe('replacing a manifest', () => {
       await fc.assert(
         fc.asyncProperty(keysArb, keysArb, keysArb, async (held, late, exported) => {
           // The source was compared when it had all rows of the manifest, and late ones.
-          const proven = [...held, ...late].toSorted(compareSortKeys);
+          const proven = [...held, ...late].toSorted(compareKeys);
           const missing = await mergeKeys(each(held), each(exported), () => undefined);
           const isContained = containsPublishedRows(
             fingerprintOf(exported),

@@ -157,6 +157,33 @@ describe('fingerprints', () => {
       await expectSameRows(run_id, of);
     });
 
+    it('exports again if a person arrived late, and not if one has moved to a later interval', async () => {
+      const of = nextHour();
+      const insert = (id: string) =>
+        harness.database.pool.query(
+          `with person as (insert into public.persons (team_id, id, updated_at) values (1, md5($2)::uuid, $1) returning id)
+           insert into public.person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+           select 1, $2, id, $1 from person`,
+          [of.start, id],
+        );
+      const move = (id: string) =>
+        harness.database.pool.query('update public.persons set updated_at = $1 where id = md5($2)::uuid', [
+          of.end,
+          id,
+        ]);
+      for (const id of ['stays', 'moves']) await insert(`${id} ${of.start}`);
+      const first = await harness.createRun({ of, model: 'persons' });
+      const moving = withChange(() => move(`moves ${of.start}`), 1);
+      expect(await harness.attempt(moving).exportInterval(first)).toMatchObject({ generation: 1, rows: 2 });
+      const second = await harness.createRun({ of, model: 'persons' });
+      const arriving = withChange(() => insert(`arrives ${of.start}`), 1);
+      expect(await harness.attempt(arriving).exportInterval(second)).toMatchObject({
+        generation: 2,
+        rows: 2,
+      });
+      await expectSameRows(second.run_id, of, 'persons');
+    });
+
     it('publishes what it wrote, not what the source has, if rows keep changing', async () => {
       const of = nextHour();
       await insertRows(of, 'd');

@@ -288,3 +288,161 @@ describe('the comparisons of an interval', () => {
     expect(await compare(broken.batchExportId)).toMatchObject({ compared: 1 });
   });
 });
+
+describe('a comparison of persons', () => {
+  beforeEach(() => query('truncate persons, person_distinct_ids'));
+
+  const secondsIn = (seconds: number): string =>
+    new Date(Date.parse(interval.start) + seconds * 1000).toISOString();
+
+  /** Inserts persons with these distinct ids, whose state is of a second of the interval. */
+  const insertPersons = (second: number, ...distinctIds: string[]) =>
+    query(
+      `with person as (
+         insert into persons (team_id, id, properties, updated_at)
+         select 1, gen_random_uuid(), jsonb_build_object('id', id), $1 from unnest($2::text[]) id
+         returning id, properties ->> 'id' as distinct_id)
+       insert into person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+       select 1, distinct_id, id, $1 from person`,
+      secondsIn(second),
+      distinctIds,
+    );
+
+  const setTime = (distinctId: string, second: number) =>
+    query(
+      `update persons set updated_at = $2 from person_distinct_ids mapping
+       where mapping.person_id = persons.id and mapping.distinct_id = $1`,
+      distinctId,
+      secondsIn(second),
+    );
+
+  /** Exports the persons of the interval. */
+  async function publishPersons(config: object = {}, dialect?: string) {
+    const batchExportId = randomUUID();
+    await maintenance.createExport(batchExportId, 1, 'persons');
+    const { run_id } = await republish(batchExportId, config, dialect);
+    return { batchExportId, run_id };
+  }
+  async function republish(batchExportId: string, config: object = {}, dialect?: string) {
+    const run = await harness.createRun({ batchExportId, model: 'persons', config, query: dialect });
+    const activities = harness.attempt();
+    await activities.exportInterval(run);
+    return { ...run, ...(await activities.publishManifest(run)) };
+  }
+
+  const compareNext = async (batchExportId: string) => {
+    await elapse('400 days');
+    return compare(batchExportId);
+  };
+
+  const readOutcome = (runId: string) =>
+    query(`select outcome, added_rows::int from exportd.interval_comparisons where run_id = $1`, runId);
+
+  it('exports the interval again when one was committed late', async () => {
+    await insertPersons(10, 'a', 'b');
+    const { batchExportId, run_id } = await publishPersons();
+    await insertPersons(5, 'late');
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
+    expect((await retriesOf(batchExportId)).map(({ body }) => body)).toEqual([
+      { run_id, reason: 'late_rows' },
+    ]);
+    expect(await outcomesOf(run_id)).toMatchObject([{ data: { outcome: 'rows_added', added_rows: 1 } }]);
+    expect(await logOf(run_id)).toEqual([expect.stringContaining('1 persons of')]);
+    const again = await republish(batchExportId);
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    expect(await readOutcome(again.run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+  });
+
+  it('finds no difference in persons that moved to a later interval', async () => {
+    await insertPersons(10, 'a', 'b', 'c');
+    const { batchExportId, run_id } = await publishPersons();
+    for (const [distinctId, ids] of [
+      ['a', 2],
+      ['b', 1],
+      ['c', 0],
+    ] as const) {
+      await setTime(distinctId, 4_000);
+      expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+      expect(await query('select source_rows::int from exportd.interval_comparisons')).toEqual([
+        { source_rows: ids },
+      ]);
+    }
+    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+    expect(await outcomesOf(run_id)).toEqual([]);
+    expect(await logOf(run_id)).toEqual([]);
+  });
+
+  it('finds a person that changed late within a few seconds, which leaves ids and numbers as they were', async () => {
+    await insertPersons(10, 'a', 'b');
+    const { batchExportId, run_id } = await publishPersons();
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    await setTime('a', 11);
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
+    expect(await outcomesOf(run_id)).toMatchObject([{ data: { outcome: 'rows_added', added_rows: 1 } }]);
+  });
+
+  it('finds as many late persons as have left', async () => {
+    await insertPersons(10, 'a', 'b');
+    const { batchExportId, run_id } = await publishPersons();
+    await setTime('a', 4_000);
+    await insertPersons(10, 'late');
+    expect(await compareNext(batchExportId)).toMatchObject({ differing: 1 });
+    expect(await readOutcome(run_id)).toEqual([{ outcome: 'rows_added', added_rows: 1 }]);
+  });
+
+  it('finds persons in the files of earlier generations', async () => {
+    await insertPersons(10, 'a', 'b');
+    const { batchExportId } = await publishPersons();
+    await setTime('a', 4_000);
+    const { run_id } = await republish(batchExportId);
+    // The source is restored from a backup.
+    await setTime('a', 10);
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+  });
+
+  it.each([
+    { file_format: 'JSONLines' },
+    { file_format: 'CSV' },
+    { file_format: 'Parquet', compression: 'zstd' },
+  ])('compares distinct ids in the order of their bytes: %j', async (config) => {
+    await insertPersons(10, '\ufffd', '😀', 'ä', 'Z', 'a', '_');
+    const { batchExportId, run_id } = await publishPersons(config);
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+    await insertPersons(10, '😁');
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
+  });
+
+  it('compares numbers where the files have no keys', async () => {
+    await insertPersons(10, 'a', 'b');
+    const { batchExportId, run_id } = await publishPersons({}, 'select properties from persons');
+    await setTime('a', 11);
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    expect(await readOutcome(run_id)).toEqual([{ outcome: null, added_rows: null }]);
+    await insertPersons(12, 'c');
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
+  });
+
+  it('reads the files once for each state of the source', async () => {
+    await insertPersons(10, 'a', 'b');
+    const { batchExportId, run_id } = await publishPersons();
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    for (const key of await maintenance.keysOf(batchExportId)) await maintenance.deleteObject(key);
+    await setTime('a', 4_000);
+    // The bucket of `b` has changed, and its file cannot be read: nothing new is known.
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    await setTime('a', 10);
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+  });
+
+  it('is made apart from that of events with the same selection', async () => {
+    await harness.insertEvents(3);
+    await insertPersons(10, 'a');
+    const events = await publishInterval();
+    const { batchExportId } = await publishPersons();
+    expect(await compareNext(events.batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+    expect(await compare(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+  });
+});

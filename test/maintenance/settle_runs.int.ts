@@ -37,6 +37,17 @@ const query = async <Row extends object>(sql: string, ...values: unknown[]): Pro
 const lateEvent = `insert into events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
   values (1, gen_random_uuid(), 'late', 'person', '${interval.start}', '${interval.start}')`;
 
+/** Inserts a person of the interval. */
+const insertPerson = (client: pg.ClientBase | pg.Pool, distinctId: string) =>
+  client.query(
+    `with person as (
+       insert into persons (team_id, id, properties, updated_at)
+       values (1, gen_random_uuid(), '{}', $1::timestamptz) returning id, updated_at)
+     insert into person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+     select 1, $2, id, updated_at from person`,
+    [interval.start, distinctId],
+  );
+
 /** A transaction that has inserted a row into the interval. */
 async function openTransaction(applicationName = 'writer'): Promise<pg.Client> {
   const writer = new pg.Client({
@@ -51,8 +62,13 @@ async function openTransaction(applicationName = 'writer'): Promise<pg.Client> {
 }
 
 /** Exports and publishes the interval as the workflow does when the wait for open transactions times out at once. */
-async function publish(batchExportId: string, model: Model = 'events', config: object = {}) {
-  const run = await harness.createRun({ batchExportId, model, config });
+async function publish(
+  batchExportId: string,
+  model: Model = 'events',
+  config: object = {},
+  dialect?: string,
+) {
+  const run = await harness.createRun({ batchExportId, model, config, query: dialect });
   const { signal } = new AbortController();
   const { run_id } = run;
   const check = await checkRunBarrier(harness, { run_id, state: { phase: 'settling' } }, signal);
@@ -67,10 +83,10 @@ async function publish(batchExportId: string, model: Model = 'events', config: o
 }
 
 /** An export whose only run was published while transactions were open. */
-async function publishUnsettled(model: Model = 'events', config: object = {}) {
+async function publishUnsettled(model: Model = 'events', config: object = {}, dialect?: string) {
   const batchExportId = randomUUID();
   await maintenance.createExport(batchExportId, 1, model);
-  const { run_id, phase } = await publish(batchExportId, model, config);
+  const { run_id, phase } = await publish(batchExportId, model, config, dialect);
   if (phase === 'open') throw new Error('No transaction is open.');
   return { batchExportId, run_id };
 }
@@ -354,17 +370,48 @@ describe('a run that was exported while a transaction was open', () => {
     expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
   });
 
-  it('exports persons again once, whatever the transaction did', async () => {
+  it('does not export persons again when the transaction has added none', async () => {
     const writer = await openTransaction();
+    await insertPerson(writer, 'late');
     const { batchExportId, run_id } = await publishUnsettled('persons');
+    await writer.query('rollback');
+    await checkBarriers();
+    expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
+    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
+  });
+
+  it('exports persons again each time that a transaction has added some', async () => {
+    const first = await openTransaction();
+    await insertPerson(first, 'first');
+    const { batchExportId, run_id } = await publishUnsettled('persons');
+    await first.query('commit');
+    // Another transaction blocks the run of the retry.
+    const second = await openTransaction();
+    await insertPerson(second, 'second');
+    await checkBarriers();
+    await settle(batchExportId);
+    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
+    const repeated = await publish(batchExportId, 'persons');
+    expect(repeated.phase).toBe('transactions');
+    await second.query('commit');
+    await checkBarriers();
+    expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
+    expect(await retriesOf(batchExportId)).toHaveLength(2);
+    expect(await eventsOf(repeated.run_id)).toContainEqual(['RunSettled', 'exported_again']);
+  });
+
+  it('exports persons again once where the files have no keys', async () => {
+    const query = 'select properties from persons';
+    await insertPerson(harness.database.pool, 'known');
+    const writer = await openTransaction();
+    const { batchExportId, run_id } = await publishUnsettled('persons', {}, query);
     await writer.query('rollback');
     await checkBarriers();
     await settle(batchExportId);
     expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
-    // Another transaction blocks the run of the retry, and so on indefinitely.
     await openTransaction();
-    const repeated = await publish(batchExportId, 'persons');
-    expect(repeated.phase).toBe('transactions');
+    const repeated = await publish(batchExportId, 'persons', {}, query);
     await writers.at(-1)?.query('commit');
     await checkBarriers();
     expect(await settle(batchExportId)).toMatchObject({ settled: 1 });

@@ -290,7 +290,9 @@ create table exportd.interval_comparisons (
   run_id uuid not null unique,
   team_id integer not null,
   config_version integer not null,
+  -- Tells models and selections apart: what one statement may compare.
   selection_hash text not null,
+  model text not null default 'events' check (model in ('events', 'persons')),
   -- Rows of the manifest, including rejected rows.
   bucket_rows bigint not null,
   -- The end of the interval or the completion of the run, whichever is later.
@@ -302,7 +304,8 @@ create table exportd.interval_comparisons (
   -- At least so many rows are only in the source, or only in the bucket.
   added_rows bigint,
   missing_rows bigint,
-  -- The fingerprint of the source whose differences were examined last: exported again, held or logged.
+  -- The fingerprint of the source whose differences were examined last: exported again, held or logged. Of persons the last
+  -- one of which every state is in a file.
   examined jsonb,
   -- Null if the interval is never compared again. Before the first comparison the time from which its delay counts.
   next_due_at timestamptz,

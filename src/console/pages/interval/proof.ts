@@ -239,9 +239,11 @@ function LastComparison({ comparison }: { readonly comparison: Comparison }): Vi
   const { compared_at, outcome, source_rows, bucket_rows, added_rows, missing_rows } = comparison;
   const isEqual = outcome === 'equal';
   const look = isEqual ? equal : differs;
+  // Persons that have changed are in a later interval.
+  const equality = source_rows === bucket_rows ? 'Still equal' : 'Still complete';
   return html`<p>
     <span class="status-badge tone-${look.tone}"
-      ><${StatusSign} look=${look} />${isEqual ? 'Still equal' : outcome.replaceAll('_', ' ')}</span
+      ><${StatusSign} look=${look} />${isEqual ? equality : outcome.replaceAll('_', ' ')}</span
     >
     ${' '}when compared <${Moment} at=${compared_at} />: ${formatCount(source_rows)} rows in the source,
     ${' '}${formatCount(bucket_rows)} in the
