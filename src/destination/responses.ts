@@ -83,16 +83,25 @@ const isObject = ({ query }: Sending[0], status: number): boolean =>
 /** S3 sends none. The SDK takes time that is quadratic in their number. */
 const documentType = /<!DOCTYPE/i;
 
+/** The SDK parses them on the main thread. */
+function countTags(bytes: Uint8Array): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === 0x3c) count += 1;
+  return count;
+}
+
 /** Reads a response. @throws DestinationError `ResponseTooLarge`, or `NotAnS3Server` for a web page */
 async function collectResponse(body: Readable, status: number): Promise<Uint8Array> {
-  const bytes = await collectBytes(body, bounds.s3Response.max, () => {
+  const tooLarge = (bound: string) => (): DestinationError => {
     const transient = status >= 500 || isTransientStatus(status);
     return new DestinationError(
       'ResponseTooLarge',
-      `A response of the S3 server has more than ${boundText(bounds.s3Response)} (status ${status}); check endpoint_url of the destination.`,
+      `A response of the S3 server has more than ${bound} (status ${status}); check endpoint_url of the destination.`,
       { transient, unavailable: transient && status >= 500 },
     );
-  });
+  };
+  const bytes = await collectBytes(body, bounds.s3Response.max, tooLarge(boundText(bounds.s3Response)));
+  if (countTags(bytes) > bounds.s3Tags.max) throw tooLarge(`${boundText(bounds.s3Tags)} tags`)();
   if (documentType.test(bytes.toString('latin1'))) throw notAnS3Server('a request', status);
   return bytes;
 }

@@ -5,26 +5,33 @@ import type { FingerprintPlan, RowBlock } from '../../src/source/source.ts';
 export type FieldBytes = Buffer | null;
 
 export const int32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
+  const bytes = Buffer.allocUnsafe(4);
   bytes.writeInt32BE(value);
   return bytes;
 };
 
 export const int64 = (value: bigint): Buffer => {
-  const bytes = Buffer.alloc(8);
+  const bytes = Buffer.allocUnsafe(8);
   bytes.writeBigInt64BE(value);
   return bytes;
 };
 
 /** Consecutive binary COPY tuples in a separate buffer. */
 export function copyBlock(rows: readonly (readonly FieldBytes[])[]): Buffer {
-  const tuples = rows.flatMap((fields) => [
-    Buffer.from([fields.length >> 8, fields.length & 255]),
-    ...fields.flatMap((field) => (field ? [int32(field.length), field] : [int32(-1)])),
-  ]);
-  const joined = Buffer.concat(tuples);
-  const block = Buffer.allocUnsafeSlow(joined.length);
-  joined.copy(block);
+  let length = 0;
+  for (const fields of rows) {
+    length += 2;
+    for (const field of fields) length += 4 + (field?.length ?? 0);
+  }
+  const block = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const fields of rows) {
+    at = block.writeUInt16BE(fields.length, at);
+    for (const field of fields) {
+      at = block.writeInt32BE(field?.length ?? -1, at);
+      if (field) at += field.copy(block, at);
+    }
+  }
   return block;
 }
 

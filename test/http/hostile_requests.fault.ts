@@ -5,8 +5,8 @@ import { createKey, createProject } from '../../src/http/accounts.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { minuteAgo } from '../setup/minutes.ts';
+import { expectBorne, serverAt } from '../setup/process_watch.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { maxGrownMiB, maxSilentMs, watchServer } from './server_watch.ts';
 
 // One server process. A hostile client sends what is endless, slow, wide or deep, beside other users of the server.
 
@@ -14,19 +14,27 @@ let stack: Stack;
 /** A key of another project. */
 let otherKey: string;
 let otherProjectId: number;
+/** Connections that never end their request, open beside all other requests. */
+let slowClients: { readonly opened: () => number; readonly open: () => number };
+
+/** Enough for responses that are too large: 144 MB without bounds. */
+const eventRows = 3;
 
 beforeAll(async () => {
   stack = await startStack(
     'hostile-requests',
-    { EXPORTD_HTTP_REQUEST_TIMEOUT: '10s', EXPORTD_DRY_RUN_TIMEOUT: '150s' },
+    { EXPORTD_HTTP_REQUEST_TIMEOUT: '5s', EXPORTD_DRY_RUN_TIMEOUT: '150s' },
     { worker: false },
   );
-  await insertEvents(stack.pool, stack.projectId, minuteAgo(10), 30, 600);
+  slowClients = openSlowConnections();
+  await insertEvents(stack.pool, stack.projectId, minuteAgo(10), eventRows, 600);
   // A property of 1 MB, in every row.
   await stack.pool.query(`update events set properties = jsonb_build_object('big', repeat('x', 1000000))`);
   const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   otherProjectId = (await createProject(stack.pool, { name: 'Others' })).id;
   otherKey = await keyOf(otherProjectId, rows[0]?.id ?? 0);
+  // What a server loads once is no growth.
+  await preview({ dialect_query: 'select event from events' });
 });
 afterAll(() => stack.stop());
 
@@ -88,6 +96,10 @@ const listOfOthers = () =>
     headers: { authorization: `Bearer ${otherKey}` },
   });
 
+/** What a request does to the server stays within the bounds of silence and memory. */
+const expectHarmless = <Result>(action: () => Promise<Result>): Promise<Result> =>
+  expectBorne(serverAt(stack.baseUrl), action);
+
 /** A query with the same expression in many columns. */
 const wide = (expression: string, columns = 480) => ({
   dialect_query: `select ${Array.from({ length: columns }, (_, index) => `${expression} as c${index}`).join(', ')} from events`,
@@ -102,8 +114,8 @@ const filters = (count: number) => ({
     },
   },
 });
-/** In 480 columns a row of 120 MB, which a server took 10 s to encode, parse and serialize. */
-const quarterMillion = `repeat('a', 250000)`;
+/** In 480 columns a row of 48 MB. Without bounds a preview of such rows takes seconds, and gigabytes of memory. */
+const hundredThousand = `repeat('a', 100000)`;
 const million = (letter: string) => `repeat('${letter}', 1000000)`;
 
 /** The largest response to any request. */
@@ -111,21 +123,19 @@ const maxResponseBytes = 5_000_000;
 
 describe('a preview', () => {
   it.each([
-    ['repeats a character', wide(quarterMillion)],
-    ['pads a string', wide("rightPad('a', 1000000, 'b')", 50)],
+    ['repeats a character', wide(hundredThousand)],
+    ['pads a string', wide("rightPad('a', 1000000, 'b')", 20)],
     ['replaces characters', wide(`replaceAll(repeat('a', 1000), 'a', repeat('b', 1000))`, 50)],
-    ['joins arrays', wide(`arrayStringConcat([${million('a')}, ${million('b')}], ',')`, 50)],
-    ['concatenates', wide(`concat(${Array.from({ length: 10 }, () => million('c')).join(', ')})`, 20)],
+    ['joins arrays', wide(`arrayStringConcat([${million('a')}, ${million('b')}], ',')`, 15)],
+    ['concatenates', wide(`concat(${Array.from({ length: 10 }, () => million('c')).join(', ')})`, 5)],
     ['repeats a property', wide('properties.big', 50)],
     ['selects whole documents', wide('properties', 50)],
     ['selects control characters', wide(`repeat('\\u0001', 1000000)`, 50)],
   ])('that %s in every column has cut values', async (_, query) => {
-    const { result, silentMs, grownMiB } = await watchServer(stack.baseUrl, () => preview(query));
+    const result = await expectHarmless(() => preview(query));
     expect([result.status, result.body.detail]).toEqual([200, undefined]);
     expect((result.body.rows as unknown[]).length).toBeGreaterThan(0);
     expect(result.bytes).toBeLessThan(maxResponseBytes);
-    expect(silentMs).toBeLessThan(maxSilentMs);
-    expect(grownMiB).toBeLessThan(maxGrownMiB);
   });
 
   it.each([
@@ -140,13 +150,12 @@ describe('a preview', () => {
       /more than 100 arguments/,
     ],
   ])('with %s is rejected at once', async (_, body, attr, detail) => {
-    const { result, silentMs } = await watchServer(stack.baseUrl, () => preview(body));
+    const result = await expectHarmless(() => preview(body));
     expect([result.status, result.body.attr, result.body.detail]).toEqual([
       400,
       attr,
       expect.stringMatching(detail),
     ]);
-    expect(silentMs).toBeLessThan(maxSilentMs);
   });
 
   it('of more literals than PostgreSQL selects columns is read', async () => {
@@ -157,8 +166,8 @@ describe('a preview', () => {
   });
 
   it('cannot be sent by one key so often that its project has no other', async () => {
-    const query = wide(quarterMillion);
-    const { result, silentMs, grownMiB } = await watchServer(stack.baseUrl, () =>
+    const query = wide(hundredThousand, 50);
+    const result = await expectHarmless(() =>
       Promise.all([...Array.from({ length: 20 }, () => preview(query)), listOfOthers()]),
     );
     const statuses = result.slice(0, -1).map(({ status }) => status);
@@ -166,19 +175,13 @@ describe('a preview', () => {
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(16);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
     expect(result.at(-1)?.status).toBe(200);
-    expect(silentMs).toBeLessThan(maxSilentMs);
-    expect(grownMiB).toBeLessThan(maxGrownMiB);
   });
 });
 
 it('an estimate of rows that are too wide says the limit', async () => {
-  const { result, silentMs, grownMiB } = await watchServer(stack.baseUrl, () =>
-    preview(wide(quarterMillion), 'estimate'),
-  );
+  const result = await expectHarmless(() => preview(wide(hundredThousand), 'estimate'));
   expect([result.status, result.body.attr]).toEqual([400, null]);
   expect(result.body.detail).toMatch(/A row .* 16 MiB/);
-  expect(silentMs).toBeLessThan(maxSilentMs);
-  expect(grownMiB).toBeLessThan(maxGrownMiB);
 });
 
 describe('a body', () => {
@@ -208,7 +211,7 @@ describe('a body', () => {
     ['400,000 brackets', () => '['.repeat(400_000), /JSON|nested/],
   ])('with %s is rejected at once', async (_, create, detail) => {
     const body = create();
-    const { result, silentMs } = await watchServer(stack.baseUrl, () =>
+    const result = await expectHarmless(() =>
       Promise.all(
         ['', 'check/', 'test/'].map((path) =>
           send(`/api/projects/${stack.projectId}/batch_exports/${path}`, body),
@@ -219,7 +222,6 @@ describe('a body', () => {
       expect([status, error.detail]).toEqual([400, expect.stringMatching(detail)]);
       expect(bytes).toBeLessThan(2_000);
     }
-    expect(silentMs).toBeLessThan(maxSilentMs);
   });
 });
 
@@ -242,14 +244,13 @@ describe('patterns', () => {
 
   it('of one project leave the control database to the others', async () => {
     const pattern = Array.from({ length: 300 }, (_, index) => `x${index}_2_3[a-z]{1,50}`).join('|');
-    const { result, silentMs } = await watchServer(stack.baseUrl, async () => {
+    const result = await expectHarmless(async () => {
       const checks = Promise.all(Array.from({ length: 22 }, () => check(patterns(100, pattern))));
       const lists = [await listOfOthers(), await listOfOthers(), await listOfOthers()];
       return { checks: await checks, lists };
     });
     expect(new Set(result.checks.map(({ status }) => status))).toEqual(new Set([400]));
     expect(result.lists.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(silentMs).toBeLessThan(maxSilentMs);
   });
 
   it.each([
@@ -268,14 +269,13 @@ describe('without a key', () => {
   );
 
   it('a large body to sign in is rejected before it is read', async () => {
-    const { result, silentMs } = await watchServer(stack.baseUrl, () =>
+    const result = await expectHarmless(() =>
       Promise.all(
         Array.from({ length: 16 }, () => send('/console/session', manyKeys, { headers: ofConsole() })),
       ),
     );
     expect(new Set(result.map(({ status }) => status))).toEqual(new Set([413]));
     expect(result[0]?.body.detail).toMatch(/2048 bytes/);
-    expect(silentMs).toBeLessThan(maxSilentMs);
   });
 
   it('requests with odd methods and paths add no series to the metrics', async () => {
@@ -316,23 +316,27 @@ describe('without a key', () => {
     });
 
   it('connections that never end their request are closed', async () => {
-    const { port } = new URL(stack.baseUrl);
-    let open = 0;
-    const sockets = Array.from({ length: 200 }, () => {
-      const socket = connect({ port: Number(port), host: '127.0.0.1' }, () => {
-        open += 1;
-        socket.write('POST /console/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{');
-      });
-      socket.resume();
-      socket.on('error', () => undefined);
-      socket.on('close', () => (open -= 1));
-      return socket;
-    });
-    await waitFor(() => open === sockets.length, 'all are open');
     await waitFor(
-      () => open === 0,
-      () => `all are closed; ${open} are open`,
+      () => slowClients.opened() === slowConnections && slowClients.open() === 0,
+      () => `all are closed; ${slowClients.open()} of ${slowClients.opened()} are open`,
       60_000,
     );
   });
 });
+
+const slowConnections = 200;
+
+function openSlowConnections(): typeof slowClients {
+  const { port } = new URL(stack.baseUrl);
+  let [opened, open] = [0, 0];
+  for (let count = 0; count < slowConnections; count += 1) {
+    const socket = connect({ port: Number(port), host: '127.0.0.1' }, () => {
+      opened += 1;
+      open += 1;
+      socket.on('close', () => (open -= 1));
+      socket.write('POST /console/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{');
+    });
+    socket.resume().on('error', () => undefined);
+  }
+  return { opened: () => opened, open: () => open };
+}

@@ -1,7 +1,5 @@
-/** An S3 server that is endless, slow, lying or bombing, and how a worker process bears it. */
-import { readFile, writeFile } from 'node:fs/promises';
-import { get, type ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+/** An S3 server that is endless, slow, lying or bombing. */
+import type { ServerResponse } from 'node:http';
 import type { InjectedOutcome } from '../e2e/s3_proxy.ts';
 
 /** Sends what a hostile server responds. */
@@ -82,60 +80,3 @@ export const errorWithCode = (code: string, status = 403): InjectedOutcome => ({
   status,
   body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>No.</Message></Error>`,
 });
-
-/** What a worker process used while something was done. */
-interface Observed<Result> {
-  readonly result: Result;
-  /** By how much its resident memory exceeded what it had before, at its peak, in MiB. */
-  readonly grownMiB: number;
-  /**
-   * The longest time without a response of its `/livez`, in milliseconds, less that of the server at the same time: what
-   * delays both is the machine.
-   */
-  readonly silentMs: number;
-}
-
-/** Does something, and measures memory and silence of a worker process meanwhile. */
-export async function observeWorker<Result>(
-  { pid, port }: { readonly pid: number; readonly port: number },
-  { baseUrl }: { readonly baseUrl: string },
-  work: () => Promise<Result>,
-): Promise<Observed<Result>> {
-  const memory = async (field: 'VmRSS' | 'VmHWM'): Promise<number> => {
-    const status = await readFile(`/proc/${pid}/status`, 'utf8');
-    return Number(new RegExp(`^${field}:\\s*(\\d+) kB`, 'm').exec(status)?.[1]) / 1_024;
-  };
-  // The kernel forgets the peak so far.
-  await writeFile(`/proc/${pid}/clear_refs`, '5');
-  const before = await memory('VmRSS');
-  const done = new AbortController();
-  let silentMs = 0;
-  const polling = (async () => {
-    while (!done.signal.aborted) {
-      const [worker, other] = await Promise.all([
-        responseTime(`http://127.0.0.1:${port}/livez`),
-        responseTime(`${baseUrl}/healthz`),
-      ]);
-      silentMs = Math.max(silentMs, worker - other);
-      await delay(10);
-    }
-  })();
-  try {
-    const result = await work();
-    return { result, grownMiB: Math.round((await memory('VmHWM')) - before), silentMs };
-  } finally {
-    done.abort();
-    await polling;
-  }
-}
-
-/** How long a GET takes, in milliseconds. */
-async function responseTime(url: string): Promise<number> {
-  const startedAt = performance.now();
-  await new Promise<void>((resolve, reject) => {
-    get(url, { agent: false }, (response) => {
-      response.resume().once('end', resolve);
-    }).once('error', reject);
-  });
-  return performance.now() - startedAt;
-}

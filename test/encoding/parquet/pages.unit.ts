@@ -1,25 +1,34 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
+import { joinRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
 import { type ColumnType, fileColumns } from '../../../src/source/row_selection.ts';
 import { randomCases } from '../../setup/effort.ts';
 import { columnsOf } from '../copy_block.ts';
 import { type Sample, sampleOf, type SampleRow, samples, textsOf, times } from './samples.ts';
-import { fileOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';
+import { fileOf, fragmentOf, readWithHyparquet, rowGroupOf, useDuckDb } from './written_file.ts';
 
 describe('a column', () => {
   const readWithDuckDb = useDuckDb();
 
-  /** Writes columns of random rows and reads them back with two readers. Returns whether each column has a dictionary. */
+  /**
+   * Writes columns of rows and reads them back with two readers.
+   * @param blocks in which the rows arrive
+   * @returns whether each column has a dictionary
+   */
   async function writeAndRead(
     rows: number,
     columns: readonly { type: ColumnType; value: (row: number) => Sample | null }[],
+    blocks = 1,
   ): Promise<boolean[]> {
     const exported = columnsOf(...columns.map(({ type }) => type));
     const written = Array.from({ length: rows }, (_, row): SampleRow =>
       columns.map(({ value }) => value(row)),
     );
-    const group = rowGroupOf(exported, 'zstd', written);
+    const fragments = Array.from({ length: blocks }, (_, block) =>
+      fragmentOf(exported, 'zstd', written.slice((block * rows) / blocks, ((block + 1) * rows) / blocks)),
+    );
+    const group = joinRowGroup(fragments, exported, { compression: 'zstd' });
     const file = fileOf(exported, 'zstd', [group]);
     const expected = JSON.stringify(written.map(textsOf));
     // Compared as one value, because a diff of so many rows does not help.
@@ -46,24 +55,26 @@ describe('a column', () => {
   });
 
   it('with many distinct values has no dictionary', async () => {
-    const hasDictionary = await writeAndRead(50_000, [
-      { type: 'uuid', value: uuidOf },
+    const late = await writeAndRead(25_000, [
       // Too many distinct values, detected late in the middle of a batch.
-      { type: 'text', value: (row) => sampleOf.text(row < 30_000 ? 'same' : `text ${row}`) },
+      { type: 'text', value: (row) => sampleOf.text(row < 6_000 ? 'same' : `text ${row}`) },
+    ]);
+    const others = await writeAndRead(9_000, [
+      { type: 'uuid', value: uuidOf },
       // Too many bytes.
       {
         type: 'json',
-        value: (row) => sampleOf.jsonb(row < 40_000 ? '{}' : `{"a": ${'1'.repeat(200)}${row}}`),
+        value: (row) => sampleOf.jsonb(row < 6_000 ? '{}' : `{"a": ${'1'.repeat(500)}${row}}`),
       },
       // Too many in the sample.
       { type: 'text', value: (row) => (row % 2 === 0 ? null : sampleOf.text(`text ${row % 9_000}`)) },
       // Few values, one too large.
       {
         type: 'text',
-        value: (row) => sampleOf.text(row === 45_000 ? 'x'.repeat(1_048_573) : `text ${row % 2}`),
+        value: (row) => sampleOf.text(row === 7_000 ? 'x'.repeat(1_048_573) : `text ${row % 2}`),
       },
     ]);
-    expect(hasDictionary).toEqual([false, false, false, false, false]);
+    expect([...late, ...others]).toEqual([false, false, false, false, false]);
   });
 
   it('distinguishes values with equal hashes', async () => {
@@ -86,29 +97,41 @@ describe('a column', () => {
   });
 
   it('of numbers, strings and times fills many pages, with nulls in between and at the end', async () => {
-    const rows = 140_000;
-    const unlessNull = (row: number, sample: Sample): Sample | null =>
+    const unlessNull = (row: number, rows: number, sample: Sample): Sample | null =>
       row % 20 === 0 || row > rows - 100 ? null : sample;
-    const hasDictionary = await writeAndRead(rows, [
-      { type: 'bigint', value: (row) => unlessNull(row, sampleOf.bigint(BigInt(row) ** 3n)) },
+    // More than a page of 8 bytes each.
+    const rows = 140_000;
+    const eightBytes = await writeAndRead(rows, [
+      { type: 'bigint', value: (row) => unlessNull(row, rows, sampleOf.bigint(BigInt(row) ** 3n)) },
       {
         type: 'timestamp',
         value: (row) => sampleOf.timestamp(1_700_000_000_000_000n + BigInt(row) * 1_001n),
       },
-      { type: 'integer', value: (row) => unlessNull(row, sampleOf.integer(row * 5_000)) },
-      { type: 'boolean', value: (row) => unlessNull(row, sampleOf.boolean(row % 3 === 0)) },
     ]);
-    expect(hasDictionary).toEqual([false, false, false, false]);
+    // A page for each block.
+    const fewRows = 8_000;
+    const smaller = await writeAndRead(
+      fewRows,
+      [
+        { type: 'integer', value: (row) => unlessNull(row, fewRows, sampleOf.integer(row * 5_000)) },
+        { type: 'boolean', value: (row) => unlessNull(row, fewRows, sampleOf.boolean(row % 3 === 0)) },
+      ],
+      4,
+    );
+    expect([...eightBytes, ...smaller]).toEqual([false, false, false, false]);
   });
 
   it('with a dictionary can fill many pages', async () => {
-    // 14 bits per value.
-    const value = (row: number): Sample | null =>
-      row % 7 === 0 || row > 619_900
-        ? null
-        : sampleOf.integer(row < 5_000 ? row % 1_000 : (row * 7_919) % 9_001);
-    const hasDictionary = await writeAndRead(620_000, [{ type: 'text', value: (row) => textOf(value(row)) }]);
-    expect(hasDictionary).toEqual([true]);
+    // A page for each block, with 14 bits per value; the last blocks end with nulls, or have nothing else.
+    const rows = 80_000;
+    const blocks = 8;
+    const value = (row: number): Sample | null => {
+      const inBlock = row % (rows / blocks);
+      if (row % 7 === 0 || row > rows - 15_000) return null;
+      return sampleOf.integer(inBlock < 5_000 ? inBlock % 1_000 : (row * 7_919) % 9_001);
+    };
+    const columns = [{ type: 'text', value: (row: number) => textOf(value(row)) }] as const;
+    expect(await writeAndRead(rows, columns, blocks)).toEqual([true]);
   });
 });
 
@@ -271,7 +294,7 @@ describe('row group', () => {
 
     it('supports a value of 50 MB', async () => {
       const columns = columnsOf('uuid', 'json');
-      const json = JSON.stringify({ large: 'z"\n\u2028'.repeat(8_000_000) });
+      const json = JSON.stringify({ large: 'z"\n\u2028'.repeat(6_300_000) });
       const rows: SampleRow[] = [
         [samples.uuid[0] ?? null, sampleOf.jsonb('{"small": true}')],
         [samples.uuid[1] ?? null, sampleOf.jsonb(json)],
@@ -287,7 +310,7 @@ describe('row group', () => {
     it('is the same for the same rows, whatever was encoded before', () => {
       const first = rowGroupOf(everyType, 'zstd', rowsWithNulls);
       const others = columnsOf('text');
-      rowGroupOf(others, 'gzip', [[sampleOf.text('x'.repeat(70_000_000))], [null]]);
+      rowGroupOf(others, 'gzip', [[sampleOf.text('x'.repeat(20_000_000))], [null]]);
       expect(rowGroupOf(everyType, 'zstd', rowsWithNulls)).toEqual(first);
     });
 
