@@ -146,9 +146,9 @@ export const httpApi = {
     .meta({ when: 'Probes or Prometheus come from another machine. Keep users away.' }),
   EXPORTD_MONITORING_PORT: optionalCount({ min: 0, max: 65_535 })
     .describe(
-      'Its port. `0` chooses a free one, which the log names. `/metrics` is then not served on `EXPORTD_PORT`. Default: it is.',
+      'Its port. `0` chooses a free one, which the log names. Default: none. `/metrics` is then on `EXPORTD_PORT`, but only if `EXPORTD_HOST` is this machine.',
     )
-    .meta({ when: 'Strangers reach `EXPORTD_PORT`.' }),
+    .meta({ when: 'Others reach `EXPORTD_PORT`, also through a proxy.' }),
   EXPORTD_CONSOLE: flag(true)
     .describe('Whether the server serves the console at `/` and accepts its cookie.')
     .meta({ when: 'Only programs may use the API.' }),

@@ -9,7 +9,7 @@ import fastify, {
   LogController,
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
@@ -362,6 +362,9 @@ const timeoutCheckMs = 1_000;
 /** Failed authentications are counted for this long, in milliseconds. */
 const authenticationWindowMs = 60_000;
 
+/** Where only programs of this machine reach a server. */
+const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
+
 /** How soon a console shows what changed. */
 const liveChangesPollMs = 1_000;
 
@@ -407,17 +410,11 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
 
   await app.register(fastifySwagger, documentOptions);
 
-  const failedAuthentications = new Counter({
-    name: 'exportd_http_failed_authentications_total',
-    help: 'Invalid API keys: rejected with 401, or limited with 429.',
-    labelNames: ['outcome'],
-    registers: [dependencies.metrics],
-  });
   const limiter = createAuthenticationLimiter({
     maxFailures: settings.EXPORTD_MAX_FAILED_AUTHENTICATIONS,
     windowMs: authenticationWindowMs,
     now: Date.now,
-    onFailure: (outcome) => failedAuthentications.inc({ outcome }),
+    onFailure: auditTrail.recordFailedAuthentication,
   });
   const authentication = createAuthentication({ ...dependencies, limiter });
   app.addHook('onClose', () => authentication.close());
@@ -450,7 +447,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
 
   countRequests(app, dependencies.metrics);
   monitoringRoutes(app, dependencies.monitor, {
-    servesMetrics: settings.EXPORTD_MONITORING_PORT === undefined,
+    servesMetrics: settings.EXPORTD_MONITORING_PORT === undefined && loopbackHosts.has(settings.EXPORTD_HOST),
   });
   if (settings.EXPORTD_CONSOLE) {
     consoleRoutes(app);

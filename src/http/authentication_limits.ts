@@ -3,8 +3,11 @@ import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import { bounds } from '../config/bounds.ts';
 import { ApiError, retryAfter } from './api_error.ts';
 
-/** How a failed authentication was answered: with 401, or with 429 because its address has failed too often. */
-export type FailedAuthentication = 'rejected' | 'limited';
+/**
+ * How authentication failed: no key was sent, an invalid one was answered with 401, or with 429 because its address has
+ * failed too often.
+ */
+export type FailedAuthentication = 'missing' | 'rejected' | 'limited';
 
 /** Slows down who tries many keys. */
 export interface AuthenticationLimiter {
@@ -82,7 +85,7 @@ export function createAuthenticationLimiter(options: LimiterOptions): Authentica
 }
 
 /** What stands for a client: its address, or the /64 of an IPv6 address, which one client has all of. */
-function clientOf(address: string): string {
+export function clientOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   if (!isIPv6(address)) return address;

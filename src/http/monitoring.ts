@@ -1,11 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { z } from 'zod';
-import { bounds } from '../config/bounds.ts';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
 import { readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
 import { shareReading } from '../telemetry/metrics.ts';
-import { metricsType, type Monitor } from '../telemetry/monitoring_server.ts';
+import { metricsType, type Monitor, sharedMetrics } from '../telemetry/monitoring_server.ts';
 import type { HttpApp } from './command_service.ts';
 
 /** What the health checks and metrics read. */
@@ -24,12 +23,7 @@ const readinessQuery = z.object({ for: z.enum(['read', 'queue', 'act']).default(
 /**
  * Reports the health and the metrics of a server. However many clients ask, each is read once at a time: they need no key.
  */
-export function createServerMonitor({
-  pool,
-  countPollers,
-  metrics,
-  maxAgeMs = bounds.monitoringAge.max,
-}: HealthChecks): Monitor {
+export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: HealthChecks): Monitor {
   const faults = new Gauge({
     name: 'exportd_operator_faults',
     help: "Open operator's faults, which runs of all exports wait for.",
@@ -48,7 +42,6 @@ export function createServerMonitor({
     ]);
     return { abilities, operator_faults };
   }, 0);
-  const text = shareReading(() => metrics.metrics(), maxAgeMs);
   return {
     readiness: async (query) => {
       const wanted = readinessQuery.safeParse(Object.fromEntries(query)).data?.for ?? 'queue';
@@ -58,11 +51,7 @@ export function createServerMonitor({
       const status = abilities.act === 'ok' ? 'ok' : abilities.queue === 'ok' ? 'degraded' : 'unavailable';
       return { isReady: abilities[wanted] === 'ok', body: { status, ...abilities, operator_faults } };
     },
-    metrics: async () => {
-      const read = await text.read();
-      if (read === undefined) throw new Error('The metrics cannot be read.');
-      return read;
-    },
+    metrics: sharedMetrics(() => metrics.metrics(), maxAgeMs),
   };
 }
 
@@ -111,8 +100,8 @@ export function countRequests(app: HttpApp, metrics: Registry): void {
 }
 
 /**
- * Liveness, readiness and, unless they have a port, metrics, without authentication. Readiness returns the process id,
- * since another server may be listening on the expected port.
+ * Liveness and readiness, without authentication, and metrics if they have no port and only this machine sends requests.
+ * Readiness returns the process id, since another server may be listening on the expected port.
  */
 export function monitoringRoutes(
   app: HttpApp,

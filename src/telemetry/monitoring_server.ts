@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { bounds } from '../config/bounds.ts';
 import { listenError } from '../config/settings.ts';
 import type { Logger } from './logger.ts';
+import { shareReading } from './metrics.ts';
 
 /** What a process reports of itself. */
 export interface Monitor {
@@ -9,6 +11,23 @@ export interface Monitor {
   readiness(query: URLSearchParams): Promise<{ readonly isReady: boolean; readonly body: object }>;
   /** In the Prometheus text format. */
   metrics(): Promise<string>;
+}
+
+/**
+ * The text of metrics, which is made once for many requests: they need no key.
+ * @param maxAgeMs shorter in tests
+ * @throws Error when it cannot be made
+ */
+export function sharedMetrics(
+  read: () => Promise<string>,
+  maxAgeMs: number = bounds.monitoringAge.max,
+): Monitor['metrics'] {
+  const text = shareReading(read, maxAgeMs);
+  return async () => {
+    const latest = await text.read();
+    if (latest === undefined) throw new Error('The metrics cannot be read.');
+    return latest;
+  };
 }
 
 /** The HTTP listener for probes and Prometheus. */

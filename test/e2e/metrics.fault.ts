@@ -107,6 +107,13 @@ describe('the metrics of a deployment', () => {
     expect(await (await fetch(`${workerUrl}/readyz`)).json()).toMatchObject({ polling: 'ok', source: 'ok' });
   });
 
+  it('are made once for many requests, which need no key', async () => {
+    for (const url of [stack.baseUrl, workerUrl]) {
+      const texts = await Promise.all(Array.from({ length: 20 }, () => scrape(url)));
+      expect(new Set(texts).size).toBe(1);
+    }
+  });
+
   it('count a run, have the form that Prometheus asks for, and are all that rules and dashboard use', async () => {
     const id = await stack.createExport();
     await stack.waitForRun(id, await startRun(id, 4), 'Completed');

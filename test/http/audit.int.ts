@@ -249,11 +249,19 @@ describe('failed authentication', () => {
     for (let count = 0; count < 10; count += 1)
       for (const address of addresses)
         await app.inject({ url: '/', headers: { 'x-forwarded-for': address } });
+    for (let count = 0; count < 10; count += 1) trail.recordFailedAuthentication('limited', '203.0.113.3');
     await app.close();
     await trail.close();
-    expect(await metrics.metrics()).toContain('exportd_http_refused_requests_total{status="401"} 20');
-    expect(warnings.length).toBeLessThanOrEqual(addresses.length * (minute() - begun + 1));
-    expect(warnings).toEqual(expect.arrayContaining(addresses.map((address) => ({ address }))));
+    const text = await metrics.metrics();
+    for (const [outcome, count] of Object.entries({ missing: 20, limited: 10 }))
+      expect(text).toContain(`exportd_http_failed_authentications_total{outcome="${outcome}"} ${count}`);
+    expect(warnings.length).toBeLessThanOrEqual((addresses.length + 1) * (minute() - begun + 1));
+    expect(warnings).toEqual(
+      expect.arrayContaining([
+        ...addresses.map((address) => ({ address, outcome: 'missing' })),
+        { address: '203.0.113.3', outcome: 'limited' },
+      ]),
+    );
   });
 });
 

@@ -62,7 +62,8 @@ describe('unknown keys from one address', () => {
     expect((await list(unknownKey(), '2001:db8:1:3::1')).status).toBe(401);
   });
 
-  it('are a metric', async () => {
+  it('are one metric', async () => {
+    await api.call('GET', 'batch_exports/', undefined, { authorization: '' });
     const { text } = await api.call('GET', '/metrics');
     const counted = (outcome: string) =>
       Number(
@@ -72,6 +73,8 @@ describe('unknown keys from one address', () => {
       );
     expect(counted('rejected')).toBeGreaterThanOrEqual(90);
     expect(counted('limited')).toBeGreaterThanOrEqual(5);
+    expect(counted('missing')).toBeGreaterThanOrEqual(1);
+    expect(text).not.toContain('exportd_http_refused_requests_total');
   });
 });
 

@@ -126,6 +126,13 @@ describe('the server', () => {
     );
   });
 
+  it('serves no metrics where other machines send requests', async () => {
+    const { url } = await start({ EXPORTD_HOST: '0.0.0.0' });
+    const { port } = new URL(url);
+    const status = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+    expect([await status('/livez'), await status('/metrics')]).toEqual([200, 404]);
+  });
+
   it('makes the text of its metrics once for many requests', async () => {
     const server = await start();
     const read = async () => (await fetch(`${server.url}/metrics`)).text();

@@ -4,6 +4,7 @@ import { type NewAuditEvent, recordAuditEvents } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { ApiError } from '../api_error.ts';
+import { clientOf, type FailedAuthentication } from '../authentication_limits.ts';
 import type { HttpApp } from '../command_service.ts';
 import { userAgentOf } from '../console/sessions.ts';
 
@@ -80,6 +81,8 @@ const flushIntervalMs = 10_000;
 export interface AuditTrail {
   /** Records the requests of an application. Call it before routes are added. */
   addHooks(app: HttpApp): void;
+  /** Counts a request without a valid key, and warns once per address and minute. */
+  recordFailedAuthentication(outcome: FailedAuthentication, address: string): void;
   /** Stores the refusals that were only counted. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -98,10 +101,10 @@ export function createAuditTrail({
   readonly logger: Logger;
   readonly metrics: Registry;
 }): AuditTrail {
-  const refused = new Counter({
-    name: 'exportd_http_refused_requests_total',
-    help: 'Requests that were refused: 401 without a valid key, 403 beyond its scopes, 404 of other projects, 429.',
-    labelNames: ['status'],
+  const failedAuthentications = new Counter({
+    name: 'exportd_http_failed_authentications_total',
+    help: 'Requests without a valid API key: missing, or rejected with 401, or limited with 429.',
+    labelNames: ['outcome'],
     registers: [metrics],
   });
   const refusals = new Map<string, Refusals>();
@@ -135,20 +138,24 @@ export function createAuditTrail({
   const timer = setInterval(() => void flush(minuteNow()), flushIntervalMs);
   timer.unref();
 
-  const warn = (address: string): void => {
-    if (warned.has(address) || warned.size >= maxRefusals) return;
-    warned.add(address);
-    logger.warn({ address }, 'Failed authentication. More of this address in this minute are only counted.');
-  };
-
-  const recordRefusal = (request: FastifyRequest, status: number, code: string | null): void => {
-    refused.inc({ status: String(status) });
+  const recordFailedAuthentication: AuditTrail['recordFailedAuthentication'] = (outcome, address) => {
+    failedAuthentications.inc({ outcome });
     const minute = minuteNow();
     if (minute !== currentMinute) {
       currentMinute = minute;
       warned.clear();
     }
-    if (status === 401) warn(request.ip);
+    if (warned.has(address) || warned.size >= maxRefusals) return;
+    warned.add(address);
+    logger.warn(
+      { address, outcome },
+      'Failed authentication. More of this address in this minute are only counted.',
+    );
+  };
+
+  const recordRefusal = (request: FastifyRequest, status: number, code: string | null): void => {
+    const minute = minuteNow();
+    if (code === 'not_authenticated') recordFailedAuthentication('missing', clientOf(request.ip));
     const route = `${request.method} ${request.routeOptions.url ?? ''}`;
     const event = { ...eventOf(request, route), outcome: 'refused', status, detail: code } as const;
     const id = [minute, event.address, event.key_id, route, status, code].join(' ');
@@ -223,6 +230,7 @@ export function createAuditTrail({
         done();
       });
     },
+    recordFailedAuthentication,
     flush: () => flush(),
     close: async () => {
       clearInterval(timer);

@@ -8,7 +8,7 @@ import type { Pool } from '../../journal/database.ts';
 import type { PoolCounts, SourceMonitor } from '../../source/source_connection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { registerPoolMetrics } from '../../telemetry/metrics.ts';
-import { startMonitoringServer } from '../../telemetry/monitoring_server.ts';
+import { sharedMetrics, startMonitoringServer } from '../../telemetry/monitoring_server.ts';
 import { isPolling } from '../clients/pollers.ts';
 import {
   readSdkMetrics,
@@ -160,13 +160,13 @@ export async function startMonitoring(dependencies: MonitoringDependencies): Pro
       const body = await readWorkerReadiness(dependencies);
       return { isReady: body.status === 'ok', body };
     },
-    metrics: async () => {
+    metrics: sharedMetrics(async () => {
       const [own, ofSdk] = await Promise.all([
         metrics.metrics(),
         sdkMetricsAddress === undefined ? '' : readSdkMetrics(sdkMetricsAddress),
       ]);
       return own + ofSdk;
-    },
+    }),
   };
   const server = await startMonitoringServer({ host, port, ...address }, monitor, logger);
   logger.info({ url: server.url }, 'The worker serves its health and metrics.');
