@@ -118,7 +118,11 @@ describe('the metrics of a deployment', () => {
     const id = await stack.createExport();
     await stack.waitForRun(id, await startRun(id, 4), 'Completed');
     const idle = 'exportd_activity_slots{queue="export",state="running"} 0\n';
-    await waitFor(async () => (await scrape(workerUrl)).includes(idle), 'the slots are free');
+    const published = 'exportd_stage_seconds_count{stage="publish"} 1\n';
+    await waitFor(async () => {
+      const text = await scrape(workerUrl);
+      return text.includes(published) && text.includes(idle);
+    }, 'the metrics have the run, and the slots are free');
     const [server, worker] = [await scrape(stack.baseUrl), await scrape(workerUrl)];
     for (const line of [
       'exportd_runs_total{status="Completed"} 1',
@@ -152,7 +156,10 @@ describe('the metrics of a deployment', () => {
       await store.kill();
       const run = await startRun(id, 3);
       await waitFor(() => isTrue('ExportdDestinationUnavailable'), 'the alert is true');
-      expect(await prometheus.query('exportd_s3_requests_total{outcome="no_response"}')).not.toEqual([]);
+      await waitFor(
+        async () => (await prometheus.query('exportd_s3_requests_total{outcome="no_response"}')).length > 0,
+        'the requests without a response are counted',
+      );
       await store.start();
       await stack.waitForRun(id, run, 'Completed');
       await waitFor(async () => !(await isTrue('ExportdDestinationUnavailable')), 'the alert is false');
