@@ -33,8 +33,8 @@ beforeAll(async () => {
   const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   otherProjectId = (await createProject(stack.pool, { name: 'Others' })).id;
   otherKey = await keyOf(otherProjectId, rows[0]?.id ?? 0);
-  // What a server loads once is no growth.
-  await preview({ dialect_query: 'select event from events' });
+  // What a server loads and compiles once is neither growth nor silence.
+  await preview(wide(`'a'`));
 });
 afterAll(() => stack.stop());
 
@@ -249,7 +249,9 @@ describe('patterns', () => {
       const lists = [await listOfOthers(), await listOfOthers(), await listOfOthers()];
       return { checks: await checks, lists };
     });
-    expect(new Set(result.checks.map(({ status }) => status))).toEqual(new Set([400]));
+    // Those that wait for their turn for too long are rejected too.
+    for (const { status } of result.checks) expect([400, 429]).toContain(status);
+    expect(result.checks.map(({ status }) => status)).toContain(400);
     expect(result.lists.map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
