@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { METHODS } from 'node:http';
+import type { Socket } from 'node:net';
 import fastifyCookie from '@fastify/cookie';
 import fastifySwagger from '@fastify/swagger';
 import fastify, {
@@ -368,6 +369,22 @@ const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localho
 /** How soon a console shows what changed. */
 const liveChangesPollMs = 1_000;
 
+/**
+ * Closes connections that never sent anything, such as those that browsers open in advance. Node counts them neither among
+ * idle ones nor, once it closes, among those that take too long, so that closing would wait for their clients.
+ */
+function closeUnusedConnections(app: HttpApp): void {
+  const connections = new Set<Socket>();
+  app.server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+  app.addHook('preClose', (done) => {
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+    done();
+  });
+}
+
 /** Builds the application without listening. Closing it leaves `dependencies` open. */
 export async function createApp(dependencies: HttpDependencies): Promise<HttpApp> {
   const { settings, pool, logger } = dependencies;
@@ -391,6 +408,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     },
   }).withTypeProvider<ZodTypeProvider>();
   app.server.maxConnections = settings.EXPORTD_HTTP_MAX_CONNECTIONS;
+  closeUnusedConnections(app);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
@@ -414,7 +432,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     maxFailures: settings.EXPORTD_MAX_FAILED_AUTHENTICATIONS,
     windowMs: authenticationWindowMs,
     now: Date.now,
-    onFailure: auditTrail.recordFailedAuthentication,
+    onFailure: (outcome, address) => auditTrail.recordFailedAuthentication(outcome, address),
   });
   const authentication = createAuthentication({ ...dependencies, limiter });
   app.addHook('onClose', () => authentication.close());

@@ -136,9 +136,10 @@ describe('the server', () => {
   it('makes the text of its metrics once for many requests', async () => {
     const server = await start();
     const read = async () => (await fetch(`${server.url}/metrics`)).text();
-    const [first, ...others] = await Promise.all(Array.from({ length: 50 }, read));
-    expect(first).toContain('process_cpu_seconds_total');
-    expect(new Set(others)).toEqual(new Set([first]));
+    const startedAt = performance.now();
+    const texts = await Promise.all(Array.from({ length: 50 }, read));
+    expect(texts[0]).toContain('process_cpu_seconds_total');
+    expect(new Set(texts).size).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1_000);
   });
 
   it('authenticates while every other connection to the control database is busy', async () => {

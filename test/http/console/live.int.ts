@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { batchExportDecider } from '../../../src/domain/batch_export.ts';
 import { createLiveChanges, type LiveChange } from '../../../src/http/console/live_changes.ts';
@@ -171,7 +173,10 @@ describe('live changes', () => {
       headers: { authorization: `Bearer ${closing.key}` },
     });
     const text = response.text();
-    await closing.close();
+    // Browsers open connections in advance.
+    const unused = connect(Number(new URL(url).port), '127.0.0.1').resume();
+    await once(unused, 'connect');
+    await Promise.all([closing.close(), once(unused, 'close')]);
     expect(await text).toContain('retry:');
   });
 });
