@@ -51,9 +51,13 @@ export async function watchProcess<Result>(
   action: () => Promise<Result>,
 ): Promise<Watched<Result>> {
   const thread = new Worker(join(import.meta.dirname, 'process_watch_thread.ts'), { workerData: { url } });
-  await once(thread, 'message');
+  const failure = new Promise<never>((_resolve, reject) => {
+    thread.once('error', reject);
+  });
+  failure.catch(() => undefined);
   try {
-    const result = await action();
+    await Promise.race([once(thread, 'message'), failure]);
+    const result = await Promise.race([action(), failure]);
     const watched = once(thread, 'message');
     thread.postMessage('stop');
     const [{ silentMs, grownMiB }] = (await watched) as [Omit<Watched<Result>, 'result'>];
