@@ -18,6 +18,8 @@ export type ScalarKind =
 interface Nullability {
   /** Whether a value may be null. */
   readonly nullable: boolean;
+  /** Whether it is null only in rows that an outer join did not match. ClickHouse has the default of the type there. */
+  readonly unmatched?: boolean;
 }
 
 /**
@@ -68,6 +70,13 @@ export const mapOf = (value: Type): Type => ({ kind: 'map', value, nullable: fal
 
 export const withNull = (type: Type, nullable = true): Type =>
   type.nullable === nullable ? type : { ...type, nullable };
+
+/** A type that an outer join makes nullable. */
+export const whereUnmatched = (type: Type): Type =>
+  type.nullable ? type : { ...type, nullable: true, unmatched: true };
+
+/** Whether null means that an outer join found no row. */
+export const isUnmatched = ({ nullable, unmatched }: Type): boolean => nullable && unmatched === true;
 
 export const isComposite = (type: Type): boolean =>
   type.kind === 'array' || type.kind === 'tuple' || type.kind === 'map';

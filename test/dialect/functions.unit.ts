@@ -80,7 +80,7 @@ describe('findFunction', () => {
     expect(findFunction('sumState')).toBeUndefined();
   });
 
-  it.each(['sumForEach', 'uniqState', 'sumMerge', 'avgMergeIf', 'maxArgMax', 'countMap', 'sumIfState'])(
+  it.each(['uniqState', 'sumMerge', 'avgMergeIf', 'sumIfState', 'sumSimpleState', 'sumResample'])(
     'suggests an alternative to %s',
     (name) => {
       expect(unsupportedCombinatorHint(name)).toMatch(/[.]$/);

@@ -115,18 +115,29 @@ const extremeOf =
     );
 
 /**
- * Any non-null value: the minimum is cheapest. JSON is compared as the only item of an array, which PostgreSQL 15 has a
- * minimum for.
+ * The first or last non-null value of sorted rows: that with the extreme number, which needs no memory for the others. Of
+ * rows in no order, the minimum and the maximum are cheapest. JSON is compared as the only item of an array, which
+ * PostgreSQL 15 has a minimum for.
  */
-const anyValue: AggregateEmitter = (site) => {
-  const { type } = argument(site, 0);
-  const value = argumentSql(site, 0);
-  const call =
-    isComposite(type) || type.kind === 'json'
-      ? sql`(${site.over(sql`min(array[(${value})::jsonb])`, sql`${value} is not null`)})[1]`
-      : extreme(site, sql`min`);
-  return withEmptyValue(site, call, site.returnType, defaultOf(withNull(site.returnType, false)));
-};
+const anyValue =
+  (which: 'first' | 'last'): AggregateEmitter =>
+  (site) => {
+    const { type } = argument(site, 0);
+    const value = argumentSql(site, 0);
+    const name = which === 'first' ? sql`min` : sql`max`;
+    const isGiven = type.nullable ? [sql`${value} is not null`] : [];
+    const found = (): Sql => {
+      if (site.ordinal !== null) {
+        const item = type.kind === 'datetime' ? sql`to_jsonb(${value})` : toJson(value, type);
+        const pair = site.over(sql`${name}(array[to_jsonb(${site.ordinal}), ${item}])`, ...isGiven);
+        return fromJson(sql`(${pair})[2]`, sql`((${pair})[2] #>> '{}')`, type);
+      }
+      return isComposite(type) || type.kind === 'json'
+        ? sql`(${site.over(sql`${name}(array[(${value})::jsonb])`, sql`${value} is not null`)})[1]`
+        : extreme(site, name);
+    };
+    return withEmptyValue(site, found(), site.returnType, defaultOf(withNull(site.returnType, false)));
+  };
 
 /**
  * The value beside the smallest or largest key: the extreme of all pairs, which needs no memory for the other values. Of
@@ -186,9 +197,15 @@ export const aggregates: readonly FunctionDefinition[] = [
   standardAggregate('avg(number): float', 'Mean of the non-null values.', avg),
   standardAggregate('min(T): T', 'Smallest value.', extremeOf('min'), { distinct: 'supported' }),
   standardAggregate('max(T): T', 'Largest value.', extremeOf('max'), { distinct: 'supported' }),
-  standardAggregate('any(T): T', 'Any non-null value.', anyValue, { distinct: 'supported' }),
-  aggregate('anyLast(T): T', 'The last value read.', anyValue, { distinct: 'supported' }),
-  aggregate('anyHeavy(T): T', 'A frequent value.', anyValue),
+  standardAggregate('any(T): T', 'The first non-null value of sorted rows, or any.', anyValue('first'), {
+    distinct: 'supported',
+    isOrderSensitive: true,
+  }),
+  aggregate('anyLast(T): T', 'The last non-null value of sorted rows, or any.', anyValue('last'), {
+    distinct: 'supported',
+    isOrderSensitive: true,
+  }),
+  aggregate('anyHeavy(T): T', 'A frequent value.', anyValue('first')),
   aggregate(
     'argMin(T, any): T',
     'The first argument of the row with the smallest second one.',

@@ -1,5 +1,5 @@
-import { computeOnce } from '../compile/compiler.ts';
-import { commaList, rawSql, sql, type Sql } from '../sql.ts';
+import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
+import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { scalarType, type Type, withNull } from '../types.ts';
 import {
   clamped,
@@ -31,6 +31,28 @@ const integerQuotient: Emitter = (site) => {
     : wholeQuotient(first.sql, second.sql);
   return { sql: quotient, type: scalarType('integer', true) };
 };
+
+/** The remainder with the sign of the dividend; null if the divisor is 0 or if either is not finite. */
+const remainder =
+  (make: (rest: Sql, divisor: Sql) => Sql): Emitter =>
+  (site) => {
+    const [first, second] = [argument(site, 0), argument(site, 1)];
+    const isWhole = first.type.kind === 'integer' && second.type.kind === 'integer';
+    const type = isWhole ? scalarType('integer', true) : float(true);
+    const finite = (value: Sql): Sql =>
+      sql`${asFloat(value)} > '-Infinity' and ${asFloat(value)} < 'Infinity'`;
+    const rest = isWhole
+      ? sql`(${first.sql} % nullif(${second.sql}, 0))`
+      : sql`(case when ${finite(first.sql)} and ${finite(second.sql)} then ((${first.sql})::numeric % nullif((${second.sql})::numeric, 0))::float8 end)`;
+    const given = sql`${first.sql} is not null and ${second.sql} is not null`;
+    return {
+      sql: computeSqlOnce(
+        [rest],
+        (found = sql``) => sql`(case when ${given} then ${make(found, second.sql)} end)`,
+      ),
+      type,
+    };
+  };
 
 const floatOf =
   (name: 'greatest' | 'least'): Emitter =>
@@ -176,6 +198,32 @@ export const arithmeticFunctions: readonly FunctionDefinition[] = [
   scalar('divide(number, number): float', 'The quotient as a float.', byCompiler),
   scalar('intDiv(number, number): integer', 'The quotient without its fraction.', integerQuotient),
   scalar('modulo(number, number): number', 'The remainder of a division.', byCompiler),
+  scalar('intDivOrZero(number, number): integer', 'The quotient without its fraction, or 0.', (site) => {
+    const quotient = integerQuotient(site);
+    const found = 'type' in quotient ? quotient.sql : quotient;
+    const given = site.values
+      .filter(({ type }) => type.nullable)
+      .map((value) => sql`${value.sql} is not null`);
+    const whole = sql`coalesce(${found}, 0)`;
+    return given.length === 0
+      ? { sql: whole, type: scalarType('integer') }
+      : {
+          sql: sql`(case when ${joinSql(given, ' and ')} then ${whole} end)`,
+          type: scalarType('integer', true),
+        };
+  }),
+  scalar(
+    'moduloOrZero(number, number): number',
+    'The remainder of a division, 0 if the divisor is.',
+    remainder((rest) => sql`coalesce(${rest}, 0)`),
+  ),
+  scalar(
+    'positiveModulo(number, number): number',
+    'The remainder of a division, never negative.',
+    remainder(
+      (rest, divisor) => sql`(case when ${rest} < 0 then ${rest} + abs(${divisor}) else ${rest} end)`,
+    ),
+  ),
   scalar('negate(number): number', 'The negated number.', '(- $1)'),
   standardScalar('abs(number): number', 'The absolute value.', 'abs($1)'),
   scalar('gcd(integer, integer): integer', 'The greatest common divisor.', divisor('gcd')),

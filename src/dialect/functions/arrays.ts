@@ -7,6 +7,7 @@ import {
   unify,
   unnestWithIndex,
 } from '../compile/expressions/coerce.ts';
+import { computeSqlOnce } from '../compile/compiler.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import {
@@ -281,6 +282,47 @@ const slice: Emitter = (site) => {
   return filteredItems(site, sql`each.at >= ${start} and each.at < ${end}`);
 };
 
+/** Fills or cuts at the end; at the start if the size is negative. */
+const resize: Emitter = (site) => {
+  const [list, size] = [argument(site, 0), argument(site, 1)];
+  const other = site.values[2];
+  const item = itemTypeOf(list);
+  const filling = other === undefined ? toJsonItem(defaultOf(item), item) : toJsonItem(other.sql, other.type);
+  const length = sql`jsonb_array_length(${list.sql})`;
+  const bound = rawSql(String(maxItems));
+  return {
+    sql: computeSqlOnce(
+      [sql`least(greatest(coalesce(${size.sql}, 0), -${bound}), ${bound})::int4`, length],
+      (n = sql``, found = sql``) =>
+        sql`(select coalesce(jsonb_agg(coalesce(case when made.at >= 0 then ${list.sql} -> made.at end, ${filling}) order by made.at), '[]'::jsonb)
+        from generate_series(case when ${n} < 0 then ${found} + ${n} else 0 end, case when ${n} < 0 then ${found} else ${n} end - 1) as made(at))`,
+    ),
+    type: list.type,
+  };
+};
+
+/** Moves items around the end. @param sign 1 to the left, -1 to the right */
+const rotate =
+  (sign: 1 | -1): Emitter =>
+  (site) => {
+    const size = sql`nullif(jsonb_array_length(${argumentSql(site, 0)}), 0)`;
+    const steps = sql`(${argumentSql(site, 1)} % ${size}) * ${rawSql(String(sign))}`;
+    return {
+      sql: sql`(select coalesce(jsonb_agg(each.v order by (((each.at - 1 - ${steps}) % ${size}) + ${size}) % ${size}), '[]'::jsonb) from ${unnestWithIndex(argumentSql(site, 0))})`,
+      type: argument(site, 0).type,
+    };
+  };
+
+const enumerateUniq: Emitter = (site) => {
+  const [first, ...others] = site.values;
+  const keys = [sql`each.v`, ...others.map(({ sql: other }) => sql`${other} -> (each.at - 1)::int4`)];
+  return {
+    sql: sql`(select coalesce(jsonb_agg(run.n order by run.at), '[]'::jsonb) from (select row_number() over (partition by ${commaList(keys)} order by each.at) as n, each.at
+      from ${unnestWithIndex(first?.sql ?? sql``)}) as run)`,
+    type: arrayOf(scalarType('integer')),
+  };
+};
+
 /** Functions of arrays. */
 export const arrayFunctions: readonly FunctionDefinition[] = [
   scalar('array(T...): array(T)', 'An array of the arguments.', array),
@@ -316,6 +358,27 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
     filteredItems(site, sql`each.at > 1`),
   ),
   scalar('arraySlice(array(T), integer, integer?): array(T)', 'A part of an array.', slice),
+  scalar('arrayResize(array(T), integer, T?): array(T)', 'The array cut or filled up to a size.', resize),
+  scalar(
+    'arrayRotateLeft(array(T), integer): array(T)',
+    'The array with items moved from its start to its end.',
+    rotate(1),
+  ),
+  scalar(
+    'arrayRotateRight(array(T), integer): array(T)',
+    'The array with items moved from its end to its start.',
+    rotate(-1),
+  ),
+  scalar(
+    'arrayEnumerateUniq(array(any), array(any)...): array(integer)',
+    'For each item, how many equal ones there are up to it.',
+    enumerateUniq,
+  ),
+  scalar(
+    'arrayReduce(string, array(any), array(any)...): any',
+    'An aggregate over the items of arrays.',
+    byCompiler,
+  ),
   scalar('arrayReverse(array(T)): array(T)', 'The array in reverse order.', (site) =>
     filteredItems(site, sql`true`, sql` desc`),
   ),

@@ -2,8 +2,8 @@ import { computeOnce } from '../compile/compiler.ts';
 import { castStringTo, castValue } from '../compile/expressions/casts.ts';
 import { toJson } from '../compile/expressions/coerce.ts';
 import type { Value } from '../resolve/value.ts';
-import { bind, joinSql, sql, type Sql } from '../sql.ts';
-import { nameOfType, type ScalarKind, scalarType, type Type, withNull } from '../types.ts';
+import { bind, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { arrayOf, nameOfType, type ScalarKind, scalarType, type Type, withNull } from '../types.ts';
 import {
   decodeUtf8,
   formattedText,
@@ -93,16 +93,27 @@ const toFloat: Emitter = (site) => {
     : convert(site, value, scalarType('float'));
 };
 
-/** Replaces unreadable values by a default; null stays null. */
-const orElse =
-  (emitter: Emitter, kind: ScalarKind, other: (site: CallSite) => Sql): Emitter =>
+/** Replaces unreadable values by zero; null stays null. */
+const orZero =
+  (emitter: Emitter, kind: ScalarKind, zero: Sql): Emitter =>
   (site) => {
     const value = argument(site, 0);
     const type = scalarType(kind, value.type.nullable);
-    const converted = sqlOf(emitter(site));
-    const plain = sql`coalesce(${converted}, ${other(site)})`;
+    const plain = sql`coalesce(${sqlOf(emitter(site))}, ${zero})`;
     if (!value.type.nullable) return { sql: plain, type };
     return { sql: sql`(case when ${value.sql} is not null then ${plain} end)`, type };
+  };
+
+/** Replaces unreadable values and null by the second argument, or by a default. */
+const orDefault =
+  (emitter: Emitter, to: Type, otherwise: Sql): Emitter =>
+  (site) => {
+    const other = site.values[1];
+    const nullable = other?.type.nullable ?? false;
+    const replacement =
+      other === undefined ? otherwise : convert({ ...site, nodes: site.nodes.slice(1) }, other, to).sql;
+    const converted = sqlOf(emitter({ ...site, values: site.values.slice(0, 1) }));
+    return { sql: sql`coalesce(${converted}, ${replacement})`, type: withNull(to, nullable) };
   };
 
 const sqlOf = (one: Emitted): Sql => ('type' in one ? one.sql : one);
@@ -284,29 +295,105 @@ const bar: Emitter = (site) => {
   };
 };
 
+const zeroUuid = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
+
+const octet = '(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])';
+const addressPattern = bind(`^(${octet}[.]){3}${octet}$`, 'text');
+const group = '[0-9a-fA-F]{1,4}';
+const address6Pattern = bind(
+  `^(${[
+    `(${group}:){7}${group}`,
+    `(${group}:){1,7}:`,
+    ...[1, 2, 3, 4, 5, 6].map((after) => `(${group}:){1,${7 - after}}(:${group}){1,${after}}`),
+    `:((:${group}){1,7}|:)`,
+  ].join('|')})$`,
+  'text',
+);
+
+/** PostgreSQL would fail for texts that are no addresses, so patterns check them first. */
+const isAddressInRange: Emitter = (site) => ({
+  sql: computeOnce([argument(site, 0), argument(site, 1)], (address = sql``, network = sql``) => {
+    const prefix = sql`substring(${network} from '/([0-9]{1,3})$')::int4`;
+    const start = sql`split_part(${network}, '/', 1)`;
+    const contains = sql`(set_masklen((${start})::inet, ${prefix}) >>= (${address})::inet)`;
+    const isOf = (pattern: Sql): Sql => sql`${address} ~ ${pattern}`;
+    return sql`(case when ${start} ~ ${addressPattern} and ${prefix} <= 32 then case when ${isOf(addressPattern)} then ${contains} when ${isOf(address6Pattern)} then false end
+      when ${start} ~ ${address6Pattern} and ${prefix} <= 128 then case when ${isOf(address6Pattern)} then ${contains} when ${isOf(addressPattern)} then false end end)`;
+  }),
+  type: scalarType('boolean', true),
+});
+
+/** The first numbers of a text that are joined by dots, each limited to what PostgreSQL can store. */
+const sortableVersion: Emitter = (site) => ({
+  sql: sql`(select coalesce(jsonb_agg(case when part.text ~ '^[0-9]{1,18}$' then (part.text)::int8 else 0 end order by part.at), '[]'::jsonb)
+    from unnest(string_to_array(substring(${argumentSql(site, 0)} from '([0-9]+(?:[.][0-9]+)+)'), '.')) with ordinality as part(text, at))`,
+  type: arrayOf(scalarType('integer')),
+});
+
 /** Type conversions. Those without a suffix return null for unreadable values. */
 export const conversionFunctions: readonly FunctionDefinition[] = [
   scalar('toInt(any): integer', 'The value as an integer, or null.', toInteger),
   scalar(
     'toIntOrZero(any): integer',
     'The value as an integer, or 0.',
-    orElse(toInteger, 'integer', () => sql`0::int8`),
+    orZero(toInteger, 'integer', sql`0::int8`),
+  ),
+  scalar(
+    'toIntOrDefault(any, integer?): integer',
+    'The value as an integer, or another.',
+    orDefault(toInteger, scalarType('integer'), sql`0::int8`),
   ),
   scalar('toFloat(any): float', 'The value as a number, or null.', toFloat),
   scalar(
     'toFloatOrZero(any): float',
     'The value as a number, or 0.',
-    orElse(toFloat, 'float', () => sql`0::float8`),
+    orZero(toFloat, 'float', sql`0::float8`),
   ),
   scalar(
     'toFloatOrDefault(any, number?): float',
     'The value as a number, or another.',
-    orElse(toFloat, 'float', (site) => sql`(${site.values[1]?.sql ?? sql`0`})::float8`),
+    orDefault(toFloat, scalarType('float'), sql`0::float8`),
   ),
   scalar('toDecimal(any, integer): decimal', 'The value as a decimal number, or null.', toDecimal),
   scalar('toString(any): string', 'The value as a string.', toStringEmitter),
   scalar('toBool(any): boolean', 'The value as true or false.', toBoolean),
   scalar('toUUID(any): uuid', 'The value as a UUID, or null.', toUuid),
+  scalar(
+    'toUUIDOrZero(any): uuid',
+    'The value as a UUID, or that of zeros.',
+    orZero(toUuid, 'uuid', zeroUuid),
+  ),
+  scalar(
+    'toUUIDOrDefault(any, uuid?): uuid',
+    'The value as a UUID, or another.',
+    orDefault(toUuid, scalarType('uuid'), zeroUuid),
+  ),
+  scalar(
+    'sortableSemVer(string): array(integer)',
+    'The numbers of a version such as 1.10.2, which sort as versions do.',
+    sortableVersion,
+  ),
+  scalar(
+    'isIPAddressInRange(string, string): boolean',
+    'Whether an address is in a network such as 10.0.0.0/8; null if either is not valid.',
+    isAddressInRange,
+  ),
+  scalar('IPv4NumToString(integer): string', 'A number as an IPv4 address.', (site) => {
+    const address = argument(site, 0);
+    const octet = (shift: number): Sql => sql`((${address.sql} >> ${rawSql(String(shift))}) & 255)::text`;
+    return {
+      sql: sql`(${octet(24)} || '.' || ${octet(16)} || '.' || ${octet(8)} || '.' || ${octet(0)})`,
+      type: scalarType('string', address.type.nullable),
+    };
+  }),
+  scalar('IPv4StringToNum(string): integer', 'An IPv4 address as a number, or null.', (site) => ({
+    sql: computeOnce(
+      [argument(site, 0)],
+      (text = sql``) =>
+        sql`(case when ${text} ~ ${addressPattern} then ((${text})::inet - '0.0.0.0'::inet) end)`,
+    ),
+    type: scalarType('integer', true),
+  })),
   scalar('toJSONString(any): string', 'The value as a JSON string.', toJsonText),
   scalar('toTypeName(any): string', 'The name of the type of a value.', toTypeName),
   scalar('accurateCastOrNull(any, string): any', 'The value as another type, or null.', accurateCastOrNull),

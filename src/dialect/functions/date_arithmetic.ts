@@ -1,7 +1,7 @@
 import { argumentAs } from '../compile/calls/signature.ts';
 import { addInterval } from '../compile/expressions/arithmetic.ts';
 import type { TimeUnit } from '../query_text.ts';
-import type { Value } from '../resolve/value.ts';
+import { derive, type Value } from '../resolve/value.ts';
 import { commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { type TimeZone, intervalOfUnit, type IntervalUnit, scalarType } from '../types.ts';
 import {
@@ -115,17 +115,21 @@ const dateAddition =
 const makeInterval: Emitter = (site) => {
   if (site.values.length > 7)
     throw site.statement.error(
-      `Function '${site.name}' takes years, months, weeks, days, hours, minutes and seconds.`,
+      `Function '${site.name}' takes years, months, days, hours, minutes and seconds.`,
       site.node,
     );
-  const numbers = site.values.map(({ sql: value }, index) =>
+  // All seven are those of PostgreSQL, with weeks before days.
+  const none = derive('literal Int64 0', [], scalarType('integer'), sql`0::int8`, { constant: 0n });
+  const parts =
+    site.values.length > 2 && site.values.length < 7 ? site.values.toSpliced(2, 0, none) : site.values;
+  const numbers = parts.map(({ sql: value }, index) =>
     index === 6
       ? sql`(case when abs((${value})::float8) <= 1e10 then (${value})::float8 end)`
       : sql`(case when ${value} between -${index === 0 ? sql`4000` : sql`40000`} and ${index === 0 ? sql`4000` : sql`40000`} then (${value})::int4 end)`,
   );
   return {
     sql: sql`make_interval(${commaList(numbers)})`,
-    type: intervalOfUnit(unitOfParts(site.values), isNullable(site)),
+    type: intervalOfUnit(unitOfParts(parts), isNullable(site)),
   };
 };
 

@@ -97,6 +97,8 @@ const datePart: Emitter = (site) => {
   const type = scalarType('float', argument(site, 1).type.nullable);
   const known = typeof name === 'string' ? standardParts[name.toLowerCase()] : undefined;
   if (known === 'epoch') return { sql: sql`(extract(epoch from ${instantAt(site, 1, zone)}))::float8`, type };
+  // As in toDayOfWeek, Sunday is 7.
+  if (known === 'dow') return { sql: sql`(extract(isodow from ${local}))::float8`, type };
   if (known !== undefined) return { sql: sql`(extract(${rawSql(known)} from ${local}))::float8`, type };
   const unit = unitAt(site, 0);
   if (unit === 'second') return { sql: sql`(extract(second from ${local}))::float8`, type };

@@ -1,6 +1,8 @@
 import { computeSqlOnce } from '../compile/compiler.ts';
+import { addInterval } from '../compile/expressions/arithmetic.ts';
 import { instantOf, startOfDay, startOfDayOf } from '../compile/times/local_times.ts';
 import type { TimeUnit } from '../query_text.ts';
+import { derive, type Value } from '../resolve/value.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
 import { scalarType } from '../types.ts';
 import {
@@ -16,6 +18,7 @@ import {
   constantInterval,
   datetimeTypeAt,
   instantAt,
+  intervalOfUnits,
   localTime,
   unitAt,
   zoneAt,
@@ -101,11 +104,31 @@ const startOfWeek: Emitter = (site) => {
   return weekOf(site, monday, 2);
 };
 
+/** Bins are counted from an origin. Days and longer units keep its local time. */
+function startFromOrigin(site: CallSite, unit: TimeUnit, n: Sql): Emitted {
+  const zone = zoneAt(site, 3);
+  const step = sql`(${n} * '1 ${rawSql(unit)}'::interval)`;
+  if (unit !== 'day' && !days.has(unit))
+    return timeOf(site, sql`date_bin(${step}, ${instantAt(site, 0, zone)}, ${instantAt(site, 2, zone)})`, 3);
+  const [local, first] = [localTime(site, 0, zone), localTime(site, 2, zone)];
+  const start =
+    unit === 'day' || unit === 'week'
+      ? sql`date_bin(${n} * '${rawSql(unit === 'week' ? '7 days' : '1 day')}'::interval, ${local}, ${first})`
+      : sql`(${first} + (floor((extract(year from age(${local}, ${first})) * 12 + extract(month from age(${local}, ${first})))
+        / (${n} * ${rawSql(monthsOf[unit] ?? '1')})) * ${n} * ${rawSql(monthsOf[unit] ?? '1')})::int4 * '1 month'::interval)`;
+  return timeOf(site, instantOf(start, zone), 3);
+}
+
+const monthsOf: Readonly<Partial<Record<TimeUnit, string>>> = { month: '1', quarter: '3', year: '12' };
+
 /** Bins of years start at year 0, of months at 1900, of weeks on a Monday, of days at 1970, of hours at midnight. */
 const startOfInterval: Emitter = (site) => {
   const { amount, unit } = constantInterval(site, 1);
   if (typeof amount.constant !== 'bigint' || amount.constant < 1n || amount.constant > 1_000_000n)
     throw argumentError(site, 1, `The amount of an interval must be an integer from 1 to 1000000.`);
+  const origin = site.values[2];
+  if (origin !== undefined && (origin.type.kind === 'date' || origin.type.kind === 'datetime'))
+    return startFromOrigin(site, unit, amount.sql);
   if (amount.constant === 1n && (unit === 'hour' || unit === 'day')) return truncatedTime(site, unit, 2, 0);
   const zone = zoneAt(site, 2);
   const local = localTime(site, 0, zone);
@@ -144,6 +167,15 @@ const startOfInterval: Emitter = (site) => {
       return timeOf(site, sql`date_bin(${step}, ${moment}, '1970-01-01T00:00:00Z'::timestamptz)`, 2);
     }
   }
+};
+
+/** The start of the next bin. */
+const endOfInterval: Emitter = (site) => {
+  const { amount, unit } = constantInterval(site, 1);
+  const start = startOfInterval(site);
+  if (!('type' in start)) return start;
+  const from: Value = derive('toStartOfInterval', site.values, start.type, start.sql);
+  return addInterval(from, intervalOfUnits(amount, unit), '+', site.statement);
 };
 
 const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
@@ -215,9 +247,38 @@ export const dateStartFunctions: readonly FunctionDefinition[] = [
     everyMinutes(15),
   ),
   scalar(
-    'toStartOfInterval(date_or_datetime, interval, string?): datetime',
+    'toStartOfInterval(date_or_datetime, interval, any?, string?): datetime',
+    'The start of the interval of a time. Intervals are counted from the third argument, if it is a time.',
+    startOfInterval,
+  ),
+  scalar(
+    'tumbleStart(date_or_datetime, interval, string?): datetime',
     'The start of the interval of a time.',
     startOfInterval,
+  ),
+  scalar(
+    'tumbleEnd(date_or_datetime, interval, string?): datetime',
+    'The end of the interval of a time.',
+    endOfInterval,
+  ),
+  scalar(
+    'toStartOfISOYear(date_or_datetime, string?): date',
+    'The first day of the ISO 8601 year of a time.',
+    (site) => {
+      const local = localTime(site, 0, zoneAt(site, 1));
+      const fourth = sql`make_date((extract(isoyear from ${local}))::int4, 1, 4)`;
+      return dateOf(site, truncated('week', sql`${fourth}::timestamp`));
+    },
+  ),
+  scalar(
+    'toLastDayOfWeek(date_or_datetime, integer?, string?): date',
+    'The last day of the week of a time.',
+    (site) => {
+      const start = startOfWeek(site);
+      const first = 'type' in start ? start.sql : start;
+      return dateOf(site, sql`(${first} + 6)`);
+    },
+    { ranges: [{ index: 1, min: 0, max: 255 }] },
   ),
   scalar('toMonday(date_or_datetime, string?): date', 'The Monday of the week of a time.', (site) =>
     weekOf(site, true, 1),

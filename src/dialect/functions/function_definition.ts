@@ -36,6 +36,8 @@ export interface AggregateCallSite extends CallSite {
   readonly mayBeEmpty: boolean;
   /** The ORDER BY clause of the aggregate, or empty. */
   readonly orderBy: Sql;
+  /** The number of a row of a sorted subquery; null if rows have no order. */
+  readonly ordinal: Sql | null;
   readonly isWindow: boolean;
   /** Applies the call's FILTER and OVER, and additional conditions, to a PostgreSQL aggregate. */
   readonly over: (call: Sql, ...conditions: readonly Sql[]) => Sql;

@@ -1,7 +1,8 @@
-import { defaultOf, fromJson, toJson } from '../compile/expressions/coerce.ts';
+import { defaultOf, fromJson, itemTypeOf, toJson, toJsonItem } from '../compile/expressions/coerce.ts';
 import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
-import { arrayOf, isNumber, scalarType, withNull } from '../types.ts';
+import { arrayOf, isNumber, scalarType, tupleOf, withNull } from '../types.ts';
 import { distinctWord, withEmptyValue } from './aggregates.ts';
+import { compactText } from './json.ts';
 import {
   aggregate,
   type AggregateCallSite,
@@ -74,6 +75,12 @@ const stringAgg: AggregateEmitter = (site) => ({
   type: scalarType('string', true),
 });
 
+const jsonText: AggregateEmitter = (site) => {
+  const value = argument(site, 0);
+  const list = site.over(sql`jsonb_agg(${toJsonItem(value.sql, value.type)}${site.orderBy})`);
+  return { sql: compactText(sql`coalesce(${list}, '[]'::jsonb)`), type: scalarType('string') };
+};
+
 /** The most frequent values; ties are ordered by value. */
 const topK: AggregateEmitter = (site) => {
   const value = argument(site, 0);
@@ -113,25 +120,29 @@ function rejectWindow(site: AggregateCallSite): void {
   if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
 }
 
-/** The value at a level of the sorted values; between two values, the larger one. */
-const quantileExact: AggregateEmitter = (site) => {
-  rejectWindow(site);
-  const value = argument(site, 0);
-  const share = Number(site.parameters[0]?.constant ?? 0.5);
-  if (!(share >= 0 && share <= 1))
-    throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
-  const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
-  // From the largest value on, because percentile_disc() prefers the first of two values.
-  const fromEnd = bind(String(Number((1 - share).toPrecision(15))), 'float8');
-  const found = site.over(
-    sql`percentile_disc(${fromEnd}) within group (order by ${value.sql} desc)`,
-    ...conditions,
-  );
-  if (value.type.nullable) return { sql: found, type: value.type };
-  return site.mayBeEmpty
-    ? { sql: sql`coalesce(${found}, ${defaultOf(value.type)})`, type: value.type }
-    : { sql: found, type: value.type };
-};
+/** The value at a level of the sorted values; between two values, the larger or the smaller one. */
+const quantileExact =
+  (between: 'larger' | 'smaller' | 'smaller at the middle'): AggregateEmitter =>
+  (site) => {
+    rejectWindow(site);
+    const value = argument(site, 0);
+    const share = Number(site.parameters[0]?.constant ?? 0.5);
+    if (!(share >= 0 && share <= 1))
+      throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
+    const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
+    // For the larger one from the largest value on, because percentile_disc() prefers the first of two values.
+    const isLarger = between === 'larger' || (between === 'smaller at the middle' && share !== 0.5);
+    const level = isLarger ? Number((1 - share).toPrecision(15)) : share;
+    const direction = isLarger ? sql` desc` : sql``;
+    const found = site.over(
+      sql`percentile_disc(${bind(String(level), 'float8')}) within group (order by ${value.sql}${direction})`,
+      ...conditions,
+    );
+    if (value.type.nullable) return { sql: found, type: value.type };
+    return site.mayBeEmpty
+      ? { sql: sql`coalesce(${found}, ${defaultOf(value.type)})`, type: value.type }
+      : { sql: found, type: value.type };
+  };
 
 /** At most `max` values, in any order. */
 const sample: AggregateEmitter = (site) => {
@@ -146,23 +157,28 @@ const sample: AggregateEmitter = (site) => {
   };
 };
 
-/** Moving averages over a window of values; without a size, over all values. */
-const movingAverage: AggregateEmitter = (site) => {
-  rejectWindow(site);
-  const max = site.parameters[0];
-  const list = listOf(site, sql`to_jsonb((${argumentSql(site, 0)})::float8)`);
-  const number = sql`(each.v #>> '{}')::float8`;
-  const frame =
-    max === undefined || typeof max.constant !== 'bigint'
-      ? sql`rows unbounded preceding`
-      : sql`rows between ${rawSql(String(max.constant > 1n ? max.constant - 1n : 0n))} preceding and current row`;
-  const size = max === undefined ? sql`jsonb_array_length(${list})` : max.sql;
-  return {
-    sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select sum(${number}) over (order by each.at ${frame}) / ${size} as v, each.at
+/** Moving sums or averages over a window of values; without a size, over all values. */
+const moving =
+  (what: 'sum' | 'average'): AggregateEmitter =>
+  (site) => {
+    rejectWindow(site);
+    const max = site.parameters[0];
+    const isWhole = what === 'sum' && argument(site, 0).type.kind === 'integer';
+    const sqlType = isWhole ? sql`int8` : sql`float8`;
+    const list = listOf(site, sql`to_jsonb((${argumentSql(site, 0)})::${sqlType})`);
+    const number = sql`(each.v #>> '{}')::${sqlType}`;
+    const frame =
+      max === undefined || typeof max.constant !== 'bigint'
+        ? sql`rows unbounded preceding`
+        : sql`rows between ${rawSql(String(max.constant > 1n ? max.constant - 1n : 0n))} preceding and current row`;
+    const size = max === undefined ? sql`jsonb_array_length(${list})` : max.sql;
+    const divided = what === 'sum' ? sql`` : sql` / ${size}`;
+    return {
+      sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select sum(${number}) over (order by each.at ${frame})${divided} as v, each.at
       from jsonb_array_elements(${list}) with ordinality as each(v, at)) as run)`,
-    type: arrayOf(scalarType('float')),
+      type: arrayOf(scalarType(isWhole ? 'integer' : 'float')),
+    };
   };
-};
 
 /** Merges maps by aggregating the values of each key. */
 const mapAggregate =
@@ -170,8 +186,14 @@ const mapAggregate =
   (site) => {
     rejectWindow(site);
     const { type } = argument(site, 0);
+    const values = site.values[1];
+    if (values !== undefined) return pairsAggregate(site, name);
     if (type.kind !== 'map' || !isNumber(type.value))
-      throw argumentError(site, 0, `Function '${site.name}' requires maps of numbers.`);
+      throw argumentError(
+        site,
+        0,
+        `Function '${site.name}' requires maps of numbers, or an array of keys and one of numbers.`,
+      );
     const list = listOf(site, argumentSql(site, 0));
     const number = fromJson(sql`entry.value`, sql`(entry.value #>> '{}')`, type.value);
     return {
@@ -180,6 +202,27 @@ const mapAggregate =
       type: withNull(type, false),
     };
   };
+
+/** The same of an array of keys and an array of values, as a tuple of both, sorted by key. */
+function pairsAggregate(site: AggregateCallSite, name: Sql): ReturnType<AggregateEmitter> {
+  const [keys, values] = [argument(site, 0), argument(site, 1)];
+  const [keyType, valueType] = [itemTypeOf(keys), itemTypeOf(values)];
+  if (keys.type.kind !== 'array' || !isNumber(valueType))
+    throw argumentError(
+      site,
+      keys.type.kind === 'array' ? 1 : 0,
+      `Function '${site.name}' requires maps of numbers, or an array of keys and one of numbers.`,
+    );
+  const list = listOf(site, sql`jsonb_build_array(${keys.sql}, ${values.sql})`);
+  const number = fromJson(sql`entry.v`, sql`(entry.v #>> '{}')`, valueType);
+  const order = keyType.kind === 'string' ? sql`(one.k #>> '{}') collate "C"` : sql`one.k`;
+  return {
+    sql: sql`(select jsonb_build_array(coalesce(jsonb_agg(one.k order by ${order}), '[]'::jsonb), coalesce(jsonb_agg(one.v order by ${order}), '[]'::jsonb))
+      from (select entry.k, ${name}(${number}) as v from jsonb_array_elements(${list}) as given,
+        rows from (jsonb_array_elements(given.value -> 0), jsonb_array_elements(given.value -> 1)) as entry(k, v) group by entry.k) as one)`,
+    type: tupleOf([keys.type, values.type]),
+  };
+}
 
 /** Sum of the increases between successive values. */
 const deltaSum: AggregateEmitter = (site) => {
@@ -262,24 +305,33 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     gathers: 'all',
     isOrderSensitive: true,
   }),
-  aggregate('groupArrayMovingAvg(number): array(float)', 'Moving averages of the values.', movingAverage, {
-    parameters: ['integer?'],
-    parameterRanges: [{ index: 0, min: 1 }],
-    gathers: 'all',
-    isOrderSensitive: true,
-  }),
+  ...(['average', 'sum'] as const).map((what) =>
+    aggregate(
+      what === 'sum'
+        ? 'groupArrayMovingSum(number): array(number)'
+        : 'groupArrayMovingAvg(number): array(float)',
+      `Moving ${what}s of the values.`,
+      moving(what),
+      {
+        parameters: ['integer?'],
+        parameterRanges: [{ index: 0, min: 1 }],
+        gathers: 'all',
+        isOrderSensitive: true,
+      },
+    ),
+  ),
   aggregate('topK(T): array(T)', 'The most frequent values.', topK, {
     parameters: ['integer?'],
     parameterRanges: [{ index: 0, min: 1, max: 16_777_215 }],
     gathers: 'all',
   }),
-  aggregate('sumMap(map): map', 'Sum of the values of each key.', mapAggregate(sql`sum`), {
+  aggregate('sumMap(any, array(any)?): any', 'Sum of the values of each key.', mapAggregate(sql`sum`), {
     gathers: 'all',
   }),
-  aggregate('minMap(map): map', 'Smallest value of each key.', mapAggregate(sql`min`), {
+  aggregate('minMap(any, array(any)?): any', 'Smallest value of each key.', mapAggregate(sql`min`), {
     gathers: 'all',
   }),
-  aggregate('maxMap(map): map', 'Largest value of each key.', mapAggregate(sql`max`), {
+  aggregate('maxMap(any, array(any)?): any', 'Largest value of each key.', mapAggregate(sql`max`), {
     gathers: 'all',
   }),
   aggregate('deltaSum(number): number', 'Sum of the increases between successive values.', deltaSum, {
@@ -302,8 +354,9 @@ export const gatheringAggregates: readonly FunctionDefinition[] = [
     isOrderSensitive: true,
     distinct: 'without_over',
   }),
-  standardAggregate('json_agg(any): json', 'The values as a JSON array.', 'jsonb_agg($1)', {
+  standardAggregate('json_agg(any): string', 'The values as the text of a JSON array.', jsonText, {
     gathers: 'all',
+    isOrderSensitive: true,
   }),
 ];
 
@@ -364,6 +417,30 @@ const bitAggregate =
       : { sql: sql`coalesce(${value}, ${none})`, type: scalarType('integer') };
   };
 
+const betweenTwo = [
+  ['', 'the larger', 'larger'],
+  ['High', 'the larger', 'larger'],
+  ['Low', 'the smaller', 'smaller at the middle'],
+] as const;
+
+/** Quantiles that are existing values. */
+const exactQuantiles = betweenTwo.flatMap(([suffix, which, between]) => [
+  aggregate(
+    `medianExact${suffix}(number): number`,
+    `The median, ${which} of two middle values.`,
+    quantileExact(between),
+    {
+      sorts: true,
+    },
+  ),
+  aggregate(
+    `quantileExact${suffix}(number): number`,
+    `The quantile at a level, at 0.5 ${which} of two middle values.`,
+    quantileExact(between),
+    { parameters: ['float?'], sorts: true },
+  ),
+]);
+
 /** Aggregates of statistics, quantiles and bits. */
 export const statisticAggregates: readonly FunctionDefinition[] = [
   aggregate(
@@ -384,19 +461,17 @@ export const statisticAggregates: readonly FunctionDefinition[] = [
   aggregate('median(number): float', 'The median, interpolated between two values if necessary.', quantile, {
     sorts: true,
   }),
-  aggregate('medianExact(number): number', 'The median, always an existing value.', quantileExact, {
-    sorts: true,
-  }),
+  ...exactQuantiles,
+  standardAggregate(
+    'percentile_disc(number): number',
+    'The smallest value that is at least the quantile at a level.',
+    quantileExact('smaller'),
+    { parameters: ['float?'], sorts: true },
+  ),
   aggregate('quantile(number): float', 'The quantile at a level, interpolated.', quantile, {
     parameters: ['float?'],
     sorts: true,
   }),
-  aggregate(
-    'quantileExact(number): number',
-    'The quantile at a level, always an existing value.',
-    quantileExact,
-    { parameters: ['float?'], sorts: true },
-  ),
   aggregate('quantiles(number): array(float)', 'The quantiles at several levels.', quantiles, {
     parameters: ['float', 'float...'],
     sorts: true,

@@ -1,7 +1,7 @@
 import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
-import { defaultOf, toJson, toStringSql } from '../compile/expressions/coerce.ts';
+import { defaultOf, toJson, toJsonItem, toStringSql } from '../compile/expressions/coerce.ts';
 import type { Value } from '../resolve/value.ts';
-import { bind, sql, type Sql } from '../sql.ts';
+import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, scalarType, tupleOf, type Type, withNull } from '../types.ts';
 import {
   typeFromLiteral,
@@ -88,7 +88,7 @@ const withPath =
   (site) => ({ sql: computeOnce([jsonAt(site)], (json = sql``) => make(json)), type });
 
 /** JSON text without the spaces that jsonb adds after `:` and `,`. */
-const compactText = (json: Sql): Sql =>
+export const compactText = (json: Sql): Sql =>
   sql`regexp_replace((${json})::text, '("([^"\\\\]|\\\\.)*")|[ ]', '\\1', 'g')`;
 
 const jsonAsText = (json: Sql): Sql => sql`(${json} #>> '{}')`;
@@ -147,12 +147,36 @@ function readAs(json: Sql, type: Type): Sql {
     case 'map':
       return sql`(case when ${typeOf(json)} = 'object' then (select coalesce(jsonb_object_agg(entry.key, ${toJson(readAs(sql`entry.value`, type.value), type.value)}), '{}'::jsonb)
         from jsonb_each(${json}) as entry) else '{}'::jsonb end)`;
+    case 'tuple': {
+      // By name from an object, else by position from an array.
+      const item = (index: number, name: string | undefined): Sql =>
+        name === undefined || name === ''
+          ? sql`(${json} -> ${rawSql(String(index))})`
+          : sql`(case when ${typeOf(json)} = 'object' then ${json} -> ${bind(name, 'text')} else ${json} -> ${rawSql(String(index))} end)`;
+      const items = type.items.map((one, index) =>
+        toJsonItem(
+          computeSqlOnce([item(index, type.names[index])], (found = sql``) => readAs(found, one)),
+          withNull(one),
+        ),
+      );
+      return sql`jsonb_build_array(${commaList(items)})`;
+    }
     default:
       return defaultOf(withNull(type, false));
   }
 }
 
-const extractable = new Set(['string', 'integer', 'float', 'decimal', 'boolean', 'json', 'array', 'map']);
+const extractable = new Set([
+  'string',
+  'integer',
+  'float',
+  'decimal',
+  'boolean',
+  'json',
+  'array',
+  'map',
+  'tuple',
+]);
 
 const extract: Emitter = (site) => {
   const last = site.values.length - 1;
@@ -162,7 +186,7 @@ const extract: Emitter = (site) => {
       site,
       last,
       `'${site.name}' does not support this type.`,
-      'Use String, Int64, Float64, Bool, an Array of them or a Map(String, …).',
+      'Use String, Int64, Float64, Bool, an Array or a Tuple of them, or a Map(String, …).',
     );
   const json = jsonAt(site, site.values.slice(1, -1));
   if (!type.nullable) return { sql: computeOnce([json], (found = sql``) => readAs(found, type)), type };

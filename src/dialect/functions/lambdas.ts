@@ -1,4 +1,4 @@
-import type { Call, Lambda } from '../ast.ts';
+import type { Call, Expression, Lambda } from '../ast.ts';
 import type { Compiler } from '../compile/compiler.ts';
 import {
   coerce,
@@ -10,9 +10,19 @@ import {
   toJsonItem,
 } from '../compile/expressions/coerce.ts';
 import type { Scope } from '../resolve/scope.ts';
+import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
-import { arrayOf, commonType, isNumber, nameOfType, scalarType, type Type, withNull } from '../types.ts';
+import {
+  arrayOf,
+  commonType,
+  isNumber,
+  mapOf,
+  nameOfType,
+  scalarType,
+  type Type,
+  withNull,
+} from '../types.ts';
 import {
   byCompiler,
   type FunctionDefinition,
@@ -90,34 +100,54 @@ function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Body): Va
 export function higherOrderValue(
   compiler: Compiler,
   call: Call,
-  { name, emitLambda }: FunctionDefinition,
+  { name, emitLambda, argumentTypes }: FunctionDefinition,
   scope: Scope,
 ): Value {
   if (emitLambda === null) return foldValue(compiler, call, scope, lambdaBodyValue);
-  const items = itemsOf(compiler, call, scope);
+  const items = itemsOf(compiler, call, scope, argumentTypes.includes('map'));
   const { sql: fragment, type } = emitLambda(items, scope);
   return derive(name, [...items.arrays, items.result], type, fragment);
 }
 
-function itemsOf(compiler: Compiler, call: Call, scope: Scope): LambdaItems {
+/** The keys and the values of a map, as parallel arrays. */
+function keysAndValues(value: Value, node: Expression, call: Call, statement: Statement): readonly Value[] {
+  const { type } = value;
+  if (type.kind !== 'map')
+    throw statement.error(
+      `Function '${call.name.text}' expects a map, found ${nameOfType(type)}.`,
+      node,
+      `Write ${call.name.text}((k, v) -> …, map).`,
+    );
+  const list = (column: Sql): Sql =>
+    sql`(select coalesce(jsonb_agg(${column}), '[]'::jsonb) from jsonb_each(${value.sql}) as entry)`;
+  return [
+    derive('mapKeys', [value], arrayOf(scalarType('string')), list(sql`entry.key`)),
+    derive('mapValues', [value], arrayOf(type.value), list(sql`entry.value`)),
+  ];
+}
+
+function itemsOf(compiler: Compiler, call: Call, scope: Scope, ofMaps: boolean): LambdaItems {
   const { statement } = scope;
   const [first, ...others] = call.arguments;
   const lambda = first?.kind === 'lambda' ? first : null;
   const nodes = lambda === null ? call.arguments : others;
-  const arrays = nodes.map((node) => {
+  const arrays = nodes.flatMap((node): readonly Value[] => {
     const value = compiler.value(node, scope);
+    if (ofMaps) return keysAndValues(value, node, call, statement);
     if (value.type.kind !== 'array')
       throw statement.error(
         `Function '${call.name.text}' expects an array, found ${nameOfType(value.type)}.`,
         node,
         lambda === null && nodes.length > 1 ? `Write ${call.name.text}(x -> …, array).` : null,
       );
-    return value;
+    return [value];
   });
   if (arrays.length === 0) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
   if (lambda !== null && lambda.parameters.length !== arrays.length)
     throw statement.error(
-      `This lambda has ${lambda.parameters.length} parameters, but the call has ${arrays.length} arrays.`,
+      ofMaps
+        ? `The lambda of '${call.name.text}' takes a key and a value.`
+        : `This lambda has ${lambda.parameters.length} parameters, but the call has ${arrays.length} arrays.`,
       lambda,
     );
   const depth = scope.lambdaDepth;
@@ -137,13 +167,15 @@ function itemsOf(compiler: Compiler, call: Call, scope: Scope): LambdaItems {
   };
 }
 
-function itemOf(array: Value, name: string): Value {
+/** An item of an array, as a value of the FROM item `name`. */
+export function itemOf(array: Value, name: string): Value {
   const type: Type = array.type.kind === 'array' ? array.type.item : scalarType('null', true);
   const alias = rawSql(name);
   return derive(`parameter ${name}`, [], type, fromJson(sql`${alias}.v`, sql`(${alias}.v #>> '{}')`, type));
 }
 
-function rowsOf(arrays: readonly Value[], depth: number): Sql {
+/** FROM items with a row for each index of parallel arrays: `x<depth>_0`, `x<depth>_1` and so on. */
+export function rowsOf(arrays: readonly Value[], depth: number): Sql {
   const tables = arrays.map((array, index) => {
     const alias = rawSql(`x${depth}_${index}`);
     return sql`jsonb_array_elements(${array.sql}) with ordinality as ${alias}(v, at)`;
@@ -177,6 +209,9 @@ function lambdaBodyValue(
   };
   return compiler.value(lambda.body, inside);
 }
+
+/** The value of the entry whose key is the item. */
+const entryValue = ({ lambdaDepth }: Scope): Sql => sql`${rawSql(`x${lambdaDepth}_1`)}.v`;
 
 const holds = ({ result, body }: LambdaItems, scope: Scope): Sql =>
   sql`(${toCondition(result, body, scope.statement)}) is true`;
@@ -246,7 +281,7 @@ const extreme =
     return { sql: sql`coalesce(${value}, ${defaultOf(plain)})`, type: plain };
   };
 
-/** Multiplies step by step; PostgreSQL would fail on overflow and underflow. */
+/** Multiplies step by step; PostgreSQL would fail on overflow and underflow. Without items 0, as in ClickHouse. */
 const product: LambdaEmitter = (items, scope) => {
   const value = sql`(${numbers(items, scope)})::float8`;
   const size = sql`ln(abs(run.v)) + ln(abs(made.v))`;
@@ -255,8 +290,36 @@ const product: LambdaEmitter = (items, scope) => {
   return {
     sql: sql`(with recursive run(at, v) as (select 0::int8, 1::float8 union all
       select made.at, ${next} from run join ${computedItems(value, items)} on made.at = run.at + 1)
-      select run.v from run order by run.at desc limit 1)`,
+      select case when run.at = 0 then 0 else run.v end from run order by run.at desc limit 1)`,
     type: scalarType('float'),
+  };
+};
+
+/** Splits where a lambda holds, before the item or after it. */
+const split =
+  (isBefore: boolean): LambdaEmitter =>
+  (items, scope) => {
+    const frame = isBefore ? sql`` : sql` rows between unbounded preceding and 1 preceding`;
+    const groups = sql`count(*) filter (where ${holds(items, scope)}${isBefore ? sql` and ${items.at} > 1` : sql``}) over (order by ${items.at}${frame})`;
+    return {
+      sql: sql`(select coalesce(jsonb_agg(piece.v order by piece.g), '[]'::jsonb) from (select jsonb_agg(run.v order by run.at) as v, run.g from
+        (select ${items.json} as v, ${items.at} as at, ${groups} as g from ${items.rows}) as run group by run.g) as piece)`,
+      type: arrayOf(items.arrays[0]?.type ?? arrayOf(items.item.type)),
+    };
+  };
+
+/** The entries that a lambda makes of a key and a value, as tuples. */
+const mapEntries: LambdaEmitter = (items, { statement }) => {
+  const { type } = items.result;
+  const [key, value] = type.kind === 'tuple' ? type.items : [];
+  if (type.kind !== 'tuple' || key === undefined || value === undefined || type.items.length !== 2)
+    throw statement.error(
+      `The lambda must return a tuple of a key and a value, found ${nameOfType(type)}.`,
+      items.body,
+    );
+  return {
+    sql: sql`(select coalesce(jsonb_object_agg(made.v ->> 0, made.v -> 1), '{}'::jsonb) from ${computedItems(items.result.sql, items)})`,
+    type: mapOf(value),
   };
 };
 
@@ -334,7 +397,7 @@ export const lambdaFunctions: readonly FunctionDefinition[] = [
     return { sql: sql`coalesce(${type.kind === 'integer' ? sql`(${sum})::int8` : sum}, 0)`, type };
   }),
   higherOrder('arrayAvg(any, array(any)...): float', 'The mean of the items.', (items, scope) => ({
-    sql: sql`coalesce(${aggregated(sql`avg`, sql`(${numbers(items, scope)})::float8`, items)}, 'NaN'::float8)`,
+    sql: sql`coalesce(${aggregated(sql`avg`, sql`(${numbers(items, scope)})::float8`, items)}, 0)`,
     type: scalarType('float'),
   })),
   higherOrder('arrayMin(any, array(any)...): any', 'The smallest item.', extreme('asc')),
@@ -352,6 +415,29 @@ export const lambdaFunctions: readonly FunctionDefinition[] = [
     'arrayFold(lambda, array(any), any, any...): any',
     'The result of applying a lambda to all items in turn.',
     byCompiler,
+  ),
+  higherOrder(
+    'arraySplit(lambda, array(T), array(any)...): array(any)',
+    'The array split before each item that satisfies a lambda.',
+    split(true),
+  ),
+  higherOrder(
+    'arrayReverseSplit(lambda, array(T), array(any)...): array(any)',
+    'The array split after each item that satisfies a lambda.',
+    split(false),
+  ),
+  higherOrder(
+    'mapFilter(lambda, map): map',
+    'The entries of a map whose key and value satisfy a lambda.',
+    (items, scope) => ({
+      sql: sql`(select coalesce(jsonb_object_agg(${items.item.sql}, ${entryValue(scope)}), '{}'::jsonb) from ${items.rows} where ${holds(items, scope)})`,
+      type: mapOf(itemTypeOf(items.arrays[1] ?? items.item)),
+    }),
+  ),
+  higherOrder(
+    'mapApply(lambda, map): map',
+    'The map of the keys and values that a lambda returns as tuples.',
+    mapEntries,
   ),
   higherOrder(
     'arrayFill(lambda, array(T), array(any)...): array(T)',

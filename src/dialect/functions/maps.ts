@@ -8,7 +8,7 @@ import {
   unnestWithIndex,
 } from '../compile/expressions/coerce.ts';
 import { bind, commaList, sql } from '../sql.ts';
-import { arrayOf, mapOf, nameOfType, scalarType, tupleOf, withNull } from '../types.ts';
+import { arrayOf, commonType, mapOf, nameOfType, scalarType, tupleOf, withNull } from '../types.ts';
 import {
   argument,
   argumentError,
@@ -90,6 +90,17 @@ export const tupleAndMapFunctions: readonly FunctionDefinition[] = [
       sql: sql`(select coalesce(jsonb_agg(entry.value), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as entry)`,
       type: arrayOf(type.kind === 'map' ? type.value : scalarType('null', true)),
     };
+  }),
+  scalar('mapUpdate(map, map): map', 'The first map with the entries of the second.', (site) => {
+    const [first, second] = [argument(site, 0), argument(site, 1)];
+    const type = commonType(first.type, second.type);
+    if (type === null)
+      throw argumentError(
+        site,
+        1,
+        `The maps have no common type: ${nameOfType(first.type)}, ${nameOfType(second.type)}.`,
+      );
+    return { sql: sql`(${first.sql} || ${second.sql})`, type };
   }),
   scalar('mapContains(map, any): boolean', 'Whether a map contains a key.', (site) => ({
     sql: sql`jsonb_exists(${argumentSql(site, 0)}, ${toStringSql(argument(site, 1), site.statement)})`,

@@ -1,5 +1,6 @@
 import { computeOnce } from '../compile/compiler.ts';
 import { itemTypeOf } from '../compile/expressions/coerce.ts';
+import { derive } from '../resolve/value.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
 import { isNumber, scalarType } from '../types.ts';
 import { asFloat, float } from './arithmetic.ts';
@@ -65,6 +66,30 @@ const power = twoFloatFunction(
     when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) < -744 then 0::float8
     else power(${x}, ${y}) end)`,
 );
+
+/** Buckets of equal width from a lower to an upper bound. */
+const widthBucket: Emitter = (site) => {
+  const [x, from, to] = [
+    asFloat(argumentSql(site, 0)),
+    asFloat(argumentSql(site, 1)),
+    asFloat(argumentSql(site, 2)),
+  ];
+  const count = argumentSql(site, 3);
+  return {
+    sql: sql`(case when ${x} < ${from} then 0 when ${x} >= ${to} then ${count} + 1
+      when ${x} < ${to} and ${count} > 0 then least(floor((${x} - ${from}) / (${to} - ${from}) * ${count})::int8, ${count} - 1) + 1 end)::int8`,
+    type: scalarType('integer', true),
+  };
+};
+
+/** A power of a constant. */
+const powerOf =
+  (base: '2' | '10'): Emitter =>
+  (site) => {
+    const exponent = argument(site, 0);
+    const constant = derive(`number ${base}`, [], float(false), sql`${rawSql(base)}::float8`);
+    return power({ ...site, values: [constant, exponent] });
+  };
 
 /** Distance in meters on a sphere. ClickHouse uses a sine table; results differ in the third digit. */
 const greatCircleDistance: Emitter = (site) => {
@@ -174,6 +199,32 @@ export const mathematicalFunctions: readonly FunctionDefinition[] = [
       ) => sql`(case when greatest(abs(${x}), abs(${y})) between 1e-100 and 1e150 and least(abs(${x}), abs(${y})) > 1e-150 then sqrt(${x} * ${x} + ${y} * ${y})
       when ${x} is not null and ${y} is not null then greatest(abs(${x}), abs(${y})) end)`,
     ),
+  ),
+  scalar('exp2(number): float', '2 to a power.', powerOf('2')),
+  scalar('exp10(number): float', '10 to a power.', powerOf('10')),
+  scalar(
+    'log1p(number): float',
+    'The natural logarithm of a number plus 1, exact for small numbers.',
+    floatFunction(
+      (x) => sql`(case when ${x} = -1 then '-Infinity'::float8 when ${x} < -1 then 'NaN'::float8
+        when abs(${x}) < 1e-5 then ${x} - ${x} * ${x} / 2 + ${x} * ${x} * ${x} / 3 else ln(1 + ${x}) end)`,
+    ),
+  ),
+  scalar(
+    'degrees(number): float',
+    'Radians as degrees.',
+    floatFunction((x) => sql`(${x} * (180 / pi()))`),
+  ),
+  scalar(
+    'radians(number): float',
+    'Degrees as radians.',
+    floatFunction((x) => sql`(${x} * (pi() / 180))`),
+  ),
+  scalar(
+    'widthBucket(number, number, number, integer): integer',
+    'The number of the histogram bucket of a value: 0 below the range, one more than the buckets above it.',
+    widthBucket,
+    { ranges: [{ index: 3, min: 1 }] },
   ),
   scalar('pi(): float', 'The number pi.', 'pi()'),
   scalar('e(): float', 'The number e.', 'exp(1.0::float8)'),

@@ -19,19 +19,17 @@ import { timeFunctions } from './times.ts';
 import { urlFunctions } from './urls.ts';
 
 /** Combinators of aggregate names, which may be combined: `sumIf`, `avgOrNullIf`, `uniqArray`. */
-const combinators = ['If', 'OrNull', 'OrDefault', 'Distinct', 'Array'] as const;
+const combinators = [
+  ...(['If', 'OrNull', 'OrDefault', 'Distinct', 'Array', 'ForEach', 'Map', 'ArgMin', 'ArgMax'] as const),
+];
 export type Combinator = (typeof combinators)[number];
 
 /** Combinators of ClickHouse that are not supported, with what to write instead. */
 const unsupportedCombinators: Readonly<Record<string, string>> = {
-  ForEach: 'Use ARRAY JOIN with arrayEnumerate(…) and group by the index.',
-  Map: 'Use sumMap, minMap or maxMap; for other aggregates use ARRAY JOIN mapKeys(…).',
   SimpleState: 'Aggregate the rows directly; aggregation states are not supported.',
   State: 'Aggregate the rows directly; aggregation states are not supported.',
   MergeState: 'Aggregate the rows directly; aggregation states are not supported.',
   Merge: 'Aggregate the rows directly; aggregation states are not supported.',
-  ArgMin: 'Select the rows with LIMIT 1 BY in a subquery and aggregate those.',
-  ArgMax: 'Select the rows with LIMIT 1 BY in a subquery and aggregate those.',
   Resample: 'Group by intDiv(key, step).',
 };
 
@@ -87,7 +85,7 @@ const byLowerCaseName = new Map(
     .map((definition) => [definition.name.toLowerCase(), definition]),
 );
 
-/** Aliases of functions. */
+/** Aliases of functions. Those in lower case are of standard SQL and so case-insensitive. */
 const functionAliases: Readonly<Record<string, string>> = {
   ceiling: 'ceil',
   truncate: 'trunc',
@@ -110,6 +108,29 @@ const functionAliases: Readonly<Record<string, string>> = {
   var_pop: 'varPop',
   var_samp: 'varSamp',
   jsonb_agg: 'json_agg',
+  substringUTF8: 'substring',
+  reverseUTF8: 'reverse',
+  positionUTF8: 'position',
+  positionCaseInsensitiveUTF8: 'positionCaseInsensitive',
+  countSubstringsCaseInsensitiveUTF8: 'countSubstringsCaseInsensitive',
+  multiSearchAnyUTF8: 'multiSearchAny',
+  multiSearchAnyCaseInsensitiveUTF8: 'multiSearchAnyCaseInsensitive',
+  isEmpty: 'empty',
+  isNotEmpty: 'notEmpty',
+  ltrim: 'trimLeft',
+  rtrim: 'trimRight',
+  btrim: 'trim',
+  lpad: 'leftPad',
+  rpad: 'rightPad',
+  to_date: 'toDate',
+  date_add: 'dateAdd',
+  date_sub: 'dateSub',
+  date_subtract: 'dateSub',
+  current_timestamp: 'now',
+  timezoneOf: 'timeZoneOf',
+  width_bucket: 'widthBucket',
+  percentile_cont: 'quantile',
+  extractAllGroups: 'extractAllGroupsVertical',
 };
 
 /** A function as a call refers to it. */
@@ -142,7 +163,8 @@ export function unsupportedCombinatorHint(name: string): string | null {
 }
 
 function definitionOf(name: string): FunctionDefinition | undefined {
-  const canonicalName = Object.hasOwn(functionAliases, name) ? (functionAliases[name] ?? name) : name;
+  const alias = Object.hasOwn(functionAliases, name) ? name : name.toLowerCase();
+  const canonicalName = Object.hasOwn(functionAliases, alias) ? (functionAliases[alias] ?? name) : name;
   return byName.get(canonicalName) ?? byLowerCaseName.get(canonicalName.toLowerCase());
 }
 

@@ -1,6 +1,7 @@
-import { computeOnce } from '../compile/compiler.ts';
-import { fromJson, itemTypeOf } from '../compile/expressions/coerce.ts';
+import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
+import { fromJson, itemTypeOf, unnestWithIndex } from '../compile/expressions/coerce.ts';
 import { checkedPattern, type PatternUse, toPostgresPattern } from '../regular_expressions/translate.ts';
+import type { Value } from '../resolve/value.ts';
 import { bind, joinSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, type ScalarKind, scalarType, type Type } from '../types.ts';
 import {
@@ -31,6 +32,8 @@ function useOfReplacement(site: CallSite, index: number): PatternUse {
   return typeof constant === 'string' && !/\\[1-9]/.test(constant) ? 'text' : 'groups';
 }
 
+const texts = arrayOf(scalarType('string'));
+
 const typed = (site: CallSite, kind: ScalarKind): Type => scalarType(kind, isNullable(site));
 
 /** The position of a substring, from 1; 0 if not found. */
@@ -55,6 +58,10 @@ const caseInsensitive = (text: Sql): Sql => sql`lower(${text})`;
 const matches =
   (make: (text: Sql, pattern: Sql) => Sql, kind: ScalarKind, use: PatternUse): Emitter =>
   (site) => ({ sql: make(argumentSql(site, 0), patternAt(site, 1, use)), type: typed(site, kind) });
+
+/** Empty matches do not count. */
+const countOfMatches = (text: Sql, pattern: Sql, flags: Sql): Sql =>
+  sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${pattern}, ${flags}) as m(v))`;
 
 const foundMatches =
   (make: (found: Sql) => Sql, limit: Sql, flags: Sql): Emitter =>
@@ -115,6 +122,16 @@ const multiMatchAny: Emitter = (site) => {
   };
 };
 
+const countSubstrings =
+  (fold: (text: Sql) => Sql): Emitter =>
+  (site) => {
+    const [text, part] = [fold(argumentSql(site, 0)), fold(argumentSql(site, 1))];
+    return {
+      sql: sql`(coalesce((char_length(${text}) - char_length(replace(${text}, ${part}, ''))) / nullif(char_length(${part}), 0), case when ${text} is not null and ${part} is not null then 0 end))::int8`,
+      type: typed(site, 'integer'),
+    };
+  };
+
 const replaceOne: Emitter = (site) => {
   const [text, part, replacement] = [argument(site, 0), argument(site, 1), argument(site, 2)];
   const isGiven = [part, replacement]
@@ -131,11 +148,118 @@ const replaceOne: Emitter = (site) => {
   };
 };
 
-/** Words consist of letters, digits and non-ASCII characters. */
-const hasToken: Emitter = (site) => ({
-  sql: sql`(${argumentSql(site, 1)} = any(regexp_split_to_array(${argumentSql(site, 0)}, '[\\x01-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7f]+')) and ${argumentSql(site, 1)} <> '')`,
-  type: typed(site, 'boolean'),
+/** What separates words, which consist of letters, digits and non-ASCII characters. */
+const wordSeparators = sql`'[\\x01-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7f]+'`;
+const wordsOf = (text: Sql): Sql => sql`regexp_split_to_array(${text}, ${wordSeparators})`;
+
+const hasToken =
+  (fold: (text: Sql) => Sql): Emitter =>
+  (site) => ({
+    sql: sql`(${fold(argumentSql(site, 1))} = any(${wordsOf(fold(argumentSql(site, 0)))}) and ${argumentSql(site, 1)} <> '')`,
+    type: typed(site, 'boolean'),
+  });
+
+/** Whether a string contains any or all words of an array, or of another string. */
+const hasTokens =
+  (quantity: 'any' | 'all'): Emitter =>
+  (site) => {
+    const [text, wanted] = [argument(site, 0), argument(site, 1)];
+    const list =
+      wanted.type.kind === 'string'
+        ? sql`array_remove(${wordsOf(wanted.sql)}, '')`
+        : sql`array(select jsonb_array_elements_text(${neededTexts(site, 1).sql}))`;
+    const operator = quantity === 'any' ? sql`&&` : sql`@>`;
+    return {
+      sql: computeSqlOnce(
+        [list],
+        (words = sql``) => sql`(${wordsOf(text.sql)} ${operator} ${words} and cardinality(${words}) > 0)`,
+      ),
+      type: scalarType('boolean', text.type.nullable || wanted.type.nullable),
+    };
+  };
+
+/** An argument that must be an array of strings. */
+function neededTexts(site: CallSite, index: number): Value {
+  const value = argument(site, index);
+  const isList = value.type.kind === 'array' && ['string', 'null'].includes(value.type.item.kind);
+  if (!isList) throw argumentError(site, index, `Function '${site.name}' expects an array of strings.`);
+  return value;
+}
+
+/** Searches for each string of an array: `each.at` is its index and `found.position` where it starts, 0 if nowhere. */
+const multiSearch =
+  (select: Sql, type: Type, fold: (text: Sql) => Sql): Emitter =>
+  (site) => {
+    const [text, wanted] = [argument(site, 0), neededTexts(site, 1)];
+    const position = sql`strpos(${fold(sql`given.text`)}, ${fold(sql`(each.v #>> '{}')`)})`;
+    return {
+      sql: sql`(select ${select} from (select ${text.sql} as text) as given, ${unnestWithIndex(wanted.sql)}, lateral (select (${position})::int8 as position) as found)`,
+      type,
+    };
+  };
+
+const searchedInteger = scalarType('integer');
+const multiSearchResults = [
+  [
+    'Any',
+    'boolean',
+    'Whether a string contains any of several strings.',
+    sql`coalesce(bool_or(found.position > 0), false)`,
+    scalarType('boolean'),
+  ],
+  [
+    'FirstIndex',
+    'integer',
+    'The index of the first of several strings that a string contains, from 1; 0 if none.',
+    sql`coalesce(min(each.at) filter (where found.position > 0), 0)`,
+    searchedInteger,
+  ],
+  [
+    'FirstPosition',
+    'integer',
+    'The position of the leftmost of several strings, from 1; 0 if none.',
+    sql`coalesce(min(found.position) filter (where found.position > 0), 0)`,
+    searchedInteger,
+  ],
+  [
+    'AllPositions',
+    'array(integer)',
+    'The position of each of several strings, from 1; 0 where not found.',
+    sql`coalesce(jsonb_agg(found.position order by each.at), '[]'::jsonb)`,
+    arrayOf(searchedInteger),
+  ],
+] as const;
+
+/** `multiSearchAny`, `multiSearchAnyCaseInsensitive` and so on. */
+const multiSearchFunctions = multiSearchResults.flatMap(([name, returns, description, select, type]) => [
+  scalar(
+    `multiSearch${name}(string, array(string)): ${returns}`,
+    description,
+    multiSearch(select, type, caseSensitive),
+  ),
+  scalar(
+    `multiSearch${name}CaseInsensitive(string, array(string)): ${returns}`,
+    'The same, case-insensitive.',
+    multiSearch(select, type, caseInsensitive),
+  ),
+]);
+
+/** The groups of all matches, an array for each match. */
+const groupsByMatch: Emitter = (site) => ({
+  sql: sql`(select coalesce(jsonb_agg((select jsonb_agg(coalesce(part.v, '') order by part.at) from unnest(one.m) with ordinality as part(v, at)) order by one.at), '[]'::jsonb)
+    from ${allMatches(site)})`,
+  type: arrayOf(texts),
 });
+
+/** The groups of all matches, an array for each group, empty if nothing matches. */
+const groupsByNumber: Emitter = (site) => ({
+  sql: sql`(select jsonb_agg((select coalesce(jsonb_agg(coalesce(one.m[numbered.n], '') order by one.at), '[]'::jsonb) from ${allMatches(site)}) order by numbered.n)
+    from generate_series(1, cardinality(regexp_match('', ${patternAt(site, 1, 'groups')} || '|'))) as numbered(n))`,
+  type: arrayOf(texts),
+});
+
+const allMatches = (site: CallSite): Sql =>
+  sql`regexp_matches(${argumentSql(site, 0)}, ${patternAt(site, 1, 'groups')}, 'g') with ordinality as one(m, at)`;
 
 /** Search and replacement, also by regular expressions. */
 export const searchFunctions: readonly FunctionDefinition[] = [
@@ -194,21 +318,53 @@ export const searchFunctions: readonly FunctionDefinition[] = [
   scalar('regexpExtract(string, string, integer?): string', 'A group of the first match.', regexpExtract, {
     ranges: [{ index: 2, min: 0 }],
   }),
-  scalar('countSubstrings(string, string): integer', 'Number of occurrences of a substring.', (site) => ({
-    sql: sql`(coalesce((char_length(${argumentSql(site, 0)}) - char_length(replace(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ''))) / nullif(char_length(${argumentSql(site, 1)}), 0), case when ${argumentSql(site, 0)} is not null and ${argumentSql(site, 1)} is not null then 0 end))::int8`,
-    type: typed(site, 'integer'),
-  })),
+  scalar(
+    'countSubstrings(string, string): integer',
+    'Number of occurrences of a substring.',
+    countSubstrings(caseSensitive),
+  ),
+  scalar(
+    'countSubstringsCaseInsensitive(string, string): integer',
+    'Number of occurrences of a substring, case-insensitive.',
+    countSubstrings(caseInsensitive),
+  ),
   scalar(
     'countMatches(string, string): integer',
     'Number of matches of a regular expression.',
-    matches(
-      (text, pattern) =>
-        sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${pattern}, 'g') as m(v))`,
-      'integer',
-      'text',
-    ),
+    matches((text, pattern) => countOfMatches(text, pattern, sql`'g'`), 'integer', 'text'),
   ),
-  scalar('hasToken(string, string): boolean', 'Whether a string contains a word.', hasToken),
+  scalar(
+    'countMatchesCaseInsensitive(string, string): integer',
+    'Number of matches of a regular expression, case-insensitive.',
+    matches((text, pattern) => countOfMatches(text, pattern, sql`'gi'`), 'integer', 'text'),
+  ),
+  ...multiSearchFunctions,
+  scalar(
+    'extractAllGroupsVertical(string, string): array(any)',
+    'The groups of all matches, an array for each match.',
+    groupsByMatch,
+  ),
+  scalar(
+    'extractAllGroupsHorizontal(string, string): array(any)',
+    'The groups of all matches, an array for each group.',
+    groupsByNumber,
+  ),
+  scalar('hasToken(string, string): boolean', 'Whether a string contains a word.', hasToken(caseSensitive)),
+  scalar(
+    'hasTokenCaseInsensitive(string, string): boolean',
+    'Whether a string contains a word, case-insensitive.',
+    hasToken(caseInsensitive),
+  ),
+  scalar(
+    'hasAnyTokens(string, any): boolean',
+    'Whether a string contains any word of an array or of another string.',
+    hasTokens('any'),
+  ),
+  scalar(
+    'hasAllTokens(string, any): boolean',
+    'Whether a string contains all words of an array or of another string.',
+    hasTokens('all'),
+  ),
   scalar(
     'replaceOne(string, string, string): string',
     'The first occurrence of a substring replaced.',
@@ -249,8 +405,6 @@ export const searchFunctions: readonly FunctionDefinition[] = [
     'translate($1, $2, $3)',
   ),
 ];
-
-const texts = arrayOf(scalarType('string'));
 
 /** A PostgreSQL array as a dialect array, limited by an optional argument. */
 function partsOf(site: CallSite, parts: Sql, limit: number): ReturnType<Emitter> {
@@ -340,6 +494,11 @@ export const stringPartFunctions: readonly FunctionDefinition[] = [
     'alphaTokens(string, integer?): array(string)',
     'The words that consist of letters.',
     foundWords(sql`'([A-Za-z]+)'`),
+  ),
+  scalar(
+    'splitByNonAlpha(string, integer?): array(string)',
+    'The parts between whitespace and punctuation.',
+    foundWords(sql`'([^\\x01-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7f]+)'`),
   ),
   scalar('ngrams(string, integer): array(string)', 'All substrings of a length.', ngrams, {
     ranges: [{ index: 1, min: 1 }],

@@ -1,6 +1,6 @@
 import { computeOnce } from '../compile/compiler.ts';
 import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
-import { nameOfType, scalarType, type Type } from '../types.ts';
+import { isUnmatched, nameOfType, scalarType, type Type } from '../types.ts';
 import {
   clamped,
   constantNumber,
@@ -57,9 +57,10 @@ const emptiness =
   (sign: Sql): Emitter =>
   (site) => {
     const { type, sql: value } = argument(site, 0);
+    const missing = isUnmatched(type);
     const of = (fragment: Sql): ReturnType<Emitter> => ({
-      sql: fragment,
-      type: scalarType('boolean', type.nullable),
+      sql: missing ? sql`coalesce(${fragment}, 0 ${sign} 0)` : fragment,
+      type: scalarType('boolean', type.nullable && !missing),
     });
     if (type.kind === 'uuid') return of(sql`(${value} ${sign} '00000000-0000-0000-0000-000000000000'::uuid)`);
     if (type.kind === 'string') return of(sql`(${value} ${sign} '')`);
@@ -170,6 +171,18 @@ const base64Decode: Emitter = (site) => ({
   type: scalarType('string', true),
 });
 
+/** Parts count from 1, or from the end if negative. PostgreSQL would fail for part 0. */
+const splitPart: Emitter = (site) => {
+  const index = argument(site, 2);
+  if (index.constant === 0n)
+    throw argumentError(site, 2, `Parts of '${site.name}' count from one, not from zero.`);
+  const at = offsetOf(index.sql);
+  return {
+    sql: sql`(case when ${index.sql} <> 0 then split_part(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${at}) end)`,
+    type: scalarType('string', isNullable(site) || index.constant === undefined),
+  };
+};
+
 /** Functions of strings. */
 export const stringFunctions: readonly FunctionDefinition[] = [
   standardScalar('length(any): integer', 'Number of bytes of a string, or of items of an array.', (site) => ({
@@ -187,6 +200,8 @@ export const stringFunctions: readonly FunctionDefinition[] = [
     'The string in upper case.',
     stringFunction((text = sql``) => sql`upper(${withCLocale(text)})`),
   ),
+  scalar('lowerUTF8(string): string', 'The string in lower case, beyond ASCII too.', 'lower($1)'),
+  scalar('upperUTF8(string): string', 'The string in upper case, beyond ASCII too.', 'upper($1)'),
   standardScalar('concat(any...): string', 'The values as one string, without nulls.', concat),
   scalar(
     'concatWithSeparator(string, any...): string',
@@ -240,6 +255,11 @@ export const stringFunctions: readonly FunctionDefinition[] = [
     'A string padded on the right.',
     withMaxSize(maxCharacters, 'characters', (site) => constantNumber(site, 1), padded(sql`rpad`)),
     { ranges: [{ index: 1, min: 0 }] },
+  ),
+  standardScalar(
+    'split_part(string, string, integer): string',
+    'A part of a string between occurrences of a separator.',
+    splitPart,
   ),
   scalar('empty(any): boolean', 'Whether a string or an array is empty.', emptiness(sql`=`)),
   scalar('notEmpty(any): boolean', 'Whether a string or an array is not empty.', emptiness(sql`<>`)),

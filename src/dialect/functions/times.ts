@@ -221,7 +221,7 @@ function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
 
 /** Null for seconds out of range, many of which PostgreSQL rejects. */
 const secondsOrNull = (seconds: Sql): Sql =>
-  sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp(${seconds}) end)`;
+  sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp((${seconds})::float8) end)`;
 
 /** Converts a value to a datetime in the zone of an argument, if present. */
 function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
@@ -297,6 +297,10 @@ const toTimestamp: Emitter = (site) => {
 
 const toChar: Emitter = (site) => {
   const value = argument(site, 0);
+  const format = argument(site, 1).constant;
+  // As in the best-known product with this dialect.
+  const isTime = value.type.kind === 'datetime' || value.type.kind === 'date';
+  if (isTime && typeof format === 'string' && format.includes('%')) return formatDateTime(site);
   const type = scalarType('string', value.type.nullable);
   if (value.type.kind === 'datetime')
     return {
@@ -311,6 +315,36 @@ const toChar: Emitter = (site) => {
     `Function 'to_char' expects a time or a number, found ${nameOfType(value.type)}.`,
   );
 };
+
+const unixUnits = [
+  ['Second', 'seconds', 1],
+  ['Milli', 'milliseconds', 1e3],
+  ['Micro', 'microseconds', 1e6],
+  ['Nano', 'nanoseconds', 1e9],
+] as const;
+
+/** `toUnixTimestamp64Milli`, `fromUnixTimestamp64Milli` and so on. */
+const unixTimes = unixUnits.flatMap(([name, unit, count]): readonly FunctionDefinition[] => {
+  const factor = rawSql(String(count));
+  return [
+    scalar(`toUnixTimestamp64${name}(datetime): integer`, `The ${unit} since 1970.`, (site) => {
+      const value = argument(site, 0);
+      const number = sql`floor(extract(epoch from ${value.sql}) * ${factor})`;
+      return {
+        sql: sql`(case when abs(${number}) < 9.2e18 then (${number})::int8 end)`,
+        type: scalarType('integer', true),
+      };
+    }),
+    scalar(
+      `fromUnixTimestamp64${name}(integer, string?): datetime`,
+      `A time from ${unit} since 1970.`,
+      (site) => ({
+        sql: secondsOrNull(sql`((${argumentSql(site, 0)})::numeric / ${factor})`),
+        type: datetimeTypeAt(site, 1, true),
+      }),
+    ),
+  ];
+});
 
 /** The current time, conversions and formats. Times are in the project's zone unless another is given. */
 export const timeFunctions: readonly FunctionDefinition[] = [
@@ -370,7 +404,24 @@ export const timeFunctions: readonly FunctionDefinition[] = [
     'A time from its parts.',
     makeTimestamp,
   ),
-  standardScalar('to_char(any, string): string', 'A value in a PostgreSQL format.', toChar),
+  standardScalar(
+    'to_char(any, string): string',
+    'A time formatted with % specifiers, or a value in a PostgreSQL format.',
+    toChar,
+  ),
+  ...unixTimes,
+  scalar('timeZoneOf(datetime): string', 'The time zone of a time.', (site) => ({
+    sql: zoneAt(site, null),
+    type: scalarType('string'),
+  })),
+  scalar('UUIDv7ToDateTime(uuid, string?): datetime', 'The time in a UUID of version 7, or null.', (site) => {
+    const text = sql`(${argumentSql(site, 0)})::text`;
+    const milliseconds = sql`('x' || substr(${text}, 1, 8) || substr(${text}, 10, 4))::bit(48)::int8`;
+    return {
+      sql: sql`(case when substr(${text}, 15, 1) = '7' then ${secondsOrNull(sql`(${milliseconds} / 1000.0)`)} end)`,
+      type: datetimeTypeAt(site, 1, true),
+    };
+  }),
   standardScalar(
     'to_timestamp(any, string?): datetime',
     'A time from seconds since 1970, or from a string.',

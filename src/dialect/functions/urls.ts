@@ -68,11 +68,36 @@ const parameter: Emitter = (site) => {
   };
 };
 
-const parameters: Emitter = (site) => ({
-  sql: sql`(select coalesce(jsonb_agg(found.m[1] order by found.at), '[]'::jsonb)
-    from regexp_matches(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '([^&#?]+)', 'g') with ordinality as found(m, at))`,
-  type: arrayOf(scalarType('string')),
-});
+const strings = arrayOf(scalarType('string'));
+
+/** What stands between & and # after the first ? or #. As in ClickHouse, the last must have a =, so that a fragment is none. */
+const parameters =
+  (select: Sql): Emitter =>
+  (site) => ({
+    sql: sql`(select coalesce(jsonb_agg(${select} order by given.at), '[]'::jsonb) from (select * from
+      unnest(regexp_split_to_array(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '[&#]')) with ordinality as part(text, at)
+      where strpos(part.text, '=') > 0 or part.at < cardinality(regexp_split_to_array(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '[&#]'))) as given)`,
+    type: strings,
+  });
+
+/** The scheme and the host of a URL, with user and port. */
+const origin = '^(?:[A-Za-z][A-Za-z0-9+.-]*:)//[^/?#]*';
+
+/** The URL, or its path, up to each /, ? or #, and as a whole. A URL without a scheme has no parts. */
+const hierarchy =
+  (of: 'url' | 'path'): Emitter =>
+  (site) => {
+    const url = argumentSql(site, 0);
+    const start = first(url, `(${origin}[/?#]?)`);
+    const shown = of === 'url' ? sql`run.v <> ''` : sql`run.at > 0`;
+    const head = of === 'url' ? sql`coalesce(${start}, ${url})` : sql`right(${start}, 1)`;
+    return {
+      sql: sql`(select coalesce(jsonb_agg(run.v order by run.at) filter (where ${shown}), '[]'::jsonb) from (select string_agg(piece.v, '') over (order by piece.at) as v, piece.at
+        from (select ${head} as v, 0 as at union all select found.m[1], found.at
+          from regexp_matches(substring(${url} from ${bind(`${origin}[/?#](.*)$`, 'text')}), '([/?#]*[^/?#]+[/?#]?|[/?#]+$)', 'g') with ordinality as found(m, at)) as piece) as run)`,
+      type: strings,
+    };
+  };
 
 const cutParameter: Emitter = (site) => {
   const [url, name] = [argument(site, 0), argument(site, 1)];
@@ -139,6 +164,18 @@ export const urlFunctions: readonly FunctionDefinition[] = [
       computeSqlOnce([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
     ),
   ),
+  scalar(
+    'firstSignificantSubdomain(string): string',
+    'The first part of the registered name.',
+    part((url) =>
+      computeSqlOnce([withoutWww(host(url))], (name = sql``) => sql`split_part(${registered(name)}, '.', 1)`),
+    ),
+  ),
+  scalar(
+    'netloc(string): string',
+    'The host with user and port.',
+    part((url) => sql`substring(${withoutScheme(url)} from '^[^/?#]*')`),
+  ),
   scalar('port(string, integer?): integer', 'The port of a URL, or 0.', port),
   scalar(
     'path(string): string',
@@ -156,12 +193,28 @@ export const urlFunctions: readonly FunctionDefinition[] = [
     part((url) => first(url, '[?]([^#]*)')),
   ),
   scalar(
+    'queryStringAndFragment(string): string',
+    'The query and the fragment of a URL.',
+    part((url) => sql`coalesce(${first(url, '^[^?#]*[?](.*)$')}, ${first(url, '^[^?#]*(#.*)$')})`),
+  ),
+  scalar(
     'fragment(string): string',
     'The fragment of a URL.',
     part((url) => first(url, '#(.*)$')),
   ),
   scalar('extractURLParameter(string, string): string', 'A query parameter of a URL.', parameter),
-  scalar('extractURLParameters(string): array(string)', 'All query parameters of a URL.', parameters),
+  scalar(
+    'extractURLParameters(string): array(string)',
+    'All query parameters of a URL.',
+    parameters(sql`given.text`),
+  ),
+  scalar(
+    'extractURLParameterNames(string): array(string)',
+    'The names of all query parameters of a URL.',
+    parameters(sql`split_part(given.text, '=', 1)`),
+  ),
+  scalar('URLHierarchy(string): array(string)', 'The URL up to each of its parts.', hierarchy('url')),
+  scalar('URLPathHierarchy(string): array(string)', 'The path up to each of its parts.', hierarchy('path')),
   scalar(
     'cutQueryString(string): string',
     'The URL without its query.',
@@ -171,6 +224,16 @@ export const urlFunctions: readonly FunctionDefinition[] = [
     'cutQueryStringAndFragment(string): string',
     'The URL without query and fragment.',
     part((url) => sql`regexp_replace(${url}, '[?#].*$', '')`),
+  ),
+  scalar(
+    'cutFragment(string): string',
+    'The URL without its fragment.',
+    part((url) => sql`regexp_replace(${url}, '#.*$', '')`),
+  ),
+  scalar(
+    'cutWWW(string): string',
+    'The URL without www. at the start of its host.',
+    part((url) => sql`regexp_replace(${url}, '^((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)www[.]', '\\1')`),
   ),
   scalar('cutURLParameter(string, string): string', 'The URL without a query parameter.', cutParameter),
   scalar('decodeURLComponent(string): string', 'A string with %XX decoded.', decode),

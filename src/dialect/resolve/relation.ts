@@ -1,6 +1,6 @@
 import { type PropertyTypes, type SourceRelation, typeOfColumn } from '../schema.ts';
 import { commaList, identifier, joinSql, rawSql, renderSql, type Sql, sql } from '../sql.ts';
-import { type Type, withNull } from '../types.ts';
+import { type Type, whereUnmatched } from '../types.ts';
 import type { Statement } from './statement.ts';
 
 /** What a name in a relation refers to. */
@@ -224,7 +224,7 @@ function identifiedField(field: RelationField, identity: string): RelationField 
 }
 
 /** A column on the nullable side of an outer join. */
-export const optionalColumn = (one: Column): Column => ({ ...one, type: withNull(one.type) });
+export const optionalColumn = (one: Column): Column => ({ ...one, type: whereUnmatched(one.type) });
 
 /** A relation that calls `onRead` when one of its fields is used. */
 export const observedRelation = (relation: Relation, onRead: () => void): Relation => ({

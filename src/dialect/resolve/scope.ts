@@ -298,6 +298,8 @@ export interface Scope {
   /** Aliases that are being expanded; inside them their names refer to columns. */
   readonly expandingAliases: readonly Expression[];
   readonly grouping: Grouping | null;
+  /** Set if aggregates reduce the items of an array, of which there may be none. */
+  readonly aggregatesItems?: boolean;
   readonly windows: ReadonlyMap<string, Window>;
   /** Set if window functions are columns of an inner query. */
   readonly windowSubquery?: WindowSubquery | undefined;
@@ -414,10 +416,12 @@ function ambiguousFieldError(name: Name, relations: readonly Relation[], scope: 
 function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
   const { statement, relations, outerRelations } = scope;
   const name = first.text;
-  if (relations.some((relation) => relation.name === name) || tableNames(statement).includes(name)) {
+  if (relations.some((relation) => relation.name === name)) {
     const suggestion = field.path.length === 1 ? `Select one of its columns, such as ${name}.id.` : null;
     return statement.error(`Can't select a table when a column is expected: ${name}`, first, suggestion);
   }
+  if (tableNames(statement).includes(name) && !outerRelations.some((relation) => relation.name === name))
+    return statement.error(`Unable to resolve field: ${name}`, first, `The table ${name} is not in FROM.`);
   const alias = scope.aliases.get(name);
   const isColumnOfItsName = alias !== undefined && alias === scope.expandingAliases.at(-1);
   if (alias !== undefined && !isColumnOfItsName)

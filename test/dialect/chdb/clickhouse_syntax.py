@@ -48,6 +48,7 @@ plain = {
     'toFloat': "accurateCastOrNull({}, 'Float64')",
     'toUUID': "accurateCastOrNull({}, 'UUID')",
     'toBool': "accurateCastOrNull({}, 'Bool')",
+    'toIntOrDefault': 'toInt64OrDefault({})',
     'toIntOrZero': 'toInt64OrZero({})',
     'toFloatOrZero': 'toFloat64OrZero({})',
     'toFloatOrDefault': 'toFloat64OrDefault({})',

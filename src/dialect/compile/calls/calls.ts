@@ -8,7 +8,6 @@ import type {
 } from '../../functions/function_definition.ts';
 import { higherOrderValue } from '../../functions/lambdas.ts';
 import {
-  arrayFunctionOf,
   type Combinator,
   findFunction,
   type FoundFunction,
@@ -28,6 +27,7 @@ import { castOperation } from '../expressions/casts.ts';
 import { defaultOf, postgresType, toCondition } from '../expressions/coerce.ts';
 import { operationOf, subqueryOf } from '../expressions/comparisons.ts';
 import { arrayJoinCall } from '../joins/array_joins.ts';
+import { arrayReduceValue, combinatorCall } from './combinators.ts';
 import { applySignature, checkArity, checkRanges, fillTemplate } from './signature.ts';
 
 /** @throws DialectError if DISTINCT is not supported */
@@ -209,8 +209,10 @@ function aggregateValue(
   const site: AggregateCallSite = {
     ...base,
     distinct,
-    mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.mayBeEmpty === true,
+    mayBeEmpty:
+      isWindow || filters.length > 0 || scope.grouping?.mayBeEmpty === true || scope.aggregatesItems === true,
     orderBy: orderBySql(order?.sql ?? ordinal),
+    ordinal,
     isWindow,
     over,
   };
@@ -345,6 +347,7 @@ function specialCall(compiler: Compiler, call: Call, scope: Scope, use: Expressi
   if (call.over !== null || call.parameters !== null || call.distinct) return undefined;
   const [first, second, ...more] = call.arguments;
   if (name === 'arrayJoin') return arrayJoinCall(compiler, call, scope);
+  if (name === 'arrayReduce') return arrayReduceValue(compiler, call, scope);
   if (first === undefined) return undefined;
   if (second === undefined) return oneArgument(compiler, call, first, scope, use);
   const lower = name.toLowerCase();
@@ -398,38 +401,6 @@ function oneArgument(
   }
 }
 
-/**
- * Rewrites an aggregate with the Array combinator: `sumArray(x)` becomes `arraySum(arrayFlatten(groupArray(x)))`.
- * @throws DialectError if the aggregate has no array function
- */
-function arrayCombinatorCall(
-  call: Call,
-  { definition, combinators }: FoundFunction,
-  statement: Statement,
-): Call {
-  const { name, start, end } = call;
-  const ofItems = arrayFunctionOf(definition.name);
-  const others = combinators.filter((one) => one !== 'Array' && one !== 'If');
-  if (ofItems === null || others.length > 0)
-    throw statement.error(`Unsupported function call '${name.text}(...)'.`, name, 'Use ARRAY JOIN.');
-  const named = (text: string): Name => ({ ...name, text });
-  const plain = (text: string, argument: Expression): Call => ({
-    kind: 'call',
-    name: named(text),
-    parameters: null,
-    distinct: false,
-    arguments: [argument],
-    orderBy: [],
-    nulls: null,
-    filter: null,
-    over: null,
-    start,
-    end,
-  });
-  const arrays: Call = { ...call, name: named(combinators.includes('If') ? 'groupArrayIf' : 'groupArray') };
-  return plain(ofItems, plain('arrayFlatten', arrays));
-}
-
 /** Compiles a function call. @throws DialectError for an unknown function or wrong arguments */
 export function callValue(compiler: Compiler, call: Call, scope: Scope, use: ExpressionUse): Value {
   const { statement } = scope;
@@ -443,13 +414,15 @@ export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Exp
       call.name,
       unsupportedCombinatorHint(name) ?? suggestFunction(name),
     );
-  const { definition, combinators } = found;
+  const { definition } = found;
   if (definition.unsupported !== null)
     throw statement.error(`Function '${name}' is not supported.`, call.name, definition.unsupported);
-  if (definition.kind === 'aggregate' || definition.kind === 'window' || call.over !== null)
-    return combinators.includes('Array')
-      ? compiler.value(arrayCombinatorCall(call, found, statement), scope)
-      : aggregateValue(compiler, call, found, scope);
+  if (definition.kind === 'aggregate' || definition.kind === 'window' || call.over !== null) {
+    const rewritten = combinatorCall(call, found, statement);
+    return rewritten === null
+      ? aggregateValue(compiler, call, found, scope)
+      : compiler.value(rewritten, scope);
+  }
   rejectAggregateClauses(call, scope);
   checkArity(name, definition.argumentTypes, call.arguments.length, call, statement);
   if (definition.kind === 'higher_order') return higherOrderValue(compiler, call, definition, scope);

@@ -77,9 +77,9 @@ export const aggregateCases: CasesByFunction = {
   },
   json_agg: {
     "json_agg(y) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g where x = 5":
-      ['d'],
+      '["d"]',
     "json_agg(x) from (select 1 as x, 'a' as y union all select 2 as x, 'b' as y union all select 2 as x, 'c' as y union all select 5 as x, 'd' as y) as g where x > 9":
-      null,
+      '[]',
   },
   groupBitAnd: { 'groupBitAnd(x) FROM flags': 0, 'groupBitAnd(toInt64(x)) FROM none': -1 },
   groupBitOr: {
@@ -193,5 +193,34 @@ export const aggregateCases: CasesByFunction = {
     'nth_value(y, 9) OVER (ORDER BY y) FROM letters': [null, null, null, null],
     'nth_value(y, 2) OVER (ORDER BY y ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM letters':
       ['b', 'b', 'b', 'b'],
+  },
+  groupArrayMovingSum: {
+    'groupArrayMovingSum(2)(x) from (select 1 as x) as given where x > 1': [],
+    'groupArrayMovingSum(x) from (select 1 as x) as given where x > 1': [],
+    'length(groupArrayMovingSum(2)(x)) from (select 1 as x union all select 2 as x union all select 2 as x union all select 5 as x union all select -3 as x) as given': 5,
+  },
+  medianExactHigh: {
+    'medianExactHigh(x) from (select 1 as x union all select 2 as x union all select 2 as x union all select 5 as x union all select -3 as x) as given': 2,
+    'medianExactHigh(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 3,
+    'medianExactHigh(x) from (select 1 as x union all select NULL as x union all select 4 as x union all select NULL as x) as given': 4,
+  },
+  quantileExactHigh: {
+    'quantileExactHigh(0.5)(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 3,
+    'quantileExactHigh(0.9)(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 5,
+    'quantileExactHigh(1)(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 5,
+  },
+  medianExactLow: {
+    'medianExactLow(x) from (select 1 as x union all select 2 as x union all select 2 as x union all select 5 as x union all select -3 as x) as given': 2,
+    'medianExactLow(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 2,
+    'medianExactLow(x) from (select 1 as x union all select NULL as x union all select 4 as x union all select NULL as x) as given': 1,
+  },
+  quantileExactLow: {
+    'quantileExactLow(0.5)(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 2,
+    'quantileExactLow(0.9)(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 5,
+    'quantileExactLow(0)(x) from (select 1 as x union all select 3 as x union all select 2 as x union all select 5 as x) as given': 1,
+  },
+  percentile_disc: {
+    'percentile_disc(0.5)(x) from (select arrayJoin([1, 2, 4, 9]) as x) as given': 2,
+    'percentile_disc(0.25)(x) from (select arrayJoin([1, 2, 4, 9]) as x) as given': 1,
   },
 };

@@ -257,4 +257,57 @@ export const collectionCases: CasesByFunction = {
     "JSONArrayLength('[]')": 0,
     "JSONArrayLength('{}')": null,
   },
+  arrayResize: {
+    'arrayResize([1, 2, 3], 5)': [1, 2, 3, 0, 0],
+    'arrayResize([1, 2, 3], -2)': [2, 3],
+    'arrayResize([1], 3, 9)': [1, 9, 9],
+  },
+  arrayRotateLeft: {
+    'arrayRotateLeft([1, 2, 3, 4], 1)': [2, 3, 4, 1],
+    'arrayRotateLeft([1, 2, 3], -1)': [3, 1, 2],
+    'arrayRotateLeft([1, 2, 3], 4)': [2, 3, 1],
+  },
+  arrayRotateRight: {
+    'arrayRotateRight([1, 2, 3, 4], 1)': [4, 1, 2, 3],
+    'arrayRotateRight([1, 2, 3, 4], 5)': [4, 1, 2, 3],
+    'arrayRotateRight([1, 2, 3], -1)': [2, 3, 1],
+  },
+  arrayEnumerateUniq: {
+    'arrayEnumerateUniq([10, 20, 10, 30])': [1, 1, 2, 1],
+    "arrayEnumerateUniq(['a', 'a'])": [1, 2],
+    'arrayEnumerateUniq([1, 1, 2], [1, 1, 2])': [1, 2, 1],
+  },
+  arrayReduce: {
+    "arrayReduce('sum', [1, 2, 3])": 6,
+    "arrayReduce('quantile(0.5)', [1, 2, 3])": 2,
+    "arrayReduce('maxIf', [1, 2, 3], [1, 1, 0])": 2,
+  },
+  arraySplit: {
+    'arraySplit((x, y) -> y, [1, 2, 3, 4, 5], [1, 0, 0, 1, 0])': [
+      [1, 2, 3],
+      [4, 5],
+    ],
+    'arraySplit(x -> x = 3, [1, 2, 3, 4])': [
+      [1, 2],
+      [3, 4],
+    ],
+    'arraySplit(x -> x > 9, [1, 2])': [[1, 2]],
+  },
+  arrayReverseSplit: {
+    'arrayReverseSplit((x, y) -> y, [1, 2, 3, 4, 5], [1, 0, 0, 1, 0])': [[1], [2, 3, 4], [5]],
+    'arrayReverseSplit(x -> x = 3, [1, 2, 3, 4])': [[1, 2, 3], [4]],
+  },
+  mapFilter: {
+    "mapFilter((k, v) -> v > 1, map('a', 1, 'b', 2))": { b: 2 },
+    "mapFilter((k, v) -> k = 'a', map('a', 1, 'b', 2))": { a: 1 },
+    "mapFilter((k, v) -> v > 9, map('a', 1))": {},
+  },
+  mapApply: {
+    "mapApply((k, v) -> (k, v * 10), map('a', 1, 'b', 2))": { a: 10, b: 20 },
+    "mapApply((k, v) -> (upper(k), v + 1), map('a', 1))": { A: 2 },
+  },
+  mapUpdate: {
+    "mapUpdate(map('a', 1, 'b', 2), map('b', 3, 'c', 4))": { a: 1, b: 3, c: 4 },
+    "mapUpdate(map('a', 1), map('a', 2))": { a: 2 },
+  },
 };

@@ -233,4 +233,138 @@ export const stringCases: CasesByFunction = {
     "encodeURLComponent('')": '',
     "encodeURLComponent('abc')": 'abc',
   },
+  lowerUTF8: { "lowerUTF8('ÄB')": 'äb', "lowerUTF8('')": '', 'lowerUTF8(NULL)': null },
+  upperUTF8: { "upperUTF8('äx')": 'ÄX', "upperUTF8('')": '' },
+  split_part: {
+    "split_part('a.b.c', '.', 2)": 'b',
+    "split_part('a.b.c', '.', -1)": 'c',
+    "split_part('a.b.c', '.', 9)": '',
+  },
+  countSubstringsCaseInsensitive: {
+    "countSubstringsCaseInsensitive('aAbA', 'a')": 3,
+    "countSubstringsCaseInsensitive('x', '')": 0,
+    "countSubstringsCaseInsensitive('', 'a')": 0,
+  },
+  countMatchesCaseInsensitive: {
+    "countMatchesCaseInsensitive('aAb', 'a')": 2,
+    "countMatchesCaseInsensitive('aAb', 'x')": 0,
+    "countMatchesCaseInsensitive('foo.COM', '[a-z]+')": 2,
+  },
+  multiSearchAny: {
+    "multiSearchAny('hello', ['x', 'ell'])": 1,
+    "multiSearchAny('hello', ['x'])": 0,
+    "multiSearchAny('abc', [''])": 1,
+  },
+  multiSearchAnyCaseInsensitive: {
+    "multiSearchAnyCaseInsensitive('Hello', ['h'])": 1,
+    "multiSearchAnyCaseInsensitive('Hello', ['x'])": 0,
+  },
+  multiSearchFirstIndex: {
+    "multiSearchFirstIndex('hello', ['x', 'l'])": 2,
+    "multiSearchFirstIndex('abc', ['c', 'a'])": 1,
+    "multiSearchFirstIndex('abc', ['x'])": 0,
+  },
+  multiSearchFirstIndexCaseInsensitive: { "multiSearchFirstIndexCaseInsensitive('HELLO', ['x', 'l'])": 2 },
+  multiSearchFirstPosition: {
+    "multiSearchFirstPosition('hello', ['o', 'l'])": 3,
+    "multiSearchFirstPosition('abc', ['x'])": 0,
+  },
+  multiSearchFirstPositionCaseInsensitive: {
+    "multiSearchFirstPositionCaseInsensitive('HELLO', ['o', 'l'])": 3,
+  },
+  multiSearchAllPositions: {
+    "multiSearchAllPositions('hello', ['l', 'x'])": [3, 0],
+    "multiSearchAllPositions('abc', ['', 'c'])": [1, 3],
+  },
+  multiSearchAllPositionsCaseInsensitive: {
+    "multiSearchAllPositionsCaseInsensitive('HELLO', ['l', 'x'])": [3, 0],
+  },
+  extractAllGroupsVertical: {
+    "extractAllGroupsVertical('a=1, b=2', '(\\\\w)=(\\\\d)')": [
+      ['a', '1'],
+      ['b', '2'],
+    ],
+    "extractAllGroupsVertical('x', '(a)(b)?')": [],
+    "extractAllGroupsVertical('ab a', '(a)(b)?')": [
+      ['a', 'b'],
+      ['a', ''],
+    ],
+  },
+  extractAllGroupsHorizontal: {
+    "extractAllGroupsHorizontal('a=1, b=2', '(\\\\w)=(\\\\d)')": [
+      ['a', 'b'],
+      ['1', '2'],
+    ],
+    "extractAllGroupsHorizontal('x', '(a)(b)?')": [[], []],
+    "extractAllGroupsHorizontal('ab a', '(a)(b)?')": [
+      ['a', 'a'],
+      ['b', ''],
+    ],
+  },
+  hasTokenCaseInsensitive: {
+    "hasTokenCaseInsensitive('Hello World', 'hello')": 1,
+    "hasTokenCaseInsensitive('Hello World', 'hell')": 0,
+    "hasTokenCaseInsensitive('a_b', 'B')": 1,
+  },
+  hasAnyTokens: {
+    "hasAnyTokens('Hello World', ['World'])": 1,
+    "hasAnyTokens('Hello World', 'World x')": 1,
+    "hasAnyTokens('Hello World', 'hello')": 0,
+  },
+  hasAllTokens: {
+    "hasAllTokens('Hello World', ['World', 'x'])": 0,
+    "hasAllTokens('Hello World', 'World Hello')": 1,
+    "hasAllTokens('Hello World', '')": 0,
+  },
+  splitByNonAlpha: {
+    "splitByNonAlpha('a,b c!d')": ['a', 'b', 'c', 'd'],
+    "splitByNonAlpha(' user@domain.com  x')": ['user', 'domain', 'com', 'x'],
+    "splitByNonAlpha('')": [],
+  },
+  firstSignificantSubdomain: {
+    "firstSignificantSubdomain('https://news.example.co.uk/')": 'example',
+    "firstSignificantSubdomain('http://www.example.com/')": 'example',
+    "firstSignificantSubdomain('example')": '',
+  },
+  netloc: {
+    "netloc('http://paul@www.example.com:80/a')": 'paul@www.example.com:80',
+    "netloc('example.com/a')": 'example.com',
+    "netloc('//example.com/a')": 'example.com',
+  },
+  queryStringAndFragment: {
+    "queryStringAndFragment('http://a.de/?x=1#f')": 'x=1#f',
+    "queryStringAndFragment('http://a.de/#f')": '#f',
+    "queryStringAndFragment('http://a.de/a')": '',
+  },
+  extractURLParameterNames: {
+    "extractURLParameterNames('http://a.de/p?utm=x&b&c=#top=1')": ['utm', 'b', 'c', 'top'],
+    "extractURLParameterNames('http://a.de/p?b#top')": ['b'],
+    "extractURLParameterNames('http://a.de/p?=1&b=2')": ['', 'b'],
+  },
+  URLHierarchy: {
+    "URLHierarchy('https://example.com/a/b?x#y')": [
+      'https://example.com/',
+      'https://example.com/a/',
+      'https://example.com/a/b?',
+      'https://example.com/a/b?x#',
+      'https://example.com/a/b?x#y',
+    ],
+    "URLHierarchy('https://example.com')": ['https://example.com'],
+    "URLHierarchy('https://example.com/')": ['https://example.com/'],
+  },
+  URLPathHierarchy: {
+    "URLPathHierarchy('https://example.com/a/b?x#y')": ['/a/', '/a/b?', '/a/b?x#', '/a/b?x#y'],
+    "URLPathHierarchy('https://example.com/a/b/')": ['/a/', '/a/b/'],
+    "URLPathHierarchy('example.com/a')": [],
+  },
+  cutFragment: {
+    "cutFragment('http://a.de/?x=1#f')": 'http://a.de/?x=1',
+    "cutFragment('a#b#c')": 'a',
+    "cutFragment('')": '',
+  },
+  cutWWW: {
+    "cutWWW('http://www.example.com/a')": 'http://example.com/a',
+    "cutWWW('www.example.com')": 'www.example.com',
+    "cutWWW('//www.example.com/a')": '//example.com/a',
+  },
 };

@@ -149,7 +149,7 @@ export const timeCases: CasesByFunction = {
   date_part: {
     "date_part('year', toDate('2024-05-02'))": 2024,
     "date_part('hour', toDateTime('2024-01-02 13:04:05'))": 13,
-    "date_part('dow', toDate('2024-05-05'))": 0,
+    "date_part('dow', toDate('2024-05-05'))": 7,
   },
   dateName: {
     "dateName('month', toDate('2024-05-02'))": 'May',
@@ -396,8 +396,55 @@ export const timeCases: CasesByFunction = {
     "dateSub(toDate('2024-01-01'), INTERVAL 1 WEEK)": '2023-12-25',
   },
   make_interval: {
-    "toDate('2024-01-31') + make_interval(0, 0, 0, 1)": '2024-02-01',
-    "toDateTime('2024-01-01 00:00:00') + make_interval(0, 0, 0, 0, 2)": '2024-01-01T07:00:00Z',
+    "toDate('2024-01-31') + make_interval(0, 0, 1)": '2024-02-01',
+    "toDateTime('2024-01-01 00:00:00') + make_interval(0, 0, 0, 2)": '2024-01-01T07:00:00Z',
     "toDateTime('2024-01-01 00:00:00') + make_interval(1)": '2025-01-01T05:00:00Z',
+  },
+  toUnixTimestamp64Second: {
+    "toUnixTimestamp64Second(toDateTime64('2024-03-05 10:11:12.123', 3))": 1709651472,
+  },
+  fromUnixTimestamp64Second: { 'fromUnixTimestamp64Second(1700000000)': '2023-11-14T22:13:20Z' },
+  toUnixTimestamp64Milli: {
+    "toUnixTimestamp64Milli(toDateTime64('2024-03-05 10:11:12.123', 3))": 1709651472123,
+    "toUnixTimestamp64Milli(toDateTime64('1969-12-31 10:11:12.123', 3))": -31727877,
+  },
+  fromUnixTimestamp64Milli: {
+    'fromUnixTimestamp64Milli(1700000000123)': '2023-11-14T22:13:20.123Z',
+    "fromUnixTimestamp64Milli(1700000000123, 'UTC')": '2023-11-14T22:13:20.123Z',
+    'fromUnixTimestamp64Milli(-5)': '1969-12-31T23:59:59.995Z',
+  },
+  toUnixTimestamp64Micro: {
+    "toUnixTimestamp64Micro(toDateTime64('2024-03-05 10:11:12.123456', 6))": 1709651472123456,
+  },
+  fromUnixTimestamp64Micro: { 'fromUnixTimestamp64Micro(1700000000123456)': '2023-11-14T22:13:20.123456Z' },
+  toUnixTimestamp64Nano: {
+    "toUnixTimestamp64Nano(toDateTime64('2024-03-05 10:11:12.123456', 6))": 1709651472123456000,
+  },
+  fromUnixTimestamp64Nano: {
+    'fromUnixTimestamp64Nano(1700000000123456000)': '2023-11-14T22:13:20.123456000Z',
+  },
+  timeZoneOf: { "timeZoneOf(toDateTime('2024-03-05 10:11:12'))": 'America/New_York' },
+  UUIDv7ToDateTime: {
+    "UUIDv7ToDateTime(toUUID('018f05c9-4ab8-7b86-b64e-c9f03fbd45d1'))": '2024-04-22T12:30:29.048Z',
+    "UUIDv7ToDateTime(toUUID('018f05c9-4ab8-7b86-b64e-c9f03fbd45d1'), 'UTC')": '2024-04-22T12:30:29.048Z',
+    "UUIDv7ToDateTime(toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0'))": null,
+  },
+  tumbleStart: {
+    "tumbleStart(toDateTime('2024-03-05 10:11:12'), toIntervalHour(1))": '2024-03-05T15:00:00.000Z',
+    "tumbleStart(toDateTime('2024-03-05 10:11:12'), toIntervalDay(1))": '2024-03-05T05:00:00.000Z',
+  },
+  tumbleEnd: {
+    "tumbleEnd(toDateTime('2024-03-05 10:11:12'), toIntervalHour(1))": '2024-03-05T16:00:00.000Z',
+    "tumbleEnd(toDateTime('2024-03-05 10:11:12'), toIntervalDay(1))": '2024-03-06T05:00:00.000Z',
+  },
+  toStartOfISOYear: {
+    "toStartOfISOYear(toDate('2024-01-01'))": '2024-01-01',
+    "toStartOfISOYear(toDate('2021-01-01'))": '2019-12-30',
+    "toStartOfISOYear(toDate('2020-12-31'))": '2019-12-30',
+  },
+  toLastDayOfWeek: {
+    "toLastDayOfWeek(toDate('2024-03-05'))": '2024-03-09',
+    "toLastDayOfWeek(toDate('2024-03-05'), 1)": '2024-03-10',
+    "toLastDayOfWeek(toDate('2024-03-10'))": '2024-03-16',
   },
 };

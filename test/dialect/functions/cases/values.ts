@@ -176,4 +176,52 @@ export const valueCases: CasesByFunction = {
   bitShiftRight: { 'bitShiftRight(16, 4)': 1, 'bitShiftRight(3, 0)': 3, 'bitShiftRight(1, 4)': 0 },
   bitTest: { 'bitTest(5, 0)': 1, 'bitTest(5, 1)': 0, 'bitTest(NULL, 1)': null },
   bitCount: { 'bitCount(7)': 3, 'bitCount(0)': 0, 'bitCount(255)': 8 },
+  intDivOrZero: { 'intDivOrZero(1, 0)': 0, 'intDivOrZero(7, 2)': 3, 'intDivOrZero(-7, 2)': -3 },
+  moduloOrZero: { 'moduloOrZero(5, 0)': 0, 'moduloOrZero(7, 2)': 1, 'moduloOrZero(-7, 2)': -1 },
+  positiveModulo: { 'positiveModulo(-1, 10)': 9, 'positiveModulo(7, 3)': 1, 'positiveModulo(-7, 3)': 2 },
+  exp2: { 'exp2(3)': 8, 'exp2(0.5)': 1.4142135623730951, 'exp2(-1)': 0.5 },
+  exp10: { 'exp10(2)': 100, 'exp10(-1)': 0.1, 'exp10(0)': 1 },
+  log1p: { 'log1p(1)': 0.6931471805599453, 'log1p(0)': 0, 'log1p(-1)': '-inf' },
+  degrees: { 'degrees(0)': 0, 'degrees(3.141592653589793)': 180, 'degrees(-1.5)': -85.94366926962348 },
+  radians: {
+    'radians(180)': 3.141592653589793,
+    'radians(-90)': -1.5707963267948966,
+    'radians(0.5)': 0.008726646259971648,
+  },
+  widthBucket: {
+    'widthBucket(10.15, -8.6, 23, 10)': 6,
+    'widthBucket(5, 0, 10, 5)': 3,
+    'widthBucket(-1, 0, 10, 5)': 0,
+  },
+  toIntOrDefault: {
+    "toIntOrDefault('x', toInt64(7))": 7,
+    'toIntOrDefault(NULL, toInt64(7))': 7,
+    "toIntOrDefault('5', toInt64(7))": 5,
+  },
+  toUUIDOrZero: {
+    "toUUIDOrZero('x')": '00000000-0000-0000-0000-000000000000',
+    "toUUIDOrZero('61f0c404-5cb3-11e7-907b-a6006ad3dba0')": '61f0c404-5cb3-11e7-907b-a6006ad3dba0',
+  },
+  toUUIDOrDefault: {
+    "toUUIDOrDefault('x', assumeNotNull(toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0')))":
+      '61f0c404-5cb3-11e7-907b-a6006ad3dba0',
+    "toUUIDOrDefault('61f0c404-5cb3-11e7-907b-a6006ad3dba1', assumeNotNull(toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0')))":
+      '61f0c404-5cb3-11e7-907b-a6006ad3dba1',
+  },
+  sortableSemVer: {
+    "sortableSemVer('v1.10.2-beta')": [1, 10, 2],
+    "sortableSemVer('none')": [],
+    "sortableSemVer('1.10.0') > sortableSemVer('1.9.9')": 1,
+  },
+  isIPAddressInRange: {
+    "isIPAddressInRange('127.0.0.1', '127.0.0.0/8')": 1,
+    "isIPAddressInRange('128.0.0.1', '127.0.0.0/8')": 0,
+    "isIPAddressInRange('::1', '::/64')": 1,
+  },
+  IPv4NumToString: { 'IPv4NumToString(3232235777)': '192.168.1.1', 'IPv4NumToString(16909060)': '1.2.3.4' },
+  IPv4StringToNum: {
+    "IPv4StringToNum('192.168.1.1')": 3232235777,
+    "IPv4StringToNum('0.0.0.1')": 1,
+    "IPv4StringToNum('256.1.1.1')": null,
+  },
 };
