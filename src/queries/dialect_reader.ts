@@ -45,7 +45,17 @@ export const parseSelectItemAt = (text: string, attr: string): Expression =>
 
 /** Parses an item of ORDER BY. @throws QueryError `dialect_error` */
 export const parseOrderItemAt = (text: string, attr: string): OrderItem =>
-  withFieldPath(attr, () => parseOrderItem(text));
+  withFieldPath(attr, () => parseOrderItem(withoutLabel(text)));
+
+/**
+ * An item of `orderBy` without the label of its column: `person_display_name -- Person DESC` means
+ * `person_display_name DESC`. To the dialect all of the label would be a comment.
+ */
+export function withoutLabel(text: string): string {
+  const { column = text, direction = '' } =
+    /^(?<column>[^'"\n]*?)\s--\s[^\n]*?(?<direction>\s(?:asc|desc))?\s*$/i.exec(text)?.groups ?? {};
+  return `${column}${direction}`;
+}
 
 const isAggregate = ({ name, over }: Call): boolean =>
   over === null && findFunction(name.text)?.definition.kind === 'aggregate';

@@ -170,9 +170,14 @@ export const invalidOperators: readonly InvalidText[] = [
     'EXCLUDE is not supported in a window frame. (line 1, column 49)',
   ],
   [
-    'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a)',
+    'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a DESC)',
     '                            ^^^^^^',
-    'WITHIN GROUP is not supported. Write quantile(0.5)(x), or put ORDER BY inside the parentheses. (line 1, column 29)',
+    'percentile_cont() takes one ascending value in WITHIN GROUP. For descending values use 1 minus the level. (line 1, column 29)',
+  ],
+  [
+    'SELECT string_agg(a, b) WITHIN GROUP ()',
+    '                        ^^^^^^',
+    'WITHIN GROUP requires one ORDER BY, inside its parentheses. (line 1, column 25)',
   ],
   ['SELECT count() FILTER (a)', '                       ^', 'Expected WHERE, found `a`. (line 1, column 24)'],
   [

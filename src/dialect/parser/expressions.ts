@@ -388,15 +388,12 @@ interface Arguments {
 /** The rest of a call after its name: one or two pairs of parentheses, FILTER and OVER. */
 function call(cursor: Cursor, name: Name): Call {
   const first = parenthesizedArguments(cursor, name);
-  const parameters = cursor.peekSymbol('(') ? parametersOf(cursor, first) : null;
-  const { nulls: inner, ...fields } = parameters === null ? first : parenthesizedArguments(cursor, name);
+  const given = cursor.peekSymbol('(') ? parametersOf(cursor, first) : null;
+  const read = given === null ? first : parenthesizedArguments(cursor, name);
+  const ordered = withinGroup(cursor, name, read);
+  const parameters = given ?? ordered?.parameters ?? null;
+  const { nulls: inner, ...fields } = ordered?.fields ?? read;
   const nulls = inner ?? optionalNulls(cursor);
-  if (cursor.peekKeywords('WITHIN', 'GROUP'))
-    throw cursor.error(
-      'WITHIN GROUP is not supported.',
-      cursor.token,
-      'Write quantile(0.5)(x), or put ORDER BY inside the parentheses.',
-    );
   const filter = optionalFilter(cursor);
   const window = cursor.acceptKeywords('OVER') ? over(cursor) : null;
   return cursor.node<Call>(name.start, {
@@ -408,6 +405,36 @@ function call(cursor: Cursor, name: Name): Call {
     filter,
     over: window,
   });
+}
+
+/** Quantiles take their values from WITHIN GROUP (ORDER BY …), other aggregates their order. */
+const orderedSet = /^(?:percentile_(?:cont|disc)|quantile\w*|median\w*)$/i;
+
+/**
+ * Reads WITHIN GROUP: `percentile_cont(0.5) WITHIN GROUP (ORDER BY x)` is `percentile_cont(0.5)(x)`, and
+ * `string_agg(x, ',') WITHIN GROUP (ORDER BY y)` is `string_agg(x, ',' ORDER BY y)`. Null if there is none.
+ */
+function withinGroup(
+  cursor: Cursor,
+  name: Name,
+  read: Arguments,
+): { readonly parameters: readonly Expression[] | null; readonly fields: Arguments } | null {
+  if (!cursor.peekKeywords('WITHIN', 'GROUP')) return null;
+  const start = cursor.token;
+  cursor.acceptKeywords('WITHIN', 'GROUP');
+  const orderBy = cursor.parenthesized(() => optionalOrderBy(cursor));
+  const [item, another] = orderBy;
+  if (item === undefined || read.orderBy.length > 0)
+    throw cursor.error('WITHIN GROUP requires one ORDER BY, inside its parentheses.', start);
+  if (!orderedSet.test(name.text)) return { parameters: null, fields: { ...read, orderBy } };
+  if (another !== undefined || item.descending)
+    throw cursor.error(
+      `${name.text}() takes one ascending value in WITHIN GROUP.`,
+      start,
+      'For descending values use 1 minus the level.',
+    );
+  const parameters = read.arguments.length === 0 ? null : read.arguments;
+  return { parameters, fields: { ...read, arguments: [item.expression], orderBy: [] } };
 }
 
 function parametersOf(cursor: Cursor, read: Arguments): readonly Expression[] {

@@ -17,6 +17,7 @@ import {
   isConstant,
   parseOrderItemAt,
   parseSelectItemAt,
+  withoutLabel,
   withoutName,
 } from '../dialect_reader.ts';
 import { fallibleConditions, filtersCondition } from '../query_fields.ts';
@@ -47,7 +48,7 @@ function orderOf(
 }
 
 function read(text: string, index: number, { kind, resolve }: ActorsFrom): OrderItem {
-  const { name, down } = word.exec(text.trim())?.groups ?? {};
+  const { name, down } = word.exec(withoutLabel(text).trim())?.groups ?? {};
   if (name !== undefined && Object.hasOwn(kind.entries, name.toLowerCase()))
     return buildOrderItem(buildField('properties', kind.sortedBy), down !== undefined);
   const order = parseOrderItemAt(text, `query__orderBy__${index}`);

@@ -56,9 +56,11 @@ const selectedFrom = (outputs: readonly Output[], body: Sql): Sql =>
 /** Assembles the statement of a SELECT, as a single query where possible. @throws DialectError */
 function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, body, scope } = parts;
+  // Equal rows may have several sort keys: their first by ORDER BY counts, as with LIMIT 1 BY all columns.
+  if (select.distinct && parts.distinctOn.length === 0 && limitBy.length === 0 && !sortsSelected(parts))
+    return withInnerQuery(compiler, { ...parts, distinctOn: outputs });
   if (limitBy.length > 0 || qualify !== null || isShareOfAllRows(compiler, select.limit, scope))
     return withInnerQuery(compiler, parts);
-  if (select.distinct && parts.distinctOn.length === 0) rejectUnselected(parts);
   const distinct = distinctSql(parts);
   const sorted = sortSql(
     order.map((one) => ({
@@ -73,13 +75,22 @@ function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
   return sql`select ${distinct}${commaList(selected(outputs))}${body}${sorted}${limit}`;
 }
 
-/** @throws DialectError for DISTINCT with sort keys that are not selected: equal rows may have different ones */
+/** Whether a query is sorted by columns of SELECT alone. */
+function sortsSelected({ outputs, order }: SelectParts): boolean {
+  const identities = new Set(outputs.map(({ value }) => identityOf(value)));
+  return order.every(({ value }) => identities.has(identityOf(value)));
+}
+
+/** @throws DialectError for DISTINCT with LIMIT BY and keys that are not selected: equal rows may have different ones */
 function rejectUnselected({ outputs, order, limitBy, scope: { statement } }: SelectParts): void {
   const identities = new Set(outputs.map(({ value }) => identityOf(value)));
   const isUnselected = ({ value }: Output): boolean => !identities.has(identityOf(value));
   const [sorted, grouped] = [order.find(isUnselected), limitBy.find(isUnselected)];
   if (sorted !== undefined)
-    throw statement.error('With DISTINCT, ORDER BY can use only columns of SELECT.', sorted.node);
+    throw statement.error(
+      'With DISTINCT and LIMIT BY, ORDER BY can use only columns of SELECT.',
+      sorted.node,
+    );
   if (grouped !== undefined)
     throw statement.error('With DISTINCT, LIMIT BY can use only columns of SELECT.', grouped.node);
 }

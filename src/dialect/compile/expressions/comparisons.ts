@@ -4,7 +4,16 @@ import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { derive, identityOf, syntaxIdentity, type Value } from '../../resolve/value.ts';
 import { commaList, generatedName, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
-import { commonType, isNumber, nameOfType, scalarType, tupleOf, type Type, withNull } from '../../types.ts';
+import {
+  commonType,
+  isNumber,
+  isUnmatched,
+  nameOfType,
+  scalarType,
+  tupleOf,
+  type Type,
+  withNull,
+} from '../../types.ts';
 import { columnAlias, type CompiledQuery, type Compiler, type ExpressionUse } from '../compiler.ts';
 import { coerce, defaultOf, fromJson, readConstant } from './coerce.ts';
 
@@ -39,6 +48,9 @@ export function compareValues(
       return boolean(operator === '=' ? sql`(${other.sql} is null)` : sql`(${other.sql} is not null)`);
   }
   const { left, right, type } = toComparable(sides, statement);
+  const unmatched = comparedWithDefault(sides);
+  if (unmatched !== null && operator === '=')
+    return boolean(sql`(${left} = ${right} or ${unmatched} is null)`);
   const nullables = [sides.left, sides.right].filter((side) => side.type.nullable).length;
   const collation =
     type.kind === 'string' && operator !== '=' && operator !== '!=' ? sql` collate "C"` : sql``;
@@ -46,9 +58,19 @@ export function compareValues(
   const plain = sql`(${left} ${sign} ${right}${collation})`;
   if (nullables === 0) return boolean(plain);
   if (use === 'join' || type.kind === 'datetime') return boolean(plain, true);
+  if (operator === '!=' && unmatched !== null)
+    return use === 'filter' ? boolean(plain, true) : boolean(sql`coalesce(${plain}, false)`);
   if (operator === '!=') return boolean(sql`(${left} is distinct from ${right})`);
   if (operator === '=' && nullables === 2) return boolean(sql`(${left} is not distinct from ${right})`);
   return use === 'filter' ? boolean(plain, true) : boolean(sql`coalesce(${plain}, false)`);
+}
+
+/** A column of an outer join that is compared with the default of its type, which ClickHouse has in unmatched rows. */
+function comparedWithDefault({ left, right }: ComparisonOperands): Sql | null {
+  const isDefault = ({ constant }: Value): boolean =>
+    constant === '' || constant === 0n || constant === 0 || constant === false;
+  if (isUnmatched(left.type) && isDefault(right)) return left.sql;
+  return isUnmatched(right.type) && isDefault(left) ? right.sql : null;
 }
 
 /** Converts both sides to a type that PostgreSQL can compare. @throws DialectError if there is none */
@@ -100,7 +122,7 @@ const matches: Readonly<Record<MatchOperator, string>> = {
   '!~*': '!~*',
 };
 
-/** LIKE, ILIKE and regular expressions. Null never matches; negations of null are true. */
+/** LIKE, ILIKE and regular expressions. Null matches null alone. */
 export function matchValues(
   operator: MatchOperator,
   { left, right, node }: ComparisonOperands,
@@ -128,9 +150,10 @@ export function matchValues(
     derive(operator, [left, right], scalarType('boolean', isNullable), fragment);
   if (!nullable) return of(plain);
   if (use === 'join') return of(plain, true);
-  if (negated) return of(sql`coalesce(${plain}, true)`);
+  const bothNull = sql`${left.sql} is null and ${right.sql} is null`;
   if (left.type.nullable && right.type.nullable)
-    return of(sql`coalesce(${plain}, ${left.sql} is null and ${right.sql} is null)`);
+    return of(sql`coalesce(${plain}, ${negated ? sql`not (${bothNull})` : bothNull})`);
+  if (negated) return of(sql`coalesce(${plain}, true)`);
   return use === 'filter' ? of(plain, true) : of(sql`coalesce(${plain}, false)`);
 }
 
@@ -195,7 +218,7 @@ export function inValue(
   const { right } = inExpression;
   if (right.kind === 'subquery') return inQuery(compiler, inExpression, scope, use);
   const left = compiler.value(inExpression.left, scope);
-  const items = right.kind === 'tuple' || right.kind === 'array' ? right.items : null;
+  const items = right.kind === 'tuple' || right.kind === 'array' ? right.items : itemsOfTuple(right);
   const rightValue = items === null ? compiler.value(right, scope) : null;
   if (rightValue !== null && rightValue.items === undefined && rightValue.type.kind === 'array')
     return inArray(left, rightValue, inExpression, scope);
@@ -203,6 +226,10 @@ export function inValue(
     rightValue?.items ?? [rightValue ?? left];
   return inValues(left, isOneRow(left, values) ? [rowOf(values)] : values, inExpression, scope, use);
 }
+
+/** The items of `tuple(1, 2)`; null for other expressions. */
+const itemsOfTuple = (node: Expression): readonly Expression[] | null =>
+  node.kind === 'call' && node.name.text === 'tuple' ? node.arguments : null;
 
 /** `(a, b) IN (1, 2)` compares with one pair. */
 const isOneRow = (left: Value, values: readonly Value[]): boolean =>

@@ -156,6 +156,9 @@ function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', s
  */
 export function accessElement(value: Value, key: Value, node: Node, scope: Scope): Value {
   const { type } = value;
+  const isInJson = value.json !== undefined || type.kind === 'json';
+  if (isInJson && key.constant === 0n)
+    throw scope.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', node);
   if (value.json !== undefined) return accessJson(value.json, value, key);
   switch (type.kind) {
     case 'json': {

@@ -9,7 +9,7 @@ import {
 import type { CteScope, NamedQuery, Scope } from '../../resolve/scope.ts';
 import type { CommonTable } from '../../resolve/statement.ts';
 import { tableRelation, unsupportedSampleError } from '../../resolve/tables/tables.ts';
-import type { TypedQuery } from '../../resolve/value.ts';
+import type { TypedQuery, Value } from '../../resolve/value.ts';
 import { joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { scalarType } from '../../types.ts';
 import type { Compiler } from '../compiler.ts';
@@ -168,24 +168,29 @@ function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope:
   return made;
 }
 
-/** numbers(n) and numbers(first, n). */
+/** A number that is not known before the query runs must not exceed what PostgreSQL can add. */
+const inBounds = ({ sql: number, constant }: Value): Sql =>
+  typeof constant === 'bigint' ? number : sql`least(greatest(${number}, 0), 1000000000000000)`;
+
+/** numbers(n) and numbers(first, n), from expressions without columns, such as a date difference. */
 function numbersRelation(compiler: Compiler, from: TableFunction, scope: Scope): Relation {
   const { statement } = scope;
   if (from.name.text !== 'numbers')
     throw statement.error(`Unknown table function '${from.name.text}'.`, from.name, 'Use numbers(n).');
   const values = from.arguments.map((node) => compiler.value(node, { ...scope, context: 'LIMIT' }));
   const [first, second] = values;
-  if (first === undefined || values.length > 2 || values.some(({ constant }) => typeof constant !== 'bigint'))
-    throw statement.error('numbers() takes one or two integers.', from);
+  const mismatched = values.findIndex(({ type }) => type.kind !== 'integer');
+  if (first === undefined || values.length > 2 || mismatched !== -1)
+    throw statement.error('numbers() takes one or two integers.', from.arguments[mismatched] ?? from);
   values.forEach(({ constant }, index) => {
     if (typeof constant === 'bigint' && constant < 0n)
       throw statement.error('numbers() takes non-negative integers.', from.arguments[index] ?? from);
   });
-  const start = second === undefined ? sql`0::int8` : first.sql;
+  const start = second === undefined ? sql`0::int8` : inBounds(first);
   const count = second ?? first;
   const name = from.alias?.text ?? 'numbers';
   const alias = statement.uniqueName(name);
-  const rows = sql`(select generate_series(${start}, ${start} + ${count.sql} - 1) as c1) as ${alias}`;
+  const rows = sql`(select generate_series(${start}, ${start} + ${inBounds(count)} - 1) as c1) as ${alias}`;
   const relation = queryRelation(name, rows, alias, [{ name: 'number', type: scalarType('integer') }]);
   return { ...relation, ordinal: () => sql`${alias}.c1` };
 }
