@@ -319,6 +319,8 @@ export interface HttpDependencies {
   readonly executions: RunExecutions;
   readonly queries: QueryService;
   readonly keyRing: KeyRing;
+  /** Fingerprint requests that have an Idempotency-Key. The first key makes them, all recognize them. */
+  readonly requestKeys: readonly Buffer[];
   readonly logger: Logger;
   /** Connections of their own, so that keys are found while all others are busy. */
   readonly authenticationPool: Pool;

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { forEachConcurrently } from '../concurrency/keyed_semaphore.ts';
-import { deriveKeys, type KeyRing } from '../config/key_ring.ts';
+import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
 import { isInvalidRequest } from '../failures/grpc_errors.ts';
@@ -275,7 +275,8 @@ export function createCommandService(dependencies: {
   readonly executions: RunExecutions;
   readonly logger: Logger;
   readonly timeoutMs: number;
-  readonly settings: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS' | 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
+  readonly requestKeys: readonly Buffer[];
+  readonly settings: Pick<Settings, 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
 }): CommandService {
   const submit = (submission: CommandSubmission): Promise<SubmissionResult> =>
     inSpan(`command ${submission.name}`, {}, () => storeAndWait(submission));
@@ -362,10 +363,12 @@ class ConcurrentSubmission extends Error {
 async function storeOnce(
   {
     pool,
+    requestKeys,
     settings,
   }: {
     readonly pool: Pool;
-    readonly settings: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS' | 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
+    readonly requestKeys: readonly Buffer[];
+    readonly settings: Pick<Settings, 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
   },
   submission: CommandSubmission,
 ): Promise<Command> {
@@ -373,7 +376,7 @@ async function storeOnce(
   if (key !== null && (key === '' || key.length > maxKeyLength))
     throw invalid(`Idempotency-Key must have 1 to ${maxKeyLength} characters, but has ${key.length}.`, null);
   // Only a repeated key is ever compared.
-  const fingerprints = key === null ? [''] : fingerprintsOf(submission, settings.EXPORTD_ENCRYPTION_KEYS);
+  const fingerprints = key === null ? [''] : fingerprintsOf(submission, requestKeys);
   const earlier =
     key === null
       ? undefined
@@ -413,11 +416,9 @@ async function storeOnce(
  * What identifies the request as sent, by each key of the ring, the first one first. A body can contain secrets, and a plain
  * hash of a weak one could be guessed from a dump of the database.
  */
-function fingerprintsOf(submission: CommandSubmission, keyRing = ''): readonly string[] {
+function fingerprintsOf(submission: CommandSubmission, keys: readonly Buffer[]): readonly string[] {
   const text = JSON.stringify([submission.name, submission.request]);
-  return deriveKeys(keyRing, 'exportd fingerprints of requests').map((key) =>
-    createHmac('sha256', key).update(text).digest('base64url'),
-  );
+  return keys.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
 }
 
 function requireSameRequest(command: Command, fingerprints: readonly string[]): Command {

@@ -1,5 +1,5 @@
 import closeWithGrace from 'close-with-grace';
-import { createKeyRing } from '../config/key_ring.ts';
+import { createKeyRing, deriveKeys } from '../config/key_ring.ts';
 import { listenError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
 import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
@@ -66,6 +66,12 @@ const authenticationConnections = 2;
 /** Dry runs of a project, which may use a third, count rows one at a time, so they hardly compete with exports. */
 const sourceConnections = 3;
 
+/** The keys of `HttpDependencies.requestKeys`. @throws SettingsError without a symmetric key */
+export const deriveRequestKeys = ({
+  EXPORTD_ENCRYPTION_KEYS,
+}: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS'>): readonly Buffer[] =>
+  deriveKeys(EXPORTD_ENCRYPTION_KEYS ?? '', 'exportd fingerprints of requests');
+
 /** A listening server. */
 export interface RunningServer {
   /** The URL that it listens on. */
@@ -82,6 +88,7 @@ export interface RunningServer {
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
   const tracing = await startTracing('server', settings, logger);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
+  const requestKeys = deriveRequestKeys(settings);
   const connect = (max: number) =>
     createPool(settings.DATABASE_URL, {
       max,
@@ -138,6 +145,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     authenticationPool,
     source,
     keyRing,
+    requestKeys,
     logger,
     metrics,
     monitor,

@@ -7,6 +7,7 @@ import { createPolicies } from '../../src/decisions/create_run.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
+import { deriveRequestKeys } from '../../src/http/server.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { ScheduleSignaller } from '../../src/http/command_service.ts';
 import type { Journal } from '../../src/journal/journal.ts';
@@ -183,6 +184,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     signaller,
     executions: { waitUntilClosed: () => Promise.resolve(state.executionsClose) },
     keyRing,
+    requestKeys: deriveRequestKeys(settings),
     logger,
     queries: {
       settings,

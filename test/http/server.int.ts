@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKeyPair } from '../../src/config/key_ring.ts';
 import { readSettings, SettingsError, type Settings } from '../../src/config/settings.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { startServer, type RunningServer } from '../../src/http/server.ts';
@@ -55,6 +56,14 @@ async function post(server: RunningServer, path: string, body: unknown): Promise
 }
 
 describe('the server', () => {
+  it('does not start without a symmetric key, which commands with an Idempotency-Key need', async () => {
+    await expect(start({ EXPORTD_ENCRYPTION_KEYS: createKeyPair('servers').public })).rejects.toThrow(
+      new SettingsError(
+        'EXPORTD_ENCRYPTION_KEYS has no symmetric key (id:base64), from which servers and workers derive signatures. Add one behind the other keys, the same for both.',
+      ),
+    );
+  });
+
   it('is live and takes commands while no worker polls, and says that none acts on them', async () => {
     const server = await start({ EXPORTD_COMMAND_TIMEOUT: '8s' });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);

@@ -91,6 +91,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
       signaller: { signal: notTested },
       executions: { waitUntilClosed: notTested },
       keyRing,
+      requestKeys: [],
       logger,
       destinationTests: { test: notTested },
       webhookTests: { test: notTested },
