@@ -1,11 +1,14 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { parseId } from './arguments.ts';
 import { CliError } from './cli_error.ts';
 import { readDemoService, requireOneInstallation, serverUrlOf } from './running_stack.ts';
 
-/** URL and API key of the service. */
+/** URL and API key of the service, and the project. */
 interface ServiceOptions {
   readonly baseUrl?: string;
   readonly key?: string;
+  /** Its id; by default the only project of the key. */
+  readonly project?: number | undefined;
 }
 
 /** What a service can do, as `/readyz` says. */
@@ -24,7 +27,7 @@ export interface Readiness {
     | null;
 }
 
-/** Client of the HTTP API, for the project of its key. */
+/** Client of the HTTP API, for one project of its key. */
 export interface ServiceClient {
   /** Asks the service what it can do. @throws CliError when it cannot be reached */
   readiness(): Promise<Readiness>;
@@ -36,12 +39,8 @@ export interface ServiceClient {
   ): Promise<{ status: number; body: Record<string, unknown>; location: string | null }>;
 }
 
-/**
- * Connects to the service that the options, the environment or the running demo name.
- * @param projectId by default the first project of the key
- * @throws CliError
- */
-export function openService(options: ServiceOptions, projectId?: number): ServiceClient {
+/** Connects to the service that the options, the environment or the running demo name. @throws CliError */
+export function openService(options: ServiceOptions): ServiceClient {
   if (options.baseUrl === undefined) requireOneInstallation(process.env);
   const baseUrl = serverUrlOf(process.env, options.baseUrl);
   const key = options.key ?? process.env.EXPORTD_API_KEY ?? readDemoService().api_key;
@@ -71,11 +70,19 @@ export function openService(options: ServiceOptions, projectId?: number): Servic
   };
 
   let project: Promise<string> | undefined;
+  /** The project that the options name, or the only one of the key. */
   const findProject = async () => {
-    const { body } = await request('GET', '/api/projects/');
-    const [first] = body.results as { id: number }[];
+    const { body } = await request('GET', '/api/projects/?limit=1000');
+    const projects = body.results as { id: number; name: string }[];
+    const names = projects.map(({ id, name }) => `${id} (${name})`).join(', ');
+    const [first] = projects;
     if (!first) throw new CliError('The API key has no project.');
-    return String(first.id);
+    if (options.project === undefined) {
+      if (projects.length === 1) return String(first.id);
+      throw new CliError(`The API key has several projects: ${names}. Pass --project with the id of one.`);
+    }
+    if (projects.some(({ id }) => id === options.project)) return String(options.project);
+    throw new CliError(`The API key gives no access to project ${options.project}. It has: ${names}.`);
   };
   return {
     readiness: async () => {
@@ -84,7 +91,7 @@ export function openService(options: ServiceOptions, projectId?: number): Servic
       return { status: 'unknown', ...parseObject(await response.text()) };
     },
     call: async (method, path, body) => {
-      project ??= projectId === undefined ? findProject() : Promise.resolve(String(projectId));
+      project ??= findProject();
       return request(method, `/api/environments/${await project}/${path}`, body);
     },
   };
@@ -112,13 +119,26 @@ export type ServiceCommandOptions = ServiceOptions & { readonly json?: boolean }
 /** A response body, or an item of a list in one. */
 export type JsonObject = Record<string, unknown>;
 
-/** A command that uses the HTTP API, with its common options. */
-export function serviceCommand(parent: Command, name: string, description: string): Command {
+/** Which project a command is about. */
+const projectOption = (): Option =>
+  new Option('--project <id>', 'id of the project; needed if the API key has several').argParser(parseId);
+
+/**
+ * A command that uses the HTTP API, with its common options.
+ * @param project replaces the option that names the project
+ */
+export function serviceCommand(
+  parent: Command,
+  name: string,
+  description: string,
+  project = projectOption(),
+): Command {
   return parent
     .command(name)
     .description(description)
     .option('--base-url <url>', 'URL of the service; by default EXPORTD_BASE_URL or the running demo')
     .option('--key <key>', 'API key; by default EXPORTD_API_KEY or that of the running demo')
+    .addOption(project)
     .option('--json', 'print JSON');
 }
 

@@ -161,6 +161,57 @@ describe('exportd', () => {
     expect(Object.keys(first as object)).toEqual(['id', 'key']);
   });
 
+  it('says in its help what keys are managed with, and that a project can be named', async () => {
+    const key = await exportd({}, 'key', '--help');
+    const onOneLine = (text: string) => text.replaceAll(/\s+/g, ' ');
+    for (const text of ['HTTP API', 'key:admin', 'create', 'list', 'rotate', 'revoke'])
+      expect(onOneLine(key.stdout)).toContain(text);
+    const commands = ['status', 'apply', 'export list', 'run list', 'backfill list', 'webhook list', 'audit'];
+    for (const command of [...commands, 'destination test', 'key list', 'key rotate', 'key revoke'])
+      expect(onOneLine((await exportd({}, ...command.split(' '), '--help')).stdout)).toContain(
+        '--project <id> id of the project; needed if the API key has several',
+      );
+  });
+
+  it('works on the project that is named where the key has several, and lists them where none is', async () => {
+    const { id, key } = await api.newKey(api.projectId);
+    const { projectId, otherProjectId } = api;
+    await api.database.pool.query('update exportd.api_keys set project_ids = $2 where id = $1', [
+      id,
+      [projectId, otherProjectId],
+    ]);
+    const wide = { ...service, EXPORTD_API_KEY: key };
+    const name = `Only here ${randomUUID()}`;
+    await api.createExport({ name });
+    for (const command of ['export list', 'status', 'webhook list', 'key list', 'audit', 'export get']) {
+      const { code, stdout, stderr } = await exportd(wide, ...command.split(' '));
+      expect([command, code, stdout, stderr]).toEqual([
+        command,
+        1,
+        '',
+        `exportd: The API key has several projects: ${projectId} (Shop), ${otherProjectId} (Other). Pass --project with the id of one.\n`,
+      ]);
+    }
+    const list = ['export', 'list', '--project'];
+    expect((await exportd(wide, ...list, `${projectId}`)).stdout).toContain(name);
+    expect((await exportd(wide, ...list, `${otherProjectId}`)).stdout).not.toContain(name);
+    const foreign = await exportd(service, ...list, `${otherProjectId}`);
+    expect([foreign.code, foreign.stderr]).toEqual([
+      1,
+      `exportd: The API key gives no access to project ${otherProjectId}. It has: ${projectId} (Shop).\n`,
+    ]);
+    const both = await jsonOutputOf(
+      wide,
+      ...['key', 'create', '--name', 'Both', '--scopes', 'batch_export:read'],
+      ...['--project', `${projectId},${otherProjectId}`],
+    );
+    expect(both).toMatchObject({ projects: [projectId, otherProjectId] });
+    const revoke = ['key', 'revoke', (both as { id: string }).id, '--project', `${otherProjectId}`];
+    const refused = await exportd(database, ...revoke);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('omit --project')]);
+    expect((await exportd(wide, ...revoke)).code).toBe(0);
+  });
+
   it('manages an export', async () => {
     const created = await jsonOutputOf(
       service,

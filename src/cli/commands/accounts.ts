@@ -153,7 +153,7 @@ interface KeyOptions extends ServiceCommandOptions {
   readonly database?: boolean;
 }
 
-interface CreateKeyOptions extends KeyOptions {
+interface CreateKeyOptions extends Omit<KeyOptions, 'project'> {
   readonly name?: string;
   readonly user?: number;
   readonly project?: readonly number[];
@@ -162,27 +162,36 @@ interface CreateKeyOptions extends KeyOptions {
 }
 
 /** Whether a command uses the HTTP API. Without an API key it uses the database: so the first key is created. */
-export const usesService = ({ database, key, baseUrl }: KeyOptions): boolean =>
+export const usesService = ({ database, key, baseUrl }: Omit<KeyOptions, 'project'>): boolean =>
   database !== true && (key !== undefined || baseUrl !== undefined || Boolean(process.env.EXPORTD_API_KEY));
 
-const keyCommand = (parent: Command, name: string, description: string): Command =>
-  serviceCommand(parent, name, description).option(
+const keyCommand = (parent: Command, name: string, description: string, project?: Option): Command =>
+  serviceCommand(parent, name, description, project).option(
     '--database',
     'use the control database, also if there is EXPORTD_API_KEY',
   );
+
+/** With the database, a key is changed in all of its projects. @throws CliError */
+function requireNoProject({ project }: KeyOptions): void {
+  if (project !== undefined)
+    throw new CliError('With the database, the key is changed in all of its projects: omit --project.');
+}
 
 /** `key create|list|rotate|revoke`. */
 export function addKeyCommands(program: Command): void {
   const key = program
     .command('key')
     .description(
-      'manage personal API keys, with the HTTP API if there is an API key, else with the database',
+      'manage personal API keys: with the HTTP API and a key that has key:admin, or with the database if there is no key',
     );
 
-  keyCommand(key, 'create', 'create a key; it is printed once, only its hash is stored')
+  const projects = new Option(
+    '--project <ids>',
+    'projects that the key gives access to, separated by commas',
+  ).argParser(parseIds);
+  keyCommand(key, 'create', 'create a key; it is printed once, only its hash is stored', projects)
     .option('--name <text>', 'what the key is for')
     .option('--user <id>', 'owner of the key; by default the first user. Only with the database', parseId)
-    .option('--project <ids>', 'projects that the key gives access to, separated by commas', parseIds)
     .requiredOption('--scopes <list>', `separated by commas: ${scopes.join(', ')}`)
     .option('--expires-at <time>', 'ISO 8601; by default it does not expire')
     .action(async (options: CreateKeyOptions) => {
@@ -191,7 +200,7 @@ export function addKeyCommands(program: Command): void {
       if (usesService(options)) {
         if (options.user !== undefined)
           throw new CliError('A key created with the HTTP API belongs to the user of its key: omit --user.');
-        const service = openService(options, project?.[0]);
+        const service = openService({ ...options, project: project?.[0] });
         const { body } = await service.call('POST', 'keys/', {
           name: name ?? 'Command line',
           scopes: list,
@@ -226,7 +235,7 @@ export function addKeyCommands(program: Command): void {
   ).action(async (options: KeyOptions) => {
     const keys = usesService(options)
       ? results((await openService(options).call('GET', 'keys/?limit=1000')).body)
-      : await withPool(listKeys);
+      : await withPool((pool) => listKeys(pool, options.project));
     printer(options)(keys, () => keyTable(keys as readonly ApiKey[]));
   });
 
@@ -235,6 +244,7 @@ export function addKeyCommands(program: Command): void {
     .option('--overlap <seconds>', 'how long the old key still works', parseCount, 86_400)
     .action(async (id: string, options: KeyOptions & { readonly overlap: number }) => {
       const overlap_seconds = options.overlap;
+      if (!usesService(options)) requireNoProject(options);
       const created = usesService(options)
         ? (await openService(options).call('POST', `${pathOfKey(id)}rotate/`, { overlap_seconds })).body
         : await withAudit({ action: 'key.rotate', object: `keys/${id}` }, async (pool) => {
@@ -253,10 +263,12 @@ export function addKeyCommands(program: Command): void {
     .argument('<id>', 'id of the key, from "key list"')
     .action(async (id: string, options: KeyOptions) => {
       if (usesService(options)) await openService(options).call('DELETE', pathOfKey(id));
-      else
+      else {
+        requireNoProject(options);
         await withAudit({ action: 'key.revoke', object: `keys/${id}` }, async (pool) => {
           if (!(await revokeKey(pool, id))) throw new CliError(`There is no active key ${id}.`);
         });
+      }
       printer(options)({ id, revoked: true }, () => [`Revoked key ${id}.`]);
     });
 }

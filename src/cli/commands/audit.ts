@@ -15,7 +15,6 @@ import { usesService } from './accounts.ts';
 
 interface AuditOptions extends ServiceCommandOptions {
   readonly database?: boolean;
-  readonly project?: number;
   readonly user?: number;
   readonly ofKey?: string;
   readonly action?: string;
@@ -32,7 +31,6 @@ export function addAuditCommand(program: Command): void {
     'list who changed what and what was refused, newest first: of a project with the HTTP API, of all with the database',
   )
     .option('--database', 'use the control database, also if there is EXPORTD_API_KEY')
-    .option('--project <id>', 'only of this project', parseId)
     .option('--user <id>', 'only of this user', parseId)
     .option('--of-key <id>', 'only of this API key')
     .option('--action <names>', 'only these actions, separated by commas, such as batch_export.delete')
@@ -48,7 +46,7 @@ export function addAuditCommand(program: Command): void {
 async function readFromService(options: AuditOptions): Promise<readonly unknown[]> {
   const { user, ofKey: key, action, object, since, limit } = options;
   const search = searchOf({ user: user?.toString(), key, action, object, since, limit: String(limit) });
-  return results((await openService(options, options.project).call('GET', `audit/${search}`)).body);
+  return results((await openService(options).call('GET', `audit/${search}`)).body);
 }
 
 async function readFromDatabase(options: AuditOptions): Promise<readonly unknown[]> {
