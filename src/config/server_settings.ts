@@ -3,6 +3,7 @@ import {
   databaseUrl,
   duration,
   flag,
+  headerName,
   networkList,
   oneOf,
   optionalCount,
@@ -141,6 +142,12 @@ export const httpApi = {
     .meta({
       when: 'The server is behind a proxy: without it, all users have the address of the proxy, and one of them can use up the failed authentications of all.',
     }),
+  EXPORTD_USER_HEADER: headerName()
+    .optional()
+    .describe(
+      "Header in which `EXPORTD_TRUSTED_PROXIES` send the e-mail address of the signed-in user, such as `X-Forwarded-Email`. The audit trail and `created_by` name that user; rights stay those of the API key. Others' headers are ignored.",
+    )
+    .meta({ when: 'A proxy with single sign-on is in front. It must replace the header of clients.' }),
   EXPORTD_MONITORING_HOST: text('127.0.0.1')
     .describe("Address of the server's `/livez`, `/readyz` and `/metrics`, if they have a port.")
     .meta({ when: 'Probes or Prometheus come from another machine. Keep users away.' }),

@@ -129,6 +129,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
     throw new SettingsError(`${issue?.path.join('.') ?? 'A setting'} is ${issue?.message ?? 'invalid'}.`);
   }
   const { data } = parsed;
+  if (data.EXPORTD_USER_HEADER !== undefined && data.EXPORTD_TRUSTED_PROXIES === undefined)
+    throw new SettingsError(
+      'EXPORTD_USER_HEADER needs EXPORTD_TRUSTED_PROXIES, because anyone else can send the header too: list the proxy there.',
+    );
   const profile = readTemporalProfile(given);
   return {
     ...data,

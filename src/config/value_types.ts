@@ -187,6 +187,13 @@ export const networkList = () =>
     return z.NEVER;
   });
 
+/** The name of an HTTP header, in lower case. */
+export const headerName = () =>
+  z
+    .string()
+    .toLowerCase()
+    .regex(/^[a-z0-9-]+$/, { error: ({ input }) => `invalid: "${String(input)}" is no name of a header` });
+
 /** Whether a text is an address, or a network such as 10.0.0.0/8. */
 function isNetwork(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/');

@@ -137,6 +137,24 @@ export const findUser = async (pool: Pool, id: number): Promise<User | undefined
   (await pool.query<User>(`select ${userColumns} from exportd.users where id = $1`, [id])).rows[0];
 
 /** Creates a project. @throws InvalidAccount when the time zone is unknown or the id is already used. */
+/**
+ * The id of the user with an e-mail address, in any case of its letters; creates the user if there is none.
+ * @param email has the form of one
+ */
+export async function requireUserId(pool: Pool, email: string): Promise<number> {
+  const { rows } = await pool.query<{ id: number }>({
+    name: 'require-user',
+    text: `with found as (select id from exportd.users where lower(email) = $1 order by id limit 1),
+        created as (
+          insert into exportd.users (email, distinct_id) select $1, gen_random_uuid()::text
+          where not exists (select from found) on conflict do nothing returning id)
+      select id from found union all select id from created`,
+    values: [email.toLowerCase()],
+  });
+  // Another request is creating the same user.
+  return rows[0]?.id ?? requireUserId(pool, email);
+}
+
 export async function createProject(
   pool: Pool,
   given: {

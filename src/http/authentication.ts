@@ -1,17 +1,21 @@
 import { timingSafeEqual } from 'node:crypto';
+import { BlockList, isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { hashOfKey, isActiveKey, isKey, type Scope } from './accounts.ts';
-import { ApiError, notFound } from './api_error.ts';
+import { hashOfKey, isActiveKey, isKey, requireUserId, type Scope } from './accounts.ts';
+import { ApiError, invalid, notFound } from './api_error.ts';
 import type { AuthenticationLimiter } from './authentication_limits.ts';
 import { isActiveSession, requireSameOrigin, sessionHashOf } from './console/sessions.ts';
 
 /** The owner of the API key, and what it grants. */
 export interface Caller {
   readonly key_id: string;
+  /** The owner, whose rights the request has. */
   readonly user_id: number;
+  /** Who sends it: the user whom a trusted proxy names, else the owner. Recorded, never a reason to grant anything. */
+  readonly actor_id: number;
   /** The project in the path; the first of the key where the path has none. */
   readonly project_id: number;
   /** All projects of the key. */
@@ -67,7 +71,7 @@ export interface Authentication {
 const unauthenticated = (code: string, detail: string): ApiError =>
   new ApiError(401, code, detail, { headers: { 'www-authenticate': 'Bearer' } });
 
-type FoundKey = Omit<Caller, 'project_id'> & {
+type FoundKey = Omit<Caller, 'project_id' | 'actor_id'> & {
   /** Whether this is its first use in this minute. */
   readonly is_new_minute: boolean;
 };
@@ -88,19 +92,31 @@ export function createAuthentication({
   readonly authenticationPool: Pool;
   readonly limiter: AuthenticationLimiter;
   readonly logger: Logger;
-  readonly settings: Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_SESSION_IDLE_TIMEOUT'>;
+  readonly settings: Pick<
+    Settings,
+    'EXPORTD_BASE_URL' | 'EXPORTD_SESSION_IDLE_TIMEOUT' | 'EXPORTD_TRUSTED_PROXIES' | 'EXPORTD_USER_HEADER'
+  >;
 }): Authentication {
   const lastUses = createLastUses(pool, logger);
   const idleMs = settings.EXPORTD_SESSION_IDLE_TIMEOUT;
 
-  const toCaller = ({ is_new_minute, ...found }: FoundKey): Caller => {
-    if (is_new_minute) lastUses.record(found);
-    const [project_id] = found.project_ids;
-    if (project_id === undefined) throw new Error(`API key ${found.key_id} has no project.`);
-    return { ...found, project_id };
+  const namedUser = createNamedUser(settings);
+
+  const toCaller = async (
+    request: FastifyRequest,
+    found: FoundKey | undefined,
+  ): Promise<Caller | undefined> => {
+    if (!found) return undefined;
+    const { is_new_minute, ...rest } = found;
+    if (is_new_minute) lastUses.record(rest);
+    const [project_id] = rest.project_ids;
+    if (project_id === undefined) throw new Error(`API key ${rest.key_id} has no project.`);
+    const named = namedUser(request);
+    const actor_id = named === undefined ? rest.user_id : await requireUserId(authenticationPool, named);
+    return { ...rest, project_id, actor_id };
   };
 
-  const findKey = async (key: string): Promise<Caller | undefined> => {
+  const findKey = async (key: string): Promise<FoundKey | undefined> => {
     if (!isKey(key)) return undefined;
     const hash = hashOfKey(key);
     const { rows } = await authenticationPool.query<FoundKey & { readonly key_hash: Buffer }>({
@@ -113,12 +129,13 @@ export function createAuthentication({
     const [row] = rows;
     if (!row) return undefined;
     const { key_hash, ...found } = row;
-    return timingSafeEqual(key_hash, hash) ? toCaller(found) : undefined;
+    return timingSafeEqual(key_hash, hash) ? found : undefined;
   };
 
-  const callerOfKey: Authentication['callerOfKey'] = ({ ip }, key) => limiter.attempt(ip, () => findKey(key));
+  const callerOfKey: Authentication['callerOfKey'] = async (request, key) =>
+    toCaller(request, await limiter.attempt(request.ip, () => findKey(key)));
 
-  const findSession = async (hash: Buffer): Promise<Caller | undefined> => {
+  const findSession = async (hash: Buffer): Promise<FoundKey | undefined> => {
     const { rows } = await authenticationPool.query<FoundKey>({
       name: 'authenticate-session',
       text: `select ${keyColumns}, session.id as session_id,
@@ -127,12 +144,12 @@ export function createAuthentication({
         where session.token_hash = $1 and ${isActiveSession(2)} and ${isActiveKey}`,
       values: [hash, idleMs],
     });
-    return rows[0] && toCaller(rows[0]);
+    return rows[0];
   };
 
   const callerOfSession: Authentication['callerOfSession'] = async (request) => {
     const hash = sessionHashOf(request, settings);
-    return hash && limiter.attempt(request.ip, () => findSession(hash));
+    return hash && toCaller(request, await limiter.attempt(request.ip, () => findSession(hash)));
   };
 
   const requireCaller = async (request: FastifyRequest): Promise<Caller> => {
@@ -192,6 +209,45 @@ export function createAuthentication({
   };
 
   return { authenticate, callerOfKey, callerOfSession, findEnded, close: lastUses.close };
+}
+
+/** RFC 5321 allows no longer address. */
+const maxAddressLength = 254;
+
+/**
+ * Reads the e-mail address of the user whom a trusted proxy names; undefined if it names none, and for requests that came
+ * from elsewhere. What counts is the peer of the connection: anyone can send `X-Forwarded-For`. The function throws ApiError
+ * 400 for a header that is no address, such as the two of a client and of a proxy that adds its own.
+ */
+function createNamedUser({
+  EXPORTD_USER_HEADER: header,
+  EXPORTD_TRUSTED_PROXIES: proxies = [],
+}: Pick<Settings, 'EXPORTD_TRUSTED_PROXIES' | 'EXPORTD_USER_HEADER'>): (
+  request: FastifyRequest,
+) => string | undefined {
+  if (header === undefined) return () => undefined;
+  const trusted = new BlockList();
+  for (const network of proxies) {
+    const [address = '', prefix] = network.split('/');
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
+    trusted.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family);
+  }
+  const isTrusted = (peer: string | undefined): boolean => {
+    // A socket of both families writes IPv4 addresses so.
+    const address = (peer ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
+    const version = isIP(address);
+    return version !== 0 && trusted.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  };
+  return ({ headers, socket }) => {
+    const value = headers[header];
+    if (value === undefined || value === '' || !isTrusted(socket.remoteAddress)) return undefined;
+    if (typeof value === 'string' && value.length <= maxAddressLength && /^[^\s@,;]+@[^\s@,;]+$/.test(value))
+      return value;
+    throw invalid(
+      `The header ${header} of the proxy must be one e-mail address of at most ${maxAddressLength} characters (EXPORTD_USER_HEADER).`,
+      null,
+    );
+  };
 }
 
 /** Stores the minute in which keys and sessions were last used, beside their requests: none of them waits for it. */

@@ -399,7 +399,7 @@ async function storeOnce(
         body,
         fingerprint: fingerprints[0] ?? '',
         idempotency_key: key,
-        user_id: submission.caller.user_id,
+        user_id: submission.caller.actor_id,
         key_id: submission.caller.key_id,
         address: submission.address,
       });

@@ -169,6 +169,15 @@ describe('the configuration', () => {
       expect(() => read({ EXPORTD_COLOUR: '1' })).toThrow('Unknown setting EXPORTD_COLOUR.');
     });
 
+    it('reject a header of users without trusted proxies, and names that no header has', () => {
+      const proxies = { EXPORTD_TRUSTED_PROXIES: '10.0.0.1' };
+      expect(() => read({ EXPORTD_USER_HEADER: 'X-User' })).toThrow(
+        /EXPORTD_USER_HEADER needs EXPORTD_TRUSTED_PROXIES/,
+      );
+      expect(() => read({ ...proxies, EXPORTD_USER_HEADER: 'X User' })).toThrow(/EXPORTD_USER_HEADER/);
+      expect(read({ ...proxies, EXPORTD_USER_HEADER: 'X-User' }).EXPORTD_USER_HEADER).toBe('x-user');
+    });
+
     it('ignore empty variables', () => {
       expect(read({ EXPORTD_SETTLE_DELAY: '' }).EXPORTD_SETTLE_DELAY).toBe(30_000);
     });

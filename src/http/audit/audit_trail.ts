@@ -248,7 +248,7 @@ function eventOf(request: FastifyRequest, object: string) {
   const { caller } = request;
   return {
     team_id: caller?.project_id ?? null,
-    user_id: caller?.user_id ?? null,
+    user_id: caller?.actor_id ?? null,
     key_id: caller?.key_id ?? null,
     address: request.ip,
     client: userAgentOf(request),

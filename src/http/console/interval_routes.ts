@@ -125,7 +125,7 @@ export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
       const team_id = teamOf(request);
       await requireBatchExport(pool, team_id, batch_export_id);
       const interval = boundsOf(await readIntervalAt(pool, batch_export_id, start));
-      const { user_id } = callerOf(request);
+      const { actor_id: user_id } = callerOf(request);
       const deep = request.body.deep ?? false;
       const id = await requestVerification(pool, { ...interval, batch_export_id, team_id, user_id, deep });
       if (id === null)

@@ -101,14 +101,19 @@ export function sessionRoutes(
 }
 
 async function sessionOf(pool: Pool, settings: Settings, caller: Caller): Promise<Session> {
-  const [projects, user] = await Promise.all([
+  const { key_id: id, project_id } = caller;
+  const [projects, user, actor, key] = await Promise.all([
     findProjects(pool, caller.project_ids),
     findUser(pool, caller.user_id),
+    findUser(pool, caller.actor_id),
+    findKey(pool, { id, project_id, visible: null }),
   ]);
   const [project] = projects;
-  if (!project || !user) throw new Error(`The project or user of API key ${caller.key_id} does not exist.`);
+  if (!project || !user || !actor || !key)
+    throw new Error(`The project or user of API key ${caller.key_id} does not exist.`);
   return {
     user: { id: user.id, first_name: user.first_name, last_name: user.last_name, email: user.email },
+    actor: { id: actor.id, email: actor.email },
     project,
     projects,
     scopes: [...caller.scopes],

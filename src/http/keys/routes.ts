@@ -99,7 +99,7 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
           expires_at,
           project_ids: projects,
           user_id: caller.user_id,
-          created_by: caller.user_id,
+          created_by: caller.actor_id,
         },
         maxLifetimeMs,
       );
@@ -153,7 +153,7 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
       const created = await rotateKey(pool, id, {
         overlapMs: request.body.overlap_seconds * 1_000,
         maxLifetimeMs,
-        createdBy: caller.user_id,
+        createdBy: caller.actor_id,
       });
       if (!created)
         throw new ApiError(409, 'conflict', 'The key has expired or was revoked. Create another.');

@@ -17,6 +17,9 @@ export const projectSchema = z
 /** Who is signed in to the console, and what the key may do. */
 const sessionSchema = z.object({
   user: z.object({ id: z.number().int(), first_name: z.string(), last_name: z.string(), email: z.string() }),
+  actor: z
+    .object({ id: z.number().int(), email: z.string() })
+    .describe('Whom the audit trail names: the user whom a trusted proxy names, else `user`.'),
   project: projectSchema,
   projects: z.array(projectSchema).describe('All projects of the key.'),
   scopes: z.array(z.string()),

@@ -98,6 +98,9 @@ create table exportd.users (
   created_at timestamptz not null default clock_timestamp()
 );
 
+-- A proxy names users by their address.
+create index users_email on exportd.users (lower(email));
+
 create table exportd.api_keys (
   id uuid primary key default gen_random_uuid(),
   user_id integer not null references exportd.users,

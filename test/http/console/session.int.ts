@@ -39,6 +39,7 @@ describe('signing in', () => {
     expect(response.body).toEqual({
       session: {
         user: { id: api.userId, first_name: 'Ada', last_name: '', email: 'ada@example.com' },
+        actor: { id: api.userId, email: 'ada@example.com' },
         project: expect.objectContaining({ id: api.projectId, name: 'Shop' }),
         projects: [expect.objectContaining({ id: api.projectId, name: 'Shop' })],
         scopes: ['batch_export:read'],

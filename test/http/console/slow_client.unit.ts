@@ -24,6 +24,7 @@ describe('a client of live changes', () => {
       request.caller = {
         key_id: 'key',
         user_id: 1,
+        actor_id: 1,
         project_id: 1,
         project_ids: [1],
         session_id: null,
