@@ -71,6 +71,7 @@ interface KeyUser {
 
 /** The state of a key. Only active ones authenticate. */
 export const keyStatuses = ['active', 'expired', 'revoked'] as const;
+type KeyStatus = (typeof keyStatuses)[number];
 
 /** An API key as listed, without the key itself. */
 export interface ApiKey {
@@ -83,7 +84,7 @@ export interface ApiKey {
   readonly created_by: KeyUser | null;
   readonly projects: readonly number[];
   readonly scopes: readonly Scope[];
-  readonly status: (typeof keyStatuses)[number];
+  readonly status: KeyStatus;
   readonly created_at: string;
   readonly expires_at: string | null;
   /** To the minute. */
@@ -136,7 +137,6 @@ export const listUsers = async (pool: Pool): Promise<User[]> =>
 export const findUser = async (pool: Pool, id: number): Promise<User | undefined> =>
   (await pool.query<User>(`select ${userColumns} from exportd.users where id = $1`, [id])).rows[0];
 
-/** Creates a project. @throws InvalidAccount when the time zone is unknown or the id is already used. */
 /**
  * The id of the user with an e-mail address, in any case of its letters; creates the user if there is none.
  * @param email has the form of one
@@ -155,6 +155,7 @@ export async function requireUserId(pool: Pool, email: string): Promise<number> 
   return rows[0]?.id ?? requireUserId(pool, email);
 }
 
+/** Creates a project. @throws InvalidAccount when the time zone is unknown or the id is already used. */
 export async function createProject(
   pool: Pool,
   given: {
@@ -276,32 +277,44 @@ export function expiryProblem(
 
 /** Which keys are read, and which of their projects are shown. By default all. */
 interface KeyFilter {
-  readonly project_id?: number;
+  readonly project_id?: number | undefined;
   readonly id?: string;
+  readonly statuses?: readonly KeyStatus[] | undefined;
   readonly visible?: readonly number[] | null;
 }
+
+/** SQL: the status of a row `key`. */
+const keyStatus = `case when key.revoked_at is not null then 'revoked' when ${isActiveKey} then 'active' else 'expired' end`;
 
 /** SQL: the keys of a `KeyFilter`. */
 const fromKeys = `from exportd.api_keys key
   join exportd.users owner on owner.id = key.user_id
   left join exportd.users creator on creator.id = key.created_by
-  where ($1::integer is null or $1 = any(key.project_ids)) and ($2::text is null or key.id::text = $2)`;
+  where ($1::integer is null or $1 = any(key.project_ids)) and ($2::text is null or key.id::text = $2)
+    and ($3::text[] is null or ${keyStatus} = any($3))`;
+
+const valuesOf = ({ project_id, id, statuses }: KeyFilter): unknown[] => [
+  project_id ?? null,
+  id ?? null,
+  statuses ?? null,
+];
 
 async function selectKeys(pool: Pool, filter: KeyFilter, rest = '', more: unknown[] = []): Promise<ApiKey[]> {
   const { rows } = await pool.query<ApiKey>(
     `select key.id, key.name, key.prefix, json_build_object('id', owner.id, 'email', owner.email) as user,
        case when creator.id is not null then json_build_object('id', creator.id, 'email', creator.email) end as created_by,
-       array(select id from unnest(key.project_ids) id where $3::integer[] is null or id = any($3) order by id) as projects,
+       array(select id from unnest(key.project_ids) id where $4::integer[] is null or id = any($4) order by id) as projects,
        key.scopes, key.created_at, key.expires_at, key.last_used_at, key.revoked_at, key.rotated_from,
-       case when key.revoked_at is not null then 'revoked' when ${isActiveKey} then 'active' else 'expired' end as status
+       ${keyStatus} as status
      ${fromKeys} order by key.created_at desc, key.id ${rest}`,
-    [filter.project_id ?? null, filter.id ?? null, filter.visible ?? null, ...more],
+    [...valuesOf(filter), filter.visible ?? null, ...more],
   );
   return rows;
 }
 
-/** All API keys, newest first, revoked ones included. */
-export const listKeys = (pool: Pool): Promise<ApiKey[]> => selectKeys(pool, {});
+/** All API keys, or those of a project, newest first, revoked ones included. */
+export const listKeys = (pool: Pool, projectId?: number): Promise<ApiKey[]> =>
+  selectKeys(pool, { project_id: projectId });
 
 /** A page of the keys of a project, newest first. */
 export async function listProjectKeys(
@@ -309,17 +322,19 @@ export async function listProjectKeys(
   filter: KeyFilter,
   window: { readonly limit: number; readonly offset: number },
 ): Promise<{ count: number; results: ApiKey[] }> {
-  const counted = await pool.query<{ count: number }>(`select count(*) as count ${fromKeys}`, [
-    filter.project_id ?? null,
-    null,
-  ]);
-  const results = await selectKeys(pool, filter, 'limit $4 offset $5', [window.limit, window.offset]);
+  const counted = await pool.query<{ count: number }>(
+    `select count(*) as count ${fromKeys}`,
+    valuesOf(filter),
+  );
+  const results = await selectKeys(pool, filter, 'limit $5 offset $6', [window.limit, window.offset]);
   return { count: counted.rows[0]?.count ?? 0, results };
 }
 
 /** A key of a project. */
-export const findKey = async (pool: Pool, filter: Required<KeyFilter>): Promise<ApiKey | undefined> =>
-  (await selectKeys(pool, filter))[0];
+export const findKey = async (
+  pool: Pool,
+  filter: Required<Omit<KeyFilter, 'statuses'>>,
+): Promise<ApiKey | undefined> => (await selectKeys(pool, filter))[0];
 
 /**
  * Creates the successor of an active key, with its name, scopes, projects and lifetime. The old one works for `overlapMs`

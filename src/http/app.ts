@@ -27,7 +27,7 @@ import type { DestinationTestClient, VerificationClient } from '../temporal/clie
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
 import { createAuditTrail } from './audit/audit_trail.ts';
-import { auditRoutes } from './audit/routes.ts';
+import { auditRoutes, consoleAuditRoutes } from './audit/routes.ts';
 import { createAuthentication } from './authentication.ts';
 import { createAuthenticationLimiter } from './authentication_limits.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
@@ -357,6 +357,7 @@ const consoleResources = [
   consoleVerificationRoutes,
   consolePreviewRoutes,
   consoleQueryRoutes,
+  consoleAuditRoutes,
 ];
 
 /** How often connections are checked for requests that take too long, in milliseconds. */

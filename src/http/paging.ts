@@ -11,7 +11,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, invalid } from './api_error.ts';
 
 /** The parameters of lists that are bounds. */
-const boundNames = ['after', 'before', 'start', 'end', 'since'] as const;
+const boundNames = ['after', 'before', 'start', 'end', 'since', 'until'] as const;
 
 /** PostgreSQL has no earlier year in the form of ISO 8601. */
 const firstYear = 1;

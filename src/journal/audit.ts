@@ -73,20 +73,23 @@ export interface AuditFilter {
   readonly outcomes?: readonly string[] | undefined;
   /** ISO 8601. */
   readonly since?: string | undefined;
+  /** ISO 8601, exclusive. */
+  readonly until?: string | undefined;
 }
 
 const conditions = `($1::integer is null or event.team_id = $1) and ($2::integer is null or event.user_id = $2)
   and ($3::uuid is null or event.key_id = $3) and ($4::text[] is null or event.action = any($4))
   and ($5::text is null or event.object = $5 or starts_with(event.object, $5 || '/'))
-  and ($6::text[] is null or event.outcome = any($6)) and ($7::timestamptz is null or event.recorded_at >= $7)`;
+  and ($6::text[] is null or event.outcome = any($6)) and ($7::timestamptz is null or event.recorded_at >= $7)
+  and ($8::timestamptz is null or event.recorded_at < $8)`;
 
 /** Reads a page of the trail, newest first. */
 export async function readAuditEvents(
   pool: Pool,
-  { team_id, user, key, actions, object, outcomes, since }: AuditFilter,
+  { team_id, user, key, actions, object, outcomes, since, until }: AuditFilter,
   window: { readonly limit: number; readonly offset: number },
 ): Promise<{ count: number; results: AuditEvent[] }> {
-  const values = [team_id, user, key, actions, object, outcomes, since].map((value) => value ?? null);
+  const values = [team_id, user, key, actions, object, outcomes, since, until].map((value) => value ?? null);
   const counted = await pool.query<{ count: number }>(
     `select count(*) as count from exportd.audit_events event where ${conditions}`,
     values,
@@ -100,10 +103,40 @@ export async function readAuditEvents(
      from exportd.audit_events event
      left join exportd.users on users.id = event.user_id
      left join exportd.api_keys key on key.id = event.key_id
-     where ${conditions} order by event.id desc limit $8 offset $9`,
+     where ${conditions} order by event.id desc limit $9 offset $10`,
     [...values, window.limit, window.offset],
   );
   return { count: counted.rows[0]?.count ?? 0, results: rows };
+}
+
+/** Who and what the events of a project name, to choose from. */
+export interface AuditNames {
+  readonly users: readonly NonNullable<AuditEvent['user']>[];
+  readonly keys: readonly NonNullable<AuditEvent['key']>[];
+  readonly actions: readonly string[];
+}
+
+/** Names are read of so many of the newest events: all of them may be millions. */
+const namedEvents = 10_000;
+
+/** The users, keys and actions that the newest events of a project name, and all keys of the project with their owners. */
+export async function readAuditNames(pool: Pool, teamId: number): Promise<AuditNames> {
+  const { rows } = await pool.query<AuditNames>(
+    `with event as (
+       select user_id, key_id, action from exportd.audit_events where team_id = $1 order by id desc limit $2),
+     key as (
+       select id, name, prefix, user_id from exportd.api_keys
+       where $1 = any(project_ids) or id in (select key_id from event))
+     select
+       (select coalesce(json_agg(json_build_object('id', users.id, 'email', users.email) order by users.email), '[]')
+        from exportd.users
+        where users.id in (select user_id from event union all select user_id from key)) as users,
+       (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'prefix', prefix) order by name, id), '[]')
+        from key) as keys,
+       array(select distinct action from event order by action) as actions`,
+    [teamId, namedEvents],
+  );
+  return rows[0] ?? { users: [], keys: [], actions: [] };
 }
 
 const batchSize = 10_000;

@@ -86,6 +86,7 @@ const operations: Readonly<Record<string, Expected>> = {
   'DELETE keys/:id': administersKeys,
   'POST keys/:id/rotate': administersKeys,
   'GET audit': { scope: 'audit:read' },
+  'GET console/audit/names': { scope: 'audit:read' },
   'GET console/overview': reads,
   'GET console/live': { ...reads, streams: true },
   'GET console/batch_exports/:batch_export_id/history': reads,
@@ -111,7 +112,7 @@ const operations: Readonly<Record<string, Expected>> = {
 
 /** What a server answers without a key, and the projects of a key. Everything else needs one. */
 const publicOperations = [
-  ...['GET /', 'GET /exports/*', 'GET /query', 'GET /console/assets/*'],
+  ...['GET /', 'GET /exports/*', 'GET /query', 'GET /keys', 'GET /audit', 'GET /console/assets/*'],
   ...['POST /console/session', 'GET /console/session', 'DELETE /console/session', 'DELETE /console/sessions'],
   ...['GET /healthz', 'GET /livez', 'GET /readyz', 'GET /metrics'],
   ...['GET /api/schema', 'GET /api/docs', 'GET /api/docs/json', 'GET /api/docs/yaml'],

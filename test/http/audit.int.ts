@@ -311,8 +311,45 @@ describe('GET audit', () => {
     expect(await of('user=4711')).toEqual([]);
     expect(await of('since=-1h')).toHaveLength(2);
     expect(await of(`since=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
+    const inAMinute = new Date(Date.now() + 60_000).toISOString();
+    expect(await of(`since=-1h&until=${inAMinute}`)).toHaveLength(2);
+    expect(await of('until=-1h')).toEqual([]);
     expect(await of('outcome=refused')).toEqual([]);
     expect((await api.call('GET', 'audit/?colour=blue')).status).toBe(400);
+  });
+
+  it('has names to choose from, also of keys that are gone, and none of other projects', async () => {
+    const { key } = await api.newKey(api.otherProjectId);
+    const gone = await api.newKey(api.projectId);
+    await api.call('POST', 'dashboards/', { name: 'Before it goes' }, bearer(gone.key));
+    await api.database.pool.query('update exportd.api_keys set project_ids = $2 where id = $1', [
+      gone.id,
+      [api.otherProjectId],
+    ]);
+    const names = async (path: string, by = api.key) =>
+      (await api.call('GET', path, undefined, bearer(by))).body as {
+        users: { email: string }[];
+        keys: { id: string }[];
+        actions: string[];
+      };
+    const own = await names('console/audit/names/');
+    expect(own.users).toContainEqual({ id: api.userId, email: 'ada@example.com' });
+    expect(own.keys.map(({ id }) => id)).toContain(gone.id);
+    expect(own.actions).toContain('dashboard.create');
+    await api.database.pool.query(
+      `insert into exportd.users (email, distinct_id) values ('x@example.com', 'x')`,
+    );
+    const other = await names(`/api/projects/${api.otherProjectId}/console/audit/names/`, key);
+    expect(other.users.map(({ email }) => email)).not.toContain('x@example.com');
+    const { rows } = await api.database.pool.query<{ id: string }>(
+      'select id from exportd.api_keys where not $1 = any(project_ids)',
+      [api.otherProjectId],
+    );
+    const foreign = new Set(rows.map(({ id }) => id));
+    expect(other.keys.filter(({ id }) => foreign.has(id))).toEqual([]);
+    const narrow = await api.newKey(api.projectId, ['batch_export:read']);
+    const refused = await api.call('GET', 'console/audit/names/', undefined, bearer(narrow.key));
+    expect(refused.status).toBe(403);
   });
 
   it('shows nothing of other projects', async () => {

@@ -81,6 +81,24 @@ describe('a key', () => {
     expect(await statusWith(key, 'dashboards/')).toBe(403);
   });
 
+  it('is listed by its status', async () => {
+    const ended = await createKey({ name: 'Ended' });
+    await api.call('DELETE', `keys/${ended.id}/`);
+    const active = await createKey({ name: 'Working' });
+    const listed = async (query: string) => {
+      const { body } = await api.call('GET', `keys/${query}`);
+      const ids = (body.results as { id: string }[]).map(({ id }) => id);
+      return [active.id, ended.id].map((id) => ids.includes(id));
+    };
+    expect(await listed('')).toEqual([true, true]);
+    expect(await listed('?status=active')).toEqual([true, false]);
+    expect(await listed('?status=revoked,expired')).toEqual([false, true]);
+    const counted = (await api.call('GET', 'keys/?status=revoked&limit=1')).body;
+    expect((counted.results as { id: string }[]).map(({ id }) => id)).toEqual([ended.id]);
+    const unknown = await api.call('GET', 'keys/?status=lost');
+    expect([unknown.status, unknown.body.attr]).toEqual([400, 'status']);
+  });
+
   it.each<[string, Record<string, unknown>, string]>([
     ['no name', { name: ' ' }, 'name'],
     ['no scope', { scopes: [] }, 'scopes'],

@@ -3,13 +3,16 @@ import { auditOutcomes } from '../../journal/audit.ts';
 import { listTime } from '../paging.ts';
 import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
 
+const auditUser = z.object({ id: z.number().int(), email: z.string() });
+const auditKey = z.object({ id: z.string(), name: z.string(), prefix: z.string() });
+
 /** An event of the audit trail in a response. */
 export const auditEventSchema = z
   .object({
     id: z.string(),
     at: responseTimestampSchema,
-    user: z.object({ id: z.number().int(), email: z.string() }).nullable(),
-    key: z.object({ id: z.string(), name: z.string(), prefix: z.string() }).nullable(),
+    user: auditUser.nullable(),
+    key: auditKey.nullable(),
     address: z.string().nullable().describe('Null for the command line.'),
     client: z.string().nullable().describe('The user agent, or the user and host of a command.'),
     action: z
@@ -39,4 +42,13 @@ export const auditQuery = z.strictObject({
     .describe('Path of an object, such as `batch_exports/<id>`: what was done with it and its parts.'),
   outcome: repeatable.describe(`One or more of ${auditOutcomes.join(', ')}, repeated or comma-separated.`),
   since: listTime.optional().describe('Only events from this time on.'),
+  until: listTime.optional().describe('Only events before this time.'),
+});
+
+/** What the filters of the console offer. */
+export const auditNames = z.object({
+  users: z.array(auditUser),
+  keys: z.array(auditKey),
+  actions: z.array(z.string()),
+  outcomes: z.array(z.enum(auditOutcomes)),
 });

@@ -2,7 +2,7 @@ import { bounds } from '../../config/bounds.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { version } from '../../telemetry/version.ts';
-import { findProjects, findUser } from '../accounts.ts';
+import { findKey, findProjects, findUser } from '../accounts.ts';
 import { ApiError } from '../api_error.ts';
 import type { Authentication, Caller } from '../authentication.ts';
 import { endedSessions, type Session, sessionResponse, signInBody } from '../projects/schema.ts';
@@ -117,6 +117,7 @@ async function sessionOf(pool: Pool, settings: Settings, caller: Caller): Promis
     project,
     projects,
     scopes: [...caller.scopes],
+    key: { id, name: key.name, prefix: key.prefix },
     version,
     temporal_ui: settings.TEMPORAL_UI_URL ?? null,
   };

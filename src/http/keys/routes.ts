@@ -4,16 +4,24 @@ import {
   createKey,
   expiryProblem,
   findKey,
+  keyStatuses,
   listProjectKeys,
   revokeKey,
   rotateKey,
 } from '../accounts.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
-import type { ProjectRoutes } from '../command_service.ts';
+import { parseChoices, type ProjectRoutes } from '../command_service.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import { errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
-import { createdKeySchema, createKeyBody, keyPath, keySchema, rotateKeyBody } from './schema.ts';
+import { errorResponses, noContent, pageOf } from '../schemas.ts';
+import {
+  createdKeySchema,
+  createKeyBody,
+  keyListQuery,
+  keyPath,
+  keySchema,
+  rotateKeyBody,
+} from './schema.ts';
 
 const administersKeys = { config: { scope: 'key:admin' } } as const;
 
@@ -53,13 +61,14 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
       schema: {
         summary: 'List API keys',
         description: 'The keys of all users that give access to the project, newest first.',
-        querystring: listQuery,
+        querystring: keyListQuery,
         response: { 200: pageOf(keySchema), ...errorResponses },
       },
     },
     async (request) => {
       const { project_id, project_ids } = callerOf(request);
-      const filter = { project_id, visible: project_ids };
+      const statuses = parseChoices('status', request.query.status, keyStatuses);
+      const filter = { project_id, statuses, visible: project_ids };
       const { count, results } = await listProjectKeys(pool, filter, request.query);
       return offsetPage(request, settings, request.query, { count, results: results.map(toResponse) });
     },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
 import { keyStatuses, scopes } from '../accounts.ts';
-import { nameText, pathId, responseTimestampSchema } from '../schemas.ts';
+import { listQuery, nameText, pathId, repeatable, responseTimestampSchema } from '../schemas.ts';
 
 const scope = z.enum(scopes).meta({ id: 'Scope' });
 
@@ -25,6 +25,10 @@ export const keySchema = z
     rotated_from: z.string().nullable().describe('The id of the key that it replaces.'),
   })
   .meta({ id: 'ApiKey' });
+
+export const keyListQuery = listQuery.extend({
+  status: repeatable.describe(`One or more of ${keyStatuses.join(', ')}, repeated or comma-separated.`),
+});
 
 /** A new key. */
 export const createdKeySchema = keySchema

@@ -23,6 +23,7 @@ const sessionSchema = z.object({
   project: projectSchema,
   projects: z.array(projectSchema).describe('All projects of the key.'),
   scopes: z.array(z.string()),
+  key: z.object({ id: z.string(), name: z.string(), prefix: z.string() }),
   version: z.string().describe('The version of exportd.'),
   temporal_ui: z.string().nullable().describe('Base URL of the Temporal UI.'),
 });

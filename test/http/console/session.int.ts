@@ -43,6 +43,7 @@ describe('signing in', () => {
         project: expect.objectContaining({ id: api.projectId, name: 'Shop' }),
         projects: [expect.objectContaining({ id: api.projectId, name: 'Shop' })],
         scopes: ['batch_export:read'],
+        key: { id: expect.any(String), name: '', prefix: key.slice(0, 8) },
         version,
         temporal_ui: 'http://temporal.test:8233',
       },
