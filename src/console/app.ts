@@ -1,13 +1,26 @@
-import { useSignal } from '@preact/signals';
+import { effect, useSignal } from '@preact/signals';
 import { Component } from 'preact';
 import { useCallback, useEffect } from 'preact/hooks';
-import { type ApiFailure, may, readSession, session, signOut, toFailure } from './api/client.ts';
+import {
+  type ApiFailure,
+  chooseProject,
+  may,
+  project,
+  projectId,
+  readSession,
+  session,
+  signOut,
+  signOutEverywhere,
+  toFailure,
+} from './api/client.ts';
+import { useRequest } from './api/resource.ts';
 import { Button, Dialog, Toasts } from './components/actions.ts';
 import { EmptyState, FailureNotice, Page } from './components/page.ts';
+import { Facts } from './components/table.ts';
 import { type Content, html, type View } from './html.ts';
 import { shortcuts, useShortcut } from './keyboard.ts';
 import { SignInPage } from './pages/sign_in/page.ts';
-import { currentUrl, navigate } from './router/location.ts';
+import { currentQuery, currentUrl, navigate, projectParameter, setQuery } from './router/location.ts';
 import { paths } from './router/paths.ts';
 import { loadAllPages, loadPage } from './router/routes.ts';
 import { setTheme, theme, type Theme } from './theme.ts';
@@ -30,15 +43,129 @@ function ShortcutList({ onClose }: { readonly onClose: () => void }): View {
 const nextTheme: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' };
 const themeNames: Record<Theme, string> = { system: 'System', light: 'Light', dark: 'Dark' };
 
-/** What surrounds every page: navigation, project, colours, sign-out, and the skip link. */
+/** Where this browser keeps the project that was shown last. */
+const projectKey = 'exportd-project';
+
+/**
+ * Shows the project that the address names, else the one that this browser has shown last. While the key covers several, the
+ * address always names one, so that links, history and tabs keep theirs. Call it once.
+ */
+export function followProject(): void {
+  effect(() => {
+    const named = currentQuery.value.get(projectParameter) ?? window.localStorage.getItem(projectKey);
+    chooseProject(named === null ? undefined : Number(named));
+    const current = session.value;
+    if (!current) return;
+    const id = current.projects.length > 1 ? String(projectId.value) : null;
+    if (id !== null) window.localStorage.setItem(projectKey, id);
+    setQuery({ [projectParameter]: id });
+  });
+}
+
+/** Shows another project, on the same page unless that is of an object of this one. */
+function switchProject(id: string): void {
+  const url = new URL(currentUrl.peek());
+  const isOfObject = url.pathname.startsWith('/exports/') && url.pathname !== paths.newExport;
+  const shown = isOfObject ? new URL(paths.exports, url) : url;
+  shown.searchParams.delete('offset');
+  shown.searchParams.set(projectParameter, id);
+  navigate(shown.href);
+}
+
+/** The name of the project, or a choice among those of the key. */
+function ProjectSwitch(): View {
+  const projects = session.value?.projects ?? [];
+  if (projects.length < 2)
+    return html`<span class="top-project" title="Project ${projectId.value}">${project.value?.name}</span>`;
+  return html`<select
+    class="input top-project"
+    aria-label="Project"
+    value=${projectId.value}
+    onChange=${(event: Event) => switchProject((event.currentTarget as HTMLSelectElement).value)}
+  >
+    ${projects.map(
+      ({ id, name }) =>
+        html`<option key=${id} value=${id} selected=${id === projectId.value}>${name}</option>`,
+    )}
+  </select>`;
+}
+
+/** Who is signed in with which key, and the way out of all browsers. */
+function Account({ onClose }: { readonly onClose: () => void }): View {
+  const isAsking = useSignal(false);
+  const { failure, isBusy, run } = useRequest(signOutEverywhere);
+  const current = session.value;
+  if (!current) return null;
+  const { user, actor, key, scopes, projects } = current;
+  if (isAsking.value)
+    return html`<${Dialog}
+      title="Sign out everywhere?"
+      onClose=${onClose}
+      actions=${html`<${Button} onClick=${onClose}>Cancel<//>
+        <${Button} kind="danger" busy=${isBusy} onClick=${() => void run()}>Sign out everywhere<//>`}
+    >
+      <p>
+        All browsers that are signed in with a key of ${user.email} are signed out, this one too. The keys
+        stay valid: revoke a key that others may know.
+      </p>
+      ${failure && html`<${FailureNotice} failure=${failure} />`}
+    <//>`;
+  return html`<${Dialog}
+    title="Account"
+    onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Close<//>
+      <${Button} onClick=${() => (isAsking.value = true)}>Sign out everywhere…<//>`}
+  >
+    <${Facts}
+      facts=${[
+        ['User', actor.email],
+        ...(actor.id === user.id ? [] : [['Rights of', user.email]]),
+        ['API key', html`${key.name} <code>${key.prefix}…</code>`],
+        ['Scopes', scopes.join(', ')],
+        ['Projects', projects.map(({ name }) => name).join(', ')],
+      ]}
+    />
+  <//>`;
+}
+
+/** The pages that the navigation leads to, and what a key needs to see them. */
+const mainPages = [
+  { path: paths.exports, label: 'Exports', keys: 'g e', scope: undefined },
+  { path: paths.query, label: 'Query', keys: 'g q', scope: 'query:read' },
+  { path: paths.keys, label: 'Keys', keys: 'g k', scope: 'key:admin' },
+  { path: paths.audit, label: 'Audit', keys: 'g a', scope: 'audit:read' },
+] as const;
+
+/** Links to the main pages. Pages of exports belong to the first. */
+function MainLinks(): View {
+  const { pathname } = currentUrl.value;
+  const current = mainPages.findLast(({ path }) => pathname.startsWith(path));
+  return html`${mainPages.map(
+    (page) =>
+      (page.scope === undefined || may(page.scope)) &&
+      html`<${MainLink} key=${page.path} page=${page} isCurrent=${page === current} />`,
+  )}`;
+}
+
+function MainLink({
+  page: { path, label, keys },
+  isCurrent,
+}: {
+  readonly page: (typeof mainPages)[number];
+  readonly isCurrent: boolean;
+}): View {
+  const go = useCallback(() => navigate(path), [path]);
+  useShortcut(keys, `Go to ${label.toLowerCase()}`, go);
+  return html`<a href=${path} aria-current=${isCurrent ? 'page' : undefined}>${label}</a>`;
+}
+
+/** What surrounds every page: navigation, project, colours, account, sign-out, and the skip link. */
 function Frame({ children }: { readonly children: Content }): View {
   const showsShortcuts = useSignal(false);
+  const showsAccount = useSignal(false);
   const open = useCallback(() => (showsShortcuts.value = true), [showsShortcuts]);
-  useShortcut('g e', 'Go to exports', goToExports);
-  useShortcut('g q', 'Go to query', goToQuery);
   useShortcut('?', 'List the shortcuts', open);
   const current = session.value;
-  const isQuery = currentUrl.value.pathname.startsWith(paths.query);
   return html`<div class="frame">
     <a class="skip-link" href="#content">Skip to content</a>
     <header class="top-bar">
@@ -49,13 +176,12 @@ function Frame({ children }: { readonly children: Content }): View {
         exportd</a
       >
       <nav class="top-links" aria-label="Main">
-        <a href=${paths.exports} aria-current=${isQuery ? undefined : 'page'}>Exports</a>
-        ${may('query:read') && html`<a href=${paths.query} aria-current=${isQuery ? 'page' : undefined}>Query</a>`}
+        <${MainLinks} />
         ${current?.temporal_ui && html`<a href=${current.temporal_ui} target="_blank" rel="noreferrer">Temporal</a>`}
         <a href="/api/docs" target="_blank">API</a>
       </nav>
       <div class="top-side">
-        <span class="top-project" title="Project ${current?.project.id}">${current?.project.name}</span>
+        <${ProjectSwitch} />
         <${Button}
           kind="quiet"
           label="Theme: ${themeNames[theme.value]}"
@@ -64,19 +190,20 @@ function Frame({ children }: { readonly children: Content }): View {
           <span class="theme-label">Theme:</span> ${themeNames[theme.value].toLowerCase()}
         <//>
         <${Button} kind="quiet" label="Keyboard shortcuts" onClick=${open}>?<//>
+        <${Button} kind="quiet" label="Account" onClick=${() => (showsAccount.value = true)}>
+          <svg class="account-sign" viewBox="0 0 12 12" aria-hidden="true">
+            <path d="M6 0a3 3 0 0 1 0 6a3 3 0 0 1 0-6z M0 12a6 5 0 0 1 12 0z" />
+          </svg>
+        <//>
         <${Button} kind="quiet" onClick=${() => void signOut()}>Sign out<//>
       </div>
     </header>
     <main id="content" tabindex="-1">${children}</main>
     <${Toasts} />
     ${showsShortcuts.value && html`<${ShortcutList} onClose=${() => (showsShortcuts.value = false)} />`}
+    ${showsAccount.value && html`<${Account} onClose=${() => (showsAccount.value = false)} />`}
   </div>`;
 }
-
-const goToExports = () => navigate(paths.exports);
-const goToQuery = () => {
-  if (may('query:read')) navigate(paths.query);
-};
 
 /** The console: the sign-in page, or the frame with the page of the current path. */
 export function App(): View {
@@ -97,7 +224,7 @@ export function App(): View {
     return html`<main class="sign-in"><${FailureNotice} failure=${failure.value} onRetry=${read} /></main>`;
   if (session.value === undefined) return html`<main class="sign-in" aria-busy="true" />`;
   if (session.value === null) return html`<${SignInPage} />`;
-  return html`<${Frame}><${CurrentPage} key=${session.value.project.id} /><//>`;
+  return html`<${Frame}><${CurrentPage} key=${projectId.value} /><//>`;
 }
 
 interface ShownPage {

@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { listenToChanges } from './api/resource.ts';
-import { App } from './app.ts';
+import { App, followProject } from './app.ts';
 import { startClock } from './components/moment.ts';
 import { html } from './html.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -9,6 +9,7 @@ import { followLinks } from './router/location.ts';
 followLinks();
 listenToKeys();
 startClock();
+followProject();
 listenToChanges();
 const root = document.getElementById('root');
 if (root) render(html`<${App} />`, root);

@@ -61,6 +61,8 @@ describe('the files of the console', () => {
     ['/exports/1/edit', 'pages/edit/page.ts'],
     ['/exports/1/intervals/2026-11-22T20%3A00%3A00Z', 'pages/interval/page.ts'],
     ['/query', 'pages/query/page.ts'],
+    ['/keys', 'pages/keys/page.ts'],
+    ['/audit', 'pages/audit/page.ts'],
     ['/exports/1/other', undefined],
   ])('preload at %s the page and what it imports alone', (path, module) => {
     const { modules = [] } = files.pages.find((page) => page.path.test(path)) ?? {};

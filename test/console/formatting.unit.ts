@@ -8,6 +8,8 @@ import {
   formatQuantity,
   formatRelative,
   formatShortCount,
+  momentOfClocks,
+  toClocks,
 } from '../../src/console/formatting/format.ts';
 
 describe('formatBytes', () => {
@@ -50,6 +52,24 @@ describe('formatDuration', () => {
     [-45, '−45 s'],
   ])('%p is %s', (seconds, text) => {
     expect(formatDuration(seconds)).toBe(text);
+  });
+});
+
+describe('a time of a field', () => {
+  it.each([
+    ['2026-11-22T10:00', 'UTC', '2026-11-22T10:00:00.000Z'],
+    ['2026-11-22T10:00:30', 'Asia/Tokyo', '2026-11-22T01:00:30.000Z'],
+    ['2026-07-01T10:00', 'America/New_York', '2026-07-01T14:00:00.000Z'],
+    ['2026-10-25T02:30', 'Europe/Berlin', '2026-10-25T00:30:00.000Z'],
+    ['2026-03-29T02:30', 'Europe/Berlin', '2026-03-29T01:30:00.000Z'],
+    ['', 'UTC', undefined],
+  ])('%s in %s is the moment %s', (time, timezone, moment) => {
+    expect(momentOfClocks(time, timezone)).toBe(moment);
+  });
+
+  it('is the moment as clocks show it', () => {
+    expect(toClocks('2026-11-22T20:00:30Z', 'Asia/Tokyo')).toBe('2026-11-23T05:00');
+    expect([toClocks(null, 'UTC'), toClocks('nonsense', 'UTC')]).toEqual(['', '']);
   });
 });
 

@@ -34,7 +34,7 @@ afterAll(() => {
 
 describe('live changes in the browser', () => {
   it('are connected again after a rejected connection, and everything is read again', () => {
-    session.value = { project: { id: 1 } } as Session;
+    session.value = { project: { id: 1 }, projects: [{ id: 1 }] } as Session;
     const changes: unknown[] = [];
     onChange((change) => changes.push(change));
     listenToChanges();

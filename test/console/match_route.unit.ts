@@ -15,6 +15,7 @@ describe('matchRoute', () => {
       { id: '1', start: '2026-11-22T20:00:00Z' },
     ],
     ['/exports/:id', '/exports/%E0%A4%A', undefined],
+    ['/keys', '/keys/', {}],
   ])('matches %s against %s', (pattern, path, expected) => {
     expect(matchRoute(pattern, path)).toEqual(expected);
   });

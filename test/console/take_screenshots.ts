@@ -42,6 +42,8 @@ async function pathsOf(demo: Demo): Promise<Readonly<Record<string, string>>> {
     interval: `${own}/intervals/${encodeURIComponent(start)}`,
     edit: `${own}/edit`,
     new: '/exports/new',
+    keys: '/keys',
+    audit: '/audit',
     query: `/query?sql=${encodeURIComponent(query)}`,
   };
 }

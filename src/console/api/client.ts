@@ -63,13 +63,38 @@ export async function signOut(): Promise<void> {
   session.value = null;
 }
 
-/** The id of the project of the key. @throws ApiFailure 401 if nobody is signed in */
-function projectOf(): number {
-  const current = session.peek();
-  if (!current)
-    throw new ApiFailure(401, { code: 'not_authenticated', detail: 'Sign in first.', attr: null });
-  return current.project.id;
+/** Signs out all browsers of the user, this one too. @throws ApiFailure */
+export async function signOutEverywhere(): Promise<void> {
+  await api.delete('/console/sessions');
+  session.value = null;
 }
+
+const chosenProject = signal<number | undefined>(undefined);
+
+/** Shows the project with this id, if the key covers it, else the first one of the key. */
+export const chooseProject = (id: number | undefined): void => {
+  chosenProject.value = id;
+};
+
+/** The project that pages show; undefined if nobody is signed in. */
+export const project = computed(() => {
+  const { projects, project: first } = session.value ?? {};
+  return projects?.find(({ id }) => id === chosenProject.value) ?? first;
+});
+
+/** Its id, which stays the same when the session is read again. */
+export const projectId = computed(() => project.value?.id);
+
+/** @throws ApiFailure 401 if nobody is signed in */
+function requireProject(): number {
+  const id = projectId.peek();
+  if (id === undefined)
+    throw new ApiFailure(401, { code: 'not_authenticated', detail: 'Sign in first.', attr: null });
+  return id;
+}
+
+/** Whether the key covers more than one project. */
+const coversProjects = (): boolean => (session.peek()?.projects.length ?? 0) > 1;
 
 const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 
@@ -77,7 +102,7 @@ const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 export const may = (scope: Scope): boolean => scopes.value.has(scope);
 
 /** The time zone of the project, which times are shown in. */
-export const timezone = computed(() => session.value?.project.timezone ?? 'UTC');
+export const timezone = computed(() => project.value?.timezone ?? 'UTC');
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
@@ -97,7 +122,7 @@ export const apiPath = (path: string, query: Query = {}): string => {
     value === null || value === undefined || value === '' ? [] : [[name, String(value)]],
   );
   const search = set.length === 0 ? '' : `?${new URLSearchParams(set).toString()}`;
-  return path.startsWith('/') ? path + search : `/api/projects/${projectOf()}/${path}${search}`;
+  return path.startsWith('/') ? path + search : `/api/projects/${requireProject()}/${path}${search}`;
 };
 
 /**
@@ -174,9 +199,13 @@ export function curlLine({ method, path, body }: ActionRequest): string {
   return [...parts, ...content, url].join(' ');
 }
 
-/** The command as a line for a shell. */
-export const exportdLine = ({ command }: ActionRequest): string | undefined =>
-  command && ['npx exportd', ...command.map(shellWord)].join(' ');
+/** The command as a line for a shell. It names the project where the key leaves it open. */
+export function exportdLine({ command }: ActionRequest): string | undefined {
+  if (!command) return undefined;
+  const ofProject =
+    coversProjects() && !command.includes('--project') ? ['--project', String(requireProject())] : [];
+  return ['npx exportd', ...command.map(shellWord), ...ofProject].join(' ');
+}
 
 /** A word as a POSIX shell reads it literally. */
 export const shellWord = (text: string): string =>

@@ -1,6 +1,6 @@
 import { effect, type ReadonlySignal, signal, useSignal } from '@preact/signals';
 import { useCallback, useEffect, useRef } from 'preact/hooks';
-import { api, type ApiFailure, apiPath, type Query, session, toFailure } from './client.ts';
+import { api, type ApiFailure, apiPath, projectId, type Query, readSession, toFailure } from './client.ts';
 
 /** What a message of the server says: the exports and runs whose events were recorded since the last one. */
 interface LiveChange {
@@ -37,7 +37,7 @@ export function listenToChanges(): void {
   let mayHaveMissed = false;
   const rejections = signal(0);
   effect(() => {
-    if (!session.value || !isVisible.value) {
+    if (projectId.value === undefined || !isVisible.value) {
       mayHaveMissed = true;
       return undefined;
     }
@@ -53,9 +53,11 @@ export function listenToChanges(): void {
     source.addEventListener('error', () => {
       isLive.value = false;
       mayHaveMissed = true;
-      // A browser does not reconnect after a response such as 503, of a server that is being replaced.
-      if (source.readyState === EventSource.CLOSED)
-        retry = setTimeout(() => (rejections.value = rejected + 1), retryMs);
+      // A browser does not reconnect after a response such as 401, or 503 of a server that is being replaced.
+      if (source.readyState !== EventSource.CLOSED) return;
+      retry = setTimeout(() => (rejections.value = rejected + 1), retryMs);
+      // Signed out elsewhere: shows the sign-in page. A server that does not respond is asked again by the retry.
+      void readSession().catch(() => undefined);
     });
     source.addEventListener('changed', (event: MessageEvent<string>) => {
       notify(JSON.parse(event.data) as LiveChange);

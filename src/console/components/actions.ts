@@ -114,11 +114,14 @@ export function CopyBlock({ label, text }: { readonly label: string; readonly te
 export function Dialog({
   title,
   onClose,
+  staysOpen = false,
   actions,
   children,
 }: {
   readonly title: string;
   readonly onClose: () => void;
+  /** A click beside it does not close it: what it shows is not shown again. */
+  readonly staysOpen?: boolean;
   /** Buttons at the bottom. */
   readonly actions?: Content;
   readonly children?: Content;
@@ -141,7 +144,7 @@ export function Dialog({
       onClose();
     }}
     onClick=${(event: MouseEvent) => {
-      if (event.target === element.current) onClose();
+      if (event.target === element.current && !staysOpen) onClose();
     }}
   >
     <div class="dialog-content">

@@ -1,7 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { ApiFailure } from '../api/client.ts';
+import type { Scope } from '../../http/accounts.ts';
+import type { ApiFailure, ListOf } from '../api/client.ts';
 import type { Resource } from '../api/resource.ts';
 import { type Content, html, type View } from '../html.ts';
+import { setQuery } from '../router/location.ts';
 import { Button } from './actions.ts';
 
 /** A page: its title, also of the document, what stands above and beside it, and the content. */
@@ -71,6 +73,33 @@ export function EmptyState({
   return html`<div class="empty-state">
     <p class="empty-state-title">${title}</p>
     ${children && html`<div class="empty-state-next">${children}</div>`}
+  </div>`;
+}
+
+/** A page that the key may not see. */
+export function LacksScope({ title, scope }: { readonly title: string; readonly scope: Scope }): View {
+  return html`<${Page} title=${title}>
+    <${EmptyState} title="This key lacks the scope ${scope}">
+      Sign in with a key that has it. To create one: npx exportd key create --scopes ${scope}
+    <//>
+  <//>`;
+}
+
+/** Buttons to the neighbours of a page of a list, newest first, whose place is `offset` in the address. */
+export function OffsetPages({
+  page,
+  offset,
+  size,
+}: {
+  readonly page: ListOf<unknown>;
+  readonly offset: number;
+  readonly size: number;
+}): View {
+  const show = (start: number) => () => setQuery({ offset: start > 0 ? String(start) : null });
+  if (page.previous === null && page.next === null) return null;
+  return html`<div class="page-actions">
+    <${Button} disabled=${page.previous === null} onClick=${show(offset - size)}>Newer<//>
+    <${Button} disabled=${page.next === null} onClick=${show(offset + size)}>Older<//>
   </div>`;
 }
 

@@ -70,6 +70,11 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
   verified: { label: 'No findings', tone: 'good', shape: 'full' },
   findings: { label: 'Findings', tone: 'danger', shape: 'cross' },
   dropped: { label: 'Dropped', tone: 'attention', shape: 'hollow' },
+  // API keys and events of the audit trail
+  revoked: { label: 'Revoked', tone: 'neutral', shape: 'cross' },
+  done: { label: 'Done', tone: 'good', shape: 'full' },
+  accepted: { label: 'Accepted', tone: 'running', shape: 'lowerHalf' },
+  refused: { label: 'Refused', tone: 'attention', shape: 'bars' },
 };
 
 /** How a status looks; one that this version does not know is shown by its name. */

@@ -64,6 +64,33 @@ interface LocalTime {
   readonly second: string;
 }
 
+const msOfClocks = ({ year, month, day, hour, minute, second }: LocalTime): number =>
+  Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+
+/**
+ * The moment at which clocks of a time zone show a time, the value of a `datetime-local` field, as ISO 8601. The first of two
+ * such moments; a time that clocks skip is moved forward. Undefined for what is no time.
+ */
+export function momentOfClocks(time: string, timezone: string): string | undefined {
+  const wanted = Date.parse(`${time}Z`);
+  if (Number.isNaN(wanted)) return undefined;
+  // The offsets before and after a change of clocks nearby.
+  const dayMs = 86_400_000;
+  const moments = [wanted - dayMs, wanted + dayMs].map(
+    (near) => wanted - (msOfClocks(localTimeOf(new Date(near), timezone)) - near),
+  );
+  const found = moments.filter((moment) => msOfClocks(localTimeOf(new Date(moment), timezone)) === wanted);
+  return new Date(found.length > 0 ? Math.min(...found) : Math.max(...moments)).toISOString();
+}
+
+/** A moment as the value of a `datetime-local` field in a time zone, to the minute. Empty without a moment. */
+export function toClocks(moment: string | null, timezone: string): string {
+  const date = new Date(moment ?? Number.NaN);
+  if (Number.isNaN(date.getTime())) return '';
+  const { year, month, day, hour, minute } = localTimeOf(date, timezone);
+  return `${year}-${month}-${day}T${hour}:${minute}`;
+}
+
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** The time that the clocks of a time zone show at a moment. */

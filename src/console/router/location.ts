@@ -6,9 +6,23 @@ export const currentUrl = signal(new URL(window.location.href));
 /** The query parameters of the page that is shown. */
 export const currentQuery = computed(() => currentUrl.value.searchParams);
 
-/** Shows another page of the console. `replace` keeps the back button from returning to this one. */
+/** The query parameter of the project, in the address of every page if the key covers several. */
+export const projectParameter = 'project';
+
+/** An address with the project of the page that is shown. */
+function inThisProject(url: URL): URL {
+  const project = currentQuery.peek().get(projectParameter);
+  if (project !== null) url.searchParams.set(projectParameter, project);
+  return url;
+}
+
+/**
+ * Shows another page of the console, in the same project unless the path names another one. `replace` keeps the back
+ * button from returning to this one.
+ */
 export function navigate(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  const url = new URL(path, window.location.href);
+  const given = new URL(path, window.location.href);
+  const url = given.searchParams.has(projectParameter) ? given : inThisProject(given);
   if (url.href === currentUrl.value.href) return;
   const samePage = url.pathname === currentUrl.value.pathname;
   if (replace) window.history.replaceState(null, '', url);
@@ -30,21 +44,32 @@ export function setQuery(changes: Readonly<Record<string, string | null>>): void
 const isServerPath = (path: string): boolean =>
   /^\/(api|console|healthz|readyz|livez|metrics)(\/|$)/.test(path);
 
+/** The link to a page of the console that an event happens at. */
+function pageLinkOf({ target }: Event): HTMLAnchorElement | undefined {
+  const link = target instanceof Element ? target.closest('a') : null;
+  if (link?.target !== '' || link.hasAttribute('download')) return undefined;
+  const url = new URL(link.href, window.location.href);
+  const isAnchor = url.hash !== '' && url.pathname === window.location.pathname;
+  const isPage = url.origin === window.location.origin && !isServerPath(url.pathname) && !isAnchor;
+  return isPage ? link : undefined;
+}
+
 /** Follows links to pages of the console without loading the document again. Call it once. */
 export function followLinks(): void {
   window.addEventListener('popstate', () => {
     currentUrl.value = new URL(window.location.href);
   });
+  // A link that is opened in another tab, or copied, names the project too.
+  document.addEventListener('mousedown', (event) => {
+    const link = currentQuery.peek().has(projectParameter) && pageLinkOf(event);
+    if (link) link.href = inThisProject(new URL(link.href)).href;
+  });
   document.addEventListener('click', (event) => {
     const isPlainClick =
       event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-    const link = event.target instanceof Element ? event.target.closest('a') : null;
-    if (!isPlainClick || event.defaultPrevented) return;
-    if (link?.target !== '' || link.hasAttribute('download')) return;
-    const url = new URL(link.href, window.location.href);
-    const isAnchor = url.hash !== '' && url.pathname === window.location.pathname;
-    if (url.origin !== window.location.origin || isServerPath(url.pathname) || isAnchor) return;
+    const link = pageLinkOf(event);
+    if (!isPlainClick || event.defaultPrevented || !link) return;
     event.preventDefault();
-    navigate(url.href);
+    navigate(inThisProject(new URL(link.href)).href);
   });
 }

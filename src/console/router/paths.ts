@@ -12,4 +12,6 @@ export const paths = {
   /** `start` is the start of the interval, ISO 8601. */
   interval: (id: string, start: string) => `/exports/${id}/intervals/${encodeURIComponent(start)}`,
   query: '/query',
+  keys: '/keys',
+  audit: '/audit',
 };

@@ -23,6 +23,8 @@ const routes: readonly Route[] = [
   { pattern: '/exports/:id/edit', load: () => import('../pages/edit/page.ts') },
   { pattern: '/exports/:id/intervals/:start', load: () => import('../pages/interval/page.ts') },
   { pattern: '/query', load: () => import('../pages/query/page.ts') },
+  { pattern: '/keys', load: () => import('../pages/keys/page.ts') },
+  { pattern: '/audit', load: () => import('../pages/audit/page.ts') },
 ];
 
 /** The component of a page, and the parameters of its path. */

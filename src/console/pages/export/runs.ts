@@ -4,7 +4,7 @@ import { type ListOf, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
-import { EmptyState, Loaded, Section } from '../../components/page.ts';
+import { EmptyState, Loaded, OffsetPages, Section } from '../../components/page.ts';
 import { LogLines, RunSteps, RunTable } from '../../components/runs.ts';
 import { formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
@@ -114,7 +114,6 @@ export function Log({ found }: PartProps): View {
     query: { level, search, offset, limit: logPageSize },
     live: found.id,
   });
-  const show = (start: number) => () => setQuery({ offset: start > 0 ? String(start) : null });
   return html`<${Section} title="Log">
     <div class="filters">
       <${SelectField}
@@ -138,13 +137,7 @@ export function Log({ found }: PartProps): View {
               empty=${level === '' && search === '' ? 'Nothing was logged yet' : 'No line matches'}
             />
           </div>
-          ${
-            (page.previous !== null || page.next !== null) &&
-            html`<div class="page-actions">
-              <${Button} disabled=${page.previous === null} onClick=${show(offset - logPageSize)}>Newer<//>
-              <${Button} disabled=${page.next === null} onClick=${show(offset + logPageSize)}>Older<//>
-            </div>`
-          }`}
+          <${OffsetPages} page=${page} offset=${offset} size=${logPageSize} />`}
     <//>
   <//>`;
 }

@@ -1,0 +1,193 @@
+import type { AuditEvent, AuditNames } from '../../../journal/audit.ts';
+import { type ListOf, may, timezone } from '../../api/client.ts';
+import { useResource } from '../../api/resource.ts';
+import { Button } from '../../components/actions.ts';
+import { SelectField, TextField } from '../../components/field.ts';
+import { Moment } from '../../components/moment.ts';
+import { EmptyState, LacksScope, Loaded, OffsetPages, Page } from '../../components/page.ts';
+import { StatusBadge } from '../../components/statuses.ts';
+import { type Column, Table } from '../../components/table.ts';
+import { formatCount, momentOfClocks, toClocks } from '../../formatting/format.ts';
+import { html, type Content, type View } from '../../html.ts';
+import { currentQuery, setQuery } from '../../router/location.ts';
+import { paths } from '../../router/paths.ts';
+
+const pageSize = 50;
+
+/** Filters by their name in the address and in the API. */
+const filterNames = ['user', 'key', 'action', 'outcome', 'object', 'since', 'until'] as const;
+type FilterName = (typeof filterNames)[number];
+
+/** Who changed what in the project, and what was refused, newest first. */
+export default function AuditPage(): View {
+  return may('audit:read')
+    ? html`<${Trail} />`
+    : html`<${LacksScope} title="Audit trail" scope="audit:read" />`;
+}
+
+const filterOf = (name: FilterName): string | null => currentQuery.value.get(name);
+
+/** Filters by a value, and shows the first page. */
+const filterBy = (name: FilterName, value: string | null): void => setQuery({ [name]: value, offset: null });
+
+const showAll = (): void =>
+  setQuery({ ...Object.fromEntries(filterNames.map((name) => [name, null])), offset: null });
+
+function Trail(): View {
+  const offset = Number(currentQuery.value.get('offset') ?? 0);
+  const filters = Object.fromEntries(filterNames.map((name) => [name, filterOf(name)]));
+  const isFiltered = filterNames.some((name) => filterOf(name) !== null);
+  const events = useResource<ListOf<AuditEvent>>('audit/', {
+    query: { limit: pageSize, offset, ...filters },
+    keepsData: true,
+  });
+  return html`<${Page}
+    title="Audit trail"
+    subtitle="Changes and refused attempts, newest first, in the time of ${timezone.value}. Reads are not recorded."
+    actions=${html`<${Button} onClick=${() => void events.reload()}>Refresh<//>`}
+  >
+    <${Filters} isFiltered=${isFiltered} />
+    <${Loaded} resource=${events}>
+      ${(page: ListOf<AuditEvent>) =>
+        html`<div class="audit">
+            <${Table}
+              caption="Audit events"
+              columns=${columns}
+              rows=${page.results}
+              rowKey=${({ id }: AuditEvent) => id}
+              empty=${
+                isFiltered
+                  ? html`<${EmptyState} title="No event matches"
+                      ><${Button} onClick=${showAll}>Show all<//><//
+                    >`
+                  : html`<${EmptyState} title="Nothing was changed yet" />`
+              }
+            />
+          </div>
+          <${OffsetPages} page=${page} offset=${offset} size=${pageSize} />`}
+    <//>
+  <//>`;
+}
+
+/** Choices of what the trail names. A value of the address that is not among them stays chosen. */
+function Choice({
+  label,
+  name,
+  choices,
+}: {
+  readonly label: string;
+  readonly name: FilterName;
+  readonly choices: readonly { readonly value: string; readonly label: string }[];
+}): View {
+  const value = filterOf(name) ?? '';
+  const isUnknown = value !== '' && !choices.some((choice) => choice.value === value);
+  return html`<${SelectField}
+    label=${label}
+    value=${value}
+    options=${[{ value: '', label: 'All' }, ...choices, ...(isUnknown ? [{ value, label: value }] : [])]}
+    onChange=${(chosen: string) => filterBy(name, chosen)}
+  />`;
+}
+
+const toChoice = (value: string) => ({ value, label: value });
+
+function Filters({ isFiltered }: { readonly isFiltered: boolean }): View {
+  const { data, failure } = useResource<AuditNames & { readonly outcomes: readonly string[] }>(
+    'console/audit/names/',
+  );
+  const { users = [], keys = [], actions = [], outcomes = [] } = data ?? {};
+  const time = (label: string, name: 'since' | 'until') =>
+    html`<${TextField}
+      label=${label}
+      type="datetime-local"
+      value=${toClocks(filterOf(name), timezone.value)}
+      onInput=${(value: string) => filterBy(name, momentOfClocks(value, timezone.value) ?? null)}
+    />`;
+  return html`<div class="filters audit-filters" role="search" aria-label="Filters">
+      <${Choice}
+        label="User"
+        name="user"
+        choices=${users.map(({ id, email }) => ({ value: String(id), label: email }))}
+      />
+      <${Choice}
+        label="API key"
+        name="key"
+        choices=${keys.map(({ id, name, prefix }) => ({ value: id, label: `${name} ${prefix}…`.trim() }))}
+      />
+      <${Choice} label="Action" name="action" choices=${actions.map(toChoice)} />
+      <${Choice} label="Outcome" name="outcome" choices=${outcomes.map(toChoice)} />
+      <${TextField}
+        label="Object"
+        type="search"
+        placeholder="batch_exports/…"
+        value=${filterOf('object') ?? ''}
+        onInput=${(value: string) => filterBy('object', value)}
+      />
+      ${time('From', 'since')} ${time('Until', 'until')}
+      ${isFiltered && html`<${Button} onClick=${showAll}>Show all<//>`}
+    </div>
+    ${failure && html`<p class="field-error" role="alert">${failure.message}</p>`}`;
+}
+
+/** A value as a button that filters by it. */
+const filtering = (name: FilterName, value: string, label: Content): View =>
+  html`<button
+    class="audit-value"
+    type="button"
+    title="Show only these"
+    onClick=${() => filterBy(name, value)}
+  >
+    ${label}
+  </button>`;
+
+const none = (): View => html`<span class="muted">–</span>`;
+
+const columns: readonly Column<AuditEvent>[] = [
+  { header: 'Time', render: ({ at }) => html`<${Moment} at=${at} exact=${true} />` },
+  {
+    header: 'User',
+    render: ({ user }) => (user ? filtering('user', String(user.id), user.email) : none()),
+  },
+  {
+    header: 'API key',
+    render: ({ key }) =>
+      key
+        ? filtering(
+            'key',
+            key.id,
+            html`${key.name !== '' && html`<span>${key.name}</span>`} <code>${key.prefix}…</code>`,
+          )
+        : none(),
+  },
+  { header: 'Action', render: ({ action }) => filtering('action', action, action) },
+  {
+    header: 'Object',
+    render: ({ object }) => (object === null ? none() : html`<${ObjectOf} path=${object} />`),
+  },
+  {
+    header: 'Outcome',
+    render: ({ outcome, status, detail, count }) =>
+      html`<div class="audit-outcome">
+        <${StatusBadge} status=${outcome} />
+        <span class="muted">
+          ${[status, detail, count > 1 && `${formatCount(count)} times`].filter(Boolean).join(', ')}
+        </span>
+      </div>`,
+  },
+  {
+    header: 'From',
+    render: ({ address, client }) =>
+      html`<div class="audit-client">
+        <span>${address ?? 'command line'}</span>
+        <span class="muted" title=${client}>${client}</span>
+      </div>`,
+  },
+];
+
+/** The path of an object; that of an export, also above its parts, leads to its page. */
+function ObjectOf({ path }: { readonly path: string }): View {
+  const id = /^batch_exports\/([0-9a-f-]{36})(?:\/|$)/.exec(path)?.[1];
+  return html`<div class="audit-object">
+    ${filtering('object', path, path)} ${id !== undefined && html`<a href=${paths.export(id)}>Open</a>`}
+  </div>`;
+}

@@ -1,0 +1,380 @@
+import { type Signal, useSignal } from '@preact/signals';
+import type { ApiKey, Scope } from '../../../http/accounts.ts';
+import { api, type ListOf, may, project, session, timezone } from '../../api/client.ts';
+import { useRequest, useResource } from '../../api/resource.ts';
+import {
+  type Action,
+  ActionButton,
+  Button,
+  CommandLines,
+  CopyLine,
+  Dialog,
+} from '../../components/actions.ts';
+import { SelectField, TextField } from '../../components/field.ts';
+import { Moment } from '../../components/moment.ts';
+import { EmptyState, LacksScope, Loaded, OffsetPages, Page } from '../../components/page.ts';
+import { StatusBadge } from '../../components/statuses.ts';
+import { type Column, Table } from '../../components/table.ts';
+import { momentOfClocks } from '../../formatting/format.ts';
+import { html, type View } from '../../html.ts';
+import { useShortcut } from '../../keyboard.ts';
+import { currentQuery, setQuery } from '../../router/location.ts';
+
+const pageSize = 50;
+
+const statusChoices = [
+  { value: '', label: 'Active' },
+  { value: 'revoked,expired', label: 'Ended' },
+  { value: 'active,revoked,expired', label: 'All' },
+];
+
+/** The API keys of the project: who has one, for what, and until when. */
+export default function KeysPage(): View {
+  return may('key:admin') ? html`<${Keys} />` : html`<${LacksScope} title="API keys" scope="key:admin" />`;
+}
+
+/** What a dialog is open for: the new key, or the key that gets a successor. */
+type Opened = 'new' | ApiKey | undefined;
+
+function Keys(): View {
+  const opened = useSignal<Opened>(undefined);
+  const status = currentQuery.value.get('status') ?? '';
+  const offset = Number(currentQuery.value.get('offset') ?? 0);
+  const keys = useResource<ListOf<ApiKey>>('keys/', {
+    query: { limit: pageSize, offset, status: status === '' ? 'active' : status },
+    keepsData: true,
+  });
+  const create = () => (opened.value = 'new');
+  const close = () => (opened.value = undefined);
+  useShortcut('c', 'Create a key', create);
+  return html`<${Page}
+    title="API keys"
+    subtitle="Each gives its scopes in its projects to the programs and people that have it."
+    actions=${html`<${Button} kind="primary" onClick=${create}>New key…<//>`}
+  >
+    <div class="filters">
+      <${SelectField}
+        label="Status"
+        value=${status}
+        options=${statusChoices}
+        onChange=${(value: string) => setQuery({ status: value, offset: null })}
+      />
+    </div>
+    <${Loaded} resource=${keys}>
+      ${(page: ListOf<ApiKey>) =>
+        html`<div class="keys">
+            <${Table}
+              caption="API keys"
+              columns=${columnsOf({ reload: keys.reload, rotate: (key) => (opened.value = key) })}
+              rows=${page.results}
+              rowKey=${({ id }: ApiKey) => id}
+              empty=${html`<${EmptyState} title="No key has this status" />`}
+            />
+          </div>
+          <${OffsetPages} page=${page} offset=${offset} size=${pageSize} />`}
+    <//>
+    ${opened.value === 'new' && html`<${NewKeyDialog} onClose=${close} onCreated=${keys.reload} />`}
+    ${
+      typeof opened.value === 'object' &&
+      html`<${RotateDialog} found=${opened.value} onClose=${close} onCreated=${keys.reload} />`
+    }
+  <//>`;
+}
+
+const projectName = (id: number): string =>
+  session.value?.projects.find((one) => one.id === id)?.name ?? `project ${id}`;
+
+/** The key that this browser is signed in with. */
+const isOwn = ({ id }: ApiKey): boolean => id === session.value?.key.id;
+
+const columnsOf = ({
+  reload,
+  rotate,
+}: {
+  readonly reload: () => Promise<void>;
+  readonly rotate: (key: ApiKey) => void;
+}): readonly Column<ApiKey>[] => [
+  {
+    header: 'Name',
+    render: (key) =>
+      html`<div class="key-name">
+        <span>${key.name === '' ? html`<span class="muted">No name</span>` : key.name}</span>
+        <code class="muted">${key.prefix}…</code>
+        ${isOwn(key) && html`<span class="muted">this console</span>`}
+      </div>`,
+  },
+  { header: 'Status', render: ({ status }) => html`<${StatusBadge} status=${status} />` },
+  {
+    header: 'Scopes',
+    render: ({ scopes }) =>
+      html`<ul class="key-list">
+        ${scopes.map((scope) => html`<li key=${scope}><code>${scope}</code></li>`)}
+      </ul>`,
+  },
+  {
+    header: 'Projects',
+    render: ({ projects }) =>
+      html`<ul class="key-list">
+        ${projects.map((id) => html`<li key=${id}>${projectName(id)}</li>`)}
+      </ul>`,
+  },
+  {
+    header: 'Created by',
+    render: ({ created_by, user }) =>
+      html`<div class="key-list">
+        <span>${created_by?.email ?? 'command line'}</span>
+        ${user.id !== created_by?.id && html`<span class="muted">for ${user.email}</span>`}
+      </div>`,
+  },
+  { header: 'Created', render: ({ created_at }) => html`<${Moment} at=${created_at} />` },
+  {
+    header: 'Expires',
+    render: ({ expires_at, revoked_at }) =>
+      revoked_at !== null
+        ? html`<span>revoked <${Moment} at=${revoked_at} /></span>`
+        : expires_at === null
+          ? html`<span class="muted">never</span>`
+          : html`<${Moment} at=${expires_at} />`,
+  },
+  {
+    header: 'Last use',
+    render: ({ last_used_at }) =>
+      last_used_at === null ? html`<span class="muted">never</span>` : html`<${Moment} at=${last_used_at} />`,
+  },
+  {
+    header: 'Actions',
+    render: (key) =>
+      html`<div class="page-actions">
+        ${
+          mayRotate(key) &&
+          html`<${Button} label="Rotate ${nameOf(key)}" onClick=${() => rotate(key)}>Rotate…<//>`
+        }
+        ${key.status === 'active' && html`<${ActionButton} action=${revokeAction(key, reload)} />`}
+      </div>`,
+  },
+];
+
+const nameOf = ({ name, prefix }: ApiKey): string => (name === '' ? prefix : name);
+
+/** A key is rotated by its owner, with a key that has all that it grants. */
+const mayRotate = ({ status, user, scopes, projects }: ApiKey): boolean =>
+  status === 'active' &&
+  user.id === session.value?.user.id &&
+  scopes.every(may) &&
+  projects.every((id) => session.value?.projects.some((one) => one.id === id));
+
+const revokeAction = (key: ApiKey, reload: () => Promise<void>): Action => ({
+  label: 'Revoke',
+  kind: 'danger',
+  scope: 'key:admin',
+  method: 'DELETE',
+  path: `keys/${key.id}/`,
+  command: ['key', 'revoke', key.id],
+  confirm: {
+    title: `Revoke “${nameOf(key)}”?`,
+    text: html`<p>
+        It ends at once and forever, with its sessions and streams: programs that use
+        <code>${key.prefix}…</code> are refused from now on. To replace a key without an interruption, rotate
+        it.
+      </p>
+      ${isOwn(key) && html`<p>This console is signed in with it: you are signed out.</p>`}`,
+  },
+  done: 'The key was revoked.',
+  onDone: reload,
+});
+
+/** A new key, shown once. */
+type CreatedKey = ApiKey & { readonly key: string };
+
+/** Shows a key that cannot be read again. */
+function CreatedKeyDialog({
+  title,
+  created,
+  onClose,
+}: {
+  readonly title: string;
+  readonly created: CreatedKey;
+  readonly onClose: () => void;
+}): View {
+  return html`<${Dialog}
+    title=${title}
+    staysOpen=${true}
+    onClose=${onClose}
+    actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
+  >
+    <p>Store it now, where passwords are kept: it is not shown again.</p>
+    <${CopyLine} label="API key" text=${created.key} />
+  <//>`;
+}
+
+/** A group of check boxes, of which some are checked. */
+function Checks<Value extends string | number>({
+  legend,
+  values,
+  chosen,
+  fixed,
+  nameOf: name = String,
+}: {
+  readonly legend: string;
+  readonly values: readonly Value[];
+  readonly chosen: Signal<readonly Value[]>;
+  /** Stays checked. */
+  readonly fixed?: Value | undefined;
+  readonly nameOf?: (value: Value) => string;
+}): View {
+  const toggle = (value: Value) => () => {
+    const isChosen = chosen.value.includes(value);
+    chosen.value = values.filter((one) => (one === value ? !isChosen : chosen.value.includes(one)));
+  };
+  return html`<fieldset class="checks">
+    <legend>${legend}</legend>
+    ${values.map(
+      (value) =>
+        html`<label key=${value} class="check">
+          <input
+            type="checkbox"
+            checked=${chosen.value.includes(value)}
+            disabled=${value === fixed}
+            onChange=${toggle(value)}
+          />
+          <span>${name(value)}</span>
+        </label>`,
+    )}
+  </fieldset>`;
+}
+
+/** Asks for the fields of a key, creates it, and shows it once. */
+function NewKeyDialog({
+  onClose,
+  onCreated,
+}: {
+  readonly onClose: () => void;
+  readonly onCreated: () => unknown;
+}): View {
+  const { scopes: grantable = [], projects = [] } = session.value ?? {};
+  const current = project.value?.id;
+  const name = useSignal('');
+  const scopes = useSignal<readonly Scope[]>([]);
+  const inProjects = useSignal<readonly number[]>(current === undefined ? [] : [current]);
+  const expires = useSignal('');
+  const expires_at = momentOfClocks(expires.value, timezone.value);
+  const body = {
+    name: name.value.trim(),
+    scopes: scopes.value,
+    ...(projects.length > 1 ? { projects: inProjects.value } : {}),
+    ...(expires_at === undefined ? {} : { expires_at }),
+  };
+  const { data, failure, isBusy, run } = useRequest(async () => {
+    const created = await api.post<CreatedKey>('keys/', body);
+    await onCreated();
+    return created;
+  });
+  if (data) return html`<${CreatedKeyDialog} title="Key created" created=${data} onClose=${onClose} />`;
+  const errorOf = (attr: string) => (failure?.attr === attr ? failure.message : undefined);
+  const otherError =
+    failure && !['name', 'expires_at'].includes(failure.attr ?? '') ? failure.message : undefined;
+  return html`<${Dialog}
+    title="New API key"
+    onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Close<//>
+      <${Button} kind="primary" busy=${isBusy} onClick=${() => void run()}>Create key<//>`}
+  >
+    <${TextField}
+      label="Name"
+      required
+      hint="What the key is for, such as the program that uses it."
+      value=${name.value}
+      onInput=${(value: string) => (name.value = value)}
+      error=${errorOf('name')}
+    />
+    <${Checks} legend="Scopes" values=${grantable} chosen=${scopes} />
+    ${
+      projects.length > 1 &&
+      html`<${Checks}
+        legend="Projects"
+        values=${projects.map(({ id }) => id)}
+        chosen=${inProjects}
+        fixed=${current}
+        nameOf=${projectName}
+      />`
+    }
+    <${TextField}
+      label="Expires (${timezone.value})"
+      type="datetime-local"
+      hint="Empty: never, or as late as the operator allows."
+      value=${expires.value}
+      onInput=${(value: string) => (expires.value = value)}
+      error=${errorOf('expires_at')}
+    />
+    ${otherError !== undefined && html`<p class="tone-danger" role="alert">${otherError}</p>`}
+    <${CommandLines}
+      request=${{
+        method: 'POST',
+        path: 'keys/',
+        body,
+        command: [
+          ...['key', 'create', '--name', body.name, '--scopes', scopes.value.join(',')],
+          ...(projects.length > 1 ? ['--project', inProjects.value.join(',')] : []),
+          ...(expires_at === undefined ? [] : ['--expires-at', expires_at]),
+        ],
+      }}
+    />
+  <//>`;
+}
+
+/** The first would sign this console out before it has shown the successor of its own key. */
+const overlaps = [
+  { value: '0', label: 'None: the old key ends at once' },
+  { value: '3600', label: '1 hour' },
+  { value: '86400', label: '1 day' },
+  { value: '604800', label: '7 days' },
+  { value: '2592000', label: '30 days' },
+];
+
+/** Asks how long a key outlives its successor, creates that, and shows it once. */
+function RotateDialog({
+  found,
+  onClose,
+  onCreated,
+}: {
+  readonly found: ApiKey;
+  readonly onClose: () => void;
+  readonly onCreated: () => unknown;
+}): View {
+  const overlap = useSignal('86400');
+  const path = `keys/${found.id}/rotate/`;
+  const body = { overlap_seconds: Number(overlap.value) };
+  const { data, failure, isBusy, run } = useRequest(async () => {
+    const created = await api.post<CreatedKey>(path, body);
+    await onCreated();
+    return created;
+  });
+  if (data) return html`<${CreatedKeyDialog} title="Key rotated" created=${data} onClose=${onClose} />`;
+  return html`<${Dialog}
+    title="Rotate “${nameOf(found)}”"
+    onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Close<//>
+      <${Button} kind="primary" busy=${isBusy} onClick=${() => void run()}>Rotate<//>`}
+  >
+    <p>
+      Creates a key with the same name, scopes, projects and lifetime. Give it to all programs that use
+      <code> ${found.prefix}…</code>, which works until the overlap ends.
+    </p>
+    ${isOwn(found) && html`<p>This console is signed in with this key: sign in with the new one before then.</p>`}
+    <${SelectField}
+      label="Overlap"
+      value=${overlap.value}
+      options=${overlaps.filter(({ value }) => value !== '0' || !isOwn(found))}
+      onChange=${(value: string) => (overlap.value = value)}
+    />
+    ${failure && html`<p class="tone-danger" role="alert">${failure.message}</p>`}
+    <${CommandLines}
+      request=${{
+        method: 'POST',
+        path,
+        body,
+        command: ['key', 'rotate', found.id, '--overlap', overlap.value],
+      }}
+    />
+  <//>`;
+}
