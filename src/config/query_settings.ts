@@ -26,6 +26,9 @@ export const queries = {
   EXPORTD_QUERY_ASYNC_TIMEOUT: duration('10m', { min: '100ms' }).describe(
     'Timeout of a query in the background.',
   ),
+  EXPORTD_QUERY_SLOW_TIME: duration('10s', { min: '1ms' })
+    .describe('A query that takes longer is a warning in the log and counts as `exportd_slow_queries_total`.')
+    .meta({ when: 'Many good queries are reported.' }),
   EXPORTD_QUERY_SLOTS: count(6)
     .describe(
       'Queries that a process runs at the same time, each on its own connection. The last free slot is kept for a project that runs none.',

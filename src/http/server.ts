@@ -4,7 +4,7 @@ import { listenError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
 import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
-import { createRunningQueries } from '../queries/handle_query.ts';
+import { countSlowQueries, createRunningQueries } from '../queries/handle_query.ts';
 import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
@@ -171,6 +171,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
         slots: createQuerySlots(foregroundLimits(settings)),
         pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
         logger,
+        slow: countSlowQueries(metrics, settings),
       }),
       background: {
         start: (query) => calls.track(() => background.start(query)),

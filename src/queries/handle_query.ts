@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { Counter, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import type { JsonValue } from '../domain/event.ts';
 import { isReadOnly, type Pool } from '../journal/database.ts';
@@ -80,6 +81,27 @@ export interface QueryExecution extends SlotOwner {
   readonly yieldSlot?: () => (() => void) | undefined;
 }
 
+/** What is done with slow queries, besides a line of the log. Neither has the text of a query, which can hold anything. */
+export interface SlowQueries {
+  readonly thresholdMs: number;
+  /** Counts a slow query of a project. */
+  readonly count: (teamId: number) => void;
+}
+
+/** Counts slow queries in the metrics of a process. */
+export function countSlowQueries(
+  metrics: Registry,
+  { EXPORTD_QUERY_SLOW_TIME: thresholdMs }: Pick<Settings, 'EXPORTD_QUERY_SLOW_TIME'>,
+): SlowQueries {
+  const counter = new Counter({
+    name: 'exportd_slow_queries_total',
+    help: 'Queries that took longer than EXPORTD_QUERY_SLOW_TIME.',
+    labelNames: ['project'],
+    registers: [metrics],
+  });
+  return { thresholdMs, count: (teamId) => counter.inc({ project: String(teamId) }) };
+}
+
 /** The queries that this process runs; any process can cancel them. */
 export interface RunningQueries {
   /**
@@ -101,11 +123,13 @@ export function createRunningQueries({
   slots,
   pollMs,
   logger,
+  slow,
 }: {
   readonly pool: Pool;
   readonly slots: QuerySlots;
   readonly pollMs: number;
   readonly logger: Logger;
+  readonly slow?: SlowQueries;
 }): RunningQueries {
   const running = new Map<string, { readonly stop: AbortController; progress: QueryProgress }>();
   const shutdown = new AbortController();
@@ -131,6 +155,15 @@ export function createRunningQueries({
     }, pollMs);
   };
 
+  const reportIfSlow = (query: QueryExecution, ms: number, progress: QueryProgress): void => {
+    if (slow === undefined || ms < slow.thresholdMs) return;
+    slow.count(query.team_id);
+    logger.warn(
+      { project: query.team_id, query_id: query.execution_id, seconds: ms / 1_000, ...progress },
+      'A query was slow.',
+    );
+  };
+
   return {
     run: async (query, work) => {
       shutdown.signal.throwIfAborted();
@@ -141,18 +174,21 @@ export function createRunningQueries({
       pollWhileRunning();
       let reclaim: (() => void) | undefined;
       let release: (() => void) | undefined;
+      let startedAt: number | undefined;
       try {
         const signal = AbortSignal.any([stop.signal, shutdown.signal, query.signal]);
         release = await slots
           .acquire(query, signal, () => (reclaim = query.yieldSlot?.()))
           .finally(() => reclaim?.());
         signal.throwIfAborted();
+        startedAt = performance.now();
         return await work({
           signal,
           progress: (progress) => (entry.progress = { ...entry.progress, ...progress }),
         });
       } finally {
         release?.();
+        if (startedAt !== undefined) reportIfSlow(query, performance.now() - startedAt, entry.progress);
         // An attempt that lost its heartbeats can end after the next one started, which has replaced its entry.
         if (executionId !== null && running.get(executionId) === entry) running.delete(executionId);
       }

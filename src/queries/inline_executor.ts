@@ -13,7 +13,7 @@ import {
   type RunEnvironment,
   type RunTask,
 } from './query_executor.ts';
-import type { OutputResults, QueryOutput } from './query_kind.ts';
+import type { OutputResults, QueryConnection, QueryOutput } from './query_kind.ts';
 
 /**
  * Compiles a text of the dialect, with `{filters}` that select everything and variables without a value.
@@ -35,12 +35,53 @@ export async function computeOutput(
 ): Promise<ComputedOutput> {
   const { kind, query, variables, project, now, row_limit, byte_limit } = task;
   const parsed = kinds.parse({ ...query, kind });
-  const context = { connection, project, now, row_limit, byte_limit, variables, progress };
-  const output = fieldsOf(await parsed.run(context), row_limit, project.timezone);
+  const clock = timedConnection(connection);
+  const context = { connection: clock.connection, project, now, row_limit, byte_limit, variables, progress };
+  const ran = await parsed.run(context);
+  const output = { ...fieldsOf(ran, row_limit, project.timezone), timings: clock.timings() };
   const { next_refresh_ms = defaultNextRefreshMs } = parsed.freshness(project, now);
   const json = new TextEncoder().encode(stringify(output, byte_limit));
   if (json.byteLength > byte_limit) throw resultTooLarge(byte_limit);
   return { json, next_refresh_ms };
+}
+
+/** A part of the time that a query took: its name and seconds. */
+interface Timing {
+  readonly k: 'schema' | 'statements' | 'computation' | 'total';
+  readonly t: number;
+}
+
+/** A connection whose waits are measured: for the schema of the source, and for the rows of statements. */
+function timedConnection(connection: QueryConnection): {
+  readonly connection: QueryConnection;
+  readonly timings: () => readonly Timing[];
+} {
+  const startedAt = performance.now();
+  const waited = { schema: 0, statements: 0 };
+  const timed = async <Result>(k: keyof typeof waited, work: Promise<Result>): Promise<Result> => {
+    const from = performance.now();
+    try {
+      return await work;
+    } finally {
+      waited[k] += performance.now() - from;
+    }
+  };
+  return {
+    connection: {
+      query: (text, values) => timed('schema', connection.query(text, values)),
+      readRows: (statement, receiver) => timed('statements', connection.readRows(statement, receiver)),
+    },
+    timings: () => {
+      const total = performance.now() - startedAt;
+      const seconds = (ms: number): number => Math.round(Math.max(ms, 0)) / 1_000;
+      return [
+        { k: 'schema', t: seconds(waited.schema) },
+        { k: 'statements', t: seconds(waited.statements) },
+        { k: 'computation', t: seconds(total - waited.schema - waited.statements) },
+        { k: 'total', t: seconds(total) },
+      ];
+    },
+  };
 }
 
 /** @throws QueryError if the JSON is longer than a string can be */

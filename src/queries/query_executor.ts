@@ -18,7 +18,7 @@ import type {
 import { QueryError } from './query_errors.ts';
 
 /** Increase when the output of a query changes its shape or meaning. */
-const version = 1;
+const version = 2;
 
 /**
  * The cache key of a query. Two queries of a project share a key only if they must have the same output; the caller and

@@ -107,6 +107,36 @@ describe('a background query', () => {
     await source.close();
   });
 
+  it('reports a slow query of a project, without its text', async () => {
+    const { pool, projectId: team_id } = harness;
+    const lines: unknown[] = [];
+    const counted: number[] = [];
+    const logger = {
+      ...createLogger('test', harness.control.settings),
+      warn: (fields: unknown, message: string) => lines.push([fields, message]),
+    };
+    const slots = createQuerySlots(backgroundLimits(harness.control.settings));
+    const slow = { thresholdMs: 0, count: (team: number) => counted.push(team) };
+    const execution = { execution_id: 'one', team_id, key_id: null, signal: new AbortController().signal };
+    await createRunningQueries({ pool, slots, pollMs: 20, logger: logger as never, slow }).run(
+      execution,
+      ({ progress }) => {
+        progress({ rows_read: 5 });
+        return Promise.resolve();
+      },
+    );
+    expect(counted).toEqual([team_id]);
+    expect(lines).toEqual([
+      [{ project: team_id, query_id: 'one', seconds: expect.any(Number), rows_read: 5 }, 'A query was slow.'],
+    ]);
+    const quick = { ...slow, thresholdMs: 600_000 };
+    await createRunningQueries({ pool, slots, pollMs: 20, logger: logger as never, slow: quick }).run(
+      execution,
+      () => Promise.resolve(),
+    );
+    expect(counted).toEqual([team_id]);
+  });
+
   it('cancels the next attempt too after one was considered lost', async () => {
     const { pool } = harness;
     const running = createRunningQueries({

@@ -126,12 +126,33 @@ describe('DialectQuery', () => {
     expect([missing.status, missing.body.code]).toEqual([400, 'unknown_variable']);
   });
 
-  it('rejects explain with a message', async () => {
-    expect(await runQuery('select 1', { explain: true })).toMatchObject({
-      status: 400,
-      body: { attr: 'query__explain', detail: 'Query plans are not supported. Omit explain.' },
+  it('says how long it took, and what it cost on request', async () => {
+    const plain = await runQuery('select count() from events');
+    const names = (plain.body.timings as { k: string; t: number }[]).map(({ k }) => k);
+    expect(names).toEqual(['schema', 'statements', 'computation', 'total']);
+    expect(plain.body).not.toHaveProperty('explain');
+    const explained = await runQuery("select count() from events where event = 'bought'", { explain: true });
+    expect(explained).toMatchObject({
+      status: 200,
+      body: {
+        results: [[75]],
+        explain: {
+          planning_seconds: expect.any(Number),
+          execution_seconds: expect.any(Number),
+          bytes_from_memory: expect.any(Number),
+          bytes_from_disk: expect.any(Number),
+          temporary_bytes: 0,
+          plan: { step: expect.any(String), rows: 1, steps: expect.any(Array) },
+        },
+      },
     });
+    // Nothing of the source's own names and conditions.
+    expect(JSON.stringify(explained.body.explain)).not.toMatch(/bought|team_id|public/);
     expect(await runQuery('select 1', { explain: false })).toMatchObject({ status: 200 });
+    expect(await runQuery('select 1', { explain: 'yes' })).toMatchObject({
+      status: 400,
+      body: { attr: 'query__explain' },
+    });
   });
 
   it('returns the position of an error', async () => {

@@ -4,6 +4,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { taskQueues } from '../../src/temporal/connections.ts';
 import { fakeKinds } from './fake_kind.ts';
@@ -18,7 +19,10 @@ const worker = await Worker.create({
   namespace: settings.TEMPORAL_NAMESPACE,
   taskQueue: taskQueues(settings).query,
   activities: createQueryActivities(
-    createQueryActivityDependencies({ pool, executor: createInlineExecutor(fakeKinds), logger, settings }),
+    createQueryActivityDependencies({
+      ...{ pool, executor: createInlineExecutor(fakeKinds), logger, settings },
+      metrics: createMetrics('worker'),
+    }),
   ),
 });
 await worker.run();

@@ -26,6 +26,7 @@ import type { QueryKinds } from '../../src/queries/query_executor.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createWorkflowClients } from '../../src/temporal/clients/workflow_clients.ts';
 import { createExecutionLists } from '../../src/temporal/clients/executions.ts';
 import { connectWorkers, createClient } from '../../src/temporal/connections.ts';
@@ -237,6 +238,7 @@ export async function createControlPlaneHarness(
         executor: createInlineExecutor(queryKinds ?? builtInQueryKinds(settings)),
         logger,
         settings,
+        metrics: createMetrics('worker'),
       });
       const workers = await createWorkers({
         connection,

@@ -129,6 +129,18 @@ export const queryResponseSchema = z
     dialect_query: z.string().nullish().describe('The query as text of the SQL dialect.'),
     notice: z.string().nullish().describe('A hint about the result, such as how to get more rows.'),
     timezone: z.string().optional(),
+    timings: z
+      .array(z.object({ k: z.string(), t: z.number() }))
+      .optional()
+      .describe(
+        'Seconds that the calculation took: `schema` (reading what the source has), `statements` (waiting for rows), `computation` (the rest) and `total`.',
+      ),
+    explain: z
+      .looseObject({})
+      .optional()
+      .describe(
+        'With `explain: true` in a DialectQuery: what its statement cost in PostgreSQL, which then runs a second time. Seconds, bytes, and the steps of the plan with their rows.',
+      ),
     is_cached: z.boolean().optional(),
     cache_key: z.string().optional(),
     last_refresh: responseTimestampSchema.optional(),

@@ -32,7 +32,8 @@ export const dialectQuerySchema = z.strictObject({
     })
     .nullish(),
   name: z.string().nullish(),
-  explain: z.literal(false, 'Query plans are not supported. Omit explain.').nullish(),
+  /** Returns what the query cost, as `explain`. The statement then runs a second time. */
+  explain: z.boolean().nullish(),
   modifiers: z.looseObject({}).nullish(),
   tags: z.looseObject({}).nullish(),
   version: z.number().nullish(),

@@ -1,5 +1,6 @@
 import { DefaultLogger, type LogLevel, Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
 import closeWithGrace from 'close-with-grace';
+import type { Registry } from 'prom-client';
 import { createBackfillActivities, createScheduleActivities } from '../../../activities/schedule.ts';
 import { createDestinationTestActivities } from '../../../activities/destination_test.ts';
 import { createExportActivities } from '../../../activities/export.ts';
@@ -32,7 +33,7 @@ import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { backgroundLimits, createQuerySlots } from '../../queries/query_slots.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
 import { runBackgroundQuery } from '../../queries/run_background.ts';
-import { createRunningQueries } from '../../queries/handle_query.ts';
+import { countSlowQueries, createRunningQueries } from '../../queries/handle_query.ts';
 import { finishQuery } from '../../queries/statuses.ts';
 import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
 import { createSource } from '../../source/postgres_source.ts';
@@ -114,12 +115,13 @@ export function createQueryActivityDependencies(dependencies: {
   readonly executor: QueryExecutor;
   readonly logger: Logger;
   readonly settings: Settings;
+  readonly metrics: Registry;
 }): QueryActivityDependencies & {
   readonly slots: ActivitySlots;
   readonly pool: PoolCounts;
   close(): Promise<void>;
 } {
-  const { pool, logger, settings } = dependencies;
+  const { pool, logger, settings, metrics } = dependencies;
   const source = connectQueriesToSource(settings);
   const slots = createActivitySlots(settings.EXPORTD_QUERY_SLOTS, maxLimitedQueries);
   const running = createRunningQueries({
@@ -127,6 +129,7 @@ export function createQueryActivityDependencies(dependencies: {
     slots: createQuerySlots(backgroundLimits(settings)),
     pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
     logger,
+    slow: countSlowQueries(metrics, settings),
   });
   const query = { ...dependencies, source, running, yieldSlot: () => slots.yieldSlot() };
   return {
@@ -257,6 +260,7 @@ async function serve(
     executor: createThreadExecutor(settings),
     logger,
     settings,
+    metrics,
   });
   const executionLists = createExecutionLists(client, settings);
   const reconcileLoops = createReconcileLoops({
