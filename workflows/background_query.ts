@@ -17,11 +17,11 @@ const { recordBackgroundOutcome } = proxyLocalActivities<QueryOutcomeActivities>
  * @throws ApplicationFailure `InvalidInput`
  */
 export async function backgroundQuery(
-  input: BackgroundQueryInput,
+  input: BackgroundQueryInput | undefined,
 ): Promise<{ readonly status: string | null }> {
   // A manual start may pass any input.
   if (
-    !isId(input.execution_id) ||
+    !isId(input?.execution_id) ||
     typeof input.task_queue !== 'string' ||
     typeof input.timeout_ms !== 'number' ||
     typeof input.heartbeat_timeout_ms !== 'number'

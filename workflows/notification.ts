@@ -17,11 +17,11 @@ import { deliveryOptions, searchAttributes } from './activity_options.ts';
  * @throws ApplicationFailure `InvalidInput`
  */
 export async function batchExportNotification(
-  input: NotificationInput,
+  input: NotificationInput | undefined,
 ): Promise<Pick<DeliveryOutcome, 'delivered' | 'status' | 'detail'>> {
   // A manual start may pass any input.
   if (
-    !isId(input.delivery_id) ||
+    !isId(input?.delivery_id) ||
     typeof input.task_queue !== 'string' ||
     typeof input.timeout_ms !== 'number'
   )

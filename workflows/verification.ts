@@ -7,10 +7,10 @@ import { verificationOptions } from './activity_options.ts';
  * Verifies the interval of a stored request on a worker. The report is stored, and never part of the history.
  * @throws ApplicationFailure `InvalidInput`
  */
-export async function batchExportVerification(input: VerificationInput): Promise<void> {
+export async function batchExportVerification(input: VerificationInput | undefined): Promise<void> {
   // A manual start may pass any input.
   if (
-    !isId(input.verification_id) ||
+    !isId(input?.verification_id) ||
     typeof input.task_queue !== 'string' ||
     typeof input.timeout_ms !== 'number' ||
     typeof input.heartbeat_timeout_ms !== 'number'

@@ -181,19 +181,21 @@ describe('the schedule workflow', () => {
     expect(rows).toEqual([{ type: 'BatchExportCreated' }]);
   });
 
-  it.each([
-    [workflowTypes.schedule, null],
+  it.each<[string, unknown]>([
+    ...Object.values(workflowTypes).flatMap((type): [string, unknown][] => [
+      [type, undefined],
+      [type, null],
+      [type, 'nonsense'],
+    ]),
     [workflowTypes.schedule, { batch_export_id: randomUUID(), signals: [5] }],
     [workflowTypes.schedule, { batch_export_id: randomUUID(), signals: 'pause' }],
-    [workflowTypes.backfill, null],
-    [workflowTypes.run, null],
   ])(
     'fails at once, like other workflows, with the invalid input of a manual start: %s %j',
     async (type, input) => {
       const started = stack.client.workflow.execute(type, {
         workflowId: `invalid-${randomUUID()}`,
         taskQueue: taskQueues(stack.settings).control,
-        args: [input],
+        args: input === undefined ? [] : [input],
       });
       await expect(started).rejects.toMatchObject({ cause: { type: 'InvalidInput' } });
     },
