@@ -243,9 +243,20 @@ const classes: Readonly<Record<string, Describe>> = {
   }),
 };
 
+/** What PgBouncer says of parameters that it does not know, and of transactions in a mode without them. */
+const poolerRefusal = /startup parameter|pooling mode/i;
+/** What an operator can set so that a pooler does not get in the way. */
+export const poolerAdvice =
+  'DATABASE_URL must lead to PostgreSQL itself, or to a pooler in session mode that ignores startup parameters (pool_mode = session, ignore_startup_parameters = options, statement_timeout); SOURCE_DATABASE_URL may also lead to one in transaction mode.';
+
 /** Classifies an error that PostgreSQL reported. Its message never contains a value. */
 function classifyState(error: pg.DatabaseError): ErrorClassification {
   const state = error.code ?? '';
+  if (state === '08P01' && poolerRefusal.test(error.message))
+    return owned('operator', {
+      type: 'PoolerUnsupported',
+      message: `The connection pooler before the database refuses what exportd needs (${error.message}). ${poolerAdvice}`,
+    });
   const describe = states[state] ?? classes[state.slice(0, 2)];
   if (!describe)
     return owned('none', {

@@ -2,7 +2,8 @@ import { hostname } from 'node:os';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import { type OverwritingStore, readOverwritingStores } from '../destination/store_traits.ts';
-import type { Pool } from '../journal/database.ts';
+import { findPooler, type Pool, type PoolMode } from '../journal/database.ts';
+import { poolerAdvice } from './classify_error.ts';
 import { deterministicId } from '../journal/journal.ts';
 import { sendWebhook } from '../notifications/send_webhook.ts';
 import { plainSlackMessage } from '../notifications/notification.ts';
@@ -168,8 +169,12 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
+  let pooler: PoolMode | null | undefined;
+
   const check = async (): Promise<void> => {
     try {
+      if (pooler === undefined) pooler = await findPooler(pool);
+      if (pooler === 'transaction') await storeProcessFault(pool, sessionsShared);
       for (const store of await readOverwritingStores(pool, maxOverwritingStores))
         await storeProcessFault(pool, overwritesAccepted(store));
       for (const { type, message } of await resolveFaults(pool, interval * unseenIntervals))
@@ -196,6 +201,11 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
     },
   };
 }
+
+const sessionsShared: OperatorFault = {
+  type: 'PoolerUnsupported',
+  message: `A connection pooler in transaction mode answers at DATABASE_URL: locks and notifications of sessions get lost, so that no reconciler runs, or two. ${poolerAdvice}`,
+};
 
 /** It lasts until a destination test sees the store refuse again. Exports do not wait for it: they read before they write. */
 const overwritesAccepted = ({ team_id, location, server }: OverwritingStore): OperatorFault => ({

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { traceStatements } from '../tracing/spans.ts';
 
@@ -150,10 +151,65 @@ export function createPool(
  * reject each append as long as it is open.
  */
 function rejectStandby(client: pg.PoolClient, done: (error?: Error) => void): void {
-  client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby').then(
-    ({ rows }) => done(rows[0]?.standby === true ? new DatabaseIsStandby() : undefined),
-    (error: unknown) => done(asError(error)),
-  );
+  const query = 'select pg_is_in_recovery() as standby, pg_backend_pid() as pid';
+  client
+    .query<{ standby: boolean; pid: number }>(query)
+    .then(async ({ rows: [row] }) => {
+      if (row?.standby === true) throw new DatabaseIsStandby();
+      // A pooler that accepts settings of the session at its start may have ignored them.
+      if (row && isPooled(client, row.pid)) await client.query(setSession);
+      done();
+    })
+    .catch((error: unknown) => done(asError(error)));
+}
+
+/** SQL: sets what `createPool` asks for when it connects. */
+const setSession = [...sessionSettings, `statement_timeout=${defaultStatementTimeoutMs}`]
+  .map((setting) => setting.split('='))
+  .map(([name, value]) => `set ${name} = '${value}'`)
+  .join('; ');
+
+/** Whether a pooler answers for PostgreSQL: it tells clients another process id than that of the server's process. */
+const isPooled = (client: pg.PoolClient, backend: number): boolean =>
+  (client as pg.PoolClient & { readonly processID: number | null }).processID !== backend;
+
+/** How a connection pooler between exportd and PostgreSQL shares the connections of the server. */
+export type PoolMode = 'session' | 'transaction';
+
+/** Other transactions that are opened to find out whether they get the session of the first: a pooler reuses the newest. */
+const otherTransactions = 3;
+
+/**
+ * Finds out whether a connection pooler such as PgBouncer answers at the address of a pool of several connections, and whether
+ * a session is kept between transactions, which locks, LISTEN and settings of sessions need.
+ * @returns null without a pooler
+ */
+export async function findPooler(pool: Pool): Promise<PoolMode | null> {
+  const mark = randomUUID();
+  const client = await pool.connect();
+  const others: pg.PoolClient[] = [];
+  let pooled = true;
+  try {
+    const { rows } = await client.query<{ pid: number }>(
+      `select pg_backend_pid() as pid, set_config('exportd.session', $1, false)`,
+      [mark],
+    );
+    pooled = isPooled(client, rows[0]?.pid ?? 0);
+    if (!pooled) return null;
+    for (let count = 0; count < otherTransactions; count += 1) {
+      const other = await pool.connect();
+      others.push(other);
+      await other.query('begin');
+      const found = await other.query<{ mark: string | null }>(
+        `select current_setting('exportd.session', true) as mark`,
+      );
+      if (found.rows[0]?.mark === mark) return 'transaction';
+    }
+    return 'session';
+  } finally {
+    await Promise.allSettled(others.map((other) => other.query('rollback')));
+    for (const connection of [client, ...others]) connection.release(pooled);
+  }
 }
 
 /** Closes the connections that are idle now. */
