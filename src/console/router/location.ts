@@ -22,7 +22,10 @@ function inThisProject(url: URL): URL {
  */
 export function navigate(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const given = new URL(path, window.location.href);
-  const url = given.searchParams.has(projectParameter) ? given : inThisProject(given);
+  show(given.searchParams.has(projectParameter) ? given : inThisProject(given), replace);
+}
+
+function show(url: URL, replace: boolean): void {
   if (url.href === currentUrl.value.href) return;
   const samePage = url.pathname === currentUrl.value.pathname;
   if (replace) window.history.replaceState(null, '', url);
@@ -37,7 +40,7 @@ export function setQuery(changes: Readonly<Record<string, string | null>>): void
   for (const [name, value] of Object.entries(changes))
     if (value === null || value === '') url.searchParams.delete(name);
     else url.searchParams.set(name, value);
-  navigate(url.href, { replace: true });
+  show(url, true);
 }
 
 /** Paths of the server that are not pages of the console. */
