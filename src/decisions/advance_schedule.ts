@@ -56,6 +56,7 @@ import { affectsDestination, checkDestination } from './destination_rules.ts';
 import { endComparisons } from './due_comparisons.ts';
 import { cleanUpTimeOf, eraseSecrets } from './erase_secrets.ts';
 import { dropNotifications } from './notifications.ts';
+import { findIntervalFrom } from './recorded_intervals.ts';
 import { createDueRetries } from './retries.ts';
 import { cancelRuns, pauseFailingExport } from './run_outcomes.ts';
 
@@ -515,6 +516,11 @@ async function scheduleDueIntervals(
     const state = stream.state();
     if (state.status !== 'live') return { wake_at: null, waits_for_slot: false };
     const step = decideNextInterval(state, {
+      interval: await findIntervalFrom(
+        transaction.connection,
+        { batchExportId: stream.id, revisions: state.revisions },
+        state.scheduled_until,
+      ),
       now: transaction.now,
       jitterMs: (interval) => policies.jitterMs(stream.id, state.definition.interval, interval),
       hasFreeSlot: slots > 0,

@@ -23,6 +23,7 @@ import {
   type RetryReason,
 } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import { decideContinuation, runDecider, RunEnded } from '../domain/run.ts';
 import { isActiveStatus, type RunDefinition, type RunStatus } from '../domain/run_state.ts';
 import type { CommandOutcome } from '../journal/commands.ts';
@@ -42,6 +43,7 @@ import {
   readStartableRuns,
   type StartableRun,
 } from './create_run.ts';
+import { findIntervalFrom, toRecordedRange } from './recorded_intervals.ts';
 import {
   cancelUnwantedRetries,
   findFailedIntervals,
@@ -168,8 +170,29 @@ async function findNextInterval(
         start: state.created_until,
         end: last_end,
       })
-    : { interval, run_id: await findActiveRun(connection, batchExportId, interval) };
+    : findRunOf(
+        connection,
+        batchExportId,
+        await recordedInterval(connection, batchExportId, state, interval),
+      );
 }
+
+/** The interval as the ledger has it. That of a single run was taken from there when the backfill was requested. */
+const recordedInterval = async (
+  connection: Connection,
+  batchExportId: string,
+  { spec, created_until }: Exclude<BackfillState, { status: 'Absent' }>,
+  interval: DataInterval,
+): Promise<DataInterval> =>
+  spec.total_runs === 1
+    ? interval
+    : findIntervalFrom(connection, { batchExportId, revisions: spec.revisions }, created_until);
+
+const findRunOf = async (
+  connection: Connection,
+  batchExportId: string,
+  interval: DataInterval,
+): Promise<NextInterval> => ({ interval, run_id: await findActiveRun(connection, batchExportId, interval) });
 
 async function recordEndedRuns(connection: Connection, backfill: LockedBackfill): Promise<void> {
   const state = backfill.state();
@@ -316,7 +339,8 @@ export async function applyBackfill(
   };
   const bounded = { ...request, ...backfillLimits(context) };
   await batchExport.append(cause, decideBackfill(batchExport.state(), bounded));
-  return startBackfill(context, request, requireBackfillRange(requireLive(batchExport.state()), bounded));
+  const range = requireBackfillRange(requireLive(batchExport.state()), bounded);
+  return startBackfill(context, request, range);
 }
 
 /** Retries a run: creates a backfill of its interval. `reason` is set only if exportd itself requests the retry. */
@@ -384,8 +408,13 @@ export async function startBackfill(
   request: BackfillRequest,
   range: BackfillRange,
 ): Promise<CommandEffect> {
+  const { batchExport, transaction } = context;
   await requireBackfillCapacity(context);
-  return createBackfill(context, request, range, null);
+  const { revisions } = requireLive(batchExport.state());
+  const source = { batchExportId: batchExport.id, revisions };
+  const { start_at, end_at } = request;
+  const recorded = await toRecordedRange(transaction.connection, source, { ...range, start_at, end_at });
+  return createBackfill(context, request, recorded, null);
 }
 
 /** Creates a backfill, whatever the number of those that the project has. */

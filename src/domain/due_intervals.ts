@@ -74,6 +74,8 @@ export interface ScheduleDecision {
 }
 
 interface NextIntervalInput {
+  /** The next interval, if the ledger has been read. By default it is computed. */
+  readonly interval?: DataInterval;
   readonly now: Date;
   readonly jitterMs: (interval: DataInterval) => number;
   /** Whether one more scheduled run may be active. */
@@ -90,7 +92,7 @@ const idle: ScheduleDecision = { events: [], wake_at: null, waits_for_slot: fals
  */
 export function decideNextInterval(state: BatchExportState, command: NextIntervalInput): ScheduleDecision {
   if (state.status !== 'live' || state.paused) return idle;
-  const interval = intervalFrom(state.revisions, new Date(state.scheduled_until));
+  const { interval = intervalFrom(state.revisions, new Date(state.scheduled_until)) } = command;
   const reason = skipReasonOf(state.definition, interval);
   if (reason) return decideOutsideBounds(state, reason, command);
   const due = dueAt(interval, command);

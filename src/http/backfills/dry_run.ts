@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
+import { toRecordedRange } from '../../decisions/recorded_intervals.ts';
 import { requireBackfillRange } from '../../domain/backfill.ts';
 import { type BatchExportState, requireLive } from '../../domain/batch_export.ts';
 import type { Pool } from '../../journal/database.ts';
@@ -34,11 +35,17 @@ export async function dryRun(
   const { team_id, batch_export_id } = request;
   const batchExport = await requireBatchExport(service.pool, team_id, batch_export_id);
   const { state, now } = await stateOf(service.pool, batch_export_id);
-  const { start, end, intervals } = requireBackfillRange(requireLive(state), {
+  const live = requireLive(state);
+  const requested = requireBackfillRange(live, {
     ...range,
     now,
     maxIntervals: service.settings.EXPORTD_MAX_BACKFILL_INTERVALS,
   });
+  const { start, end, intervals } = await toRecordedRange(
+    service.pool,
+    { batchExportId: batch_export_id, revisions: live.revisions },
+    { ...requested, ...range },
+  );
   const counted = await countRows(service, {
     model: batchExport.model,
     team_id,
