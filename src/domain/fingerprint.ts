@@ -34,8 +34,8 @@ export interface Fingerprint {
    */
   readonly all_events?: true | undefined;
   /**
-   * Set if each hash is of an id together with its insertion time: a person that changes within a bucket changes it. It can
-   * only be compared with another one of this kind.
+   * Set if each hash is of an id together with its insertion time and versions: a person that changes within a bucket changes
+   * it. It can only be compared with another one of this kind.
    */
   readonly of_states?: true | undefined;
 }

@@ -7,10 +7,11 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import { idColumns } from '../source/read_ranges.ts';
+import type { RowKey } from '../source/source.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import { lines } from '../verify/files/json_lines.ts';
 import { type DescribedFile, readRows } from '../verify/files/read_rows.ts';
-import { compareKeys, FileUnreadable } from '../verify/row.ts';
+import { compareKeys, type ComparedColumn, FileUnreadable, type VerifiedRow } from '../verify/row.ts';
 
 /** Merges the keys of a manifest and of the source, both in order. Memory holds one key of each. */
 export async function mergeKeys(
@@ -43,20 +44,24 @@ export async function mergeKeys(
 
 /** Yields the keys of the source that were not published. Both are in order. Memory holds one key of each. */
 export async function* keysNotPublished(
-  source: AsyncIterable<SortKey>,
-  published: AsyncIterable<SortKey>,
-): AsyncGenerator<SortKey> {
+  source: AsyncIterable<RowKey>,
+  published: AsyncIterable<RowKey>,
+): AsyncGenerator<RowKey> {
   const keys = published[Symbol.asyncIterator]();
   try {
     let next = await keys.next();
     for await (const key of source) {
       while (!next.done && compareKeys(next.value, key) < 0) next = await keys.next();
-      if (next.done || compareKeys(next.value, key) !== 0) yield key;
+      if (next.done || compareKeys(next.value, key) !== 0 || isOtherVersion(next.value, key)) yield key;
     }
   } finally {
     await keys.return?.();
   }
 }
+
+/** Whether two keys are of different states of a person, as far as their versions are known. */
+const isOtherVersion = ({ version: one }: RowKey, { version: other }: RowKey): boolean =>
+  one !== undefined && other !== undefined && one !== other;
 
 /** Adds up keys of events by bucket, like a fingerprint of their rows. */
 export function createBucketSums(start: string, width_ms: number) {
@@ -110,7 +115,7 @@ export async function* readExportedKeys(
   run: Pick<ExistingRun, 'spec' | 'rejected_file'>,
   completed: readonly CompletedFile[],
   options: ExportedKeysOptions,
-): AsyncGenerator<SortKey> {
+): AsyncGenerator<RowKey> {
   const ranges = options.ranges.map(({ start, end }) => ({
     start: withMicroseconds(start),
     end: withMicroseconds(end),
@@ -140,13 +145,13 @@ export const areKeysUnreadable = (error: unknown): error is Error =>
   error instanceof CommandRejected ||
   (error instanceof DestinationError && !error.transient);
 
-type ReadKeys = (file: DescribedFile, chunks: AsyncIterable<Buffer>) => AsyncGenerator<SortKey>;
+type ReadKeys = (file: DescribedFile, chunks: AsyncIterable<Buffer>) => AsyncGenerator<RowKey>;
 
 async function* readFiles(
   files: readonly DescribedFile[],
   { location, onAbsent, signal }: Omit<ExportedKeysOptions, 'ranges' | 'onRow'>,
   read: ReadKeys,
-): AsyncGenerator<SortKey> {
+): AsyncGenerator<RowKey> {
   for (const file of files) {
     const object = await location.openObject(file.key, signal);
     if (!object) await onAbsent(file.key);
@@ -160,9 +165,21 @@ async function* readFiles(
 
 const fileKeysOf = (model: Model): ReadKeys =>
   async function* fileKeys(file, chunks) {
-    const shape = { id: idColumns[model], columns: [] };
-    for await (const { inserted_at, id } of readRows(file, chunks, shape)) yield { inserted_at, id };
+    const shape = { id: idColumns[model], columns: model === 'persons' ? versionColumns : [] };
+    for await (const { inserted_at, id, values } of readRows(file, chunks, shape))
+      yield { inserted_at, id, version: versionOf(values) };
   };
+
+const versionColumns: readonly ComparedColumn[] = [
+  { name: 'person_distinct_id_version', type: 'bigint' },
+  { name: 'person_version', type: 'bigint' },
+];
+
+/** Undefined if the file lacks a version. */
+function versionOf([mapping, person]: VerifiedRow['values']): string | undefined {
+  if (mapping === undefined || person === undefined) return undefined;
+  return `${mapping ?? ''}/${person ?? ''}`;
+}
 
 /**
  * Reads the sort keys in whole files of a run's earlier generations. An object that no longer exists has none.
@@ -171,7 +188,7 @@ const fileKeysOf = (model: Model): ReadKeys =>
 export async function* readEarlierKeys(
   run: Pick<ExistingRun, 'spec' | 'earlier_generations'>,
   options: Pick<ExportedKeysOptions, 'location' | 'signal'>,
-): AsyncGenerator<SortKey> {
+): AsyncGenerator<RowKey> {
   const onAbsent = (): Promise<void> => Promise.resolve();
   yield* readable(
     readFiles(run.earlier_generations.earlier, { ...options, onAbsent }, fileKeysOf(run.spec.model)),
@@ -179,7 +196,7 @@ export async function* readEarlierKeys(
 }
 
 /** Passes keys through. @throws KeysUnreadable instead of an error that stays */
-async function* readable(keys: AsyncGenerator<SortKey>): AsyncGenerator<SortKey> {
+async function* readable(keys: AsyncGenerator<RowKey>): AsyncGenerator<RowKey> {
   try {
     yield* keys;
   } catch (error) {
@@ -189,7 +206,7 @@ async function* readable(keys: AsyncGenerator<SortKey>): AsyncGenerator<SortKey>
   }
 }
 
-async function* rejectedKeys(_: DescribedFile, chunks: AsyncIterable<Buffer>): AsyncGenerator<SortKey> {
+async function* rejectedKeys(_: DescribedFile, chunks: AsyncIterable<Buffer>): AsyncGenerator<RowKey> {
   for await (const line of lines(chunks)) {
     // exportd wrote the file; see src/export/rejected.ts.
     const { id, row } = JSON.parse(line.toString()) as { id: string; row: { _inserted_at?: unknown } };
@@ -199,9 +216,9 @@ async function* rejectedKeys(_: DescribedFile, chunks: AsyncIterable<Buffer>): A
 }
 
 async function* mergeInOrder(
-  one: AsyncGenerator<SortKey>,
-  other: AsyncGenerator<SortKey>,
-): AsyncGenerator<SortKey> {
+  one: AsyncGenerator<RowKey>,
+  other: AsyncGenerator<RowKey>,
+): AsyncGenerator<RowKey> {
   try {
     let left = await one.next();
     let right = await other.next();

@@ -40,7 +40,7 @@ import {
 } from '../export/exported_keys.ts';
 import { readState } from '../journal/journal.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
-import { keyText } from '../verify/row.ts';
+import type { RowKey } from '../source/source.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** How many rows are only in the source, and only in the bucket. */
@@ -147,7 +147,7 @@ async function findLatePersons(
   const rows = { model: run.spec.model, team_id: interval.team_id, selection };
   if (interval.bucket_rows > maxRows || !filesHaveKeys(rows)) return byCount;
   const ranges = bucketIntervals(intervalOf(run.spec), now, indexes);
-  async function* sourceKeys(): AsyncGenerator<SortKey> {
+  async function* sourceKeys(): AsyncGenerator<RowKey> {
     for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
   }
   try {
@@ -162,11 +162,11 @@ async function findLatePersons(
       });
       const late = new Set<string>();
       for await (const key of keysNotPublished(sourceKeys(), files)) {
-        late.add(keyText(key));
+        late.add(stateText(key));
         if (late.size > maxLateKeys) break;
       }
       if (late.size > 0 && late.size <= maxLateKeys)
-        for await (const key of readEarlierKeys(run, { location, signal })) late.delete(keyText(key));
+        for await (const key of readEarlierKeys(run, { location, signal })) late.delete(stateText(key));
       return { added_rows: late.size, is_exact: true };
     } finally {
       location.close();
@@ -176,6 +176,10 @@ async function findLatePersons(
     throw error;
   }
 }
+
+/** A state of a distinct id as text. */
+const stateText = ({ inserted_at, id, version }: RowKey): string =>
+  JSON.stringify([inserted_at, id, version]);
 
 /** Compares the manifest of an interval of persons with the states that the source has left. */
 async function comparePersons(

@@ -24,13 +24,13 @@ export interface ModelQuery {
   page(rows: number, keys: PageKeys): string;
   /** Returns one row with the column `rows`. */
   count(): string;
-  /** The sort keys of the rows of `page`, as `keyColumns`. */
+  /** The sort keys of the rows of `page`, as `keyColumns`; of persons with the column `version` of a `RowKey`. */
   keys(rows: number, keys: PageKeys): string;
   /** The hash of the rows' ids. */
   readonly hash: FingerprintHash;
   /**
    * Returns a `FingerprintRow` for each bucket that has rows.
-   * @param of whether the hashes are of ids with their times, which the rows of events never change
+   * @param of whether the hashes are of ids with their times and versions, which the rows of events never change
    */
   fingerprint(of: { readonly ofStates: boolean }): string;
   /** Whether the current state of persons decides which rows are selected, so that the same rows may not be selected later. */

@@ -76,15 +76,18 @@ export function personsQuery(
         order by state._inserted_at, state.distinct_id`;
     },
     keys: (rows, keys) =>
-      `select ${keyColumns('state._inserted_at', 'state.distinct_id')}
-       from (${pageOf(branches, (time) => `${distinctId} as distinct_id, ${time}`, rows, keys)}) as state
+      `select ${keyColumns('state._inserted_at', 'state.distinct_id')}, state.version
+       from (${pageOf(branches, (time) => `${distinctId} as distinct_id, ${time}, ${version} as version`, rows, keys)}) as state
        order by state._inserted_at, state.distinct_id`,
     count: () => `select count(*) as rows from (${all(() => '')}) as state`,
     hash: 'hashtextextended/0',
     fingerprint: ({ ofStates }) =>
       fingerprintByGroups(
         'hashtextextended/0',
-        all(({ time }) => `${time}::timestamptz as inserted_at, ${distinctId} as id`),
+        all(
+          ({ time }) =>
+            `${time}::timestamptz as inserted_at, ${ofStates ? `${distinctId} || ' ' || ${version}` : distinctId} as id`,
+        ),
         ofStates ? '(extract(epoch from inserted_at) * 1000000)::bigint' : '0',
       ),
     // A person that is no longer selected has changed, and is in a later interval.
@@ -95,6 +98,7 @@ export function personsQuery(
 }
 
 const distinctId = 'm.distinct_id::text collate "C"';
+const version = `(coalesce(m.version::bigint::text, '') || '/' || coalesce(p.version::bigint::text, ''))`;
 const isDeleted = '(m.is_deleted or coalesce(p.is_deleted, false)) as is_deleted';
 
 /** The columns of a page's rows. Strings use the default collation of the database. */

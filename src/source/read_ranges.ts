@@ -25,6 +25,7 @@ import type {
   PageThreads,
   ReadOptions,
   RowBlock,
+  RowKey,
   RowMemory,
   RowRange,
   SampleOptions,
@@ -233,15 +234,15 @@ export async function* readKeys(
   range: RowRange,
   signal: AbortSignal,
   pageRows = defaultPageRows,
-): AsyncGenerator<SortKey> {
+): AsyncGenerator<RowKey> {
   for (let after: SortKey | null = null; ;) {
     const text = query.keys(pageRows, { after: after !== null, until: false });
-    const page: SortKey[] = await connections.read(
+    const page: RowKey[] = await connections.read(
       statementSettings(query, range, { after }),
       signal,
-      async ({ connection }) => (await connection.query<SortKey>(text)).rows,
+      async ({ connection }) => (await connection.query<RowKey>(text)).rows,
     );
-    for (const { inserted_at, id } of page) yield { inserted_at, id };
+    for (const { inserted_at, id, version } of page) yield { inserted_at, id, version };
     const last = page.at(-1);
     if (page.length < pageRows || !last) return;
     after = last;

@@ -24,6 +24,12 @@ export interface KeyBounds {
   readonly until: SortKey | null;
 }
 
+/** The sort key of a row, and of persons which state of the distinct id it is. */
+export interface RowKey extends SortKey {
+  /** The versions of its mapping and of its person, such as `3/7`; undefined if they are unknown. */
+  readonly version?: string | undefined;
+}
+
 /** How the rows of a block are fingerprinted: the columns are given by their indexes. */
 export interface FingerprintPlan extends Pick<Fingerprint, 'hash' | 'width_ms'> {
   /** Start of the first bucket (ISO 8601). */
@@ -136,6 +142,11 @@ export interface BarrierCheck {
   readonly wait_ms: number;
   /** Descriptions of what blocks it, for the log of the export. */
   readonly blocked_by: readonly string[];
+  /**
+   * Why rows may appear that no transaction of the server shows, such as those of a foreign table: parts of sentences. An open
+   * barrier then proves nothing.
+   */
+  readonly unseen?: readonly string[];
 }
 
 /** The database that exportd reads: rows of projects, and open transactions that may add rows to an interval. */
@@ -160,7 +171,7 @@ export interface Source {
   fingerprint(range: RowRange, signal?: AbortSignal): Promise<Fingerprint>;
   /**
    * The same for adjacent intervals of equal length, in order, with one statement. Of persons each distinct id is hashed
-   * together with the time of its state (`of_states`), so that equal fingerprints are of equal states.
+   * together with the time and the versions of its state (`of_states`), so that equal fingerprints are of equal states.
    */
   fingerprints(
     range: Omit<RowRange, 'interval'>,
@@ -171,7 +182,7 @@ export interface Source {
    * Reads the sort keys of the selected rows of a range in order, page by page. Rejects with the signal's reason when it
    * is aborted.
    */
-  keys(range: RowRange, signal: AbortSignal): AsyncGenerator<SortKey>;
+  keys(range: RowRange, signal: AbortSignal): AsyncGenerator<RowKey>;
   /**
    * Keys that split a range into key ranges of `every` rows; the last one may be shorter. Each key is the `until` of
    * one key range and the `after` of the next. Empty for a range of at most `every` rows.

@@ -381,6 +381,20 @@ describe('a comparison of persons', () => {
     expect(await outcomesOf(run_id)).toMatchObject([{ data: { outcome: 'rows_added', added_rows: 1 } }]);
   });
 
+  it('finds a person that changed with a time before that of its distinct id, which leaves the time as it was', async () => {
+    await insertPersons(10, 'a', 'b');
+    const { batchExportId, run_id } = await publishPersons();
+    await query(
+      `update persons set updated_at = $1, version = persons.version + 1, properties = '{"id": "new"}'
+       from person_distinct_ids mapping where mapping.person_id = persons.id and mapping.distinct_id = 'a'`,
+      secondsIn(9),
+    );
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
+    expect(await readOutcome(run_id)).toEqual([{ outcome: 'rows_added', added_rows: 1 }]);
+    await republish(batchExportId);
+    expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
+  });
+
   it('finds as many late persons as have left', async () => {
     await insertPersons(10, 'a', 'b');
     const { batchExportId, run_id } = await publishPersons();
