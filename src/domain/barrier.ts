@@ -30,5 +30,7 @@ export type UnsettledBarrier =
     }
   /** `blockers`: prepared transactions, listed after the open ones had ended. They survive restarts. */
   | { readonly phase: 'prepared'; readonly blockers: readonly string[] }
+  /** Subscriptions write the source, and have not applied what their publishers had written by `until` (ISO 8601). */
+  | { readonly phase: 'subscribed'; readonly until: string }
   /** The source is a standby that has not replayed the log of its primary up to `position` (an LSN). */
   | { readonly phase: 'replaying'; readonly position: string };

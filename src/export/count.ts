@@ -40,6 +40,8 @@ export interface CountInput {
   readonly blocked_by: readonly string[];
   /** The state of the barrier when the wait timed out. */
   readonly barrier?: UnsettledBarrier;
+  /** Why rows may appear that the barrier cannot see; it is open then, and not settled. */
+  readonly unseen?: readonly string[];
 }
 
 /** The result of one check; `counted` when the barrier is open. */
@@ -72,7 +74,9 @@ export async function checkRunBarrier(
       `Waiting for open transactions of the source to end: ${blocked_by.join('; ')}.`,
     );
   if (check.state.phase !== 'open') return { ...check, blocked_by };
-  const counted = await countExistingRun(dependencies, { run_id, settled: true, blocked_by }, run, signal);
+  const { unseen = [] } = check;
+  const settled = unseen.length === 0;
+  const counted = await countExistingRun(dependencies, { run_id, settled, blocked_by, unseen }, run, signal);
   return { ...check, blocked_by, counted };
 }
 
@@ -122,7 +126,9 @@ export async function countExistingRun(
       run,
       run_id,
       'WARNING',
-      `Stopped waiting for open transactions of the source (${input.blocked_by.join('; ')}). Rows that they commit later are missing from this run. When they have ended, the interval is checked again.`,
+      input.unseen
+        ? `The open transactions of the source do not show all rows that may still appear: ${input.unseen.join('; ')}. Later comparisons find those that are missing from this run.`
+        : `Stopped waiting for open transactions of the source (${input.blocked_by.join('; ')}). Rows that they commit later are missing from this run. When they have ended, the interval is checked again.`,
     );
   const counted = {
     rows,

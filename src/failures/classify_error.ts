@@ -45,6 +45,7 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   ProtocolError: 'none',
   SourceBusy: 'none',
   SourceIsStandby: 'operator',
+  RowsHidden: 'operator',
   DatabaseIsStandby: 'operator',
 };
 
@@ -193,7 +194,9 @@ const states: Readonly<Record<string, Describe>> = {
   }),
   '42501': (server) => ({
     type: 'InsufficientPrivilege',
-    message: `The database denied access (${server}). Grant exportd's role the permission to read.`,
+    message: server.includes('row-level security')
+      ? `A policy of row security would hide rows of the source from exportd (${server}). Run "alter role … bypassrls" for the role of SOURCE_DATABASE_URL, or for the owner of the view that reads the table, or create a policy that shows it all rows.`
+      : `The database denied access (${server}). Grant exportd's role the permission to read.`,
     owner: 'operator',
   }),
   '3D000': (server) => ({

@@ -1,7 +1,9 @@
 import type pg from 'pg';
 import type { BarrierState, BlockingTransaction, UnsettledBarrier } from '../domain/barrier.ts';
+import type { Relations } from './relations.ts';
 import type { BarrierCheck } from './source.ts';
 import { type SourceConnections, SourceIsStandby } from './source_connection.ts';
+import { readRowOrigins, type RowOrigins, type Subscription } from './underlying_relations.ts';
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 
@@ -62,8 +64,9 @@ const preparedTransactionsQuery = `
       date_trunc('second', clock_timestamp() - prepared)) as description
   from pg_catalog.pg_prepared_xacts where database = current_database() order by prepared`;
 
-/** Waits in milliseconds, and the application name that identifies exportd's own sessions. */
+/** Waits in milliseconds, the relations that are read, and the application name that identifies exportd's own sessions. */
 interface BarrierOptions {
+  readonly relations: Relations;
   readonly settleMs: number;
   readonly pollMs: number;
   readonly ownApplicationName: string;
@@ -73,8 +76,8 @@ interface BarrierOptions {
 export const openBarrier: BarrierCheck = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
 
 /**
- * Checks the barrier once. It opens after three steps: the cutoff is `settleMs` in the past by the source's clock;
- * every transaction that may write rows below it, of those open at that moment, has ended; every transaction that was
+ * Checks the barrier once. It opens after these steps: the cutoff is `settleMs` in the past by the source's clock, and, where
+ * subscriptions write the rows, by that of their publishers; every transaction that may write rows below it, of those open at that moment, has ended; every transaction that was
  * prepared at the moment after has ended. From then on no new row can appear below the cutoff. A comparison of snapshots
  * would miss a transaction that started before the cutoff and has not written yet.
  * Each check needs a new transaction, because PostgreSQL caches the activity statistics until the transaction ends.
@@ -100,7 +103,9 @@ export async function checkBarrier(
     };
   }
   const settled = { cutoff, settleMs: options.settleMs };
-  return advance('settled', createTransactionLists(connection, options, settled), options);
+  const lists = createTransactionLists(connection, options, settled);
+  const until = new Date(Date.parse(cutoff) + options.settleMs).toISOString();
+  return advance({ phase: 'subscribed', until }, lists, options);
 }
 
 /**
@@ -127,7 +132,7 @@ export async function checkBarriers(
 
 /** Advances a barrier as far as the lists allow. A standby's replay is not checked here. */
 async function advance(
-  state: UnsettledBarrier | 'settled',
+  state: UnsettledBarrier,
   lists: TransactionLists,
   { pollMs }: BarrierOptions,
 ): Promise<BarrierCheck> {
@@ -136,9 +141,13 @@ async function advance(
     wait_ms: pollMs,
     blocked_by: blockers.map(({ description }) => description),
   });
-  if (state === 'settled' || state.phase === 'transactions') {
+  if (state.phase === 'subscribed') {
+    const behind = (await lists.origins()).subscriptions.filter((one) => !hasApplied(one, state.until));
+    if (behind.length > 0) return blocked(state, behind.map(describeSubscription));
+  }
+  if (state.phase === 'subscribed' || state.phase === 'transactions') {
     const open = await lists.open();
-    const remaining = state === 'settled' ? open.transactions : open.remainingOf(state);
+    const remaining = state.phase === 'subscribed' ? open.transactions : open.remainingOf(state);
     if (remaining.length > 0) {
       const blockers = remaining.map(({ virtual_transaction, pid, backend_start }) => ({
         virtual_transaction,
@@ -150,13 +159,23 @@ async function advance(
   }
   const prepared = await lists.prepared();
   const remaining =
-    state !== 'settled' && state.phase === 'prepared'
-      ? prepared.filter(({ id }) => state.blockers.includes(id))
-      : prepared;
+    state.phase === 'prepared' ? prepared.filter(({ id }) => state.blockers.includes(id)) : prepared;
   if (remaining.length > 0)
     return blocked({ phase: 'prepared', blockers: remaining.map(({ id }) => id) }, remaining);
   return openBarrier;
 }
+
+/** Whether a subscription has applied what its publisher had written by a time of the publisher's clock. */
+const hasApplied = ({ is_ready, applied_until }: Subscription, until: string): boolean =>
+  is_ready && applied_until !== null && Date.parse(applied_until) > Date.parse(until);
+
+const describeSubscription = ({ name, is_ready, applied_until }: Subscription): Described => ({
+  description: !is_ready
+    ? `subscription ${name}, which is disabled or still copies its tables`
+    : applied_until === null
+      ? `subscription ${name}, which receives nothing`
+      : `subscription ${name}, which has applied its publisher's changes up to ${applied_until}`,
+});
 
 /** The open transactions of a server at one moment. */
 interface OpenTransactions {
@@ -173,15 +192,18 @@ interface TransactionLists {
   open(): Promise<OpenTransactions>;
   /** A transaction is prepared before its virtual id is released, so this list is read after the open ones. */
   prepared(): Promise<readonly PreparedTransaction[]>;
+  /** Where the rows come from. */
+  origins(): Promise<RowOrigins>;
 }
 
 function createTransactionLists(
   connection: Connection,
-  { ownApplicationName }: BarrierOptions,
+  { ownApplicationName, relations }: BarrierOptions,
   settled?: SettledCutoff,
 ): TransactionLists {
   let openList: Promise<OpenTransactions> | undefined;
   let preparedList: Promise<readonly PreparedTransaction[]> | undefined;
+  let rowOrigins: Promise<RowOrigins> | undefined;
   const readOpen = async (): Promise<OpenTransactions> => {
     const { server_start } = await readServer(connection);
     const { rows: transactions } = await connection.query<BlockingTransaction & Described>(
@@ -204,6 +226,7 @@ function createTransactionLists(
   const open = () => (openList ??= readOpen());
   return {
     open,
+    origins: () => (rowOrigins ??= readRowOrigins(connection, relations)),
     prepared: async () => {
       await open();
       return (preparedList ??= connection

@@ -33,6 +33,7 @@ import {
 } from './source_connection.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
 import { allRows } from './row_selection.ts';
+import { withUnseenRows } from './underlying_relations.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import type { RowFinder, RowRange, Source } from './source.ts';
 
@@ -146,6 +147,7 @@ export function createSource({
   const checks = connect(sourceUrl, checkConnections);
   const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, checkConnections, false);
   const barrier = {
+    relations,
     settleMs: settings.EXPORTD_SETTLE_DELAY,
     pollMs: settings.EXPORTD_SETTLE_POLL_INTERVAL,
     ownApplicationName: applicationName,
@@ -203,10 +205,18 @@ export function createSource({
     columns: (model, { query } = {}) =>
       query?.fields.map(({ name, type }) => ({ name, type })) ??
       (model === 'events' ? eventsColumns : personsColumns),
-    checkBarrier: (cutoff, state) =>
-      primary
-        ? checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier)
-        : checks.read({}, undefined, ({ connection }) => checkBarrier(connection, cutoff, state, barrier)),
+    checkBarrier: async (cutoff, state) => {
+      const onStandby =
+        primary && (await checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier));
+      if (onStandby && onStandby.state.phase !== 'open') return onStandby;
+      return checks.read({}, undefined, async ({ connection }) =>
+        withUnseenRows(
+          connection,
+          relations,
+          onStandby ?? (await checkBarrier(connection, cutoff, state, barrier)),
+        ),
+      );
+    },
     checkBarriers: async (states) => {
       if (states.length === 0) return [];
       return primary

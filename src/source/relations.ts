@@ -118,3 +118,15 @@ export async function uniqueKeysOf(
   const found = rows as readonly { relation: string; keys: UniqueKeys }[];
   return new Map(found.map(({ relation, keys }) => [relation, keys]));
 }
+
+/**
+ * SQL: whether row security hides rows of a relation from exportd's role. Policies that show all rows hide none: those that
+ * `exportd query setup` creates for other roles than its own.
+ * @param relation SQL of its oid
+ */
+export const hidesRowsSql = (relation: string): string => `
+  (row_security_active(${relation}) and not coalesce(
+    (select bool_or(polpermissive and pg_get_expr(polqual, polrelid) = 'true') and bool_and(polpermissive)
+     from pg_catalog.pg_policy where polrelid = ${relation} and polcmd in ('*', 'r')
+       and exists (select from unnest(polroles) as granted where granted = 0 or pg_has_role(granted, 'usage'))),
+    false))`;

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import { traceStatements } from '../tracing/spans.ts';
+import { hidesRowsSql } from './relations.ts';
 
 /** Maximum size of one read in bytes. */
 const readBytes = 64 * 1024;
@@ -355,11 +356,13 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   };
 
   const { restrictedRole, resources } = options;
+  // A policy is then an error and not a missing row. Policies restrict the role of queries on purpose.
+  const failOnPolicies = restrictedRole ? '' : `${failOnPoliciesStatement}; `;
   // A restricted role has its own limit, which `exportd query setup` sets.
   const limitTemporaryFiles =
     resources && !restrictedRole ? `${limitTemporaryFilesStatement(resources.temp_file_limit)}; ` : '';
   // One message for all: a run has several transactions, and round trips dominate the cost of a short one.
-  const beginStatement = `begin transaction read only; ${setStatements(sessionSettings)}; ${limitTemporaryFiles}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
+  const beginStatement = `begin transaction read only; ${setStatements(sessionSettings)}; ${failOnPolicies}${limitTemporaryFiles}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
 
   async function beginTransaction(
     connection: pg.PoolClient,
@@ -488,6 +491,14 @@ const setStatements = (parameters: Readonly<Record<string, string>>): string =>
 /** Sets the limit if the role may. */
 const limitTemporaryFilesStatement = (limit: string): string =>
   `select set_config('temp_file_limit', ${pg.escapeLiteral(limit)}, true) where has_parameter_privilege('temp_file_limit', 'set')`;
+
+/**
+ * Makes PostgreSQL reject statements whose rows policies would filter. It does not distinguish policies that show all rows,
+ * which `exportd query setup` creates for other roles: where they apply, the barrier looks for others.
+ */
+const failOnPoliciesStatement = `select set_config('row_security', case when exists (
+  select from (select distinct polrelid from pg_catalog.pg_policy) policy
+  where row_security_active(polrelid) and not ${hidesRowsSql('polrelid')}) then 'on' else 'off' end, true)`;
 
 const quotedSetting = (name: string): string => name.split('.').map(pg.escapeIdentifier).join('.');
 

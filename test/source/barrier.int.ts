@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { isUnsettled } from './is_unsettled.ts';
+import { readSettings } from '../../src/config/settings.ts';
 import { checkBarriers } from '../../src/source/barrier.ts';
 import type { BarrierState, UnsettledBarrier } from '../../src/domain/barrier.ts';
+import { relationsOf } from '../../src/source/relations.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { rollbackPrepared } from '../setup/rollback_prepared.ts';
@@ -257,7 +259,12 @@ describe('the barriers of many intervals', () => {
   const checkAndCount = async (states: readonly UnsettledBarrier[]) => {
     const reader = await openWriter('exportd');
     const statements = jest.spyOn(reader, 'query');
-    const options = { settleMs: 0, pollMs: 123, ownApplicationName: 'exportd' };
+    const options = {
+      settleMs: 0,
+      pollMs: 123,
+      relations: relationsOf(readSettings({ DATABASE_URL: database.url })),
+      ownApplicationName: 'exportd',
+    };
     const checks = await checkBarriers(reader, states, options);
     const lists = statements.mock.calls.filter(([text]) => /from pg_catalog.pg_(locks|prepared)/.test(text));
     await reader.end();

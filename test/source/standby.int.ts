@@ -8,6 +8,7 @@ import { allRows } from '../../src/source/row_selection.ts';
 import { isUnsettled } from './is_unsettled.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 import { startStandbyServers, type StandbyServers } from './standby_servers.ts';
@@ -130,6 +131,81 @@ describe('a restart of the primary', () => {
       return checks.every(({ state }) => state.phase === 'open');
     }, 'the standby has replayed the prepared transaction');
     expect(await source.countRows(rangeTo(cutoff))).toBeGreaterThan(0);
+  });
+});
+
+describe('a source that subscribes to a publisher', () => {
+  let database: TestDatabase;
+  let subscriber: Source;
+  let publisher: pg.Client;
+  beforeAll(async () => {
+    publisher = await connect(servers.primaryUrl);
+    database = await createTestDatabase();
+    subscriber = sourceOf(database.url, { EXPORTD_SETTLE_POLL_INTERVAL: 123 });
+    await publisher.query('truncate events');
+    await publisher.query('create publication everything for table events');
+    await database.pool.query(
+      `create subscription changes connection ${pg.escapeLiteral(servers.primaryUrl)} publication everything`,
+    );
+  });
+  afterAll(async () => {
+    await subscriber.close();
+    await database.pool.query('drop subscription changes');
+    await publisher.query('drop publication everything');
+    await publisher.end();
+    await database.drop();
+  });
+
+  /** The publisher's time. A message in its log makes it report its position at once. */
+  const publisherNow = async (): Promise<string> =>
+    (
+      await publisher.query<{ now: string }>(
+        `select clock_timestamp()::text as now, pg_logical_emit_message(false, 'test', '')`,
+      )
+    ).rows[0]?.now ?? '';
+
+  /** Checks a barrier until it is open. */
+  const waitUntilOpen = (cutoff: string, from: BarrierState) =>
+    waitFor(async () => {
+      await publisherNow();
+      const check = await subscriber.checkBarrier(cutoff, from);
+      return check.state.phase === 'open' && check;
+    }, 'the subscription has applied everything');
+
+  it('waits until the changes that the publisher had at the cutoff are applied', async () => {
+    await waitUntilOpen(await publisherNow(), settling);
+    const applying = await connect(database.url);
+    await applying.query('begin');
+    await applying.query('lock table events in exclusive mode');
+    await publisher.query(insert);
+    const cutoff = await publisherNow();
+    const blocked = await waitFor(async () => {
+      const check = await subscriber.checkBarrier(cutoff, settling);
+      return check.state.phase === 'subscribed' && check;
+    }, 'the barrier waits for the subscription');
+    expect(blocked).toMatchObject({ state: { phase: 'subscribed' }, wait_ms: 123 });
+    expect(blocked.blocked_by).toEqual([expect.stringContaining('subscription changes')]);
+    // Also for the maintenance, which follows up what was not settled.
+    const [later] = await subscriber.checkBarriers(isUnsettled(blocked.state) ? [blocked.state] : []);
+    expect(later?.state).toEqual(blocked.state);
+    await applying.query('rollback');
+    await applying.end();
+    await waitUntilOpen(cutoff, blocked.state);
+    expect(await subscriber.countRows(rangeTo(cutoff))).toBe(1);
+  });
+
+  it('is not settled while the subscription is disabled', async () => {
+    await database.pool.query('alter subscription changes disable');
+    const cutoff = await publisherNow();
+    await waitFor(async () => {
+      const { blocked_by } = await subscriber.checkBarrier(cutoff, settling);
+      return blocked_by.some((reason) => reason.includes('disabled'));
+    }, 'the subscription is disabled');
+    const { findings } = await subscriber.check(1, { model: 'events' });
+    expect(findings).toContainEqual(
+      expect.objectContaining({ level: 'warning', subject: 'subscription changes' }),
+    );
+    await database.pool.query('alter subscription changes enable');
   });
 });
 

@@ -47,6 +47,8 @@ export async function startStandbyServers(): Promise<StandbyServers> {
   await migrateSource(primaryUrl);
   await first.stopAll();
 
+  // Other servers may subscribe to the primary.
+  appendFileSync(join(primaryPath, 'postgresql', 'postgresql.auto.conf'), 'wal_level = logical\n');
   openDataFolder(standbyPath);
   const data = join(standbyPath, 'postgresql');
   execFileSync('cp', ['-a', join(primaryPath, 'postgresql'), data]);

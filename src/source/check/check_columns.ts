@@ -7,6 +7,7 @@ import {
   sourceContract,
   unconvertedTypes,
 } from '../contract.ts';
+import type { RowOrigins } from '../underlying_relations.ts';
 import {
   findColumn,
   findingOf,
@@ -239,7 +240,7 @@ export function checkRelationRights(
   facts: RelationFacts,
   reader: SourceRole,
 ): SourceFinding[] {
-  const { name, kind, row_security } = facts;
+  const { name, row_security } = facts;
   const finding = (level: SourceFinding['level'], message: string, sql?: string) =>
     findingOf(level, name, null, message, sql);
   const unreadable = sourceContract[role].columns
@@ -256,26 +257,40 @@ export function checkRelationRights(
           ),
         ]),
     ...(row_security
-      ? [finding('warning', `Policies of row security decide which rows ${reader.role} sees and exports.`)]
-      : []),
-    ...(kind === 'foreign table'
       ? [
           finding(
-            'warning',
-            'It is a foreign table: runs do not wait for the transactions of its server, so that late rows are found by comparisons only.',
-          ),
-        ]
-      : []),
-    ...(kind === 'materialized view'
-      ? [
-          finding(
-            'warning',
-            'It is a materialized view: rows that a refresh adds to ended intervals are found by comparisons only.',
+            'error',
+            `Policies of row security hide rows from ${reader.role}, so that PostgreSQL rejects exports. Let the role bypass them, or create a policy that shows it all rows.`,
+            `alter role ${reader.role} bypassrls;`,
           ),
         ]
       : []),
   ];
 }
+
+/** Names relations whose rows appear without a transaction of the source's server: also below views, and partitions. */
+export const checkRowOrigins = ({ unseen, subscriptions }: RowOrigins): SourceFinding[] => [
+  ...unseen.map(({ name, kind }) =>
+    findingOf('warning', name, null, `${unseenMessages[kind]} ${comparisonsOnly}`),
+  ),
+  ...subscriptions.map(({ name, is_ready }) =>
+    findingOf(
+      'warning',
+      `subscription ${name}`,
+      null,
+      is_ready
+        ? 'It writes the source. Runs wait until it has applied what its publisher had written at the end of the interval and EXPORTD_SETTLE_DELAY after it. A transaction that commits on the publisher later is found by comparisons only.'
+        : 'It writes the source, and is disabled or still copies its tables. Manifests say "settled": false until it has caught up.',
+    ),
+  ),
+];
+
+const unseenMessages: Readonly<Record<RowOrigins['unseen'][number]['kind'], string>> = {
+  'foreign table': 'It is a foreign table: runs do not wait for the transactions of its server.',
+  'materialized view': 'It is a materialized view: a refresh adds rows to ended intervals.',
+  'distributed table': 'Citus distributes it: runs do not wait for the transactions of other nodes.',
+};
+const comparisonsOnly = 'Manifests say "settled": false, and late rows are found by comparisons only.';
 
 /** The finding for a relation in a schema that the role may not use. */
 export function forbiddenSchema(relation: string, { role }: SourceRole): SourceFinding {

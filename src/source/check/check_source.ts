@@ -14,10 +14,12 @@ import { columnTypesOf, type Relations, type RelationSettings, relationsOf } fro
 import { allRows } from '../row_selection.ts';
 import type { RowRange } from '../source.ts';
 import type { SourceConnections } from '../source_connection.ts';
+import { readRowOrigins } from '../underlying_relations.ts';
 import {
   checkAccessPaths,
   checkRelationRights,
   checkRole,
+  checkRowOrigins,
   type ColumnProblem,
   findColumnProblems,
   forbiddenSchema,
@@ -181,6 +183,11 @@ export async function checkSource(
   const checks = [...(events ? [events] : []), ...counted];
   const findings = [...checkRole(role), ...checks.flatMap((check) => check.findings)];
   if (isAbsent && lacksPersonProperties(events)) findings.push(missingPersons(events));
+  findings.push(
+    ...checkRowOrigins(
+      await connections.read({}, signal, ({ connection }) => readRowOrigins(connection, relations)),
+    ),
+  );
   const hasErrors = findings.some(({ level }) => level === 'error');
   if (!hasErrors) findings.push(...(await checkStatements(connections, relations, checks, signal)));
   return {

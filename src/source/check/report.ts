@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { RelationRole } from '../contract.ts';
+import { hidesRowsSql } from '../relations.ts';
 import type { SourceConnections } from '../source_connection.ts';
 
 /** A difference between the source and what exports need. */
@@ -120,11 +121,7 @@ export async function readRelationFacts(
       `select format('%I.%I', nspname, relname) as name, quote_ident(nspname) as schema,
          case relkind when 'r' then 'table' when 'p' then 'partitioned table' when 'v' then 'view'
            when 'm' then 'materialized view' else 'foreign table' end as kind,
-         row_security_active(relation.oid) and not coalesce(
-           (select bool_or(polpermissive and pg_get_expr(polqual, polrelid) = 'true') and bool_and(polpermissive)
-            from pg_catalog.pg_policy where polrelid = relation.oid and polcmd in ('*', 'r')
-              and exists (select from unnest(polroles) as granted where granted = 0 or pg_has_role(granted, 'usage'))),
-           false) as row_security,
+         ${hidesRowsSql('relation.oid')} as row_security,
          pg_has_role(relowner, 'usage') as owned,
          (select coalesce(json_agg(json_build_object(
              'name', attname,
