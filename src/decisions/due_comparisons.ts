@@ -82,7 +82,7 @@ const isDue = `comparison.next_due_at <= statement_timestamp()
 export async function startComparisons(
   connection: Connection,
   runId: string,
-  { spec }: Pick<ExistingRun, 'spec'>,
+  { spec, replacement }: Pick<ExistingRun, 'spec' | 'replacement'>,
   bucketRows: number,
 ): Promise<void> {
   const { batch_export_id, data_interval_start: start, data_interval_end: end } = spec;
@@ -94,12 +94,15 @@ export async function startComparisons(
   await connection.query(
     `insert into exportd.interval_comparisons (batch_export_id, data_interval_start, data_interval_end, run_id, team_id,
        model, config_version, selection_hash, bucket_rows, compared_from, next_due_at)
-     select $1, $2, $3, $4, $5, $8, $6, $9 || coalesce(selection_hash, $1::text), $7, due.at, due.at
+     select $1, $2, $3, $4, $5, $8, $6, $9 || coalesce(selection_hash, $1::text), $7, due.at,
+       due.at - case when $10 then interval '10 years' else interval '0' end
      from (select greatest($3::timestamptz, clock_timestamp()) as at) as due
      left join exportd.destination_configs on batch_export_id = $1::uuid and version = $6::int`,
     [
       ...[batch_export_id, start, end, runId, spec.team_id, spec.config_version, bucketRows, spec.model],
       spec.model === 'events' ? '' : `${spec.model} `,
+      // Late rows that the run had no room for are added by the next one, at once.
+      replacement?.base?.has_more ?? false,
     ],
   );
 }

@@ -8,7 +8,9 @@ import {
   type EarlierGenerations,
   type ExportedFile,
   type ExportRange,
+  inKeyOrder,
   type PlannedPart,
+  type SortKey,
 } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import {
@@ -243,7 +245,36 @@ export async function readFiles(
       where run_id = $1 and generation = $2 and file is not null order by range, position`,
     values: [runId, generation],
   });
-  return rows.map(({ range, file }) => ({ ...file, range }));
+  const files = rows.map(({ range, file }) => ({ ...file, range }));
+  return files.some((file) => file.generation !== undefined) ? inKeyOrder(files) : files;
+}
+
+/** Reads the files of a run that publishes, and its base, in key order. */
+export async function readPublishedFiles(
+  database: Pool | Connection,
+  runId: string,
+  run: ExistingRun,
+): Promise<readonly CompletedFile[]> {
+  const own = await readFiles(database, runId, run);
+  if (!run.replacement?.base) return own;
+  const { run_id, generation } = run.replacement.replaced;
+  const base = await readFiles(database, run_id, { generation });
+  return inKeyOrder<CompletedFile>([...base.map((file) => ({ generation, ...file })), ...own]);
+}
+
+/** Reads the keys of the late rows that a run adds to a manifest; undefined for a run that exports all rows. */
+export async function readLateKeys(
+  database: Pool | Connection,
+  { replacement }: ExistingRun,
+): Promise<readonly SortKey[] | undefined> {
+  if (!replacement?.base) return undefined;
+  const { rows } = await database.query<{ late_keys: readonly SortKey[] }>(
+    `select data -> 'late_keys' as late_keys from exportd.journal_events
+     where stream_type = 'run' and stream_id = $1 and event_type = 'RunReplacementChecked' and data ? 'late_keys'
+     order by stream_version desc limit 1`,
+    [replacement.base.listed_by],
+  );
+  return rows[0]?.late_keys ?? [];
 }
 
 /** Reads the files of the manifest that a run replaces, in key order. */

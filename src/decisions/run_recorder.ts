@@ -1,5 +1,6 @@
+import { areInSameBucket } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import { nothingEarlier, type ReplacementCheck } from '../domain/exported_files.ts';
+import { nothingEarlier } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
@@ -12,6 +13,7 @@ import {
   runDecider,
   RunEnded,
   type RunEventData,
+  withBase,
 } from '../domain/run.ts';
 import {
   type ExistingRun,
@@ -30,6 +32,8 @@ import {
   readAdoptedManifest,
   readEarlierGenerations,
   readFiles,
+  readLateKeys,
+  readPublishedFiles,
   readReplacedFiles,
   createFileRecorder,
   createRunSteps,
@@ -114,8 +118,9 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
           },
         },
       ]);
-      const { rows, bytes, count: files } = filesOf(run);
-      await startComparisons(connection, runId, run, rows + (run.rejected_file?.rows ?? 0));
+      const completed = withBase(run);
+      const { rows, bytes, count: files } = filesOf(completed);
+      await startComparisons(connection, runId, completed, rows + (completed.rejected_file?.rows ?? 0));
       const { data_interval_start: start, data_interval_end: end } = run.spec;
       await writeLogLine(connection, {
         ...logIdsOf(run, runId),
@@ -255,10 +260,17 @@ export function createRunRecorder(journal: Journal) {
     /** Reads the completed files of the run's generation, in key order. */
     readFiles: (runId: string, run: ExistingRun): Promise<readonly RangeFile[]> =>
       readFiles(journal.pool, runId, run),
+    /** Reads the files of the manifest that the run publishes, in key order. */
+    readPublishedFiles: (runId: string, run: ExistingRun) => readPublishedFiles(journal.pool, runId, run),
+    /** Reads the keys of the rows that the run exports; undefined if it exports all. */
+    readLateKeys: (run: ExistingRun) => readLateKeys(journal.pool, run),
+    /** Whether the run writes to the bucket of the manifest that it replaces. */
+    areInSameBucket: ({ spec }: ExistingRun, { run }: ReplacedRun) =>
+      areInSameBucket(journal.pool, spec, run.spec),
     /** Reads the files of the manifest that a run replaces, in key order. */
     readReplacedFiles: (replaced: ReplacedRun) => readReplacedFiles(journal.pool, replaced),
     /** Records how the source compares with the manifest that the run replaces; once before the export and per generation. */
-    recordReplacement: (runId: string, check: ReplacementCheck) =>
+    recordReplacement: (runId: string, check: RunEventData<'RunReplacementChecked'>) =>
       step(runId, async (stream) => {
         const run = requireActive(stream.state());
         const { replaced, generation } = check;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { bounds } from '../config/bounds.ts';
 import { models } from '../domain/batch_export.ts';
 import { type Fingerprint, maxFingerprintBuckets } from '../domain/fingerprint.ts';
+import { withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
@@ -105,10 +106,15 @@ const manifestSchema = z
           crc32: crc32.describe('CRC-32 of the object, eight hexadecimal digits'),
           first: sortKey.describe('Sort key of the first row; rows are sorted between first and last'),
           last: sortKey,
+          generation: generation
+            .optional()
+            .describe('The generation that wrote the file, if it is not the one of the manifest'),
         }),
       )
       .max(bounds.manifestFiles.max)
-      .describe('In the order of their sort keys; every row of the interval is in exactly one file, once'),
+      .describe(
+        'Every row of the interval is in exactly one file, once. In the order of their first keys; files of one generation do not overlap',
+      ),
     kept: z
       .array(earlierFile)
       .max(bounds.manifestFiles.max)
@@ -146,7 +152,8 @@ export function manifestOf(
 ): Manifest {
   if (!run.finished || run.publish_started_at === null)
     throw new RangeError('A manifest requires a finished run whose publishing was claimed.');
-  const { spec, rejected_file } = run;
+  const published = withBase(run);
+  const { spec, rejected_file } = published;
   return {
     version: 1,
     batch_export_id: spec.batch_export_id,
@@ -161,7 +168,7 @@ export function manifestOf(
     rows: sum(files, ({ rows }) => rows),
     bytes: sum(files, ({ bytes }) => bytes),
     source_rows: run.finished.source_rows,
-    fingerprint: publishedFingerprint(run, run.finished.fingerprint),
+    fingerprint: publishedFingerprint(published, run.finished.fingerprint),
     rejected: rejected_file?.rows ?? 0,
     rejected_file: rejected_file && {
       key: rejected_file.key,
@@ -185,7 +192,7 @@ export function manifestOf(
 const publishedFingerprint = (run: ExistingRun, source: Fingerprint): Fingerprint =>
   source.all_events && run.read_since ? run.read_since : exportedFingerprint(run);
 
-const manifestFileOf = ({ key, rows, fingerprint, bytes, crc32, first, last }: CompletedFile) => ({
+const manifestFileOf = ({
   key,
   rows,
   fingerprint,
@@ -193,6 +200,16 @@ const manifestFileOf = ({ key, rows, fingerprint, bytes, crc32, first, last }: C
   crc32,
   first,
   last,
+  generation,
+}: CompletedFile) => ({
+  key,
+  rows,
+  fingerprint,
+  bytes,
+  crc32,
+  first,
+  last,
+  ...(generation !== undefined && { generation }),
 });
 
 /** Formats a manifest for storage: indented JSON and a line break. */

@@ -8,6 +8,13 @@ import {
   type FingerprintBucket,
 } from './fingerprint.ts';
 
+/** The order of events in the source and in files. Times and uuids have a fixed format, so their text has their order. */
+export function compareSortKeys(one: SortKey, other: SortKey): number {
+  if (one.inserted_at !== other.inserted_at) return one.inserted_at < other.inserted_at ? -1 : 1;
+  if (one.id === other.id) return 0;
+  return one.id < other.id ? -1 : 1;
+}
+
 /** The sort key of a row. `first` and `last` of a file and the cursor of a run consist of sort keys. */
 export interface SortKey {
   /** ISO 8601 UTC with microseconds. */
@@ -74,7 +81,18 @@ export interface CompletedFile extends ExportedFile {
   readonly expires_at: string | null;
   /** The number of rows of its key range that were rejected. */
   readonly rejected: number;
+  /** The generation that wrote it, if it is a file of a former manifest that a run added late rows to. */
+  readonly generation?: number;
 }
+
+/** Orders the files of a manifest by their keys. A file of late rows lies between the keys of others. */
+export const inKeyOrder = <File extends Pick<CompletedFile, 'first'>>(files: readonly File[]): File[] =>
+  files.toSorted(({ first: one }, { first: other }) => (one && other ? compareSortKeys(one, other) : 0));
+
+/** Groups the files of a manifest whose keys ascend: those of one generation. */
+export const fileSequences = <File extends { readonly generation?: number | undefined }>(
+  files: readonly File[],
+): File[][] => [...Map.groupBy(files, ({ generation }) => generation).values()];
 
 /**
  * The completed files of a range, added up. A run may have thousands, and its state is written with each of its steps, so
@@ -216,6 +234,8 @@ export const adoptedFiles = ({ files }: Pick<AdoptedManifest, 'files'>): Complet
  * - `same_rows`: both have the same rows.
  * - `every_row_present`: every row of the manifest is in the source, compared by key.
  * - `shrink_allowed`: they differ, and the run may publish what the source has.
+ * - `late_rows_added`: the source lacks rows of the manifest, and has others. The run keeps the files of the manifest and adds
+ *   one of the others.
  * - `not_comparable`: nothing shows that a row is missing, and nothing proves that none is. The older files stay.
  * - `rows_missing`: the source lacks rows of the manifest. The run must not publish.
  */
@@ -223,6 +243,7 @@ export type ReplacementOutcome =
   | 'same_rows'
   | 'every_row_present'
   | 'shrink_allowed'
+  | 'late_rows_added'
   | 'not_comparable'
   | 'rows_missing';
 
@@ -248,6 +269,19 @@ export interface ReplacementCheck extends MissingRows {
   readonly source: Fingerprint | null;
   /** The generation whose rows were compared; null when it was checked before the export. */
   readonly generation: number | null;
+  /** The files to which the run adds late rows. */
+  readonly base?: BaseFiles;
+}
+
+/** The files of a manifest to which a run adds late rows. */
+export interface BaseFiles {
+  readonly files: FileTotals;
+  readonly rejected_file: ExportedFile | null;
+  /** How many late rows were found, and whether there are more than one run adds. */
+  readonly late_rows: number;
+  readonly has_more: boolean;
+  /** The run whose stream has the keys of the late rows: this one, or the one that it continues. */
+  readonly listed_by: string;
 }
 
 /** Outcomes after which the published run contains every row of the manifest that it replaces. */

@@ -57,6 +57,9 @@ export function earlierGenerationsOf(
 ): EarlierGenerations {
   const { spec } = run;
   const { run: replaced } = replacedRun;
+  // Its files become those of the run.
+  if (run.replacement?.outcome === 'late_rows_added')
+    return { ...replaced.earlier_generations, covers: null };
   const { generation } = replaced;
   if (context.mayShrink || replaced.spec.model !== spec.model)
     return { ...nothingEarlier, covers: generation };

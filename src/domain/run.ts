@@ -52,7 +52,11 @@ export type RunEvent =
       };
     }
   /** The source was compared with the manifest that the run replaces. A run that replaces none has no such event. */
-  | { type: 'RunReplacementChecked'; data: ReplacementCheck }
+  | {
+      type: 'RunReplacementChecked';
+      /** `late_keys`: of the rows that the run adds. The state lacks them, since it is written with each step. */
+      data: ReplacementCheck & { late_keys?: readonly SortKey[] };
+    }
   | { type: 'RunExportStarted'; data: { range: number } }
   /**
    * A step failed again and is retried until `retried_until` (ISO 8601; null if unlimited). `latest_error` says so. Only
@@ -143,6 +147,16 @@ export type RunEvent =
 /** The data of an event of this type. */
 export type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
+/** The run with the files that it adds late rows to: all files that its manifest names. */
+export function withBase(run: ExistingRun): ExistingRun {
+  const [own = openRange(null, null)] = run.ranges;
+  const base = run.replacement?.base;
+  // A completed run has them already.
+  if (!base || run.status === 'Completed') return run;
+  const ranges = [{ ...own, files: addFiles(base.files, own.files) }];
+  return { ...run, ranges, rejected_file: run.rejected_file ?? base.rejected_file };
+}
+
 /** Folds one event into a run's state. */
 function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   if (event.type === 'RunCreated') return createdState(event.data, event.recorded_at);
@@ -160,8 +174,14 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         ranges: split_keys.length === 0 ? state.ranges : rangesBetween(split_keys),
       };
     }
-    case 'RunReplacementChecked':
-      return { ...state, replacement: event.data };
+    case 'RunReplacementChecked': {
+      const { late_keys: _, ...replacement } = event.data;
+      if (!replacement.base) return { ...state, replacement };
+      // What was exported before the check has other rows. Late rows are few, and go to one file.
+      const ranges = [{ ...openRange(null, null), attempt: state.ranges[0]?.attempt ?? 0 }];
+      const records_total_count = replacement.base.late_rows;
+      return { ...state, replacement, records_total_count, generation: 0, ranges, rejected_file: null };
+    }
     case 'RunExportStarted':
       return { ...withNextAttempt(state, event.data.range), status: 'Running' };
     case 'RunAttemptFailed':
@@ -239,7 +259,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunPublishWithdrawn':
       return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
     case 'RunCompleted':
-      return { ...state, status: 'Completed' };
+      return { ...withBase(state), status: 'Completed' };
     case 'RunFailed':
       return { ...state, status: 'Failed' };
     case 'RunFailedRetryable':
@@ -488,6 +508,7 @@ export function decideContinuation(
 /**
  * Returns the progress that an automatic retry can resume from; undefined if it has to start over. It starts over
  * - under another model or config,
+ * - when it added late rows to a manifest, because they are found again,
  * - when the barrier timed out, because an open transaction may have added rows before the cursor, and
  * - when publishing was claimed, because the manifest may exist and its generation is used up.
  */
@@ -496,6 +517,7 @@ export function progressForRetry(
   definition: { readonly model: Model; readonly config_version: number },
 ): RunProgress | undefined {
   if (state.status === 'Absent' || state.publish_started_at !== null || !state.settled) return undefined;
+  if (state.replacement?.base) return undefined;
   if (state.ranges.every(({ upload, files }) => upload === null && files.count === 0)) return undefined;
   const { model, config_version } = state.spec;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;

@@ -126,7 +126,8 @@ class RangeExport {
     position: number,
     existing: ExistingRun,
   ): Promise<{ readonly run: ExistingRun; readonly done: boolean }> {
-    if (existing.ranges[position]?.finished) return { run: existing, done: true };
+    // A run that adds late rows to a manifest has one range, whatever the workflow was told before it was checked.
+    if (existing.ranges[position]?.finished ?? true) return { run: existing, done: true };
     const started = await call.dependencies.recorder.startExport(call.runId, position);
     const range = new RangeExport(call, position, started);
     const resumed = await range.#resume();
@@ -545,7 +546,9 @@ const withOpenedRun = (
   work: (opened: OpenedCall, existing: ExistingRun) => Promise<ExportOutcome>,
 ): Promise<ExportOutcome> =>
   withPermit(call, async (existing, destination) => {
-    const selection = await call.dependencies.readSelection(existing.spec);
+    const { recorder, readSelection } = call.dependencies;
+    const only = await recorder.readLateKeys(existing);
+    const selection = { ...(await readSelection(existing.spec)), ...(only && { only }) };
     return work({ ...call, destination, selection }, existing);
   });
 
@@ -570,6 +573,8 @@ async function finishGeneration(call: OpenedCall, run: ExistingRun): Promise<Exi
   // Resuming one of them may have started a new generation.
   if (run.ranges.some(({ finished }) => !finished)) return run;
   const { rejected } = filesOf(run);
+  if (rejected > 0 && run.replacement?.base?.rejected_file)
+    throw new TooManyRejectedRows(rejected, undefined);
   const counted = rejected > 0 ? await writeRejectedFile(call, run) : run;
   if (counted.generation !== run.generation) return counted;
   const now = await source.fingerprint(rowRangeOf(run.spec, selection), signal);
@@ -585,10 +590,12 @@ async function finishGeneration(call: OpenedCall, run: ExistingRun): Promise<Exi
     );
     if (again) return recorder.reserveForLateRows(runId, run.generation, now);
   }
+  const { only, ...selected } = selection;
+  const all = only ? await source.fingerprint(rowRangeOf(run.spec, selected), signal) : now;
   return recorder.finishExport(runId, run.generation, {
     // How many are selected changes with their persons, so the rows that were read are reported.
-    source_rows: rowsOfFingerprint(now.all_events ? exported : now),
-    fingerprint: now,
+    source_rows: rowsOfFingerprint(all.all_events ? exported : all),
+    fingerprint: all,
     encoder: run.encoder ?? noEncoder,
   });
 }

@@ -4,7 +4,7 @@ import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { FingerprintBucket } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
+import { type CompletedFile, fileSequences, type SortKey } from '../domain/exported_files.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import { idColumns } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
@@ -13,11 +13,17 @@ import { lines } from '../verify/files/json_lines.ts';
 import { type DescribedFile, readRows } from '../verify/files/read_rows.ts';
 import { compareKeys, type ComparedColumn, FileUnreadable, type VerifiedRow } from '../verify/row.ts';
 
-/** Merges the keys of a manifest and of the source, both in order. Memory holds one key of each. */
+/**
+ * Merges the keys of a manifest and of the source, both in order. Memory holds one key of each.
+ * @param onLate receives the keys of rows that only the source has. Where a row of the manifest has the same key, rows cannot
+ *   be told apart, and it receives none.
+ * @returns how many rows only the manifest has
+ */
 export async function mergeKeys(
   published: AsyncIterable<SortKey>,
   source: AsyncIterable<SortKey>,
   onKey: (key: SortKey) => void,
+  onLate: (key: SortKey) => void = () => undefined,
 ): Promise<number> {
   const keys = source[Symbol.asyncIterator]();
   const nextKey = async (): Promise<SortKey | undefined> => {
@@ -27,15 +33,26 @@ export async function mergeKeys(
     return next.value;
   };
   let missing = 0;
+  let previous: SortKey | undefined;
+  const addLate = (key: SortKey): void => {
+    if (!previous || compareKeys(previous, key) !== 0) onLate(key);
+  };
   try {
     let key = await nextKey();
     for await (const publishedKey of published) {
-      while (key && compareKeys(key, publishedKey) < 0) key = await nextKey();
+      while (key && compareKeys(key, publishedKey) < 0) {
+        addLate(key);
+        key = await nextKey();
+      }
+      previous = publishedKey;
       // Each key of the source accounts for one row of the manifest.
       if (key && compareKeys(key, publishedKey) === 0) key = await nextKey();
       else missing += 1;
     }
-    while (key) key = await nextKey();
+    while (key) {
+      addLate(key);
+      key = await nextKey();
+    }
   } finally {
     await keys.return?.();
   }
@@ -123,10 +140,10 @@ export async function* readExportedKeys(
   const files = completed.filter(({ first, last }) =>
     ranges.some(({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end),
   );
-  const keys = mergeInOrder(
-    readFiles(files, options, fileKeysOf(run.spec.model)),
-    readFiles(run.rejected_file ? [run.rejected_file] : [], options, rejectedKeys),
-  );
+  const keys = [
+    ...fileSequences(files).map((sequence) => readFiles(sequence, options, fileKeysOf(run.spec.model))),
+    ...(run.rejected_file ? [readFiles([run.rejected_file], options, rejectedKeys)] : []),
+  ].reduce(mergeInOrder, readFiles([], options, rejectedKeys));
   let previous: SortKey | undefined;
   for await (const key of readable(keys)) {
     options.onRow();

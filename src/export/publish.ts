@@ -1,3 +1,4 @@
+import { bounds } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { type ManifestPublication, ManifestReplaced } from '../destination/destination.ts';
@@ -8,6 +9,7 @@ import {
   containsPublishedRows,
   countFewerRows,
   coversReplaced,
+  type BaseFiles,
   type ReplacementCheck,
   type ReplacementOutcome,
   RowsMissingInSource,
@@ -22,7 +24,7 @@ import {
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
-import { requireActive } from '../domain/run.ts';
+import { requireActive, withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint, filesOf, type RunSpec } from '../domain/run_state.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
@@ -63,6 +65,18 @@ interface ReplacementContext extends ReplacementCall {
 /** What a comparison found, without what identifies it. */
 type Compared = Omit<ReplacementCheck, 'replaced' | 'generation'>;
 
+/** Rows that only the source has. */
+interface LateRows {
+  /** Distinct keys, at most `maxLateRows`. */
+  readonly keys: readonly SortKey[];
+  /** How many rows have them. */
+  readonly rows: number;
+  readonly has_more: boolean;
+}
+
+/** How many late rows a run adds to a manifest, since the journal lists their keys: about a megabyte. */
+const maxLateRows = 10_000;
+
 /**
  * Checks a run before it exports; see `checkReplacement`. It reads as much as an export, so it takes one of the export's
  * permits, and it opens the destination: rows that were compared are useless while they cannot be sent.
@@ -88,10 +102,39 @@ async function checkAgainst(
   run: ExistingRun,
   replaced: ReplacedRun,
 ): Promise<ExistingRun> {
-  const checked = isChecked(run, replaced)
-    ? run
-    : await record({ ...call, run, replaced }, await compareWithReplaced({ ...call, run, replaced }), null);
-  return requireNoMissingRows(checked);
+  if (isChecked(run, replaced)) return requireNoMissingRows(run);
+  const context = { ...call, run, replaced };
+  const { late, ...compared } = await compareWithReplaced(context);
+  const base = late && run.finished === null ? await findBase(context, late) : undefined;
+  if (!late || !base) return requireNoMissingRows(await record(context, compared, null));
+  const extended = { ...compared, outcome: 'late_rows_added', base, late_keys: late.keys } as const;
+  const checked = await record(context, extended, null);
+  await call.dependencies.recorder.log(
+    checked,
+    call.runId,
+    'WARNING',
+    `The source no longer has ${compared.missing_rows} of the ${compared.bucket_rows} rows that were exported for ${formatInterval(run)}. They stay in the bucket, and ${base.late_rows} late rows are added. ` +
+      `To remove what the source has lost, retry the run with {"allow_shrink": true}, or set on_missing_rows to 'follow' in the destination.`,
+  );
+  return checked;
+}
+
+/**
+ * The files of the manifest that a run replaces, if it can add late rows to them: the manifest has the same columns, the
+ * same bucket, and room for another file. Undefined otherwise.
+ */
+async function findBase(
+  { dependencies: { recorder, readSelection }, runId, run, replaced }: ReplacementContext,
+  { keys, rows, has_more }: LateRows,
+): Promise<BaseFiles | undefined> {
+  const files = filesOf(replaced.run);
+  if (keys.length === 0 || replaced.adopted_by !== null || files.count >= bounds.manifestFiles.max)
+    return undefined;
+  const isExtensible =
+    (await hasSameSelection(readSelection, run.spec, replaced.run.spec)) &&
+    (await recorder.areInSameBucket(run, replaced));
+  const { rejected_file } = replaced.run;
+  return isExtensible ? { files, rejected_file, late_rows: rows, has_more, listed_by: runId } : undefined;
 }
 
 /**
@@ -134,7 +177,8 @@ async function compareExported(
   const fewer = isSame && areComparable(published, read) ? countFewerRows(published, read) : 0;
   if (fewer > 0) return missingFrom(read, published, fewer);
   // A row that is in the source now was there when the files were read: a deleted row does not come back.
-  return compareWithReplaced(context);
+  const { late: _, ...compared } = await compareWithReplaced(context);
+  return compared;
 }
 
 const missingFrom = (read: Fingerprint, published: Fingerprint, missing_rows: number): Compared => ({
@@ -193,7 +237,7 @@ const isChecked = ({ replacement }: ExistingRun, { run_id }: ReplacedRun): boole
 
 const record = (
   { dependencies, runId, replaced }: ReplacementContext,
-  compared: Compared,
+  compared: Compared & { readonly late_keys?: readonly SortKey[] },
   generation: number | null,
 ): Promise<ExistingRun> =>
   dependencies.recorder.recordReplacement(runId, {
@@ -212,8 +256,11 @@ function requireNoMissingRows(run: ExistingRun): ExistingRun {
  * Compares the current rows of the source with the manifest that a run would replace, under the selection and model of
  * that manifest: a new selection is the owner's choice and takes nothing away. Buckets with the same rows need nothing.
  * Of the others the keys are compared: equal counts do not show that one row was deleted and another one came.
+ * @returns `late`: the rows that only the source has, if it lacks others
  */
-async function compareWithReplaced(context: ReplacementContext): Promise<Compared> {
+async function compareWithReplaced(
+  context: ReplacementContext,
+): Promise<Compared & { readonly late?: LateRows }> {
   const { dependencies, run, replaced, signal } = context;
   const { source, readSelection, mayShrink } = dependencies;
   const range = rowRangeOf(replaced.run.spec, await readSelection(replaced.run.spec));
@@ -240,7 +287,12 @@ async function compareWithReplaced(context: ReplacementContext): Promise<Compare
       : Math.max(0, rowsOfFingerprint(published) - rowsOfFingerprint(now));
     return found(fewer > 0 ? 'rows_missing' : 'not_comparable', fewer);
   }
-  if (keys.missing > 0) return found('rows_missing', keys.missing);
+  // Where persons decide which rows are selected, all events of the project were compared.
+  if (keys.missing > 0 && now.all_events) return found('rows_missing', keys.missing);
+  if (keys.missing > 0) {
+    await addUnmerged(context, range, now, { published, late: keys.late });
+    return { ...found('rows_missing', keys.missing), late: keys.late.found() };
+  }
   // The rows are there, but which of them are selected may change before they are read.
   if (now.all_events) return found('not_comparable');
   return { ...found('every_row_present'), source: keys.source };
@@ -248,14 +300,18 @@ async function compareWithReplaced(context: ReplacementContext): Promise<Compare
 
 /**
  * Merges the keys of the differing buckets of the files and of the source. Null when keys cannot be read.
- * @returns the number of missing keys, and the rows of the source with the keys that were merged
+ * @returns the number of missing keys, the late ones, and the rows of the source with the keys that were merged
  */
 async function compareKeys(
   context: ReplacementContext,
   range: RowRange,
   now: Fingerprint,
   differing: readonly number[],
-): Promise<{ readonly missing: number; readonly source: Fingerprint } | null> {
+): Promise<{
+  readonly missing: number;
+  readonly late: LateRowCollector;
+  readonly source: Fingerprint;
+} | null> {
   const { dependencies, runId, run, replaced, progress, signal } = context;
   const { recorder, source, openLocation } = dependencies;
   const log = (message: string): Promise<void> => recorder.log(run, runId, 'WARNING', message);
@@ -288,8 +344,9 @@ async function compareKeys(
           ),
         signal,
       });
-      const missing = await mergeKeys(published, sourceKeys(), onKey);
-      return { missing, source: withBuckets(now, sums.bucketsAt(differing)) };
+      const late = createLateRowCollector();
+      const missing = await mergeKeys(published, sourceKeys(), onKey, late.add);
+      return { missing, late, source: withBuckets(now, sums.bucketsAt(differing)) };
     } finally {
       location.close();
     }
@@ -301,6 +358,41 @@ async function compareKeys(
     );
     return null;
   }
+}
+
+/** Collects the keys of late rows, as many as a run adds. */
+function createLateRowCollector() {
+  const keys = new Map<string, SortKey>();
+  let rows = 0;
+  let has_more = false;
+  return {
+    add: (key: SortKey): void => {
+      const text = `${key.inserted_at} ${key.id}`;
+      if (keys.size < maxLateRows) keys.set(text, key);
+      if (keys.has(text)) rows += 1;
+      else has_more = true;
+    },
+    isFull: (): boolean => has_more,
+    found: (): LateRows => ({ keys: [...keys.values()], rows, has_more }),
+  };
+}
+
+type LateRowCollector = ReturnType<typeof createLateRowCollector>;
+
+/** Adds the keys of the buckets in which the manifest has no rows: all of them are late. */
+async function addUnmerged(
+  { dependencies: { source }, run, signal }: ReplacementContext,
+  range: RowRange,
+  now: Fingerprint,
+  { published, late }: { readonly published: Fingerprint; readonly late: LateRowCollector },
+): Promise<void> {
+  const merged = new Set(published.buckets.map(({ index }) => index));
+  const indexes = now.buckets.flatMap(({ index }) => (merged.has(index) ? [] : [index]));
+  for (const interval of bucketIntervals(intervalOf(run.spec), now, indexes))
+    for await (const key of source.keys({ ...range, interval }, signal)) {
+      late.add(key);
+      if (late.isFull()) return;
+    }
 }
 
 /** How many unknown manifests one attempt adopts. More of them mean that others publish at the same time. */
@@ -343,6 +435,7 @@ export async function publishManifest(
       return await stages.measure('publish', () => publishOnce(dependencies, runId, signal));
     } catch (error) {
       if (!(error instanceof ManifestReplaced) || adoptions >= maxAdoptions) throw error;
+      await requireAllRows(dependencies.recorder, runId);
       await adoptManifest(dependencies, runId, error.found);
     } finally {
       stages.report();
@@ -365,7 +458,7 @@ async function publishOnce(
       const replaced = await recorder.findReplaced(run);
       await checkRows({ dependencies, runId, progress: { rows: 0 }, signal }, run, replaced);
       const columns = source.columns(run.spec.model, await readSelection(run.spec));
-      const files = await recorder.readFiles(runId, run);
+      const files = await recorder.readPublishedFiles(runId, run);
       const publication = publicationOf(recorder, { runId, run, replaced, files, columns });
       const { verified, expires_at } = await destination.putManifest(manifest_key, publication, signal);
       if (!verified)
@@ -377,7 +470,8 @@ async function publishOnce(
         );
       await recorder.complete(runId, run.generation, manifest_key, expires_at);
     }
-    return { generation: run.generation, rows: filesOf(run).rows, manifest_key };
+    const { rows } = filesOf(run.status === 'Completed' ? run : withBase(run));
+    return { generation: run.generation, rows, manifest_key };
   });
 }
 
@@ -431,6 +525,18 @@ async function checkRows(
 ): Promise<void> {
   const run = requireActive(found);
   if (!wasClaimed(run) && replaced) await checkExportedRows(call, run, replaced);
+}
+
+/**
+ * Holds a run that has only late rows: it can add them to the manifest that it was compared with, and to no other.
+ * @throws RowsMissingInSource
+ */
+async function requireAllRows(recorder: PublishDependencies['recorder'], runId: string): Promise<void> {
+  const run = requireActive(await recorder.read(runId));
+  if (!run.replacement?.base) return;
+  const { base: _, ...check } = run.replacement;
+  const held = { ...check, outcome: 'rows_missing', generation: run.generation } as const;
+  requireNoMissingRows(await recorder.recordReplacement(runId, held));
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { AdoptedManifest } from '../domain/exported_files.ts';
+import type { AdoptedManifest, ReplacementCheck } from '../domain/exported_files.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
@@ -100,6 +100,22 @@ async function adoptObjects(
   );
 }
 
+/** Gives the files of a former manifest to the run that adds late rows to them: its manifest names them too. */
+async function takeOverBase(
+  connection: Connection,
+  runId: string,
+  { run_id, generation }: ReplacementCheck['replaced'],
+): Promise<void> {
+  await connection.query(
+    `update exportd.destination_objects base set run_id = run.id, generation = run.generation, range = 0,
+       file = jsonb_build_object('generation', base.generation) || base.file
+     from exportd.batch_export_runs run
+     where run.id = $1 and base.run_id = $2 and base.generation = $3 and base.object_type = 'file'
+       and base.obsolete_at is null`,
+    [runId, run_id, generation],
+  );
+}
+
 /**
  * Publishes the run's files and manifest. All other objects of the interval become obsolete, except published ones that
  * the run leaves: files that its manifest names, and generations in another bucket.
@@ -108,9 +124,10 @@ async function publishObjects(
   connection: Connection,
   stored: StoredEvent,
   manifestKey: string,
-  { earlier_generations: { kept, earlier, elsewhere } }: Pick<ExistingRun, 'earlier_generations'>,
+  { earlier_generations: { kept, earlier, elsewhere }, replacement }: ExistingRun,
 ): Promise<void> {
   const { stream_id, recorded_at, global_position } = stored;
+  if (replacement?.base) await takeOverBase(connection, stream_id, replacement.replaced);
   const staying = [...kept, ...earlier].map(({ key }) => key);
   const ofInterval = `other.batch_export_id = run.batch_export_id
     and other.data_interval_start = run.data_interval_start and other.data_interval_end = run.data_interval_end`;
@@ -184,7 +201,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 10,
+  version: 11,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (

@@ -85,7 +85,7 @@ export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).j
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 12,
+  version: 13,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -214,7 +214,10 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await set('latest_error = $3', event.data.latest_error);
       return;
     case 'RunReplacementChecked':
-      await set('latest_error = null');
+      await set(
+        'latest_error = null, records_total_count = coalesce($3, records_total_count)',
+        event.data.base?.late_rows,
+      );
       return;
     case 'RunAttemptStarted':
     case 'RunKeyTaken':

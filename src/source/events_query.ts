@@ -1,3 +1,4 @@
+import type { SortKey } from '../domain/exported_files.ts';
 import {
   fingerprintByScans,
   type TimeBounds,
@@ -102,6 +103,7 @@ export function eventsQuery(
     ...{ model: 'events', team_id, access: rowColumns },
     ...sources,
   });
+  const only = selection.only && conditionOfKeys(selection.only);
   readsPerson ||=
     conditions.readsPerson || (rowQuery !== undefined && rowQuery !== null && readsJoinedPerson(rowQuery));
   if (readsPerson && !types.persons)
@@ -123,13 +125,13 @@ export function eventsQuery(
     where e.team_id = ${parameter('team_id', 'int')}
     and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${bounds.start}`}
     and e.inserted_at < ${bounds.end} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
-    ${conditions.sql}${rowQuery?.condition ?? ''}`;
+    ${conditions.sql}${rowQuery?.condition ?? ''}${only?.sql ?? ''}`;
   const inRange = within({ after: false, until: false });
   return {
     columns: rowQuery ? [...sortKeyColumns('uuid', 'uuid'), ...rowQuery.columns] : eventsColumns,
     key: rowQuery ? { inserted_at: 0, id: 1 } : { inserted_at: 2, id: 0 },
     // Without it, the planner may sort the rest of the range for each page when it expects few rows.
-    settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings },
+    settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings, ...only?.settings },
     page: (rows, keys) => `select ${selected} ${within(keys, rowQuery?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     count: () => `select count(*) as rows ${inRange}`,
@@ -144,6 +146,17 @@ export function eventsQuery(
     splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
   };
 }
+
+/** A condition that selects the rows with these keys, preceded by `and`. */
+const conditionOfKeys = (keys: readonly SortKey[]) => ({
+  sql: ` and (e.inserted_at, e.uuid) in (
+    select * from unnest(string_to_array((select current_setting('exportd.only_times')), ',')::timestamptz[],
+      string_to_array((select current_setting('exportd.only_ids')), ',')::uuid[]))`,
+  settings: {
+    'exportd.only_times': keys.map(({ inserted_at }) => inserted_at).join(','),
+    'exportd.only_ids': keys.map(({ id }) => id).join(','),
+  },
+});
 
 /** Whether a query joins the persons relation. A row of events joins nothing else. */
 const readsJoinedPerson = ({ joins, conditionJoins }: RowQueryStatement): boolean =>

@@ -1,3 +1,4 @@
+import type { SortKey } from '../domain/exported_files.ts';
 import type { PropertyFilter } from '../filters/schema.ts';
 
 /** The binary COPY representation of a column, which an encoder reads. */
@@ -56,6 +57,8 @@ export interface RowSelection {
   readonly filters: readonly PropertyFilter[];
   /** The export's query, which selects columns and can filter rows; without it, the model's columns are exported. */
   readonly query?: RowQuery | null;
+  /** Of events: only the rows with these keys. No config has it; a run that adds late rows to a manifest does. */
+  readonly only?: readonly SortKey[];
 }
 
 /** Selects all rows. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Manifest } from '../destination/manifest.ts';
+import { fileSequences } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
@@ -122,13 +123,15 @@ function checkSums(manifest: Manifest, name: string, collector: FindingCollector
       addProblem(`${key} is no file of an earlier generation, but of generation ${generation}.`);
   if (new Set(keys).size !== keys.length)
     collector.add('file_shared', name, 'The manifest references a file twice.');
-  let previous: { key: string; last: NonNullable<Manifest['files'][number]['last']> } | undefined;
-  for (const { key, first, last } of manifest.files) {
-    if (!first || !last) continue;
-    if (compareKeys(first, last) > 0) addProblem(`The first key of ${key} is greater than its last.`);
-    if (previous && compareKeys(previous.last, first) > 0)
-      addProblem(`${key} starts before the end of ${previous.key}.`);
-    previous = { key, last };
+  for (const files of fileSequences(manifest.files)) {
+    let previous: { key: string; last: NonNullable<Manifest['files'][number]['last']> } | undefined;
+    for (const { key, first, last } of files) {
+      if (!first || !last) continue;
+      if (compareKeys(first, last) > 0) addProblem(`The first key of ${key} is greater than its last.`);
+      if (previous && compareKeys(previous.last, first) > 0)
+        addProblem(`${key} starts before the end of ${previous.key}.`);
+      previous = { key, last };
+    }
   }
   if (!manifest.settled)
     collector.note('It was exported while a transaction was open, which may have added rows since.');

@@ -1,6 +1,7 @@
 import type { OpenObject } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { isErrorType, type BucketReader } from '../destination/objects.ts';
+import { fileSequences } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { formatCrc32 } from '../encoding/encoder.ts';
 import type { Difference } from './compare_rows.ts';
@@ -41,15 +42,44 @@ export interface FileReadContext {
 }
 
 /**
- * Reads the rows of a manifest's files one after the other. Problems of a file are reported to the collector and end
- * its rows.
+ * Reads the rows of a manifest's files one after the other; files of several generations together, in the order of their
+ * keys. Problems of a file are reported to the collector and end its rows.
  */
-export async function* checkedRows(
+export const checkedRows = (
+  reading: FileReadContext,
+  files: readonly ManifestFile[],
+  shape: RowShape,
+): AsyncGenerator<VerifiedRow> =>
+  fileSequences(files)
+    .map((sequence) => checkedSequence(reading, sequence, shape))
+    .reduce(mergedByKey, checkedSequence(reading, [], shape));
+
+async function* checkedSequence(
   reading: FileReadContext,
   files: readonly ManifestFile[],
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
   for (const file of files) yield* checkedFile(reading, file, shape);
+}
+
+/** Merges rows that are in the order of their keys. */
+async function* mergedByKey(
+  one: AsyncGenerator<VerifiedRow>,
+  other: AsyncGenerator<VerifiedRow>,
+): AsyncGenerator<VerifiedRow> {
+  try {
+    let [left, right] = [await one.next(), await other.next()];
+    while (!left.done || !right.done)
+      if (!left.done && (right.done === true || compareKeys(left.value, right.value) <= 0)) {
+        yield left.value;
+        left = await one.next();
+      } else if (!right.done) {
+        yield right.value;
+        right = await other.next();
+      }
+  } finally {
+    await Promise.all([one.return(undefined), other.return(undefined)]);
+  }
 }
 
 async function* checkedFile(
@@ -178,7 +208,7 @@ export async function* earlierRows(
 ): AsyncGenerator<VerifiedRow> {
   const separate = { ...reading, totals: { rows: 0, bytes: 0 } };
   const rowsOf = (files: readonly ManifestFile[], column: string | null) =>
-    checkedRows(separate, files, { id: column, columns: [] });
+    checkedSequence(separate, files, { id: column, columns: [] });
   yield* rowsOf(earlier, id);
   await readAll(rowsOf(kept, null));
 }

@@ -98,6 +98,11 @@ describe('what a run leaves of earlier generations', () => {
     );
   });
 
+  it('covers nothing and keeps nothing beside its files if it adds late rows to them', () => {
+    const earlier = earlierGenerationsOf(runOf('events', 'late_rows_added'), replacedOf('events'), here);
+    expect(earlier).toEqual(nothingEarlier);
+  });
+
   it('does not cover a generation that was not compared', () => {
     for (const run of [
       { ...runOf('events', 'same_rows'), replacement: null },

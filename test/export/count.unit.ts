@@ -170,6 +170,23 @@ describe('replacing a manifest', () => {
     });
   });
 
+  it('finds the late keys, except those that a row of the manifest has', async () => {
+    await fc.assert(
+      fc.asyncProperty(keysArb, keysArb, async (held, source) => {
+        const late: SortKey[] = [];
+        await mergeKeys(
+          each(held),
+          each(source),
+          () => undefined,
+          (key) => late.push(key),
+        );
+        const published = occurrences(held);
+        expect(late).toEqual(source.filter((key) => !published.has(JSON.stringify(key))));
+      }),
+      { numRuns: randomCases(200) },
+    );
+  });
+
   describe('buckets', () => {
     it('differ only where rows of the manifest may be missing', async () => {
       await fc.assert(
