@@ -12,7 +12,13 @@ export function exitOnSignals(): void {
   for (const name of names) process.on(name, exit);
 }
 
-/** Leaves the signals to the command that is about to start. It has to handle them before it waits for anything. */
-export function handOverSignals(): void {
+/**
+ * Starts a command, and leaves the signals to it. It has to handle them before it waits for anything. Never is there a moment
+ * without a handler: a signal that arrived while modules were loaded is delivered afterwards, and Node forgets it with the last
+ * handler. Then the process would run as if nobody had told it to stop.
+ */
+export async function withOwnSignals(start: () => Promise<void>): Promise<void> {
+  const running = start();
   for (const name of names) process.off(name, exit);
+  await running;
 }

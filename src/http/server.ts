@@ -211,7 +211,10 @@ async function startServerMonitoring(
   return server;
 }
 
-/** Runs the server until SIGTERM or SIGINT, also while it starts. Logs to standard error. */
+/**
+ * Runs the server until SIGTERM or SIGINT, also while it starts: it handles them before it first waits. Logs to standard
+ * error.
+ */
 export async function runServer(settings: Settings): Promise<void> {
   const logger = createLogger('server', settings);
   const started = Promise.withResolvers<RunningServer>();

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asDiskFull, type DataFolder, LaunchError, writeFileAtomically } from './data_folder.ts';
 import { identify, isRunning, type ProcessIdentity, readIdentity } from './lock.ts';
@@ -25,13 +26,21 @@ export interface ProgramSpec {
   readonly beforeRestart?: () => Promise<void>;
 }
 
+/** How a process ended. */
+export interface Exit {
+  /** A description such as "exited with code 1". */
+  readonly how: string;
+  /** Whether it ended as one that was told to stop. */
+  readonly wasStopped: boolean;
+}
+
 /** A started process. */
 export interface Child {
   readonly program: ProgramSpec;
   readonly pid: number;
   readonly logFile: string;
-  /** Resolves when it has exited, to a description such as "exited with code 1". */
-  readonly exited: Promise<string>;
+  /** Resolves when it has exited. */
+  readonly exited: Promise<Exit>;
 }
 
 /** The child processes of one data folder. */
@@ -93,6 +102,13 @@ export function lastLines(logFile: string, count = 5): string {
   return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
 }
 
+const stopSignals: ReadonlySet<string> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP']);
+/** A clean end, and the codes of a process that ends by such a signal before it has started. */
+const stopCodes: ReadonlySet<number> = new Set([
+  0,
+  ...(['SIGTERM', 'SIGINT', 'SIGHUP'] as const).map((name) => 128 + constants.signals[name]),
+]);
+
 /** Starts and stops processes, each with a log file and a process file in the folder. */
 export function createChildProcesses(folder: DataFolder): ChildProcesses {
   const running = new Map<number, Child>();
@@ -118,10 +134,15 @@ export function createChildProcesses(folder: DataFolder): ChildProcesses {
     const processFile = folder.inside('processes', `${fileName}.json`);
     const pid = childProcess.pid ?? 0;
     const identity = identify(pid);
-    const exited = new Promise<string>((resolve) => {
-      childProcess.once('error', (error) => resolve(`could not be started: ${error.message}`));
+    const exited = new Promise<Exit>((resolve) => {
+      childProcess.once('error', (error) =>
+        resolve({ how: `could not be started: ${error.message}`, wasStopped: false }),
+      );
       childProcess.once('exit', (code, by) =>
-        resolve(by === null ? `exited with code ${String(code)}` : `was killed by ${by}`),
+        resolve({
+          how: by === null ? `exited with code ${String(code)}` : `was killed by ${by}`,
+          wasStopped: by === null ? stopCodes.has(code ?? -1) : stopSignals.has(by),
+        }),
       );
     }).finally(() => {
       running.delete(pid);
@@ -171,10 +192,9 @@ export async function waitUntilReady(
 ): Promise<void> {
   const { name } = child.program;
   const deadline = performance.now() + timeoutMs;
-  const exit = child.exited.then((how) => ({ how }));
   for (;;) {
     if (await isReady().catch(() => false)) return;
-    const exited = await Promise.race([exit, delay(25)]);
+    const exited = await Promise.race([child.exited, delay(25)]);
     const log = () => `Last lines of ${child.logFile}:\n${lastLines(child.logFile)}`;
     if (exited)
       throw (
@@ -190,7 +210,10 @@ export async function waitUntilReady(
 interface SupervisionOptions {
   /** Called with each new process. */
   readonly onRestart?: (child: Child) => void;
-  /** Called when a process keeps exiting soon after its start. Without it the process is restarted indefinitely. */
+  /**
+   * Called when a process keeps exiting soon after its start. Without it the process is restarted indefinitely, and without
+   * a growing delay when it was told to stop.
+   */
   readonly onCrashLoop?: (child: Child, how: string) => void;
   readonly initialDelayMs?: number;
   readonly maxDelayMs?: number;
@@ -215,9 +238,10 @@ export async function supervise(
   let rapidExits = 0;
   for (;;) {
     const startedAt = performance.now();
-    const how = await child.exited;
+    const { how, wasStopped } = await child.exited;
     if (children.stopping) return;
-    rapidExits = performance.now() - startedAt > healthyMs ? 1 : rapidExits + 1;
+    const isNoCrash = performance.now() - startedAt > healthyMs || (wasStopped && !options.onCrashLoop);
+    rapidExits = isNoCrash ? 1 : rapidExits + 1;
     if (options.onCrashLoop && rapidExits >= maxRapidExits) {
       options.onCrashLoop(child, how);
       return;

@@ -55,8 +55,9 @@ async function isServerReady(baseUrl: string, { pid }: Child): Promise<boolean> 
 }
 
 /**
- * Starts the server and the worker, and waits until the server reports that it is ready.
- * @throws LaunchError when one of them exits, or the server is not ready in time.
+ * Starts the server and the worker, and waits until the server reports that it is ready. One that is told to stop meanwhile
+ * is started again.
+ * @throws LaunchError when one of them exits otherwise, or the server is not ready in time.
  */
 export async function startExportd(
   children: ChildProcesses,
@@ -68,15 +69,33 @@ export async function startExportd(
   // Not in the environment that the command line reads: a second worker needs a port of its own.
   const monitored = workerHttpPort === undefined ? {} : { EXPORTD_WORKER_HTTP_PORT: String(workerHttpPort) };
   const workerEnvironment = { ...bundled, ...environment, ...monitored };
-  const worker = children.start(program('worker', workerEnvironment, workerNodeOptions));
-  const server = children.start(program('server', environment));
-  const workerExit = worker.exited.then((how) => {
-    throw new LaunchError(
-      `The worker ${how} before it was ready. Last lines of ${worker.logFile}:\n${lastLines(worker.logFile)}`,
-    );
-  });
-  await Promise.race([waitUntilReady(server, () => isServerReady(baseUrl, server), 90_000), workerExit]);
-  // From now on the supervisor handles the exit of the worker.
-  workerExit.catch(() => undefined);
+  let worker = children.start(program('worker', workerEnvironment, workerNodeOptions));
+  let server = children.start(program('server', environment));
+  let isReady = false;
+  const workerFails = async (): Promise<void> => {
+    for (;;) {
+      const { how, wasStopped } = await worker.exited;
+      // From now on the supervisor handles its exit.
+      if (isReady || children.stopping) return;
+      if (!wasStopped)
+        throw new LaunchError(
+          `The worker ${how} before it was ready. Last lines of ${worker.logFile}:\n${lastLines(worker.logFile)}`,
+        );
+      worker = children.start(worker.program);
+    }
+  };
+  const serverIsReady = async (): Promise<void> => {
+    for (;;)
+      try {
+        await waitUntilReady(server, () => isServerReady(baseUrl, server), 90_000);
+        isReady = true;
+        return;
+      } catch (error) {
+        const exit = await Promise.race([server.exited, Promise.resolve(undefined)]);
+        if (exit?.wasStopped !== true || children.stopping) throw error;
+        server = children.start(server.program);
+      }
+  };
+  await Promise.race([serverIsReady(), workerFails()]);
   return { server, worker };
 }

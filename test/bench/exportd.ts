@@ -130,7 +130,7 @@ export async function withWorkers<Result>(
   try {
     const workers = await start(children);
     const ended = workers.map(async ({ exited, logFile }) => {
-      const how = await exited;
+      const { how } = await exited;
       throw new LaunchError(`A worker ${how}. Last lines of its log:\n${lastLines(logFile)}`);
     });
     for (const one of ended) one.catch(() => undefined);

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
 import { fromSetUp } from '../setup/environment.ts';
@@ -55,6 +56,19 @@ describe.each(['server', 'worker'] as const)('SIGTERM ends the %s', (part) => {
     const [code, signal] = await exited;
     // A process that has no handler yet is ended by the signal itself.
     expect(signal ?? code).toBe(signal === null ? 143 : 'SIGTERM');
+  });
+
+  it('at any moment of its start', async () => {
+    const moments = [100, 200, 300, 400, 500, 600, 700, 800, 1_000, 1_500];
+    const exits = moments.map(async (ms) => {
+      const { child, exited } = start(part);
+      await delay(ms);
+      child.kill('SIGTERM');
+      const [code, signal] = await exited;
+      return signal ?? code;
+    });
+    // A lost signal would leave the process running.
+    for (const exit of await Promise.all(exits)) expect([0, 143, 'SIGTERM']).toContain(exit);
   });
 
   it('with status 0 while no server that it connects to responds', async () => {

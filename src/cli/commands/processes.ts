@@ -5,7 +5,7 @@ import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
 import { commandSettings, withPool } from '../running_stack.ts';
-import { handOverSignals } from '../startup_signals.ts';
+import { withOwnSignals } from '../startup_signals.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
 
@@ -17,8 +17,7 @@ export function addProcessCommands(program: Command): void {
     .option('--no-demo', 'start without demo data')
     .action(async (options: { demo: boolean }) => {
       const { up } = await import('../../local_stack/up.ts');
-      handOverSignals();
-      await up(options);
+      await withOwnSignals(() => up(options));
     });
 
   program
@@ -27,8 +26,7 @@ export function addProcessCommands(program: Command): void {
     .action(async () => {
       const { runServer } = await import('../../http/server.ts');
       const settings = commandSettings(process.env);
-      handOverSignals();
-      await runServer(settings);
+      await withOwnSignals(() => runServer(settings));
     });
 
   program
@@ -38,8 +36,7 @@ export function addProcessCommands(program: Command): void {
       limitSemiSpaceGrowth();
       const { runWorker } = await import('../../temporal/worker/worker_process.ts');
       const settings = commandSettings(process.env);
-      handOverSignals();
-      await runWorker(settings);
+      await withOwnSignals(() => runWorker(settings));
     });
 
   program

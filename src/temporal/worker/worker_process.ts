@@ -158,7 +158,8 @@ const maxControlConnections = 20;
 
 /**
  * Runs a worker process: workflows, activities and the reconciler. It logs to standard error and writes nothing to
- * standard output. It ends on SIGTERM or SIGINT, and throws errors that a restart may fix.
+ * standard output. It ends on SIGTERM or SIGINT, which it handles before it first waits, and throws errors that a restart
+ * may fix.
  */
 export async function runWorker(settings: Settings): Promise<void> {
   const logger = createLogger('worker', settings);
@@ -167,9 +168,6 @@ export async function runWorker(settings: Settings): Promise<void> {
     throw new SettingsError(
       'EXPORTD_ENCRYPTION_KEYS starts with a public key, which only encrypts: a worker needs the private key of the pair.',
     );
-  const sdkMetricsAddress =
-    settings.EXPORTD_WORKER_HTTP_PORT === undefined ? undefined : await freeLoopbackAddress();
-  installRuntime(logger, sdkMetricsAddress);
   const stopping = new AbortController();
   const ended = Promise.withResolvers<undefined>();
   closeWithGrace(
@@ -182,6 +180,9 @@ export async function runWorker(settings: Settings): Promise<void> {
     },
   );
   try {
+    const sdkMetricsAddress =
+      settings.EXPORTD_WORKER_HTTP_PORT === undefined ? undefined : await freeLoopbackAddress();
+    installRuntime(logger, sdkMetricsAddress);
     await serve(settings, logger, keyRing, { signal: stopping.signal, sdkMetricsAddress });
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
