@@ -74,6 +74,10 @@ const permanentErrors: Readonly<Record<string, string>> = {
     'The KMS key cannot be used in its current state; check kms_key_id of the destination.',
 };
 
+/** Whether a store that responds with this error has not done what it was asked for. */
+export const isRefusal = ({ type }: DestinationError): boolean =>
+  type in permanentErrors || type === 'NoSuchBucket' || type === 'NotImplemented';
+
 /** Other names of the same errors. Responses to HEAD have no body, so only their status is known. */
 const aliases: Readonly<Record<string, string>> = {
   Forbidden: 'AccessDenied',

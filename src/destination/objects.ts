@@ -33,7 +33,7 @@ import {
   type UploadReference,
   type WrittenObject,
 } from './destination.ts';
-import { conditionFailureCodes, toDestinationError } from './errors.ts';
+import { conditionFailureCodes, isRefusal, toDestinationError } from './errors.ts';
 import { formatManifest, type Manifest, parseManifest } from './manifest.ts';
 import { createS3Requests, type DestinationContext, type S3Requests, sendCommand } from './requests.ts';
 import { collectObject, paced } from './responses.ts';
@@ -532,6 +532,8 @@ interface Sending {
   mayHaveArrived: boolean;
   /** How many requests to write the object may have. */
   writes: number;
+  /** How many of these the store has refused for good, as a bucket that is read-only. */
+  refusals: number;
 }
 
 /** The write whose HTTP requests are observed: which had a connection, and could have been sent. */
@@ -583,7 +585,7 @@ export async function putManifestObject(
   options: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
-  const sending: Sending = { mayHaveArrived: false, writes: 0 };
+  const sending: Sending = { mayHaveArrived: false, writes: 0, refusals: 0 };
   let claimed: string | undefined;
   const claim = async (): Promise<string> => {
     claimed ??= formatManifest(await publication.claim());
@@ -594,7 +596,8 @@ export async function putManifestObject(
     return await replaceManifest(requests, key, { publication, claim, sending }, options, signal);
   } catch (error) {
     // After a refusal too, nothing is stored: under a claim, a retry would overwrite what this attempt spared.
-    const isStored = sending.mayHaveArrived && !isErrorType(error, unreadable);
+    const isRefused = sending.writes > 0 && sending.writes === sending.refusals;
+    const isStored = sending.mayHaveArrived && !isRefused && !isErrorType(error, unreadable);
     // A claim that cannot be withdrawn stays, and the next attempt continues under it.
     if (claimed !== undefined && !isStored) await publication.withdraw().catch(() => undefined);
     throw error;
@@ -674,6 +677,8 @@ async function replaceManifest(
       writtenUnread = current.state === 'unreadable';
     } catch (error) {
       if (!(error instanceof DestinationError)) throw error;
+      // The SDK may have sent it twice: then only the last of them is known to be refused.
+      if (isRefusal(error) && sending.writes === writesBefore + 1) sending.refusals += 1;
       if (error.type === 'NotImplemented') {
         conditional = false;
         await reportUnconditionalWrites(requests, { conditional_put: false });

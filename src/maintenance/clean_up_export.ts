@@ -16,20 +16,20 @@ import { isTransient, type Pool } from '../journal/database.ts';
 import { type LogLevel, writeLogLine } from '../journal/journal.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
-/** The credentials lack a permission in the bucket. */
-class MissingPermission extends Error {
-  override readonly name = 'MissingPermission';
-  constructor(permission: string) {
-    super(`The credentials of the destination lack the permission ${permission}.`);
-  }
-}
+/** The credentials lack a permission in the bucket, for good or because the bucket cannot be written for a while. */
+const missingPermission = (permission: string): DestinationError =>
+  new DestinationError(
+    'MissingPermission',
+    `The credentials of the destination lack the permission ${permission}.`,
+    { transient: false },
+  );
 
-/** Sends a request that needs a permission. @throws MissingPermission when the request is denied */
+/** Sends a request that needs a permission. @throws DestinationError `MissingPermission` when the request is denied */
 async function withPermission<Result>(permission: string, request: () => Promise<Result>): Promise<Result> {
   try {
     return await request();
   } catch (error) {
-    throw isErrorType(error, 'AccessDenied') ? new MissingPermission(permission) : error;
+    throw isErrorType(error, 'AccessDenied') ? missingPermission(permission) : error;
   }
 }
 
@@ -152,6 +152,27 @@ async function logDeletions(
     );
 }
 
+/** Writes to the export's log what was denied for the first time: one line for each reason. */
+async function logDenials(
+  pool: Pool,
+  locations: LocationCache,
+  denials: readonly FailedDeletion[],
+  retryBudgetMs: number,
+): Promise<void> {
+  for (const [reason, ofReason] of Map.groupBy(denials, (denial) => denial.reason)) {
+    const [{ object }] = ofReason as [FailedDeletion];
+    await writeLogLine(pool, {
+      team_id: object.team_id,
+      batch_export_id: object.batch_export_id,
+      run_id: null,
+      level: 'WARNING',
+      message: `Could not delete obsolete objects yet: ${countByKind(ofReason)}, such as ${await exampleOf(locations, ofReason)}. ${reason} Trying again for ${Math.ceil(retryBudgetMs / dayMs)} days.`,
+    });
+  }
+}
+
+const dayMs = 86_400_000;
+
 const names = {
   upload: ['unfinished upload', 'unfinished uploads'],
   file: ['file', 'files'],
@@ -159,7 +180,7 @@ const names = {
 } as const;
 
 /** `2 files and 1 unfinished upload`. */
-function countByKind(deletions: readonly Deletion[]): string {
+function countByKind(deletions: readonly Pick<Deletion, 'object'>[]): string {
   const byKind = Map.groupBy(deletions, ({ object }) => object.object_type);
   return [...byKind]
     .map(([kind, { length }]) => `${length} ${names[kind][length === 1 ? 0 : 1]}`)
@@ -167,7 +188,10 @@ function countByKind(deletions: readonly Deletion[]): string {
 }
 
 /** The full name of the first object, or its key when its location cannot be opened. */
-async function exampleOf(locations: LocationCache, [first]: readonly Deletion[]): Promise<string> {
+async function exampleOf(
+  locations: LocationCache,
+  [first]: readonly Pick<Deletion, 'object'>[],
+): Promise<string> {
   if (!first) return '';
   const { object } = first;
   const location = await locations.of(object, object.config_version).catch(() => undefined);
@@ -208,8 +232,8 @@ function requireErased(result: DeletionResult): void {
 const stillReferenced = (message: string): DestinationError =>
   new DestinationError('StillReferenced', message, { transient: true });
 
-/** Whether a deletion failed because of a manifest, and not because of its location. */
-const isStillReferenced = (error: unknown): boolean => isErrorType(error, 'StillReferenced');
+/** Whether a deletion failed because of its object, and others at its location may succeed. */
+const isAboutObject = (error: unknown): boolean => isErrorType(error, 'StillReferenced', 'MissingPermission');
 
 /** Errors that concern a location; their messages are for users. Others, such as a cancellation, do not count. */
 const locationErrors: ReadonlySet<string> = new Set(['DestinationError', 'CommandRejected']);
@@ -222,9 +246,8 @@ const isLocationError = (error: unknown): error is Error =>
   Error.isError(error) && locationErrors.has(error.name) && classifyError(error).owner !== 'operator';
 
 /**
- * Deletes an object, unless a manifest refers to it. The object stays permanently when a permission is missing, when the
- * bucket keeps its version, or when
- * deletions have failed for longer than `retryBudgetMs`: its bucket may never be reachable again.
+ * Deletes an object, unless a manifest refers to it. The object stays permanently when the bucket keeps its version, or when
+ * deletions have failed for longer than `retryBudgetMs`: its bucket may never be reachable or writable again.
  * @throws DestinationError, or an error of opening the location, when the deletion is to be retried later
  */
 async function deleteObsoleteObject(
@@ -240,13 +263,13 @@ async function deleteObsoleteObject(
   } catch (error) {
     // An interrupted deletion proves nothing about its location.
     if (signal.aborted) throw error;
-    if (error instanceof MissingPermission || error instanceof Published || error instanceof VersionStays)
+    if (error instanceof Published || error instanceof VersionStays)
       return { object, deleted: false, reason: error.message };
     // Nothing leads to the object any more.
     if (isErrorType(error, 'SecretsErased')) return { object, deleted: false, reason: error.message };
     // The object was deleted with its bucket.
     if (isErrorType(error, 'NoSuchBucket')) return { object, deleted: true, reason: error.message };
-    const failingForMs = isStillReferenced(error) ? object.failing_for_ms : object.location_failing_for_ms;
+    const failingForMs = isAboutObject(error) ? object.failing_for_ms : object.location_failing_for_ms;
     if (!isLocationError(error) || failingForMs === null || failingForMs < retryBudgetMs) throw error;
     return { object, deleted: false, reason: error.message };
   }
@@ -273,14 +296,14 @@ async function deleteUpload(object: ObsoleteObject, context: DeletionContext): P
     await deleteFile(object, context);
 }
 
-/** Whether the file of an upload still exists. @throws MissingPermission when that cannot be read */
+/** Whether the file of an upload still exists. @throws DestinationError `MissingPermission` when that cannot be read */
 async function isFromUpload(
   object: ObsoleteObject,
   upload_token: string,
   { location, manifests, signal }: DeletionContext,
 ): Promise<boolean> {
   const isFile = await location.isFromUpload({ key: object.key, upload_token }, signal);
-  if (isFile === null && !(await manifests.canRead(object))) throw new MissingPermission('s3:GetObject');
+  if (isFile === null && !(await manifests.canRead(object))) throw missingPermission('s3:GetObject');
   return isFile === true;
 }
 
@@ -293,7 +316,7 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
   if (reference === 'referenced')
     throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
   // A manifest can only refer to the files of a run that claimed publishing.
-  if (reference === 'unreadable' && publish_claimed) throw new MissingPermission('s3:GetObject');
+  if (reference === 'unreadable' && publish_claimed) throw missingPermission('s3:GetObject');
   // Another export may own the key by now: one created after this export was deleted may write the same keys.
   if (upload_token !== null && !(await isFromUpload(object, upload_token, context))) return;
   requireErased(await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal)));
@@ -306,7 +329,7 @@ async function deleteManifest(
 ): Promise<void> {
   const { key, run_id } = object;
   const found = await location.getManifest(key, signal);
-  if (found.state === 'unreadable') throw new MissingPermission('s3:GetObject');
+  if (found.state === 'unreadable') throw missingPermission('s3:GetObject');
   if (found.state === 'absent' || parseManifest(found.text)?.run_id !== run_id) return;
   if (!(await manifests.isSuperseded(object, found)))
     throw stillReferenced('An obsolete manifest is at the location of the current one.');
@@ -356,6 +379,7 @@ export async function cleanUpExport(
     workingConfigs: new Set(),
     errors: [],
     unrecordedFailures: [],
+    denials: [],
   };
   const deletions: Deletion[] = [];
   let remaining = objects.length;
@@ -380,6 +404,7 @@ export async function cleanUpExport(
         }
     }
     await logDeletions(journal.pool, locations, deletions);
+    await logDenials(journal.pool, locations, cleanUp.denials, cleanUp.retryBudgetMs);
   } finally {
     clearTimeout(timer);
     await locations.close();
@@ -405,6 +430,8 @@ interface CleanUp {
   readonly workingConfigs: Set<number>;
   readonly errors: unknown[];
   readonly unrecordedFailures: FailedDeletion[];
+  /** What was denied for the first time. */
+  readonly denials: FailedDeletion[];
 }
 
 async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObject[]): Promise<Deletion[]> {
@@ -424,10 +451,13 @@ async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObjec
       if (deletion.deleted) workingConfigs.add(config_version);
     } catch (error) {
       errors.push(error);
-      const locationWide = !isStillReferenced(error);
+      const locationWide = !isAboutObject(error);
       if (locationWide) failingConfigs.add(config_version);
-      if (isLocationError(error) && !isAborted())
-        cleanUp.unrecordedFailures.push({ object, locationWide, reason: error.message });
+      if (!isLocationError(error) || isAborted()) continue;
+      const failure = { object, locationWide, reason: error.message };
+      cleanUp.unrecordedFailures.push(failure);
+      if (isErrorType(error, 'MissingPermission') && object.failing_for_ms === null)
+        cleanUp.denials.push(failure);
     }
   }
   return deletions;

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createS3Proxy } from '../e2e/s3_proxy.ts';
+import { isWrite } from '../e2e/s3_operation.ts';
+import { createS3Proxy, type ProxiedRequest } from '../e2e/s3_proxy.ts';
 import { createBucket } from '../setup/bucket.ts';
-import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
+import { createExportHarness, type ExportHarness, insertEvents } from '../export/export_harness.ts';
+import { createHours } from '../export/rerun.ts';
 import { withCrash } from '../export/crash_injection.ts';
 import { forgetTraits, knowTraits } from '../export/stores.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
@@ -27,6 +29,12 @@ async function createFailedRun(at: Parameters<typeof withCrash>[1], config: obje
 }
 
 const denied = { status: 403, body: '<Error><Code>AccessDenied</Code><Message>Denied.</Message></Error>' };
+
+/** The outcome of the clean-up after a first one has failed and the retry budget is used up. */
+const giveUp = async (batch_export_id: string) => {
+  const { cleanUpExport } = maintenance.activities({ EXPORTD_ORPHAN_RETRY_BUDGET: '0s' });
+  return cleanUpExport({ batch_export_id }).catch(() => cleanUpExport({ batch_export_id }));
+};
 
 describe('the clean-up', () => {
   it('aborts the upload of a crashed attempt once its run has ended', async () => {
@@ -226,14 +234,67 @@ describe('the clean-up', () => {
     expect(await maintenance.keysOf(batchExportId)).toHaveLength(3);
   });
 
-  it('logs the missing permission and what stays, and does not retry', async () => {
+  it('leaves nothing of a bucket that was read-only during its runs, once it can be written again', async () => {
+    const proxy = await createS3Proxy(harness.bucket.endpoint);
+    const readOnly = (from: (request: ProxiedRequest) => boolean) => {
+      let isReadOnly = false;
+      return proxy.intercept({
+        before: (request) => {
+          isReadOnly ||= from(request);
+          const writes = isWrite(request) || /^(Delete|Abort)/.test(request.operation);
+          return isReadOnly && writes ? denied : undefined;
+        },
+      });
+    };
+    try {
+      const batchExportId = randomUUID();
+      const config = { endpoint_url: proxy.endpoint };
+      const hour = createHours();
+      const input = { batch_export_id: batchExportId };
+      const fail = async (from: (request: ProxiedRequest) => boolean, publishes: boolean) => {
+        const of = hour();
+        await insertEvents(harness.database.pool, 20, of.start);
+        const run = await harness.createRun({ batchExportId, config, of });
+        const stop = readOnly(from);
+        const attempt = harness.attempt();
+        if (publishes) await attempt.exportInterval(run);
+        await expect(
+          publishes ? attempt.publishManifest(run) : attempt.exportInterval(run),
+        ).rejects.toMatchObject({ type: 'AccessDenied' });
+        await maintenance.fail(run.run_id);
+        await expect(maintenance.activities().cleanUpExport(input)).rejects.toMatchObject({
+          type: 'MissingPermission',
+        });
+        stop();
+      };
+      // A run whose first part is refused, and three of a backfill whose manifests are.
+      await fail(({ operation }) => operation === 'UploadPart', false);
+      for (let run = 0; run < 3; run += 1)
+        await fail(({ operation, key }) => operation === 'PutObject' && key.includes('_manifests'), true);
+      expect(await maintenance.keysOf(batchExportId)).toHaveLength(3);
+      expect(await maintenance.uploadsOf(batchExportId)).toHaveLength(1);
+      expect(await maintenance.logLines(batchExportId)).toContainEqual(
+        expect.stringMatching(
+          /^Could not delete obsolete objects yet: 1 file, such as s3:.*\.jsonl\..* lack the permission s3:DeleteObject\. Trying again for 7 days\.$/,
+        ),
+      );
+      expect(await maintenance.activities().cleanUpExport(input)).toMatchObject({ deleted: 4, kept: 0 });
+      expect(await maintenance.keysOf(batchExportId)).toEqual([]);
+      expect(await maintenance.uploadsOf(batchExportId)).toEqual([]);
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it('gives up what it was denied for the retry budget, and logs the missing permission and what stays', async () => {
     const proxy = await createS3Proxy(harness.bucket.endpoint);
     try {
       const { batchExportId } = await maintenance.publish(undefined, { endpoint_url: proxy.endpoint });
       await maintenance.publish(batchExportId, { endpoint_url: proxy.endpoint });
       proxy.intercept({ before: ({ operation }) => (operation === 'DeleteObject' ? denied : undefined) });
       const input = { batch_export_id: batchExportId };
-      expect(await maintenance.activities().cleanUpExport(input)).toMatchObject({ kept: 1 });
+      await expect(maintenance.activities().cleanUpExport(input)).rejects.toThrow('s3:DeleteObject');
+      expect(await giveUp(batchExportId)).toMatchObject({ kept: 1 });
       expect(await maintenance.logLines(batchExportId)).toContainEqual(
         expect.stringMatching(
           /^Could not delete obsolete objects, which stay in the bucket: 1 file, such as s3:\/\/.*\.jsonl\. .* lack the permission s3:DeleteObject\.$/,
@@ -258,9 +319,7 @@ describe('the clean-up', () => {
       await maintenance.publish(batchExportId, { endpoint_url: proxy.endpoint });
       const before = await maintenance.keysOf(batchExportId);
       proxy.intercept({ before: ({ operation }) => (operation === 'GetObject' ? denied : undefined) });
-      expect(await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
-        kept: 2,
-      });
+      expect(await giveUp(batchExportId)).toMatchObject({ kept: 2 });
       expect(await maintenance.keysOf(batchExportId)).toEqual(before);
     } finally {
       await proxy.close();
@@ -358,10 +417,7 @@ describe('the clean-up', () => {
       await harness.attempt().exportInterval({ run_id });
       await maintenance.fail(run_id);
       proxy.intercept({ before: ({ operation }) => (operation === 'HeadObject' ? denied : undefined) });
-      expect(await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
-        deleted: 0,
-        kept: 1,
-      });
+      expect(await giveUp(batchExportId)).toMatchObject({ deleted: 0, kept: 1 });
       expect(await maintenance.logLines(batchExportId)).toContainEqual(
         expect.stringContaining('lack the permission s3:GetObject'),
       );
@@ -378,8 +434,7 @@ describe('the clean-up', () => {
       const stopDenying = proxy.intercept({
         before: ({ operation }) => (operation === 'HeadObject' ? denied : undefined),
       });
-      const input = { batch_export_id: batchExportId };
-      expect(await maintenance.activities().cleanUpExport(input)).toMatchObject({ deleted: 0, kept: 1 });
+      expect(await giveUp(batchExportId)).toMatchObject({ deleted: 0, kept: 1 });
       expect(await maintenance.keysOf(batchExportId)).toHaveLength(1);
       expect(await maintenance.logLines(batchExportId)).toContainEqual(
         expect.stringContaining('lack the permission s3:GetObject'),
