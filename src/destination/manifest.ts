@@ -4,7 +4,7 @@ import { models } from '../domain/batch_export.ts';
 import { type Fingerprint, maxFingerprintBuckets } from '../domain/fingerprint.ts';
 import { withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
-import type { CompletedFile } from '../domain/exported_files.ts';
+import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 
 /** Ids, times, numbers and names. A run that adopts a manifest stores its texts in the journal. */
@@ -207,10 +207,13 @@ const manifestFileOf = ({
   fingerprint,
   bytes,
   crc32,
-  first,
-  last,
+  first: keyOf(first),
+  last: keyOf(last),
   ...(generation !== undefined && { generation }),
 });
+
+/** A key as readers know it, without the row of it where the file ends. */
+const keyOf = (key: SortKey | null): SortKey | null => key && { inserted_at: key.inserted_at, id: key.id };
 
 /** Formats a manifest for storage: indented JSON and a line break. */
 export const formatManifest = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;

@@ -21,6 +21,16 @@ export interface SortKey {
   readonly inserted_at: string;
   /** `uuid` of an event, `distinct_id` of a person. */
   readonly id: string;
+  /** A row of a key whose rows need more than a page; absent when no row of the key follows. */
+  readonly within?: RowOfKey;
+}
+
+/** A row among those with one key, which are read in the order of their hashes. */
+export interface RowOfKey {
+  /** Hash of what the source stores of the row: a signed 64-bit integer. */
+  readonly row_hash: string;
+  /** How many rows with this hash there are up to this one. They are equal, so it does not matter which they are. */
+  readonly copies: number;
 }
 
 /** Where a part ends inside a block of rows, whose encoded bytes continue in the next part. */

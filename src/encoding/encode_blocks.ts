@@ -241,12 +241,16 @@ export function startEncoderThreads(
       thread.reads += 1;
       signal.addEventListener('abort', cancel);
       try {
-        const { blocks, rows, bytes, truncated } = await perform<'read'>(
+        const {
+          outcome: _,
+          id: __,
+          ...copied
+        } = await perform<'read'>(
           { type: 'read', id, source: { ...source, maxConnections: connections }, page },
           { thread },
         );
-        thread.heldBytes += bytes;
-        return { blocks: blocks.map((block) => ({ ...block, thread: number })), rows, bytes, truncated };
+        thread.heldBytes += copied.bytes;
+        return { ...copied, blocks: copied.blocks.map((block) => ({ ...block, thread: number })) };
       } catch (error) {
         throw signal.aborted ? signal.reason : error;
       } finally {

@@ -3,6 +3,7 @@ import { DestinationError, type FileUpload } from '../destination/destination.ts
 import type { Destination } from '../destination/open_destination.ts';
 import type { OpenUpload, PlannedPart } from '../domain/exported_files.ts';
 import { type EncodedBlock, type EncoderState, type FileEncoder, formatCrc32 } from '../encoding/encoder.ts';
+import { endOfTuple } from '../source/sort_key.ts';
 import type { RowBlock, RowRange, Source } from '../source/source.ts';
 
 /** A file that an earlier attempt started, with its confirmed parts. */
@@ -166,13 +167,6 @@ function splitBlock(whole: RowBlock, counts: readonly number[]): RowBlock[] | nu
     whole.block.copy(block, 0, start, at);
     return { ...whole, block, rows };
   });
-}
-
-/** The end of the tuple at an offset (see `RowBlock`). */
-function endOfTuple(block: Buffer, start: number): number {
-  let at = start + 2;
-  for (let left = block.readInt16BE(start); left > 0; left -= 1) at += 4 + Math.max(0, block.readInt32BE(at));
-  return at;
 }
 
 /** One block of the rows of all. The pages of a source are shorter at first, so one block may come in several. */

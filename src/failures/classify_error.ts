@@ -42,6 +42,7 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   UnsupportedSelection: 'tenant',
   RowQueryFailed: 'tenant',
   SelectionRejected: 'tenant',
+  InvalidSourceValue: 'operator',
   ProtocolError: 'none',
   SourceBusy: 'none',
   SourceIsStandby: 'operator',
@@ -228,9 +229,10 @@ const states: Readonly<Record<string, Describe>> = {
 
 /** The same by SQLSTATE class: its first two characters. */
 const classes: Readonly<Record<string, Describe>> = {
+  // In src/source, one that no query and no filter causes becomes `InvalidSourceValue`.
   '22': (_, state) => ({
     type: 'DataException',
-    message: `The source could not compute a value of a row (SQLSTATE ${state}). Check the views that exportd reads, and the export's \`dialect_query\` if it has one.`,
+    message: `The source could not compute a value of a row (SQLSTATE ${state}). Correct the export's \`dialect_query\`, or the filters of its destination.`,
     owner: 'tenant',
   }),
   '28': () => ({

@@ -3,7 +3,8 @@ import { type Bound, boundText } from '../config/bounds.ts';
 import { beginStatementSpan, failSpan } from '../tracing/spans.ts';
 import { type CopyDataSink, tapCopyData } from './source_connection.ts';
 import type { ModelQuery } from './model_query.ts';
-import { sameKey, sortKeyAt } from './sort_key.ts';
+import { endOfTuple, sameKey, sortKeyAt } from './sort_key.ts';
+import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
 import type { CopiedBlock, CopiedBlocks } from './source.ts';
 import { type NarrowedTuple, narrowTuple } from './wide_rows.ts';
 
@@ -83,10 +84,14 @@ interface BlockLimits {
   /** Size of a block in bytes. */
   readonly blockBytes: number;
   /**
-   * Size of all blocks in bytes. When it is reached, only rows with the same key as the last one are added. The first
-   * row is always added.
+   * Size of all blocks in bytes. Rows end before it, and before a key whose rows do not all fit, unless `endsWithinKey`.
+   * The first row is always added.
    */
   readonly maxBytes: number;
+  /** Whether the rows of a key may end in any block. */
+  readonly endsWithinKey?: boolean;
+  /** The row after which those of one key start. Then the last field of each tuple is its hash, which blocks do not have. */
+  readonly within?: RowOfKey | undefined;
   /** Called once when `maxBytes` is reached. Rows that arrive later are dropped. */
   readonly onFull: () => void;
   /** A row with more bytes ends the COPY and closes its connection, before the row is received. */
@@ -107,6 +112,9 @@ interface BlockBuilder extends CopyDataSink {
 
 /** Signature, flags and extension length. The extension is always empty. */
 const headerLength = 19;
+/** A hash, and the field with its length. */
+const rowHashBytes = 8;
+const hashFieldBytes = 4 + rowHashBytes;
 /** The field count that marks the end of the tuples. */
 const trailer = -1;
 
@@ -118,12 +126,15 @@ interface TupleBuffer {
   length: number;
   rows: number;
   lastAt: number;
+  /** The last row, if the rows are those of one key. */
+  lastRow?: RowOfKey;
 }
 
 /**
  * Collects the tuples of one COPY in blocks. PostgreSQL sends one tuple per message, with the header in front of the
  * first tuple and the trailer in the last message. Each tuple is copied once, directly into its block. A tuple that
- * shares its key with the last one of a full block is copied again, because a block never ends between equal keys.
+ * shares its key with the last one of a full block is copied again, because a block ends with a key. The rows of a key that
+ * goes on behind the page are dropped: the next page starts with them.
  */
 function createBlockBuilder(
   query: Pick<ModelQuery, 'columns' | 'key'>,
@@ -144,7 +155,10 @@ function createBlockBuilder(
   let narrowed: NarrowedTuple | undefined;
   /** Whether a row was too wide. It ends the page, because the source may take long to compute and send each of them. */
   let hasWideRow = false;
-  const { maxRowBytes = Number.POSITIVE_INFINITY } = bounds;
+  const { maxRowBytes = Number.POSITIVE_INFINITY, endsWithinKey = false, within } = bounds;
+  let copies = within?.copies ?? 0;
+  let hash = within && BigInt(within.row_hash);
+  let wideKey: SortKey | undefined;
 
   const startTuple = (size: number): void => {
     if (bounds.maxRow && size > bounds.maxRow.max)
@@ -159,15 +173,17 @@ function createBlockBuilder(
   const blockSize = (): number => Math.min(bounds.blockBytes, Math.max(0, bounds.maxBytes - bytes));
 
   const endTuple = (): void => {
-    const size = at - target.length;
+    let size = at - target.length;
     if (size < 2 || target.memory.readInt16BE(target.length) === trailer) {
       dropTarget();
       return;
     }
     const fits = (bytes + size <= bounds.maxBytes && !hasWideRow) || !current;
-    const continues = current !== undefined && (!fits || target !== current) && sharesKey(current);
-    if (!fits && !continues) {
+    const continues =
+      current !== undefined && !endsWithinKey && (!fits || target !== current) && sharesKey(current);
+    if (!fits) {
       dropTarget();
+      if (continues) dropLastKey();
       stop();
       return;
     }
@@ -179,6 +195,12 @@ function createBlockBuilder(
     }
     current = current && continues ? current : target;
     current.lastAt = current.length;
+    if (within) {
+      countCopies(current, target.memory.readBigInt64BE(at - rowHashBytes));
+      // Blocks have the columns of the model only.
+      current.memory.writeInt16BE(current.memory.readInt16BE(current.lastAt) - 1, current.lastAt);
+      size -= hashFieldBytes;
+    }
     current.length += size;
     current.rows += 1;
     bytes += size;
@@ -189,6 +211,38 @@ function createBlockBuilder(
   const stop = (): void => {
     truncated = true;
     bounds.onFull();
+  };
+
+  /** Counts the rows with the hash of the tuple that is added. */
+  const countCopies = (block: TupleBuffer, next: bigint): void => {
+    copies = next === hash ? copies + 1 : 1;
+    hash = next;
+    block.lastRow = { row_hash: next.toString(), copies };
+  };
+
+  /** Removes the rows with the last key. */
+  const dropLastKey = (): void => {
+    if (!current) return;
+    const { memory: rowsOf, lastAt } = current;
+    let end = 0;
+    let kept = 0;
+    let lastKept = 0;
+    while (!sameKey(rowsOf, end, rowsOf, lastAt, query)) {
+      lastKept = end;
+      end = endOfTuple(rowsOf, end);
+      kept += 1;
+    }
+    bytes -= current.length - end;
+    rows -= current.rows - kept;
+    if (kept > 0) {
+      current.length = end;
+      current.rows = kept;
+      current.lastAt = lastKept;
+      return;
+    }
+    if (finished.length === 0) wideKey = sortKeyAt(rowsOf, lastAt, query);
+    memory.give(rowsOf);
+    current = finished.pop();
   };
 
   /** Whether the current tuple has the key of the block's last tuple. */
@@ -253,7 +307,7 @@ function createBlockBuilder(
       const blocks = [...finished, ...(current ? [current] : [])].map((tuples) =>
         blockOf(tuples, query, memory),
       );
-      return { blocks, rows, bytes, truncated };
+      return { blocks, rows, bytes, truncated, ...(wideKey && { wideKey }) };
     },
   };
 }
@@ -267,7 +321,7 @@ const noTuples = (): TupleBuffer => ({
 });
 
 function blockOf(
-  { memory, length, rows, lastAt }: TupleBuffer,
+  { memory, length, rows, lastAt, lastRow }: TupleBuffer,
   query: Pick<ModelQuery, 'columns' | 'key'>,
   { recycled }: BlockMemory,
 ): CopiedBlock {
@@ -277,7 +331,7 @@ function blockOf(
     block,
     rows,
     first: sortKeyAt(block, 0, query),
-    last: sortKeyAt(block, lastAt, query),
+    last: { ...sortKeyAt(block, lastAt, query), ...(lastRow && { within: lastRow }) },
   };
 }
 

@@ -5,6 +5,8 @@ import {
   keyColumns,
   splitKeysQuery,
   jsonColumn,
+  pageOfKeyQuery,
+  storedValues,
   parameter,
   type ModelQuery,
   type PageKeys,
@@ -124,7 +126,7 @@ export function eventsQuery(
   ): string => `from ${relations.events} e${rowQuery?.conditionJoins ?? ''}${joins}
     where e.team_id = ${parameter('team_id', 'int')}
     and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${bounds.start}`}
-    and e.inserted_at < ${bounds.end} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
+    and e.inserted_at < ${bounds.end} ${until ? `and ${key} ${until === 'exclusive' ? '<' : '<='} ${keyOf('until')}` : ''}
     ${conditions.sql}${rowQuery?.condition ?? ''}${only?.sql ?? ''}`;
   const inRange = within({ after: false, until: false });
   return {
@@ -134,6 +136,24 @@ export function eventsQuery(
     settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings, ...only?.settings },
     page: (rows, keys) => `select ${selected} ${within(keys, rowQuery?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
+    pageOfKey: (rows, { beforeHash }) =>
+      pageOfKeyQuery(
+        {
+          selected,
+          from: `from ${relations.events} e${rowQuery?.conditionJoins ?? ''}${rowQuery?.joins ?? ''}`,
+          where: `where e.team_id = ${parameter('team_id', 'int')} and ${key} = ${keyOf('after')}
+            ${conditions.sql}${rowQuery?.condition ?? ''}${only?.sql ?? ''}`,
+          // Without the persons relation, whose rows change.
+          values: storedValues(
+            eventsColumns
+              .map(({ name, type }) => ({ name: name === '_inserted_at' ? 'inserted_at' : name, type }))
+              .filter(({ name }) => types.events.has(name)),
+            'e',
+          ),
+        },
+        rows,
+        beforeHash,
+      ),
     count: () => `select count(*) as rows ${inRange}`,
     keys: (rows, keys) => `select ${keyColumns('e.inserted_at', 'e.uuid')} ${within(keys)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,

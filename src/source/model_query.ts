@@ -4,7 +4,8 @@ import type { ExportedColumn } from './row_selection.ts';
 /** Which ends of a key range bound a page. */
 export interface PageKeys {
   readonly after: boolean;
-  readonly until: boolean;
+  /** Whether the upper key bounds the page, and whether its rows belong to it. */
+  readonly until: boolean | 'exclusive';
 }
 
 /**
@@ -22,6 +23,11 @@ export interface ModelQuery {
    * there are as many. Rows that share the last key are included, so that no page ends between equal keys.
    */
   page(rows: number, keys: PageKeys): string;
+  /**
+   * Rows of the key `after` in the order of their hash, which is a bigint after the other columns: those from the hash
+   * `after_hash` on, without the first `after_copies`; with `beforeHash`, those before the hash `before_hash`.
+   */
+  pageOfKey(rows: number, bounds: { readonly beforeHash: boolean }): string;
   /** Returns one row with the column `rows`. */
   count(): string;
   /** The sort keys of the rows of `page`, as `keyColumns`; of persons with the column `version` of a `RowKey`. */
@@ -51,6 +57,9 @@ export interface QueryParameters {
   readonly after_id: string;
   readonly until_inserted_at: string;
   readonly until_id: string;
+  readonly after_hash: string;
+  readonly after_copies: string;
+  readonly before_hash: string;
   readonly every: string;
   /** Start and length of the first bucket of a fingerprint. */
   readonly origin: string;
@@ -73,6 +82,54 @@ export const parameter = (name: keyof QueryParameters, type: string): string =>
  */
 export const jsonColumn = (expression: string, type: string | undefined): string =>
   type === 'json' || type === 'jsonb' ? expression : `${expression}::json`;
+
+/** The statement of `pageOfKey`, as parts. */
+interface RowsOfKey {
+  readonly selected: string;
+  readonly from: string;
+  readonly where: string;
+  /** All that the source stores of a row, as values of any type. Only the first may be null or look like a null. */
+  readonly values: readonly string[];
+}
+
+/**
+ * Rows of one key in the order of a hash over all their values. No other order is the same in each statement, whatever
+ * relation or view the rows come from. Rows of equal hash are equal, so it does not matter which of them come first.
+ * Each page computes the hashes of all rows of the key.
+ */
+export const pageOfKeyQuery = (
+  { selected, from, where, values }: RowsOfKey,
+  rows: number,
+  beforeHash: boolean,
+): string => {
+  const hash = values.reduce(
+    (seed, value) => `hashtextextended(coalesce((${value})::text, '') collate "C", ${seed})`,
+    '0',
+  );
+  // OFFSET keeps the hash from being computed again for each condition.
+  return `select ${selected}, hashed.row_hash
+    ${from} cross join lateral (select ${hash} as row_hash offset 0) as hashed
+    ${where} and hashed.row_hash >= ${parameter('after_hash', 'bigint')}
+    ${beforeHash ? `and hashed.row_hash < ${parameter('before_hash', 'bigint')}` : ''}
+    order by hashed.row_hash offset ${parameter('after_copies', 'bigint')} fetch first ${rows} rows only`;
+};
+
+/** Settings of `pageOfKey`: the rows of a page are sorted in memory. */
+export const pageOfKeySettings: Readonly<Record<string, string>> = { enable_sort: 'on', work_mem: '32MB' };
+
+/** The columns of a row as values of `pageOfKey`. Their text must not depend on the session, as that of a time does. */
+export const storedValues = (
+  columns: readonly Pick<ExportedColumn, 'name' | 'type'>[],
+  alias: string,
+): string[] => {
+  const small = columns
+    .filter(({ type }) => type !== 'json')
+    .map(({ name, type }) =>
+      type === 'timestamp' ? `extract(epoch from ${alias}."${name}"::timestamptz)` : `${alias}."${name}"`,
+    );
+  const json = columns.filter(({ type }) => type === 'json').map(({ name }) => `${alias}."${name}"`);
+  return [`row(${small.join(', ')})`, ...json];
+};
 
 /** A sort key as the text columns `inserted_at` and `id`. */
 export const keyColumns = (insertedAt: string, id: string): string =>

@@ -3,6 +3,8 @@ import {
   keyColumns,
   splitKeysQuery,
   jsonColumn,
+  pageOfKeyQuery,
+  storedValues,
   parameter,
   type ModelQuery,
   type PageKeys,
@@ -74,6 +76,25 @@ export function personsQuery(
       // The query's expressions are computed for the rows of the page only.
       return `select state._inserted_at, state.distinct_id, ${rowQuery.selected} from (${page}) as state
         order by state._inserted_at, state.distinct_id`;
+    },
+    pageOfKey: (rows, { beforeHash }) => {
+      const ofKey = branches.map(
+        ({
+          time,
+          rows: ofBranch,
+        }) => `select ${personState}, ${time}::timestamptz as _inserted_at, ${isDeleted}
+          ${ofBranch} and ${time} = ${afterTime} and ${distinctId} = ${afterId}`,
+      );
+      return pageOfKeyQuery(
+        {
+          selected: rowQuery ? `state._inserted_at, state.distinct_id, ${rowQuery.selected}` : 'state.*',
+          from: `from (${ofKey.join(' union all ')}) as state`,
+          where: 'where true',
+          values: storedValues(personsColumns, 'state'),
+        },
+        rows,
+        beforeHash,
+      );
     },
     keys: (rows, keys) =>
       `select ${keyColumns('state._inserted_at', 'state.distinct_id')}, state.version
@@ -182,4 +203,4 @@ function pageOf(
 /** The rows of a branch within the interval and between the given keys. */
 const within = ({ time, rows, after }: Branch, keys: PageKeys): string => `${rows}
   and ${keys.after ? after : `${time} >= ${start}`} and ${time} < ${end}
-  ${keys.until ? `and ${time} <= ${untilTime} and not (${time} = ${untilTime} and ${distinctId} > ${untilId})` : ''}`;
+  ${keys.until ? `and ${time} <= ${untilTime} and not (${time} = ${untilTime} and ${distinctId} ${keys.until === 'exclusive' ? '>=' : '>'} ${untilId})` : ''}`;

@@ -10,8 +10,10 @@ import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import {
+  everyRow,
   findKey,
   localPageReader,
+  readDivided,
   readKeys,
   readPages,
   statementSettings,
@@ -176,14 +178,35 @@ export function createSource({
       await connection.query(`explain ${query.page(1, { after: false, until: false })}`);
       return true;
     });
-  /** Whose fault a rejected statement is: SelectionRejected, InvalidRelation, or the error itself. */
+  /** Computes every value of all rows of a range, which PostgreSQL then discards. */
+  const computeAllRows = async (range: RowRange, signal: AbortSignal | undefined): Promise<void> => {
+    const connections = counts.forProject(range.team_id);
+    const all = { ...range, selection: allRows };
+    const compute = (interval: RowRange['interval'], timeout: Readonly<Record<string, string>>) =>
+      connections.read(timeout, signal, async ({ connection, set }) => {
+        const query = await queryOf(connection, all);
+        await set(statementSettings(query, { ...all, interval }));
+        // The whole row, because PostgreSQL computes no column that nobody reads.
+        const rows = query.page(everyRow, { after: false, until: false });
+        await connection.query(`select count(source_row) from (${rows}) as source_row`);
+      });
+    for await (const _ of readDivided(connections, range.interval, signal, compute));
+  };
+  /** Whose fault a rejected statement is: SelectionRejected, InvalidRelation, InvalidSourceValue, or the error itself. */
   const attribute = async (
     error: unknown,
     range: RowRange,
     signal: AbortSignal | undefined,
   ): Promise<unknown> =>
     nameInvalidColumns(
-      await attributeRejection(error, range, () => acceptsAllRows(range, signal)),
+      await attributeRejection(error, range, {
+        acceptsAllRows: () => acceptsAllRows(range, signal),
+        computeAllRows: () => computeAllRows(range, signal),
+        relations:
+          range.model === 'events'
+            ? relations.events
+            : `${relations.persons} or ${relations.person_distinct_ids}`,
+      }),
       range.model,
       relations,
       catalogReader(counts.forProject(range.team_id), signal),

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { bounds } from '../config/bounds.ts';
 import type { Model } from '../domain/batch_export.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
 import { addFingerprints, bucketInterval, bucketWidthMs, type Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { inStatementSpan } from '../tracing/spans.ts';
@@ -11,6 +11,7 @@ import {
   type FingerprintRow,
   fingerprintSettings,
   type ModelQuery,
+  pageOfKeySettings,
   parameterSetting,
   type QueryParameters,
 } from './model_query.ts';
@@ -45,7 +46,7 @@ interface PageReader<Block> {
 /** Reads a page over a connection. */
 export const readPage = (
   connections: Pick<SourceConnections, 'read'>,
-  { select, settings, columns, key, blockBytes, maxBytes, maxRowBytes }: PageRequest,
+  { select, settings, columns, key, within, blockBytes, maxBytes, maxRowBytes }: PageRequest,
   signal: AbortSignal,
   memory: BlockMemory = newMemory,
 ): Promise<CopiedBlocks> =>
@@ -54,7 +55,7 @@ export const readPage = (
       connection,
       select,
       { columns, key },
-      { blockBytes, maxBytes, maxRowBytes, onFull: cancel },
+      { blockBytes, maxBytes, maxRowBytes, within, endsWithinKey: within !== undefined, onFull: cancel },
       memory,
     ),
   );
@@ -94,7 +95,7 @@ interface PageLimits {
 /** A page that was read, and the key after which the next one starts. */
 interface Page<Block> {
   readonly blocks: Block[];
-  /** The key of the last row; null when no rows follow. */
+  /** The key of the last row, or a row of a key; null when no rows follow. */
   readonly next: SortKey | null;
   readonly rowBytes: number;
 }
@@ -109,16 +110,22 @@ export function statementSettings(
   query: Pick<ModelQuery, 'settings'>,
   { team_id, interval }: RowRange,
   more: Partial<Record<'after' | 'until', SortKey | null>> & {
+    readonly beforeHash?: string | undefined;
     readonly every?: number;
     readonly buckets?: { readonly origin: string; readonly width_ms: number };
   } = {},
 ): Record<string, string> {
-  const { after, until, every, buckets } = more;
+  const { after, until, beforeHash, every, buckets } = more;
   const values: Partial<QueryParameters> = {
     team_id: String(team_id),
     start: interval.start,
     end: interval.end,
     ...(after && { after_inserted_at: after.inserted_at, after_id: after.id }),
+    ...(after?.within && {
+      after_hash: after.within.row_hash,
+      after_copies: String(after.within.copies),
+    }),
+    ...(beforeHash !== undefined && { before_hash: beforeHash }),
     ...(until && { until_inserted_at: until.inserted_at, until_id: until.id }),
     ...(every !== undefined && { every: String(every) }),
     ...(buckets && { origin: buckets.origin, bucket_ms: String(buckets.width_ms) }),
@@ -141,8 +148,8 @@ const fingerprintPlanOf = (
  * yielded. The next page is read while the caller processes the blocks of the current one; then reading pauses,
  * without an open transaction.
  * The number of rows per page is estimated from the size of earlier rows, so that most pages end just below the byte
- * limit. If rows suddenly grow, the statement is cancelled at the limit and the next page starts after the last row
- * that was received.
+ * limit. If rows suddenly grow, the statement is cancelled at the limit and the next page starts after the last key
+ * that was received with all its rows. A key with more rows than fit into a page is read in pages of its own.
  */
 export async function* readPages<Block extends { readonly last: SortKey }>(
   reader: PageReader<Block>,
@@ -158,25 +165,17 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
   const fingerprint = fingerprintPlanOf(query, range);
 
   const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page<Block>> => {
-    const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));
-    const select = query.page(rows, { after: from !== null, until: until !== null });
-    const settings = statementSettings(query, range, { after: from, until });
+    const wanted = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));
+    const { rows, next, ...statement } = from?.within
+      ? planPageOfKey(query, range, { ...from, within: from.within }, until, wanted)
+      : planPage(query, range, from, until, wanted);
     let reserved = Math.ceil(rows * rowBytes);
     await memory.reserveRows(reserved, reading);
     try {
-      const { columns, key } = query;
-      const page = {
-        select,
-        settings,
-        columns,
-        key,
-        blockBytes,
-        maxBytes: bounds.bytes,
-        maxRowBytes: bounds.rowBytes,
-      };
-      const copied = await reader.read(page, reading);
+      const limits = { blockBytes, maxBytes: bounds.bytes, maxRowBytes: bounds.rowBytes };
+      const copied = await reader.read({ key: query.key, ...statement, ...limits }, reading);
       reserved -= copied.bytes;
-      return pageOf(copied, rows);
+      return pageOf(copied, rows, next, rowBytes);
     } finally {
       memory.releaseRows(reserved);
     }
@@ -194,7 +193,7 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
     while (page) {
       const { blocks, next, rowBytes }: Page<Block> = await page;
       current = blocks;
-      page = next ? readPage(next, rowBytes) : undefined;
+      page = next && !(until && isSameRow(next, until)) ? readPage(next, rowBytes) : undefined;
       // The page is awaited later, after the caller has consumed the current blocks.
       page?.catch(() => undefined);
       for (let block = current.shift(); block; block = current.shift()) {
@@ -212,13 +211,86 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
 /** The memory of a caller without a budget. */
 const unlimitedMemory: RowMemory = { reserveRows: () => Promise.resolve(), releaseRows: () => undefined };
 
+/** The statement of a page. */
+interface PagePlan extends Pick<PageRequest, 'select' | 'settings' | 'columns' | 'within'> {
+  /** How many rows it reads at least, if there are as many. */
+  readonly rows: number;
+  /** Where reading goes on after the last page of this kind; null at the end of the key range. */
+  readonly next: SortKey | null;
+}
+
+/** The first row of a key, whose rows are read in the order of their hashes. */
+const firstOfKey: RowOfKey = { row_hash: String(-(2n ** 63n)), copies: 0 };
+
+/** Plans a page of whole keys. Where `until` is a row of a key, the rows of that key follow. */
+function planPage(
+  query: ModelQuery,
+  range: RowRange,
+  after: SortKey | null,
+  until: SortKey | null,
+  rows: number,
+): PagePlan {
+  const bound = until?.within ? 'exclusive' : until !== null;
+  return {
+    select: query.page(rows, { after: after !== null, until: bound }),
+    settings: statementSettings(query, range, { after, until }),
+    columns: query.columns,
+    rows,
+    next: until?.within ? { ...until, within: firstOfKey } : null,
+  };
+}
+
+/**
+ * Plans a page of the rows of one key after one of them. Where `until` is a row of the key, all rows with smaller hashes are
+ * read, then as many with its hash as it says.
+ */
+function planPageOfKey(
+  query: ModelQuery,
+  range: RowRange,
+  after: SortKey & { readonly within: RowOfKey },
+  until: SortKey | null,
+  wanted: number,
+): PagePlan {
+  const { within, ...key } = after;
+  const isLastKey = until !== null && isSameKey(until, key);
+  const end = isLastKey ? until.within : undefined;
+  const isLastHash = end?.row_hash === within.row_hash;
+  const beforeHash = isLastHash ? undefined : end?.row_hash;
+  const rows = isLastHash ? Math.min(wanted, end.copies - within.copies) : wanted;
+  const afterKey = isLastKey ? null : key;
+  return {
+    select: query.pageOfKey(rows, { beforeHash: beforeHash !== undefined }),
+    settings: { ...statementSettings(query, range, { after, beforeHash }), ...pageOfKeySettings },
+    columns: query.columns,
+    within,
+    rows,
+    next: beforeHash === undefined ? afterKey : { ...key, within: { row_hash: beforeHash, copies: 0 } },
+  };
+}
+
+const isSameKey = (one: SortKey, other: SortKey): boolean =>
+  one.inserted_at === other.inserted_at && one.id === other.id;
+
+/** Whether two keys name the same row. */
+const isSameRow = (one: SortKey, other: SortKey): boolean =>
+  isSameKey(one, other) &&
+  one.within?.row_hash === other.within?.row_hash &&
+  one.within?.copies === other.within?.copies;
+
+/** @param next where reading goes on when these are all rows that the statement finds */
 const pageOf = <Block extends { readonly last: SortKey }>(
-  { blocks, rows, bytes, truncated: cut }: CopiedBlocks<Block>,
+  { blocks, rows, bytes, truncated, wideKey }: CopiedBlocks<Block>,
   requested: number,
+  next: SortKey | null,
+  rowBytes: number,
 ): Page<Block> => ({
   blocks,
-  next: cut || rows >= requested ? (blocks.at(-1)?.last ?? null) : null,
-  rowBytes: Math.max(1, bytes / Math.max(1, rows)),
+  next: wideKey
+    ? { ...wideKey, within: firstOfKey }
+    : truncated || rows >= requested
+      ? (blocks.at(-1)?.last ?? null)
+      : next,
+  rowBytes: rows === 0 ? rowBytes : Math.max(1, bytes / rows),
 });
 
 /** Keys of one page: about 10 MB of memory. */
@@ -250,7 +322,7 @@ export async function* readKeys(
 }
 
 /** More rows than a range has: the row with an id may be the last one. */
-const everyRow = 2_147_483_647;
+export const everyRow = 2_147_483_647;
 
 /** Finds the key of the row with this id in a range; null if there is none. */
 export async function findKey(
@@ -481,7 +553,7 @@ export const readSample = (
     const page = query.page(rows, { after: false, until: false });
     const select = cutsValues ? cutValues(page, query.columns) : page;
     const limits = {
-      ...{ blockBytes: maxSampleBytes, maxBytes: maxSampleBytes, onFull: cancel },
+      ...{ blockBytes: maxSampleBytes, maxBytes: maxSampleBytes, endsWithinKey: true, onFull: cancel },
       ...{ maxRow: bounds.sampledRow, enoughMs: bounds.sampleTime.max },
     };
     const [block] = (await copyOut(connection, select, query, limits)).blocks;

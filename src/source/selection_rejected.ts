@@ -7,6 +7,11 @@ export class SelectionRejected extends Error {
   override readonly name = 'SelectionRejected';
 }
 
+/** PostgreSQL cannot compute a value of a row of the operator's relations, whichever export reads it. */
+export class InvalidSourceValue extends Error {
+  override readonly name = 'InvalidSourceValue';
+}
+
 /** Missing relations, columns and permissions. A selection names only what the operator's relations have. */
 const operatorStates: ReadonlySet<string | undefined> = new Set(['42P01', '42703', '42501']);
 
@@ -15,6 +20,9 @@ const limitStates = '54';
 /** A value of 1 GB or more, for which PostgreSQL has no SQLSTATE of its own. */
 const valueTooLarge = 'invalid memory alloc request size';
 
+/** Values that cannot be computed, such as a cast that fails for a row. */
+const valueStates = '22';
+
 /** Whether what a statement says may be why it fails. */
 const isOfStatement = ({ code = '', message }: pg.DatabaseError): boolean =>
   code.startsWith('42') || code.startsWith(limitStates) || message.startsWith(valueTooLarge);
@@ -22,18 +30,36 @@ const isOfStatement = ({ code = '', message }: pg.DatabaseError): boolean =>
 const selectsAllRows = ({ include_events, exclude_events, filters, query }: RowSelection): boolean =>
   include_events.length === 0 && exclude_events.length === 0 && filters.length === 0 && !query;
 
+/** How a range is tried without the query and the filters of its export. */
+interface WithoutSelection {
+  /** Whether PostgreSQL accepts the statement that selects all rows. */
+  readonly acceptsAllRows: () => Promise<boolean>;
+  /** Computes all values of all rows. @throws as PostgreSQL does */
+  readonly computeAllRows: () => Promise<void>;
+  /** The relations that are read, for messages. */
+  readonly relations: string;
+}
+
 /**
  * Finds out whose fault a rejected statement is: it is the export's own if PostgreSQL accepts the statement without the
  * export's query and filters.
- * @param acceptsAllRows whether PostgreSQL accepts the statement that selects all rows
- * @returns SelectionRejected, or else the error itself
+ * @returns SelectionRejected, InvalidSourceValue, or else the error itself; if it could not be found out, why not
  */
 export async function attributeRejection(
   error: unknown,
   { selection }: Pick<RowRange, 'selection'>,
-  acceptsAllRows: () => Promise<boolean>,
+  { acceptsAllRows, computeAllRows, relations }: WithoutSelection,
 ): Promise<unknown> {
-  if (!(error instanceof pg.DatabaseError) || !isOfStatement(error)) return error;
+  if (!(error instanceof pg.DatabaseError)) return error;
+  if (isOfValue(error)) {
+    const cause = selectsAllRows(selection) ? error : await errorOf(computeAllRows());
+    if (cause === undefined) return error;
+    if (!(cause instanceof pg.DatabaseError) || !isOfValue(cause)) return cause;
+    return new InvalidSourceValue(
+      `PostgreSQL cannot compute a value of a row of ${relations}, without any query or filter of an export (SQLSTATE ${cause.code}). Correct the row, or the view.`,
+    );
+  }
+  if (!isOfStatement(error)) return error;
   if (operatorStates.has(error.code) || selectsAllRows(selection)) return error;
   const accepted = await acceptsAllRows().catch(() => false);
   if (!accepted) return error;
@@ -41,3 +67,11 @@ export async function attributeRejection(
     `PostgreSQL rejects the query or the filters of the batch export (SQLSTATE ${error.code}: ${error.message}). Correct its dialect_query, or the filters of its destination.`,
   );
 }
+
+const isOfValue = ({ code = '' }: pg.DatabaseError): boolean => code.startsWith(valueStates);
+
+const errorOf = (work: Promise<void>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );

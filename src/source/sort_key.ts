@@ -200,6 +200,13 @@ export function fieldOf(block: Buffer, tupleAt: number, field: number): Field {
   return { start, end: start + block.readInt32BE(at) };
 }
 
+/** The end of the binary COPY tuple at an offset. */
+export function endOfTuple(block: Buffer, start: number): number {
+  let at = start + 2;
+  for (let left = block.readInt16BE(start); left > 0; left -= 1) at += 4 + Math.max(0, block.readInt32BE(at));
+  return at;
+}
+
 /** Returns the sort key of the tuple at `tupleAt`. @throws MissingSortKey */
 export function sortKeyAt(
   block: Buffer,

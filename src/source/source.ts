@@ -2,7 +2,7 @@ import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
 import type { SourceReport } from './check/report.ts';
 import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
@@ -39,8 +39,8 @@ export interface FingerprintPlan extends Pick<Fingerprint, 'hash' | 'width_ms'> 
 }
 
 /**
- * Consecutive rows in the order `(inserted_at, id)`. A block never ends between rows with equal keys. Several blocks
- * make a page, which is read in one short transaction. `block` is the only user of its buffer, so the buffer can be
+ * Consecutive rows in the order `(inserted_at, id)`. A block ends between rows with equal keys only if they need more than a
+ * page; then `last` says which of them it is. Several blocks make a page, which is read in one short transaction. `block` is the only user of its buffer, so the buffer can be
  * transferred to a thread.
  * `block` contains binary COPY tuples without COPY's header and trailer. A tuple is the number of fields (int16),
  * then for each field its length (int32, -1 for null) and its bytes. A `json` field may be jsonb: its version byte 1,
@@ -65,6 +65,8 @@ export interface CopiedBlocks<Block = CopiedBlock> {
   readonly bytes: number;
   /** Whether `maxBytes` ended the COPY, so that more rows may follow. */
   readonly truncated: boolean;
+  /** The first key, if its rows need more than `maxBytes`. Then there are no blocks. */
+  readonly wideKey?: SortKey;
 }
 
 /** The statement of a page and what its rows look like. Plain data, so that another thread can read it. */
@@ -75,6 +77,8 @@ export interface PageRequest {
   readonly columns: readonly ExportedColumn[];
   /** Indexes of the sort key columns. */
   readonly key: { readonly inserted_at: number; readonly id: number };
+  /** Where the rows of one key are read: the row after which they start. The statement returns the hash of each after its columns. */
+  readonly within?: RowOfKey;
   readonly blockBytes: number;
   readonly maxBytes: number;
   /** A wider row loses its long values, and cannot be encoded. */

@@ -8,6 +8,7 @@ import { attemptOf, GenerationSuperseded, runDecider, RunEnded } from '../../src
 import { type ExistingRun, filesOf } from '../../src/domain/run_state.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
+import { effort } from '../setup/effort.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns, fileOf, minuteBefore } from './simulated_runs.ts';
@@ -277,6 +278,36 @@ describe('the state of a run', () => {
     const continued = await writeFiles(run_id, await startExport(run_id), numbersFrom(264, 2));
     const keys = (await recorder.readFiles(run_id, continued)).map(({ key }) => key);
     expect(keys).toEqual(numbersFrom(0, 266).map((number) => `file ${String(number)}`));
+  });
+
+  /** Kilobytes of WAL per file: the median, because sessions of other tests write WAL as well. */
+  async function walPerFile(id: string, run: ExistingRun, numbers: readonly number[]): Promise<number> {
+    const position = async (): Promise<number> => {
+      const { rows } = await pool.query<{ bytes: number }>(
+        `select (pg_current_wal_insert_lsn() - '0/0')::float8 as bytes`,
+      );
+      return rows[0]?.bytes ?? Number.NaN;
+    };
+    const costs: number[] = [];
+    for (const number of numbers) {
+      const before = await position();
+      await writeFiles(id, run, [number]);
+      costs.push((await position()) - before);
+    }
+    return (costs.toSorted((one, other) => one - other)[costs.length >> 1] ?? 0) / 1_000;
+  }
+
+  it('costs as much WAL for each of thousands of files as for the first ones', async () => {
+    const id = await createRun();
+    const many = effort > 1 ? 2_000 : 640;
+    // The fingerprint of the first files has fewer buckets.
+    const run = await writeFiles(id, await startExport(id), numbersFrom(0, maxFingerprintBuckets));
+    const first = await walPerFile(id, run, numbersFrom(maxFingerprintBuckets, 40));
+    const next = maxFingerprintBuckets + 40;
+    await writeFiles(id, run, numbersFrom(next, many - 40));
+    const last = await walPerFile(id, run, numbersFrom(next + many - 40, 40));
+    process.stdout.write(`WAL per file: ${first.toFixed(1)} kB, after ${many} files ${last.toFixed(1)} kB\n`);
+    expect(last).toBeLessThan(first * 1.3);
   });
 
   it('is not written again by an event that does not change it', async () => {

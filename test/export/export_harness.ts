@@ -69,7 +69,7 @@ export async function createExportHarness(of?: TestBucket) {
       Partial<
         Pick<
           ExportActivityDependencies,
-          'openDestination' | 'openLocation' | 'outages' | 'recorder' | 'settings' | 'source'
+          'memory' | 'openDestination' | 'openLocation' | 'outages' | 'recorder' | 'settings' | 'source'
         >
       > = {},
   ) => {

@@ -495,3 +495,72 @@ describe('a statement that PostgreSQL rejects', () => {
     });
   });
 });
+
+describe('a value that PostgreSQL cannot compute', () => {
+  const rangeOf = (value: string): RowRange => ({
+    ...{ model: 'events', team_id: 1 },
+    interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
+    selection: { ...allRows, filters: [{ type: 'event_metadata', key: 'event', operator: 'regex', value }] },
+  });
+  const unfiltered = { ...rangeOf(''), selection: allRows };
+
+  let database: TestDatabase;
+  let source: Source;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    // One event has a time that is none, and none can be matched with the regular expression `never`.
+    await database.pool.query(
+      `create view cast_events as select team_id, uuid, event, distinct_id, person_id, properties, person_properties,
+         elements_chain, timestamp, (properties->>'created')::timestamptz as created_at, inserted_at from events;
+       insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       select 1, gen_random_uuid(), event, 'ada', jsonb_build_object('created', created), now(), at
+       from (values ('signup', 'today', timestamptz '2026-11-01 10:10Z'), ('broken', 'no time', '2026-11-01 10:30Z'))
+         as row (event, created, at);
+       create schema odd;
+       create function odd.reject(text, pattern text) returns boolean language plpgsql as $$ begin
+         if position('never' in pattern) > 0 then raise exception 'No.' using errcode = 'invalid_text_representation'; end if;
+         return $1 operator(pg_catalog.~) pattern; end $$;
+       create operator odd.~ (leftarg = text, rightarg = text, function = odd.reject);
+       do $$ begin execute format('alter database %I set search_path = odd, pg_catalog, public', current_database()); end $$`,
+    );
+    source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'cast_events' });
+  });
+  afterAll(async () => {
+    await source.close();
+    await database.drop();
+  });
+
+  const failureOf = async (range: RowRange) => {
+    const error: unknown = await blocksOf(source, range).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    return classifyError(error);
+  };
+
+  it.each([
+    ['without a selection', unfiltered],
+    ['whatever an export selects', rangeOf('broken')],
+  ])("is the operator's fault, one for all exports: %s", async (_, range) => {
+    expect(await failureOf(range)).toEqual({
+      type: 'InvalidSourceValue',
+      message: expect.stringMatching(/^PostgreSQL cannot compute .* of a row of "cast_events", .*22007\)/),
+      owner: 'operator',
+      permanent: false,
+    });
+  });
+
+  it('does not matter to an export that does not select it', async () => {
+    const blocks = await blocksOf(source, rangeOf('signup'));
+    expect(blocks.flatMap(rowsOf)).toHaveLength(1);
+  });
+
+  it("is the tenant's fault if only the export's filters fail", async () => {
+    await database.pool.query(`delete from events where event = 'broken'`);
+    expect(await failureOf(rangeOf('never'))).toMatchObject({
+      type: 'DataException',
+      owner: 'tenant',
+      permanent: true,
+    });
+  });
+});
