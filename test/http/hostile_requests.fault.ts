@@ -336,7 +336,10 @@ function openSlowConnections(): typeof slowClients {
       opened += 1;
       open += 1;
       socket.on('close', () => (open -= 1));
-      socket.write('POST /console/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{');
+      socket.write(
+        `POST /console/session HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nOrigin: ${stack.baseUrl}\r\nX-Exportd-Console: 1\r\n` +
+          'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{',
+      );
     });
     socket.resume().on('error', () => undefined);
   }
