@@ -24,7 +24,11 @@ let key: string;
 let ids: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  stack = await startStack('schemathesis', { EXPORTD_QUERIES_PER_HOUR: '100000' });
+  stack = await startStack('schemathesis', {
+    EXPORTD_QUERIES_PER_HOUR: '100000',
+    // All commands go to one export, whose schedule takes them in turn.
+    EXPORTD_COMMAND_TIMEOUT: '2s',
+  });
   await insertEvents(stack.pool, stack.projectId, hourAgo(2), 100);
   const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   const owner = { user_id: rows[0]?.id ?? 0, project_ids: [stack.projectId], scopes };
