@@ -171,8 +171,9 @@ describe('a preview', () => {
       Promise.all([...Array.from({ length: 20 }, () => preview(query)), listOfOthers()]),
     );
     const statuses = result.slice(0, -1).map(({ status }) => status);
-    // Four of them may run or wait, one at a time, and those that wait for too long are rejected too.
-    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(16);
+    // Four of them may run or wait, and those that wait for too long are rejected too. One that ends before the last has
+    // arrived makes room for another.
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(10);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
     expect(result.at(-1)?.status).toBe(200);
   });
