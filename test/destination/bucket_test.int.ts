@@ -267,6 +267,9 @@ describe('a bucket', () => {
       equal_parts: false,
       missing_key: 'not_found',
       checksums: true,
+      versioned: false,
+      demands_checksums: null,
+      server: expect.any(String),
     };
     const detailsOf = (steps: readonly TestStep[]): string =>
       steps.map(({ result }) => result.details ?? '').join('\n');
