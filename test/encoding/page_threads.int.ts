@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import pg from 'pg';
 import type { Settings } from '../../src/config/settings.ts';
 import { formatPostgresqlTime } from '../../src/encoding/encode_block.ts';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
@@ -148,8 +147,11 @@ describe('pages that encoder threads read', () => {
   it('fail with the error of PostgreSQL, its class and its fields', async () => {
     const failing = openSource({ EXPORTD_EVENTS_RELATION: 'public.failing_events' });
     const error = await outcome(failing.heldBlocks(range, wholeRange, optionsOf()).next());
-    expect(error).toBeInstanceOf(pg.DatabaseError);
-    expect(error).toMatchObject({ code: '22012', message: 'division by zero', severity: 'ERROR' });
+    // The view fails for all exports, which is read from the class of the error.
+    expect(error).toMatchObject({
+      name: 'InvalidSourceValue',
+      message: expect.stringContaining('(SQLSTATE 22012)'),
+    });
   });
 
   it('fail when the connection is lost', async () => {

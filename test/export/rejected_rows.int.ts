@@ -209,7 +209,15 @@ describe('least permissions', () => {
     const { manifest_key } = await maintenance.publish(batchExportId, config);
     const manifest = await harness.reader.manifestAt(manifest_key);
     expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
-    await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+    const cleanUp = () =>
+      maintenance
+        .activities({ EXPORTD_ORPHAN_RETRY_BUDGET: '0s' })
+        .cleanUpExport({ batch_export_id: batchExportId });
+    // What is denied is tried again: the budget starts with the first denial.
+    await cleanUp().catch((error: unknown) => {
+      if ((error as { type?: unknown }).type !== 'MissingPermission') throw error;
+    });
+    await cleanUp();
     const { rows } = await harness.database.pool.query<{ message: string }>(
       `select message from exportd.log_lines where batch_export_id = $1 and level <> 'INFO' order by id`,
       [batchExportId],
@@ -235,8 +243,14 @@ describe('least permissions', () => {
       ['s3:GetObject', ['GetObject', 'HeadObject'], ['s3:GetObject', 's3:GetObject', 's3:GetObject'], 1],
       ['s3:ListMultipartUploadParts', ['ListParts'], ['s3:ListMultipartUploadParts'], 0],
       ['s3:ListBucketMultipartUploads', ['ListMultipartUploads'], [], 0],
-      ['s3:DeleteObject', ['DeleteObject'], ['s3:DeleteObject'], 1],
-      ['s3:AbortMultipartUpload', ['AbortMultipartUpload'], ['s3:AbortMultipartUpload'], 0],
+      // A denied deletion is logged when it is first denied, and when it is given up.
+      ['s3:DeleteObject', ['DeleteObject'], ['s3:DeleteObject', 's3:DeleteObject'], 1],
+      [
+        's3:AbortMultipartUpload',
+        ['AbortMultipartUpload'],
+        ['s3:AbortMultipartUpload', 's3:AbortMultipartUpload'],
+        0,
+      ],
     ])('%s: exports every row and names what it lacks', async (_permission, operations, named, kept) => {
       const { warnings, obsolete } = await exportTwice(without(operations));
       expect(warnings).toEqual(named.map((permission): unknown => expect.stringContaining(permission)));
