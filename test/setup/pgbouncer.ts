@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { programPath } from './programs.ts';
 import { waitFor } from './wait_for.ts';
@@ -17,6 +17,15 @@ export interface Pgbouncer {
 /** PgBouncer does not run as root. */
 const nobody = 65_534;
 
+/** The program, or a copy of it where only root can enter its folder: the cache of root. */
+function readableByAll(program: string, folder: string): string {
+  if (!existsSync(`${program}.bin`)) return program;
+  const copy = join(folder, 'program');
+  cpSync(dirname(program), copy, { recursive: true });
+  chmodSync(copy, 0o755);
+  return join(copy, 'pgbouncer');
+}
+
 /**
  * Starts PgBouncer before a database.
  * @param settings more of its settings, such as `ignore_startup_parameters`
@@ -26,8 +35,9 @@ export async function startPgbouncer(
   mode: 'session' | 'transaction' | 'statement',
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Pgbouncer> {
-  const command = await programPath('pgbouncer');
+  const installed = await programPath('pgbouncer');
   const folder = mkdtempSync(join(tmpdir(), 'exportd-pgbouncer-'));
+  const command = readableByAll(installed, folder);
   const { pgbouncer: port } = await assignPorts(join(folder, 'ports.json'), ['pgbouncer']);
   const { hostname, port: serverPort, username, password, pathname } = new URL(databaseUrl);
   const server = { host: hostname, port: serverPort, user: username, ...(password && { password }) };

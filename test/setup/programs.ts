@@ -199,7 +199,7 @@ function postgresqlOf(major: keyof typeof postgresqlVersions): TestProgram {
 /** PgBouncer with its libraries, and a script that runs it with them. */
 function installPgbouncer(folder: string, unpacked: string): void {
   for (const library of globSync(join(unpacked, 'usr/lib/*/*.so*')))
-    cpSync(library, join(folder, basename(library)), { dereference: true });
+    copyFileSync(library, join(folder, basename(library)));
   copyFileSync(join(unpacked, 'usr/sbin/pgbouncer'), join(folder, 'pgbouncer.bin'));
   const script = `#!/bin/sh\nLD_LIBRARY_PATH="$(dirname "$0")" exec "$(dirname "$0")/pgbouncer.bin" "$@"\n`;
   writeFileSync(join(folder, 'pgbouncer'), script, { mode: 0o755 });
