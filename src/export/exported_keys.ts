@@ -11,7 +11,13 @@ import type { RowKey } from '../source/source.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import { lines } from '../verify/files/json_lines.ts';
 import { type DescribedFile, readRows } from '../verify/files/read_rows.ts';
-import { compareKeys, type ComparedColumn, FileUnreadable, type VerifiedRow } from '../verify/row.ts';
+import {
+  compareKeys,
+  type ComparedColumn,
+  FileUnreadable,
+  mergedByKey,
+  type VerifiedRow,
+} from '../verify/row.ts';
 
 /**
  * Merges the keys of a manifest and of the source, both in order. Memory holds one key of each.
@@ -143,7 +149,7 @@ export async function* readExportedKeys(
   const keys = [
     ...fileSequences(files).map((sequence) => readFiles(sequence, options, fileKeysOf(run.spec.model))),
     ...(run.rejected_file ? [readFiles([run.rejected_file], options, rejectedKeys)] : []),
-  ].reduce(mergeInOrder, readFiles([], options, rejectedKeys));
+  ].reduce(mergedByKey<RowKey>, readFiles([], options, rejectedKeys));
   let previous: SortKey | undefined;
   for await (const key of readable(keys)) {
     options.onRow();
@@ -229,27 +235,5 @@ async function* rejectedKeys(_: DescribedFile, chunks: AsyncIterable<Buffer>): A
     const { id, row } = JSON.parse(line.toString()) as { id: string; row: { _inserted_at?: unknown } };
     if (typeof row._inserted_at !== 'string') throw new KeysUnreadable('a rejected row has no _inserted_at');
     yield { inserted_at: row._inserted_at, id };
-  }
-}
-
-async function* mergeInOrder(
-  one: AsyncGenerator<RowKey>,
-  other: AsyncGenerator<RowKey>,
-): AsyncGenerator<RowKey> {
-  try {
-    let left = await one.next();
-    let right = await other.next();
-    while (!left.done || !right.done) {
-      const takeLeft = !left.done && (right.done === true || compareKeys(left.value, right.value) <= 0);
-      if (takeLeft && !left.done) {
-        yield left.value;
-        left = await one.next();
-      } else if (!right.done) {
-        yield right.value;
-        right = await other.next();
-      }
-    }
-  } finally {
-    await Promise.all([one.return(undefined), other.return(undefined)]);
   }
 }

@@ -13,6 +13,7 @@ import {
   KeysMissing,
   keyText,
   maxSortableRows,
+  mergedByKey,
   readAll,
   type RowShape,
   type VerifiedRow,
@@ -60,26 +61,6 @@ async function* checkedSequence(
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
   for (const file of files) yield* checkedFile(reading, file, shape);
-}
-
-/** Merges rows that are in the order of their keys. */
-async function* mergedByKey(
-  one: AsyncGenerator<VerifiedRow>,
-  other: AsyncGenerator<VerifiedRow>,
-): AsyncGenerator<VerifiedRow> {
-  try {
-    let [left, right] = [await one.next(), await other.next()];
-    while (!left.done || !right.done)
-      if (!left.done && (right.done === true || compareKeys(left.value, right.value) <= 0)) {
-        yield left.value;
-        left = await one.next();
-      } else if (!right.done) {
-        yield right.value;
-        right = await other.next();
-      }
-  } finally {
-    await Promise.all([one.return(undefined), other.return(undefined)]);
-  }
 }
 
 async function* checkedFile(
