@@ -16,6 +16,7 @@ import {
   recordComparison,
   recordUnchanged,
 } from '../decisions/record_comparison.ts';
+import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
 import { countFewerRows, type SortKey } from '../domain/exported_files.ts';
 import {
@@ -27,6 +28,7 @@ import {
   haveSameRows,
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import { runDecider } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { intervalOf } from '../export/export_context.ts';
@@ -58,16 +60,12 @@ const maxRows = 5_000_000;
  * @returns null if keys cannot be read, or are too many
  */
 async function findDifferingKeys(
-  {
-    journal,
-    source,
-    readSelection,
-    openLocation,
-  }: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
+  dependencies: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
   { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
   { published, now }: { readonly published: Fingerprint; readonly now: Fingerprint },
   signal: AbortSignal,
 ): Promise<DifferingKeys | null> {
+  const { source, readSelection } = dependencies;
   const selection = await readSelection(interval);
   // All events of the project say nothing about the files, which have only the selected ones.
   const rows = { model: run.spec.model, team_id: interval.team_id, selection };
@@ -85,21 +83,36 @@ async function findDifferingKeys(
   async function* sourceKeys(): AsyncGenerator<SortKey> {
     for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
   }
+  return withExportedKeys(dependencies, { run, interval }, { ranges, signal }, async (files) => {
+    const missing_rows = await mergeKeys(publishedKeys(files), sourceKeys(), () => {
+      counts.source += 1;
+    });
+    return { added_rows: counts.source - (counts.published - missing_rows), missing_rows };
+  });
+}
+
+/**
+ * Reads the keys that the files of a manifest have in some ranges.
+ * @returns null if they cannot be read for good
+ */
+async function withExportedKeys<Result>(
+  { journal, openLocation }: Pick<MaintenanceDependencies, 'journal' | 'openLocation'>,
+  { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
+  { ranges, signal }: { readonly ranges: readonly DataInterval[]; readonly signal: AbortSignal },
+  use: (keys: AsyncGenerator<RowKey>, location: Destination) => Promise<Result>,
+): Promise<Result | null> {
   try {
     const location = await openLocation(interval);
     try {
-      const files = readExportedKeys(run, await readFiles(journal.pool, interval.run_id, run), {
+      const keys = readExportedKeys(run, await readFiles(journal.pool, interval.run_id, run), {
         location,
         ranges,
         onRow: () => undefined,
-        // Its rows would pass for late ones.
+        // The rows of the source would pass for late ones.
         onAbsent: (key) => Promise.reject(new KeysUnreadable(`${key} no longer exists`)),
         signal,
       });
-      const missing_rows = await mergeKeys(publishedKeys(files), sourceKeys(), () => {
-        counts.source += 1;
-      });
-      return { added_rows: counts.source - (counts.published - missing_rows), missing_rows };
+      return await use(keys, location);
     } finally {
       location.close();
     }
@@ -125,12 +138,7 @@ const maxLateKeys = 100_000;
  * that were complete when they were compared before are not read again.
  */
 async function findLatePersons(
-  {
-    journal,
-    source,
-    readSelection,
-    openLocation,
-  }: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
+  dependencies: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
   { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
   { published, now }: { readonly published: Fingerprint; readonly now: Fingerprint },
   signal: AbortSignal,
@@ -143,6 +151,7 @@ async function findLatePersons(
   const indexes = buckets.map(({ index }) => index);
   if (indexes.length === 0) return { added_rows: 0, is_exact: true };
   const byCount = { added_rows: countFewerRows(now, published), is_exact: false };
+  const { source, readSelection } = dependencies;
   const selection = await readSelection(interval);
   const rows = { model: run.spec.model, team_id: interval.team_id, selection };
   if (interval.bucket_rows > maxRows || !filesHaveKeys(rows)) return byCount;
@@ -150,16 +159,11 @@ async function findLatePersons(
   async function* sourceKeys(): AsyncGenerator<RowKey> {
     for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
   }
-  try {
-    const location = await openLocation(interval);
-    try {
-      const files = readExportedKeys(run, await readFiles(journal.pool, interval.run_id, run), {
-        location,
-        ranges,
-        onRow: () => undefined,
-        onAbsent: (key) => Promise.reject(new KeysUnreadable(`${key} no longer exists`)),
-        signal,
-      });
+  const compared = await withExportedKeys(
+    dependencies,
+    { run, interval },
+    { ranges, signal },
+    async (files, location) => {
       const late = new Set<string>();
       for await (const key of keysNotPublished(sourceKeys(), files)) {
         late.add(stateText(key));
@@ -168,13 +172,9 @@ async function findLatePersons(
       if (late.size > 0 && late.size <= maxLateKeys)
         for await (const key of readEarlierKeys(run, { location, signal })) late.delete(stateText(key));
       return { added_rows: late.size, is_exact: true };
-    } finally {
-      location.close();
-    }
-  } catch (error) {
-    if (areKeysUnreadable(error)) return byCount;
-    throw error;
-  }
+    },
+  );
+  return compared ?? byCount;
 }
 
 /** A state of a distinct id as text. */
