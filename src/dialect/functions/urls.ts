@@ -74,9 +74,13 @@ const strings = arrayOf(scalarType('string'));
 const parameters =
   (select: Sql): Emitter =>
   (site) => ({
-    sql: sql`(select coalesce(jsonb_agg(${select} order by given.at), '[]'::jsonb) from (select * from
-      unnest(regexp_split_to_array(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '[&#]')) with ordinality as part(text, at)
-      where strpos(part.text, '=') > 0 or part.at < cardinality(regexp_split_to_array(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '[&#]'))) as given)`,
+    sql: computeSqlOnce(
+      [sql`regexp_split_to_array(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '[&#]')`],
+      (
+        texts = sql``,
+      ) => sql`(select coalesce(jsonb_agg(${select} order by given.at), '[]'::jsonb) from (select * from
+        unnest(${texts}) with ordinality as part(text, at) where strpos(part.text, '=') > 0 or part.at < cardinality(${texts})) as given)`,
+    ),
     type: strings,
   });
 
