@@ -33,6 +33,29 @@ const unsupportedCombinators: Readonly<Record<string, string>> = {
   Resample: 'Group by intDiv(key, step).',
 };
 
+/** Families of functions that are not supported, with what to write instead. */
+const unsupportedFamilies: readonly (readonly [names: RegExp, instead: string])[] = [
+  [/^(bitmap|subBitmap$|groupBitmap)/, 'Use arrays (arrayIntersect, arrayUniq) or uniqExact(…).'],
+  [/^h3[A-Z]|H3$|^geohash/, 'Cells of H3 and geohash are not supported; use pointInPolygon(…).'],
+  [
+    /^(multiFuzzyMatch|ngram(Distance|Search))/,
+    'Approximate search is not supported; use match(…) or ilike.',
+  ],
+  [
+    /^(median|quantiles?)(TDigest|Timing|Deterministic|BFloat16|ExactWeighted)/,
+    'Use median(…), which is exact.',
+  ],
+  [
+    /^tuple(Plus|Minus|Multiply|Divide|Negate|HammingDistance)/,
+    'Write the arithmetic: (a.1 + b.1, a.2 + b.2).',
+  ],
+  [
+    /^(L1|L2|Linf|Lp)(Norm|Distance|Normalize)$|^(cosineDistance|dotProduct)$/,
+    'Use arrays: arraySum((x, y) -> x * y, a, b).',
+  ],
+  [/^(tumble|hop|hopStart|hopEnd)$/, 'Use tumbleStart(…), tumbleEnd(…) or toStartOfInterval(…).'],
+];
+
 /** The array functions that equal an aggregate over all items of arrays. */
 const arrayFunctionNames: Readonly<Record<string, string>> = {
   count: 'length',
@@ -131,6 +154,22 @@ const functionAliases: Readonly<Record<string, string>> = {
   width_bucket: 'widthBucket',
   percentile_cont: 'quantile',
   extractAllGroups: 'extractAllGroupsVertical',
+  multiSearchAllPositionsUTF8: 'multiSearchAllPositions',
+  multiSearchAllPositionsCaseInsensitiveUTF8: 'multiSearchAllPositionsCaseInsensitive',
+  multiSearchFirstPositionUTF8: 'multiSearchFirstPosition',
+  multiSearchFirstPositionCaseInsensitiveUTF8: 'multiSearchFirstPositionCaseInsensitive',
+  multiSearchFirstIndexUTF8: 'multiSearchFirstIndex',
+  multiSearchFirstIndexCaseInsensitiveUTF8: 'multiSearchFirstIndexCaseInsensitive',
+  leftPadUTF8: 'leftPad',
+  rightPadUTF8: 'rightPad',
+  translateUTF8: 'translate',
+  uniqTheta: 'uniq',
+  nowInBlock: 'now',
+  timeStampAdd: 'dateAdd',
+  timeStampSub: 'dateSub',
+  _toDate: 'toDate',
+  _toInt32: 'toInt',
+  _toInt64: 'toInt',
 };
 
 /** A function as a call refers to it. */
@@ -152,8 +191,12 @@ export function findFunction(name: string): FoundFunction | undefined {
   return undefined;
 }
 
+/** What to write instead of a function that is not supported on purpose; null for other names. */
+export const unsupportedHint = (name: string): string | null =>
+  unsupportedFamilies.find(([names]) => names.test(name))?.[1] ?? unsupportedCombinatorHint(name);
+
 /** What to write instead of an aggregate with an unsupported combinator; null for other names. */
-export function unsupportedCombinatorHint(name: string): string | null {
+function unsupportedCombinatorHint(name: string): string | null {
   if (name.endsWith('If')) return unsupportedCombinatorHint(name.slice(0, -2));
   for (const [combinator, instead] of Object.entries(unsupportedCombinators)) {
     const stem = name.endsWith(combinator) ? findFunction(name.slice(0, -combinator.length)) : undefined;

@@ -12,7 +12,7 @@ import {
   findFunction,
   type FoundFunction,
   suggestFunction,
-  unsupportedCombinatorHint,
+  unsupportedHint,
 } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
@@ -412,7 +412,7 @@ export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Exp
     throw statement.error(
       `Unsupported function call '${name}(...)'.`,
       call.name,
-      unsupportedCombinatorHint(name) ?? suggestFunction(name),
+      unsupportedHint(name) ?? suggestFunction(name),
     );
   const { definition } = found;
   if (definition.unsupported !== null)
