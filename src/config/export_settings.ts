@@ -71,6 +71,9 @@ export const schedules = {
   EXPORTD_BACKFILL_CONCURRENCY: count(3)
     .describe('Maximum concurrent runs of one backfill.')
     .meta({ when: 'Backfills are too slow, or take slots from schedules.' }),
+  EXPORTD_REPAIR_CONCURRENCY: count(2, { max: 3 })
+    .describe('Maximum concurrent runs of one export that exportd itself repeats because of late rows.')
+    .meta({ when: 'Late rows arrive faster than they are exported, or take slots from schedules.' }),
   EXPORTD_MAX_BACKFILL_INTERVALS: count(100_000).describe('Maximum intervals of one backfill.'),
   EXPORTD_MAX_BACKFILLS_PER_PROJECT: count(20).describe('Maximum unfinished backfills of one project.'),
   EXPORTD_PAUSE_AFTER_FAILURES: count(3, { min: 0 })

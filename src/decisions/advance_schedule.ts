@@ -37,6 +37,7 @@ import {
   applyRetry,
   applyRetryFailed,
   backfillLimits,
+  continueRepair,
   type CommandContext,
   type CommandEffect,
   createEffect,
@@ -124,11 +125,13 @@ async function applyUnpause(
   const backfillId = body.backfill === true ? deterministicId('command', commandId, 'backfill') : null;
   const events = decideUnpause(batchExport.state(), { now: transaction.now, backfill_id: backfillId });
   await batchExport.append(cause, events);
+  const repairs = events.length > 0 ? await continueRepair(context) : [];
   const requested = events.find((event) => event.type === 'BackfillRequested');
-  if (!requested) return createEffect(events.length > 0);
+  if (!requested) return createEffect(events.length > 0, { wake_backfills: repairs });
   const request = { ...requested.data, ...backfillLimits(context) };
   const range = requireBackfillRange(requireLive(batchExport.state()), request, 'backfill');
-  return startBackfill(context, requested.data, range);
+  const effect = await startBackfill(context, requested.data, range);
+  return { ...effect, wake_backfills: [...effect.wake_backfills, ...repairs] };
 }
 
 /**

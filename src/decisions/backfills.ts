@@ -20,7 +20,6 @@ import {
   type BatchExportState,
   type LiveBatchExport,
   requireLive,
-  type RetryReason,
 } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -34,6 +33,7 @@ import {
   type JournalTransaction,
   type LockedStream,
 } from '../journal/journal.ts';
+import { endRepairs, hasActiveRun } from './due_comparisons.ts';
 import {
   countDueRetries,
   countFreeSlots,
@@ -96,7 +96,10 @@ export async function advanceBackfill(
     await recordEndedRuns(transaction.connection, backfill);
     const hasNewDeliveries = await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
     await createBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
-    await backfill.append('completed', decideCompletion(backfill.state()));
+    await backfill.append(
+      'completed',
+      decideCompletion(backfill.state(), await hasRepairs(transaction.connection, batchExportId)),
+    );
     const state = backfill.state();
     return {
       batch_export_id: batchExportId,
@@ -124,6 +127,9 @@ async function createBackfillRuns(
   if (batchExport.status !== 'live') return;
   const { connection, now } = transaction;
   const state = backfill.state();
+  const isRepair = state.status !== 'Absent' && state.spec.is_repair === true;
+  // Nobody asked for a repair, so it waits like the schedule.
+  if (isRepair && batchExport.paused) return;
   const allowShrink = state.status !== 'Absent' && state.spec.allow_shrink;
   const definition = state.status === 'Absent' ? undefined : state.spec.definition;
   const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
@@ -133,10 +139,19 @@ async function createBackfillRuns(
     slots > 0;
     slots -= 1
   ) {
-    const next = await findNextInterval(connection, batchExportId, backfill.state());
+    const next = isRepair
+      ? await takeRepair(connection, batchExport, backfill)
+      : await findNextInterval(connection, batchExportId, backfill.state());
     if (!next) return;
     const { interval, run_id: existingRunId } = next;
-    const runId = existingRunId ?? deterministicId('backfill', backfill.id, interval.start);
+    const runId =
+      existingRunId ??
+      deterministicId(
+        'backfill',
+        backfill.id,
+        interval.start,
+        ...(next.requested_at ? [next.requested_at] : []),
+      );
     if (existingRunId === null)
       await createRun(transaction, batchExport, {
         id: runId,
@@ -145,12 +160,131 @@ async function createBackfillRuns(
         backfill_id: backfill.id,
         retry_number: 0,
         allow_shrink: allowShrink,
-        definition,
+        definition: next.definition ?? definition,
       });
-    await backfill.append(`interval:${interval.start}`, [
+    await backfill.append(`interval:${interval.start}${next.requested_at ? `/${next.requested_at}` : ''}`, [
       { type: 'BackfillRunCreated', data: { run_id: runId, own: existingRunId === null, ...interval } },
     ]);
   }
+}
+
+/** The next interval of a backfill or a repair. */
+interface NextRun extends NextInterval {
+  /** When a repair was requested, which distinguishes repairs of one interval, and the model and config that it keeps. */
+  readonly requested_at?: string;
+  readonly definition?: RunDefinition | undefined;
+}
+
+/**
+ * Takes the interval that has waited longest from the queue of an export's repair. One with an active run stays there; one
+ * that has another manifest by now needs no repair.
+ */
+async function takeRepair(
+  connection: Connection,
+  live: LiveBatchExport,
+  { state }: LockedBackfill,
+): Promise<NextRun | undefined> {
+  const backfill = state();
+  if (backfill.status !== 'Running') return undefined;
+  const { batch_export_id } = backfill.spec;
+  for (;;) {
+    const { rows } = await connection.query<
+      DataInterval & { run_id: string; requested_at: string; is_current: boolean }
+    >(
+      `delete from exportd.interval_repairs repair using (
+         select next.* from exportd.interval_repairs next
+         where next.batch_export_id = $1 and not ${hasActiveRun('next')}
+         order by next.requested_at, next.data_interval_start limit 1) taken
+       where repair.batch_export_id = taken.batch_export_id and repair.data_interval_start = taken.data_interval_start
+         and repair.data_interval_end = taken.data_interval_end
+       returning repair.data_interval_start as start, repair.data_interval_end as end, repair.run_id,
+         repair.requested_at::text as requested_at, exists (
+         select from exportd.intervals interval where interval.batch_export_id = repair.batch_export_id
+           and interval.data_interval_start = repair.data_interval_start
+           and interval.data_interval_end = repair.data_interval_end
+           and interval.manifest_run_id = repair.run_id) as is_current`,
+      [batch_export_id],
+    );
+    const [taken] = rows;
+    if (!taken) return undefined;
+    if (!taken.is_current) continue;
+    const { start, end, run_id, requested_at } = taken;
+    const definition = await definitionToKeep(connection, live, batch_export_id, run_id);
+    return { interval: { start, end }, run_id: null, requested_at, definition };
+  }
+}
+
+/** Whether the repair of an export has intervals left. */
+async function hasRepairs(connection: Connection, batchExportId: string): Promise<boolean> {
+  const { rows } = await connection.query(
+    'select from exportd.interval_repairs where batch_export_id = $1 limit 1',
+    [batchExportId],
+  );
+  return rows.length > 0;
+}
+
+/** An interval that exportd exports again by itself. */
+interface RepairRequest extends DataInterval {
+  readonly team_id: number;
+  /** The run of the manifest that lacks rows. */
+  readonly run_id: string;
+}
+
+/**
+ * Adds an interval to the queue of its export's repair, and starts that unless it is running. An export has one, whatever
+ * the number of its intervals with late rows: a command and a backfill for each would delay what people ask for. The
+ * caller holds the export's lock, and no run's.
+ * @returns the id of the repair, whose workflow is to be started or woken
+ */
+export async function requestRepair(
+  transaction: JournalTransaction,
+  batchExportId: string,
+  live: LiveBatchExport,
+  { team_id, run_id, start, end }: RepairRequest,
+): Promise<string> {
+  const { connection } = transaction;
+  await connection.query(
+    `insert into exportd.interval_repairs (batch_export_id, data_interval_start, data_interval_end, run_id)
+     values ($1, $2, $3, $4)
+     on conflict (batch_export_id, data_interval_start, data_interval_end) do update set run_id = excluded.run_id`,
+    [batchExportId, start, end, run_id],
+  );
+  const running = await findRepair(connection, batchExportId);
+  if (running) return running.id;
+  const id = deterministicId('repair', run_id, transaction.now.toISOString());
+  const repair = await transaction.lock(backfillDecider, id);
+  const spec = {
+    ...{ batch_export_id: batchExportId, team_id, start_at: start, end_at: end },
+    ...{ first_start: start, last_end: end, total_runs: 0, revisions: live.revisions },
+    ...{ retry_of_run_id: null, allow_shrink: false, is_repair: true as const },
+  };
+  await repair.append('requested', [{ type: 'BackfillStarted', data: spec }]);
+  return repair.id;
+}
+
+/** The unfinished repair of an export. */
+export async function findRepair(
+  connection: Connection,
+  batchExportId: string,
+): Promise<{ readonly id: string; readonly status: string } | undefined> {
+  const { rows } = await connection.query<{ id: string; status: string }>(
+    'select id, status from exportd.backfills where batch_export_id = $1 and is_repair and finished_at is null',
+    [batchExportId],
+  );
+  return rows[0];
+}
+
+/** Continues the repair of an export that was unpaused. @returns its id */
+export async function continueRepair({
+  transaction,
+  batchExport,
+  cause,
+}: CommandContext): Promise<readonly string[]> {
+  const repair = await findRepair(transaction.connection, batchExport.id);
+  if (!repair) return [];
+  const stream = await transaction.lock(backfillDecider, repair.id);
+  await stream.append(cause, decideBackfillControl(stream.state(), 'unpause'));
+  return [repair.id];
 }
 
 /**
@@ -161,7 +295,7 @@ async function findNextInterval(
   connection: Connection,
   batchExportId: string,
   state: BackfillState,
-): Promise<NextInterval | undefined> {
+): Promise<NextRun | undefined> {
   const interval = nextBackfillInterval(state);
   if (state.status === 'Absent' || !interval) return undefined;
   const { failed_runs, last_end } = state.spec;
@@ -343,10 +477,10 @@ export async function applyBackfill(
   return startBackfill(context, request, range);
 }
 
-/** Retries a run: creates a backfill of its interval. `reason` is set only if exportd itself requests the retry. */
+/** Retries a run: creates a backfill of its interval. */
 export async function applyRetry(
   context: CommandContext,
-  body: { run_id: string; allow_shrink?: boolean | undefined; reason?: RetryReason },
+  body: { run_id: string; allow_shrink?: boolean | undefined },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, commandId, cause } = context;
   const { rows } = await transaction.connection.query<{ start: string; end: string }>(
@@ -364,26 +498,15 @@ export async function applyRetry(
       backfill_id: backfillId,
       run_id: body.run_id,
       allow_shrink,
-      reason: body.reason,
       interval,
       active_run_id: await findActiveRun(transaction.connection, batchExport.id, interval),
     }),
   );
   const range = { start_at: interval.start, end_at: interval.end };
-  const definition =
-    body.reason === undefined
-      ? undefined
-      : await definitionToKeep(
-          transaction.connection,
-          requireLive(batchExport.state()),
-          batchExport.id,
-          body.run_id,
-        );
-  // The limit applies to user requests only. Late rows must be exported, however many intervals have them.
-  if (body.reason === undefined) await requireBackfillCapacity(context);
+  await requireBackfillCapacity(context);
   return createBackfill(
     context,
-    { backfill_id: backfillId, allow_shrink, ...range, ...(definition && { definition }) },
+    { backfill_id: backfillId, allow_shrink, ...range },
     { ...interval, intervals: 1 },
     body.run_id,
   );
@@ -460,15 +583,15 @@ async function createBackfill(
 
 /**
  * Rejects a backfill above the project's limit. Those of failed runs do not count: there is at most one for each request
- * and export. Exports of a project are decided concurrently, so it counts under a lock of the project. In the lock order
- * this lock is between those of an export and of its backfills.
+ * and export. Neither do repairs, which nobody requested. Exports of a project are decided concurrently, so it counts under
+ * a lock of the project. In the lock order this lock is between those of an export and of its backfills.
  */
 async function requireBackfillCapacity(context: CommandContext): Promise<void> {
   const { team_id: teamId } = requireLive(context.batchExport.state());
   const { connection } = context.transaction;
   await connection.query('select pg_advisory_xact_lock($1, $2)', [projectBackfillsLock, teamId]);
   const { rows } = await connection.query<{ active: number }>(
-    'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null and not retries_failed',
+    'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null and not retries_failed and not is_repair',
     [teamId],
   );
   const active = rows[0]?.active ?? 0;
@@ -501,6 +624,10 @@ export async function applyBackfillControl(
   if (command !== 'cancel' || events.length === 0)
     return createEffect(events.length > 0, { wake_backfills: [body.backfill_id] });
   const cancellation = { cause, reason: 'The backfill was cancelled.' };
+  // Its queue ends with a repair. Later comparisons find what is still late, and start another one.
+  const state = backfill.state();
+  if (state.status !== 'Absent' && state.spec.is_repair)
+    await endRepairs(transaction.connection, batchExport.id);
   const cancelled = await cancelRuns(transaction, batchExport.id, 'unwanted', cancellation);
   await cancelUnwantedRetries(transaction, batchExport.id, cancellation);
   return createEffect(true, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });

@@ -26,6 +26,8 @@ export interface MaintenancePolicy {
 export interface Policies {
   readonly maxConcurrentRuns: number;
   readonly backfillConcurrency: number;
+  /** Concurrent runs of the repair of an export. */
+  readonly repairConcurrency: number;
   readonly maxBackfillIntervals: number;
   readonly maxBackfillsPerProject: number;
   readonly retry: RetryPolicy;
@@ -46,6 +48,7 @@ export function createPolicies(settings: Settings): Policies {
   return {
     maxConcurrentRuns: settings.EXPORTD_MAX_CONCURRENT_RUNS,
     backfillConcurrency: settings.EXPORTD_BACKFILL_CONCURRENCY,
+    repairConcurrency: settings.EXPORTD_REPAIR_CONCURRENCY,
     maxBackfillIntervals: settings.EXPORTD_MAX_BACKFILL_INTERVALS,
     maxBackfillsPerProject: settings.EXPORTD_MAX_BACKFILLS_PER_PROJECT,
     retry: {
@@ -153,7 +156,7 @@ export async function createRun(
 
 /**
  * The number of free slots of a schedule or a backfill. Automatic retries take a slot, and so do the runs of others that
- * a backfill waits for. The caller holds the export's lock.
+ * a backfill waits for. The retries of a former repair take those of the current one. The caller holds the export's lock.
  */
 export async function countFreeSlots(
   connection: Connection,
@@ -164,15 +167,21 @@ export async function countFreeSlots(
     backfill_id === null
       ? 'backfill_id is null'
       : `(backfill_id = $3 or id in
-         (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $3 and status is null))`;
-  const { rows } = await connection.query<{ active: number }>(
-    `select count(*) as active from exportd.batch_export_runs
-     where batch_export_id = $1 and status = any($2) and ${owned}`,
+           (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $3 and status is null)
+         or ${isRepair('$3')} and ${isRepair('batch_export_runs.backfill_id')})`;
+  const { rows } = await connection.query<{ active: number; is_repair: boolean }>(
+    `select count(*) as active, ${backfill_id === null ? 'false' : isRepair('$3')} as is_repair
+     from exportd.batch_export_runs where batch_export_id = $1 and status = any($2) and ${owned}`,
     [batch_export_id, activeRunStatuses, ...(backfill_id === null ? [] : [backfill_id])],
   );
-  const slots = backfill_id === null ? policies.maxConcurrentRuns : policies.backfillConcurrency;
-  return slots - (rows[0]?.active ?? 0);
+  const { active = 0, is_repair = false } = rows[0] ?? {};
+  const ofBackfill = is_repair ? policies.repairConcurrency : policies.backfillConcurrency;
+  return (backfill_id === null ? policies.maxConcurrentRuns : ofBackfill) - active;
 }
+
+/** SQL condition: a backfill is the repair of its export. @param backfillId an SQL expression */
+const isRepair = (backfillId: string): string =>
+  `exists (select from exportd.backfills owner where owner.id = ${backfillId} and owner.is_repair)`;
 
 /** The number of due automatic retries of a backfill's runs, which take the next free slots. */
 export async function countDueRetries(

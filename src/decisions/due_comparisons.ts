@@ -108,8 +108,16 @@ export async function startComparisons(
 }
 
 /** Ends the comparisons of an export that is deleted. */
-export const endComparisons = (connection: Connection, batchExportId: string): Promise<unknown> =>
-  connection.query('delete from exportd.interval_comparisons where batch_export_id = $1', [batchExportId]);
+export const endComparisons = async (connection: Connection, batchExportId: string): Promise<void> => {
+  await connection.query('delete from exportd.interval_comparisons where batch_export_id = $1', [
+    batchExportId,
+  ]);
+  await endRepairs(connection, batchExportId);
+};
+
+/** Empties the queue of an export's repair. */
+export const endRepairs = (connection: Connection, batchExportId: string): Promise<unknown> =>
+  connection.query('delete from exportd.interval_repairs where batch_export_id = $1', [batchExportId]);
 
 /** Reads the groups with due comparisons, longest overdue first; none while the budget is used up. */
 export async function readDueGroups(

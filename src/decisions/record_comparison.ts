@@ -8,9 +8,9 @@ import {
 } from '../domain/comparison.ts';
 import { haveSameRows, type Fingerprint } from '../domain/fingerprint.ts';
 import { runDecider } from '../domain/run.ts';
-import { storeCommand } from '../journal/commands.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { deterministicId, type Journal, readState, writeLogLine } from '../journal/journal.ts';
+import { type Journal, readState, writeLogLine } from '../journal/journal.ts';
+import { requestRepair } from './backfills.ts';
 import { findActiveRun } from './create_run.ts';
 import { lastComparison, type IntervalComparison } from './due_comparisons.ts';
 import { dayOf, storeNotification } from './notifications.ts';
@@ -31,7 +31,7 @@ export interface DoneComparison {
 /** What followed from a comparison. `not recorded` means that the state has changed. */
 export type ComparisonResult =
   | { readonly result: 'unchanged' | 'changed' | 'not recorded' }
-  | { readonly result: 'exported again'; readonly command_id: string };
+  | { readonly result: 'exported again'; readonly repair_id: string };
 
 /** A comparison with a new outcome. */
 type ChangedComparison = DoneComparison & { readonly comparison: Comparison };
@@ -60,9 +60,9 @@ export const recordUnchanged = (
   );
 
 /**
- * Records a comparison with a new outcome. More rows than in the manifest cause a retry of the run, stored as a command
- * like a user's. Fewer rows are only logged: rows deleted from the source stay in the bucket. Nothing is recorded if the
- * interval has an active run or the export was paused, changed to another model or deleted.
+ * Records a comparison with a new outcome. More rows than in the manifest add the interval to the export's repair. Fewer
+ * rows are only logged: rows deleted from the source stay in the bucket. Nothing is recorded if the interval has an active
+ * run or the export was paused, changed to another model or deleted.
  */
 export async function recordComparison(
   journal: Journal,
@@ -79,15 +79,19 @@ export async function recordComparison(
       batchExport.status === 'live' && !batchExport.paused && batchExport.definition.model === interval.model;
     if (!mayRetry || (await findActiveRun(connection, batch_export_id, { start, end })) !== null)
       return { result: 'not recorded' };
-    const run = await transaction.lock(runDecider, run_id);
     if (!(await isCurrent(connection, interval))) return { result: 'not recorded' };
-    const last = lastComparison(interval);
-    if (last === null || !areEqualComparisons(last, comparison))
-      await run.append(`compared:${interval.comparisons}`, [{ type: 'IntervalCompared', data: comparison }]);
     const hasLateRows = comparison.outcome === 'rows_added' || comparison.outcome === 'both';
     // A held run would be held again by the same rows of the source.
     const isHeld = held !== null && haveSameRows(held, source);
     const retries = hasLateRows && !isHeld;
+    // Before the run is locked: locks are taken in one order.
+    const repair_id = retries
+      ? await requestRepair(transaction, batch_export_id, batchExport, { ...interval, start, end })
+      : null;
+    const run = await transaction.lock(runDecider, run_id);
+    const last = lastComparison(interval);
+    if (last === null || !areEqualComparisons(last, comparison))
+      await run.append(`compared:${interval.comparisons}`, [{ type: 'IntervalCompared', data: comparison }]);
     const message = messageOf(done, isHeld);
     if (
       message !== null &&
@@ -114,29 +118,9 @@ export async function recordComparison(
         data_interval_end: end,
       });
     await storeComparisons(connection, schedule, [{ ...done, examined: retries ? null : source }]);
-    if (!retries) return { result: 'changed' };
-    const command_id = deterministicId('comparison', run_id, String(interval.comparisons));
-    await storeLateRowsRetry(connection, interval, command_id);
-    return { result: 'exported again', command_id };
+    return repair_id === null ? { result: 'changed' } : { result: 'exported again', repair_id };
   });
 }
-
-/** Stores the command that exports an interval again because its rows in the source differ from its manifest. */
-export const storeLateRowsRetry = (
-  connection: Connection,
-  { batch_export_id, team_id, run_id }: Pick<IntervalComparison, 'batch_export_id' | 'team_id' | 'run_id'>,
-  commandId: string,
-): Promise<unknown> =>
-  storeCommand(connection, {
-    id: commandId,
-    batch_export_id,
-    team_id,
-    name: 'retry',
-    body: { run_id, reason: 'late_rows' },
-    fingerprint: '',
-    idempotency_key: null,
-    user_id: null,
-  });
 
 /** What the export's log says about a new outcome; null for nothing. */
 function messageOf({ interval, comparison }: ChangedComparison, isHeld: boolean): string | null {

@@ -3,11 +3,11 @@ import { batchExportDecider, type Model } from '../domain/batch_export.ts';
 import type { SettlingOutcome } from '../domain/comparison.ts';
 import { runDecider } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
-import { deterministicId, type Journal, writeLogLine } from '../journal/journal.ts';
+import { type Journal, writeLogLine } from '../journal/journal.ts';
 import { hasActiveRun } from './due_comparisons.ts';
+import { requestRepair } from './backfills.ts';
 import { findActiveRun } from './create_run.ts';
 import { isExpiredInterval } from './retries.ts';
-import { storeLateRowsRetry } from './record_comparison.ts';
 
 /** The run of a current manifest that was exported while transactions of the source were open. */
 export interface UnsettledRun {
@@ -125,26 +125,33 @@ export interface SettlingDecision {
 /**
  * Records what followed when the transactions had ended. A retry is not requested, and nothing is recorded, if the interval
  * has an active run, or the export was paused, changed to another model or deleted.
- * @returns the id of the retry command that was stored, and whether anything was recorded
+ * @returns the id of the repair that exports the interval again, and whether anything was recorded
  */
 export async function recordSettled(
   journal: Journal,
   opened: OpenedRun,
   { outcome, requests_retry }: SettlingDecision,
-): Promise<{ readonly is_recorded: boolean; readonly command_id: string | null }> {
+): Promise<{ readonly is_recorded: boolean; readonly repair_id: string | null }> {
   const { run_id, batch_export_id, data_interval_start: start, data_interval_end: end } = opened;
   return journal.transaction(async (transaction) => {
     const { connection } = transaction;
     const batchExport = (await transaction.lock(batchExportDecider, batch_export_id)).state();
     const mayRetry =
       batchExport.status === 'live' && !batchExport.paused && batchExport.definition.model === opened.model;
-    const run = await transaction.lock(runDecider, run_id);
-    const state = run.state();
-    const isOpened = state.status !== 'Absent' && state.unsettled_barrier?.phase === 'open';
     const isPossible =
       !requests_retry ||
       (mayRetry && (await findActiveRun(connection, batch_export_id, { start, end })) === null);
-    if (!isOpened || !isPossible) return { is_recorded: false, command_id: null };
+    const { rows: waiting } = await connection.query(
+      `select from exportd.unsettled_runs where run_id = $1 and barrier ->> 'phase' = 'open'`,
+      [run_id],
+    );
+    if (waiting.length === 0 || !isPossible) return { is_recorded: false, repair_id: null };
+    // Before the run is locked: locks are taken in one order.
+    const repair_id =
+      requests_retry && batchExport.status === 'live'
+        ? await requestRepair(transaction, batch_export_id, batchExport, { ...opened, start, end })
+        : null;
+    const run = await transaction.lock(runDecider, run_id);
     await run.append('settled', [{ type: 'RunSettled', data: { outcome } }]);
     // The comparison that requested the retry has logged why.
     if (outcome !== 'exported_again' || requests_retry)
@@ -155,10 +162,7 @@ export async function recordSettled(
         level: outcome === 'same_rows' ? 'INFO' : 'WARNING',
         message: `The transactions that were open when ${start} to ${end} was exported have ended. ${consequenceOf(opened, outcome)}`,
       });
-    if (!requests_retry) return { is_recorded: true, command_id: null };
-    const command_id = deterministicId('settled', run_id);
-    await storeLateRowsRetry(connection, opened, command_id);
-    return { is_recorded: true, command_id };
+    return { is_recorded: true, repair_id };
   });
 }
 

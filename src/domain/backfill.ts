@@ -4,7 +4,6 @@ import {
   type BatchExportState,
   type LiveBatchExport,
   requireLive,
-  type RetryReason,
 } from './batch_export.ts';
 import { CommandRejected, type FailureTime } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
@@ -91,19 +90,18 @@ export function decideRetry(
     backfill_id: string;
     run_id: string;
     allow_shrink: boolean;
-    reason?: RetryReason | undefined;
     interval: DataInterval;
     active_run_id: string | null;
   },
 ): BatchExportEvent[] {
   requireLive(state);
-  const { backfill_id, run_id, allow_shrink, reason, interval } = command;
+  const { backfill_id, run_id, allow_shrink, interval } = command;
   if (command.active_run_id !== null)
     throw new CommandRejected('conflict', `Run ${command.active_run_id} of this interval is still active.`);
   return [
     {
       type: 'RunRetryRequested',
-      data: { backfill_id, run_id, allow_shrink, ...(reason && { reason }), ...interval },
+      data: { backfill_id, run_id, allow_shrink, ...interval },
     },
   ];
 }
@@ -130,6 +128,11 @@ export interface BackfillSpec {
   readonly definition?: RunDefinition;
   /** If set, it exports only the intervals of its range whose run failed then; `total_runs` is their number. */
   readonly failed_runs?: FailureTime;
+  /**
+   * Set for the repair of an export: exportd itself exports intervals again whose manifests lack rows. It has a queue instead
+   * of a range, and ends when that is empty.
+   */
+  readonly is_repair?: true;
 }
 
 export type BackfillEvent =
@@ -205,17 +208,19 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
  * backfill of failed runs need one is read from the runs.
  */
 export function nextBackfillInterval(state: BackfillState): DataInterval | undefined {
-  if (state.status !== 'Running') return undefined;
+  if (state.status !== 'Running' || state.spec.is_repair) return undefined;
   if (new Date(state.created_until) >= new Date(state.spec.last_end)) return undefined;
   const { total_runs, first_start, last_end } = state.spec;
   if (total_runs === 1) return { start: first_start, end: last_end };
   return intervalFrom(state.spec.revisions, new Date(state.created_until));
 }
 
-/** Completes a backfill when all of its runs have ended. */
-export function decideCompletion(state: BackfillState): BackfillEvent[] {
+/** Completes a backfill when all of its runs have ended. @param hasQueue whether a repair has intervals left */
+export function decideCompletion(state: BackfillState, hasQueue: boolean): BackfillEvent[] {
   if (state.status !== 'Running' || state.active.length > 0) return [];
-  const done = new Date(state.created_until) >= new Date(state.spec.last_end);
+  const done = state.spec.is_repair
+    ? !hasQueue
+    : new Date(state.created_until) >= new Date(state.spec.last_end);
   return done ? [{ type: 'BackfillCompleted', data: {} }] : [];
 }
 

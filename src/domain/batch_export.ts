@@ -129,9 +129,6 @@ export interface BatchExportDefinition extends ScheduleDefinition {
 /** Why an interval gets no scheduled run. */
 export type SkipReason = 'paused' | 'before start_at' | 'after end_at';
 
-/** Why exportd retries a Completed run: late rows arrived in the source. */
-export type RetryReason = 'late_rows';
-
 /** A range of whole intervals that get no scheduled run. */
 export interface SkippedRange extends DataInterval {
   readonly reason: SkipReason;
@@ -162,7 +159,6 @@ export type BatchExportEvent =
         backfill_id: string;
         run_id: string;
         allow_shrink: boolean;
-        reason?: RetryReason;
       } & DataInterval;
     }
   /** The failed runs of these times are exported again, by a backfill of their intervals. */

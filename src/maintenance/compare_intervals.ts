@@ -395,38 +395,26 @@ async function compareRows(
   return { comparison: { ...comparison, ...keys, outcome }, keys_compared: true, is_complete: false };
 }
 
-/** Records a new outcome and signals the schedule if the interval is exported again. */
+/** Records a new outcome and starts the repair if the interval is exported again. */
 async function recordChange(
   dependencies: MaintenanceDependencies,
   done: Parameters<typeof recordComparison>[2],
 ): Promise<ComparisonResult['result']> {
   const { journal, policies } = dependencies;
   const recorded = await recordComparison(journal, policies.maintenance.comparisons, done);
-  if (recorded.result === 'exported again')
-    await signalRetry(
-      dependencies,
-      done.interval.batch_export_id,
-      recorded.command_id,
-      'that rows arrived late',
-    );
+  if (recorded.result === 'exported again') await startRepair(dependencies, recorded.repair_id);
   return recorded.result;
 }
 
-/**
- * Signals the stored command to export an interval again. A schedule that cannot be signalled is logged.
- * @param what completes the log line "A schedule could not be signalled …"
- */
-export async function signalRetry(
-  { schedules, logger }: Pick<MaintenanceDependencies, 'schedules' | 'logger'>,
-  batch_export_id: string,
-  id: string,
-  what: string,
+/** Starts the workflow of a repair, or wakes it. One that cannot be reached is logged. */
+export async function startRepair(
+  { backfills, logger }: Pick<MaintenanceDependencies, 'backfills' | 'logger'>,
+  repairId: string,
 ): Promise<void> {
-  await schedules.signal({ batch_export_id, name: 'retry', id }).catch((error: unknown) => {
-    // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
+  await backfills.start(repairId).catch((error: unknown) => {
     logger.warn(
-      { err: error, batch_export_id },
-      `A schedule could not be signalled ${what}. The reconciler will signal it.`,
+      { err: error, backfill_id: repairId },
+      'The workflow of a repair could not be started. The reconciler will start it.',
     );
   });
 }

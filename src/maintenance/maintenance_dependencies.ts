@@ -12,13 +12,9 @@ export interface MaintenanceDependencies {
   readonly source: Source;
   readonly readSelection: ReadSelection;
   readonly openLocation: OpenLocation;
-  readonly schedules: {
-    /** Signals a stored command to its schedule, which is started if it does not run. */
-    signal(command: {
-      readonly batch_export_id: string;
-      readonly name: string;
-      readonly id: string;
-    }): Promise<void>;
+  readonly backfills: {
+    /** Starts the workflow of a backfill, or wakes it when it runs. */
+    start(backfillId: string): Promise<void>;
   };
   readonly logger: Logger;
 }

@@ -9,7 +9,7 @@ import {
   type UnsettledRun,
 } from '../decisions/unsettled_runs.ts';
 import { isDatabaseUnavailable, isTransient } from '../journal/database.ts';
-import { compareInterval, signalRetry } from './compare_intervals.ts';
+import { compareInterval, startRepair } from './compare_intervals.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** The result of a check, which is stored in the workflow's history. */
@@ -108,9 +108,8 @@ async function settleRun(
     ? withoutRetry('not_exported_again')
     : await compare(dependencies, run, signal);
   if (!decision) return false;
-  const { is_recorded, command_id } = await recordSettled(dependencies.journal, run, decision);
-  if (command_id !== null)
-    await signalRetry(dependencies, run.batch_export_id, command_id, 'to export an interval again');
+  const { is_recorded, repair_id } = await recordSettled(dependencies.journal, run, decision);
+  if (repair_id !== null) await startRepair(dependencies, repair_id);
   return is_recorded;
 }
 

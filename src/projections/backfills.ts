@@ -14,7 +14,7 @@ export const isUncounted = (row = 'backfill_runs'): string =>
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 4,
+  version: 5,
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
     create table exportd.backfills (
@@ -35,6 +35,8 @@ export const backfillsProjection: Projection = {
       retry_of_run_id uuid,
       -- Whether it exports only the intervals of its range whose run failed.
       retries_failed boolean not null,
+      -- Whether it is the repair of its export. Its range and its number of runs grow with its runs.
+      is_repair boolean not null,
       allow_shrink boolean not null,
       created_at timestamptz not null,
       finished_at timestamptz,
@@ -42,6 +44,8 @@ export const backfillsProjection: Projection = {
     );
     create index backfills_newest on exportd.backfills (batch_export_id, position desc);
     create index backfills_active on exportd.backfills (team_id) where finished_at is null;
+    create unique index backfills_one_repair on exportd.backfills (batch_export_id)
+      where is_repair and finished_at is null;
     create table exportd.backfill_runs (
       backfill_id uuid not null references exportd.backfills,
       run_id uuid not null,
@@ -73,8 +77,8 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       const spec = event.data;
       await connection.query(
         `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
-           retry_of_run_id, created_at, last_updated_at, allow_shrink, retries_failed)
-         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10, $11)`,
+           retry_of_run_id, created_at, last_updated_at, allow_shrink, retries_failed, is_repair)
+         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10, $11, $12)`,
         [
           id,
           stored.global_position,
@@ -87,6 +91,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
           at,
           spec.allow_shrink,
           spec.failed_runs !== undefined,
+          spec.is_repair === true,
         ],
       );
       return;
@@ -95,6 +100,11 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await connection.query(
         'insert into exportd.backfill_runs (backfill_id, run_id, own) values ($1, $2, $3) on conflict do nothing',
         [id, event.data.run_id, event.data.own],
+      );
+      await connection.query(
+        `update exportd.backfills set total_runs = total_runs + 1, start_at = least(start_at, $2),
+           end_at = greatest(end_at, $3) where id = $1 and is_repair`,
+        [id, event.data.start, event.data.end],
       );
       return;
     case 'BackfillRunEnded':

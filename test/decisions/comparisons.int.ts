@@ -6,6 +6,7 @@ import {
   type IntervalComparison,
 } from '../../src/decisions/due_comparisons.ts';
 import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
+import { advanceBackfill } from '../../src/decisions/backfills.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
@@ -13,7 +14,7 @@ import { openJournal, rebuild } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
-import { createSimulatedRuns } from './simulated_runs.ts';
+import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 const database = useTestDatabase();
 const journal = openJournal(database.pool);
@@ -71,11 +72,19 @@ async function compare(interval: IntervalComparison & { readonly at: string }, r
   return 'unchanged';
 }
 
-const retries = () =>
-  query<{ id: string; status: string }>(
-    `select id, status from exportd.commands where batch_export_id = $1 and name = 'retry' order by position`,
+/** The repairs of the export, the newest last. */
+const repairs = () =>
+  query<{ id: string; status: string; total_runs: number }>(
+    `select id, status, total_runs from exportd.backfills where batch_export_id = $1 and is_repair order by position`,
     commander.batchExportId,
   );
+
+/** Takes a step of the newest repair. @returns the runs to start */
+async function advanceRepair(policies = quickPolicies()): Promise<string[]> {
+  const repair = (await repairs()).at(-1);
+  const { start_runs } = await advanceBackfill(journal, policies, repair?.id ?? '');
+  return start_runs.map(({ run_id }) => run_id);
+}
 
 const logOf = async (runId: string) =>
   (
@@ -191,26 +200,44 @@ describe('a comparison', () => {
     expect(await compare(interval, 3)).toBe('unchanged');
     expect(await compare(interval, 9)).toBe('not recorded');
     expect(await dueRuns()).toEqual([]);
-    expect(await retries()).toEqual([]);
+    expect(await repairs()).toEqual([]);
   });
 
   it('with late rows exports the interval again, even at the limit of backfills', async () => {
     const id = await createCompletedRun();
     const full = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1' });
-    const { command, step } = createCommander(journal, full, commander.batchExportId);
+    const { command } = createCommander(journal, full, commander.batchExportId);
     await runs.create(9);
     expect((await command('retry', { run_id: id })).command.status).toBe('rejected');
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
     expect(await logOf(id)).toContainEqual(expect.stringContaining('2 late rows: source has 5 rows for'));
-    expect(await retries()).toMatchObject([{ status: 'rejected' }, { status: 'pending' }]);
-    await step();
-    expect(await retries()).toMatchObject([{ status: 'rejected' }, { status: 'applied' }]);
+    expect(await advanceRepair(full)).toHaveLength(1);
+  });
+
+  it('with late rows that are found again asks for nothing more while its run is active', async () => {
+    const id = await createCompletedRun();
+    const interval = await comparisonOf(id);
+    expect(await compare(interval, 5)).toBe('exported again');
+    const [run = ''] = await advanceRepair();
+    expect(await compare(await comparisonOf(id), 6)).toBe('not recorded');
+    await runs.publish(run, await runs.start(run), 'with late rows');
+    expect(await advanceRepair()).toEqual([]);
+    expect(await repairs()).toMatchObject([{ status: 'Completed', total_runs: 1 }]);
+  });
+
+  it('with late rows is dropped when the interval has another manifest by then', async () => {
+    const id = await createCompletedRun();
+    expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
+    const requested = await runs.retry(id);
+    await runs.publish(requested, await runs.start(requested), 'requested');
+    expect(await advanceRepair()).toEqual([]);
+    expect(await repairs()).toMatchObject([{ status: 'Completed', total_runs: 0 }]);
   });
 
   it('does not request a retry again that was held, until the source changes', async () => {
     const id = await createCompletedRun();
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
-    await commander.step();
+    await advanceRepair();
     const [held] = await query<{ id: string }>(
       `select id from exportd.batch_export_runs where batch_export_id = $1 order by position desc limit 1`,
       commander.batchExportId,
@@ -218,7 +245,8 @@ describe('a comparison', () => {
     await hold(held?.id ?? '', id);
     expect(await compare(await comparisonOf(id), 5)).toBe('changed');
     expect(await compare(await comparisonOf(id), 5)).toBe('unchanged');
-    expect(await retries()).toHaveLength(1);
+    expect(await advanceRepair()).toEqual([]);
+    expect(await repairs()).toHaveLength(1);
     const lines = (await logOf(id)).filter((line) => line.includes('was held because of these rows'));
     expect(lines).toHaveLength(1);
     expect(await compare(await comparisonOf(id), 6)).toBe('exported again');
@@ -227,16 +255,83 @@ describe('a comparison', () => {
   it('requests a retry again that failed for another reason', async () => {
     const id = await createCompletedRun();
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
-    await commander.step();
-    await query('select 1');
+    await advanceRepair();
     for (const run of await query<{ id: string }>(
       `select id from exportd.batch_export_runs where batch_export_id = $1 and status = 'Starting'`,
       commander.batchExportId,
     ))
       await endRun(journal, quickPolicies(), run.id, { status: 'Failed', latest_error: 'A reason.' });
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
+    expect(await advanceRepair()).toHaveLength(1);
   });
 });
+
+describe('late rows in many intervals', () => {
+  const many = 12;
+
+  it('are exported by one repair, a few runs at a time, and nothing that people ask for waits for it', async () => {
+    const ids: string[] = [];
+    for (let minutes = 3; minutes < 3 + many; minutes += 1) ids.push(await createCompletedRun(minutes));
+    for (const id of ids) expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
+    expect(await repairs()).toMatchObject([{ status: 'Running' }]);
+    const ahead = `select from exportd.commands where batch_export_id = $1 and status = 'pending'`;
+    expect(await query(ahead, commander.batchExportId)).toEqual([]);
+    expect(await advanceRepair()).toHaveLength(2);
+    expect(await query(ahead, commander.batchExportId)).toEqual([]);
+
+    // The limit counts what was requested: one backfill for each interval.
+    const limited = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: String(await unfinishedRequests()) });
+    const last = quickPolicies({
+      EXPORTD_MAX_BACKFILLS_PER_PROJECT: String((await unfinishedRequests()) + 1),
+    });
+    const range = { start_at: minuteBefore(2).start_at, end_at: minuteBefore(2).end_at };
+    const request = (policies: ReturnType<typeof quickPolicies>) =>
+      createCommander(journal, policies, commander.batchExportId).command('backfill', range);
+    expect((await request(limited)).command.status).toBe('rejected');
+    expect((await request(last)).command.status).toBe('applied');
+
+    expect((await commander.command('pause')).command.status).toBe('applied');
+    const active = await advanceRepair();
+    for (const run of active) await runs.publish(run, await runs.start(run), `late rows of ${run}`);
+    expect(await advanceRepair()).toEqual([]);
+    const [repair] = await repairs();
+    expect((await commander.command('unpause')).step.wake_backfills).toContain(repair?.id);
+    const done = [...active];
+    for (;;) {
+      const started = await advanceRepair();
+      if (started.length === 0) break;
+      expect(started.length).toBeLessThanOrEqual(2);
+      for (const run of started) await runs.publish(run, await runs.start(run), `late rows of ${run}`);
+      done.push(...started);
+    }
+    expect(done).toHaveLength(many);
+    expect(await repairs()).toMatchObject([{ status: 'Completed', total_runs: many }]);
+    const manifests = await query<{ manifest_run_id: string }>(
+      'select manifest_run_id from exportd.intervals where batch_export_id = $1 and manifest_run_id is not null',
+      commander.batchExportId,
+    );
+    expect(manifests.map((row) => row.manifest_run_id).toSorted()).toEqual(done.toSorted());
+  });
+
+  it('wait for no more when the repair is cancelled, until a later comparison finds them', async () => {
+    const [one, other] = [await createCompletedRun(3), await createCompletedRun(4)];
+    for (const id of [one, other]) await compare(await comparisonOf(id), 5);
+    const [repair] = await repairs();
+    await commander.command('cancelBackfill', { backfill_id: repair?.id });
+    expect(await advanceRepair()).toEqual([]);
+    expect(await compare(await comparisonOf(one), 5)).toBe('exported again');
+    expect(await advanceRepair()).toHaveLength(1);
+    expect(await repairs()).toMatchObject([{ status: 'Cancelled' }, { status: 'Running' }]);
+  });
+});
+
+/** The unfinished backfills of the project that people have requested. */
+async function unfinishedRequests(): Promise<number> {
+  const found = await query(
+    'select from exportd.backfills where team_id = 1 and finished_at is null and not is_repair',
+  );
+  return found.length;
+}
 
 /** Holds a run: five rows of the source, but some of the manifest are not among them. */
 async function hold(runId: string, replacedRunId: string): Promise<void> {

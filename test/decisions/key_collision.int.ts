@@ -2,10 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
+import { advanceBackfill, requestRepair } from '../../src/decisions/backfills.ts';
 import { findSharedKeys } from '../../src/decisions/destination_rules.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { mergeConfig, storeConfig } from '../../src/destination/config_versions.ts';
+import { batchExportDecider, requireLive } from '../../src/domain/batch_export.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
@@ -68,7 +70,20 @@ describe('the definition that a run exports:', () => {
     const { command } = await commander.command('update', { changes });
     expect(command.status).toBe('applied');
   };
-  const automatic = () => commander.command('retry', { run_id: exported, reason: 'late_rows' });
+  const automatic = async (): Promise<void> => {
+    const repair = await journal.transaction(async (transaction) => {
+      const live = requireLive((await transaction.lock(batchExportDecider, commander.batchExportId)).state());
+      const { rows } = await transaction.connection.query<{ start: string; end: string }>(
+        'select data_interval_start as start, data_interval_end as "end" from exportd.batch_export_runs where id = $1',
+        [exported],
+      );
+      const [interval] = rows;
+      if (!interval) throw new Error('The run does not exist.');
+      const request = { team_id: 1, run_id: exported, ...interval };
+      return requestRepair(transaction, commander.batchExportId, live, request);
+    });
+    await advanceBackfill(journal, policies, repair);
+  };
 
   describe('an automatic re-export', () => {
     it('keeps the selection of the manifest, also when it is retried', async () => {

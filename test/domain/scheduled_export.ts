@@ -94,7 +94,7 @@ function scheduleAt(start: Date, initial: BatchExportState, alreadyScheduled: re
   const stepBackfill = (backfill: SimulatedBackfill): boolean => {
     const interval = nextBackfillInterval(backfill.state);
     if (!interval) {
-      applyToBackfill(backfill, decideCompletion(backfill.state));
+      applyToBackfill(backfill, decideCompletion(backfill.state, false));
       return false;
     }
     backfill.intervals.push(interval);

@@ -57,12 +57,6 @@ const insertLate = (rows = 1, event = 'late', at = interval.start) =>
 const deleteRows = (rows: number) =>
   query('delete from events where ctid in (select ctid from events order by inserted_at limit $1)', rows);
 
-const retriesOf = (batchExportId: string) =>
-  query<{ id: string; body: object }>(
-    `select id, body from exportd.commands where batch_export_id = $1 and name = 'retry' order by position`,
-    batchExportId,
-  );
-
 const outcomesOf = (runId: string) =>
   query<{ data: object }>(
     `select data from exportd.journal_events where stream_id = $1 and event_type = 'IntervalCompared'
@@ -85,7 +79,7 @@ describe('a comparison', () => {
     expect(await compare(batchExportId)).toEqual({ compared: 0, differing: 0, has_more: false });
     await elapse('1 hour');
     expect(await compare(batchExportId)).toEqual({ compared: 1, differing: 0, has_more: false });
-    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
     expect(await outcomesOf(run_id)).toEqual([]);
     expect(
       await query(
@@ -106,7 +100,7 @@ describe('a comparison', () => {
     expect(await query('select next_due_at, early_at from exportd.interval_comparisons')).toEqual([
       { next_due_at: null, early_at: null },
     ]);
-    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
   });
 
   it('exports the interval again when rows arrived late', async () => {
@@ -115,13 +109,14 @@ describe('a comparison', () => {
     await insertLate();
     await elapse('1 hour');
     expect(await compare(batchExportId)).toEqual({ compared: 1, differing: 1, has_more: false });
-    const [retry] = await retriesOf(batchExportId);
-    expect(retry?.body).toEqual({ run_id, reason: 'late_rows' });
-    expect(maintenance.signalledCommands).toContainEqual({
-      batch_export_id: batchExportId,
-      name: 'retry',
-      id: retry?.id,
-    });
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
+    const repairs = await query<{ id: string; status: string }>(
+      'select id, status from exportd.backfills where batch_export_id = $1 and is_repair',
+      batchExportId,
+    );
+    expect(repairs).toMatchObject([{ status: 'Running' }]);
+    expect(maintenance.startedRepairs).toContain(repairs[0]?.id);
+    expect(await query('select from exportd.commands where batch_export_id = $1', batchExportId)).toEqual([]);
     expect(await outcomesOf(run_id)).toEqual([
       {
         data: { outcome: 'rows_added', bucket_rows: 10, source_rows: 11, added_rows: 1, missing_rows: 0 },
@@ -136,7 +131,7 @@ describe('a comparison', () => {
     await insertLate(4);
     await elapse('1 hour');
     expect(await compare(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
-    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await maintenance.repairsOf(batchExportId)).toHaveLength(1);
     expect(await logOf(run_id)).toEqual([
       expect.stringContaining('At least 3 late rows, and at least 3 rows were deleted from the source'),
     ]);
@@ -150,7 +145,7 @@ describe('a comparison', () => {
       await elapse(time);
       expect(await compare(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
     }
-    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
     expect(await logOf(run_id)).toHaveLength(1);
     expect(await outcomesOf(run_id)).toMatchObject([{ data: { outcome: 'rows_missing', missing_rows: 2 } }]);
   });
@@ -343,9 +338,7 @@ describe('a comparison of persons', () => {
     const { batchExportId, run_id } = await publishPersons();
     await insertPersons(5, 'late');
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
-    expect((await retriesOf(batchExportId)).map(({ body }) => body)).toEqual([
-      { run_id, reason: 'late_rows' },
-    ]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
     expect(await outcomesOf(run_id)).toMatchObject([{ data: { outcome: 'rows_added', added_rows: 1 } }]);
     expect(await logOf(run_id)).toEqual([expect.stringContaining('1 persons of')]);
     const again = await republish(batchExportId);

@@ -40,7 +40,7 @@ export const expire = ({ database }: ExportHarness, batchExportId: string): Prom
 export function createMaintenanceHarness(harness: ExportHarness) {
   const { journal, source, readSelection, settings, keyRing, database, bucket } = harness;
   const { client } = bucket;
-  const signalledCommands: { batch_export_id: string; name: string; id: string }[] = [];
+  const startedRepairs: string[] = [];
   const comparisons: { statements: number; fail: (range: Omit<RowRange, 'interval'>) => boolean } = {
     statements: 0,
     fail: () => false,
@@ -69,9 +69,9 @@ export function createMaintenanceHarness(harness: ExportHarness) {
       source: observedSource,
       readSelection,
       openLocation: createLocationOpener(database.pool, keyRing, settings),
-      schedules: {
-        signal: (command) => {
-          signalledCommands.push(command);
+      backfills: {
+        start: (id) => {
+          startedRepairs.push(id);
           return Promise.resolve();
         },
       },
@@ -95,8 +95,16 @@ export function createMaintenanceHarness(harness: ExportHarness) {
   return {
     activities,
     comparisons,
-    /** The commands that were signalled to schedules. */
-    signalledCommands,
+    /** The repairs whose workflows were started. */
+    startedRepairs,
+    /** The queue of an export's repair: the runs whose intervals are exported again. */
+    repairsOf: async (batchExportId: string): Promise<string[]> => {
+      const { rows } = await database.pool.query<{ run_id: string }>(
+        'select run_id from exportd.interval_repairs where batch_export_id = $1 order by data_interval_start',
+        [batchExportId],
+      );
+      return rows.map(({ run_id }) => run_id);
+    },
     /** Publishes a run with a new config version: a file and a manifest. */
     publish: async (batchExportId?: string, config: object = {}, of = interval) => {
       const run = await harness.createRun({

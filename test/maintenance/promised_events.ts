@@ -171,15 +171,6 @@ export async function startEvents(
     }
   };
 
-  /** The start times of the intervals that were ordered to be exported again. */
-  const orderedStarts = async (commandIds: readonly string[]): Promise<Set<string>> => {
-    const { rows } = await pool.query<{ start: string }>(
-      `select run.data_interval_start as start from exportd.commands command
-       join exportd.batch_export_runs run on run.id = (command.body ->> 'run_id')::uuid where command.id = any ($1)`,
-      [commandIds],
-    );
-    return new Set(rows.map(({ start }) => new Date(start).toISOString()));
-  };
   /** Compares the hours when that is due. @returns the start times of those that are to be exported again */
   const compareDue = async (): Promise<Set<string>> => {
     await pool.query(
@@ -190,9 +181,12 @@ export async function startEvents(
     const { rows: groups } = await pool.query<ComparisonGroup>(
       'select distinct team_id, selection_hash from exportd.interval_comparisons',
     );
-    const signalled = maintenance.signalledCommands.length;
     for (const group of groups) await maintenance.activities().compareIntervals(group);
-    return orderedStarts(maintenance.signalledCommands.slice(signalled).map(({ id }) => id));
+    const { rows } = await pool.query<{ start: string }>(
+      `delete from exportd.interval_repairs where batch_export_id = $1 returning data_interval_start as start`,
+      [batchExportId],
+    );
+    return new Set(rows.map(({ start }) => new Date(start).toISOString()));
   };
 
   const checkHour = async (hour: Hour): Promise<void> => {

@@ -119,11 +119,13 @@ const dueKinds = async (): Promise<string[]> => {
   return tasks.map(({ kind }) => kind).filter((kind) => ['checkBarriers', 'settleRuns'].includes(kind));
 };
 
-const retriesOf = (batchExportId: string) =>
-  query<{ body: object }>(
-    `select body from exportd.commands where batch_export_id = $1 and name = 'retry' order by position`,
-    batchExportId,
-  );
+const repairOf = async (batchExportId: string): Promise<string | undefined> =>
+  (
+    await query<{ id: string }>(
+      'select id from exportd.backfills where batch_export_id = $1 and is_repair',
+      batchExportId,
+    )
+  )[0]?.id;
 
 const eventsOf = async (runId: string): Promise<unknown[]> =>
   (
@@ -176,7 +178,7 @@ describe('a run whose state this version cannot read', () => {
     );
     await query(`update exportd.stream_states set state = '{}' where stream_id = $1`, broken.run_id);
     await expect(settle(batchExportId)).rejects.toThrow('Unexpected TypeError');
-    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
   });
 });
 
@@ -192,10 +194,8 @@ describe('a run that was exported while a transaction was open', () => {
     expect(await checkBarriers()).toEqual({ checked: 1, opened: 1, has_more: false });
     expect(await dueKinds()).toEqual(['settleRuns']);
     expect(await settle(batchExportId)).toEqual({ settled: 1, has_more: false });
-    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
-    expect(maintenance.signalledCommands).toContainEqual(
-      expect.objectContaining({ batch_export_id: batchExportId, name: 'retry' }),
-    );
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
+    expect(maintenance.startedRepairs).toContain(await repairOf(batchExportId));
     expect(await eventsOf(run_id)).toEqual([
       ['RunCounted', 'transactions'],
       ['RunBarrierAdvanced', 'open'],
@@ -224,7 +224,7 @@ describe('a run that was exported while a transaction was open', () => {
         settled: 1,
         has_more: false,
       });
-      expect(await retriesOf(batchExportId)).toEqual([]);
+      expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
       expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
       expect(await unsettledRuns()).toEqual([]);
     },
@@ -249,7 +249,7 @@ describe('a run that was exported while a transaction was open', () => {
     await harness.attempt().publishManifest(run);
     await checkBarriers();
     await settle(batchExportId);
-    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
     expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
   });
 
@@ -277,7 +277,7 @@ describe('a run that was exported while a transaction was open', () => {
     await writer.query('commit');
     await checkBarriers();
     await settle(batchExportId);
-    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await maintenance.repairsOf(batchExportId)).toHaveLength(1);
     expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'exported_again']);
     expect(await logOf(run_id)).toMatch(/have ended\. Exporting the interval again\./);
     expect(await lastComparison()).toEqual(equal);
@@ -293,7 +293,7 @@ describe('a run that was exported while a transaction was open', () => {
       await writer.query('rollback');
       await checkBarriers();
       expect(await settle(batchExportId)).toEqual({ settled: 1, has_more: false });
-      expect(await retriesOf(batchExportId)).toEqual([]);
+      expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
       expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'no_late_rows']);
       expect(await logOf(run_id)).toContain('None arrived late');
     },
@@ -308,7 +308,7 @@ describe('a run that was exported while a transaction was open', () => {
     await writer.query('rollback');
     await checkBarriers();
     await settle(batchExportId);
-    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await maintenance.repairsOf(batchExportId)).toHaveLength(1);
     expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'exported_again']);
   });
 
@@ -324,7 +324,7 @@ describe('a run that was exported while a transaction was open', () => {
     expect(await checkBarriers()).toMatchObject({ opened: 1 });
     await later.query(`rollback prepared 'later'`);
     await settle(batchExportId);
-    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await maintenance.repairsOf(batchExportId)).toHaveLength(1);
     expect(await eventsOf(run_id)).toEqual([
       ['RunCounted', 'transactions'],
       ['RunBarrierAdvanced', 'prepared'],
@@ -365,7 +365,7 @@ describe('a run that was exported while a transaction was open', () => {
     await checkBarriers();
     const { run_id } = await harness.createRun({ batchExportId });
     expect(await settle(batchExportId)).toEqual({ settled: 0, has_more: false });
-    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
     await maintenance.fail(run_id);
     expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
   });
@@ -377,7 +377,7 @@ describe('a run that was exported while a transaction was open', () => {
     await writer.query('rollback');
     await checkBarriers();
     expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
-    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
     expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'same_rows']);
   });
 
@@ -391,13 +391,13 @@ describe('a run that was exported while a transaction was open', () => {
     await insertPerson(second, 'second');
     await checkBarriers();
     await settle(batchExportId);
-    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
     const repeated = await publish(batchExportId, 'persons');
     expect(repeated.phase).toBe('transactions');
     await second.query('commit');
     await checkBarriers();
     expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
-    expect(await retriesOf(batchExportId)).toHaveLength(2);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([repeated.run_id]);
     expect(await eventsOf(repeated.run_id)).toContainEqual(['RunSettled', 'exported_again']);
   });
 
@@ -409,13 +409,13 @@ describe('a run that was exported while a transaction was open', () => {
     await writer.query('rollback');
     await checkBarriers();
     await settle(batchExportId);
-    expect(await retriesOf(batchExportId)).toEqual([{ body: { run_id, reason: 'late_rows' } }]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
     await openTransaction();
     const repeated = await publish(batchExportId, 'persons', {}, query);
     await writers.at(-1)?.query('commit');
     await checkBarriers();
     expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
-    expect(await retriesOf(batchExportId)).toHaveLength(1);
+    expect(await maintenance.repairsOf(batchExportId)).toHaveLength(1);
     expect(await eventsOf(repeated.run_id)).toContainEqual(['RunSettled', 'not_exported_again']);
     expect(await unsettledRuns()).toEqual([]);
   });
@@ -427,7 +427,7 @@ describe('a run that was exported while a transaction was open', () => {
     await checkBarriers();
     await expire(harness, batchExportId);
     expect(await settle(batchExportId)).toMatchObject({ settled: 1 });
-    expect(await retriesOf(batchExportId)).toEqual([]);
+    expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
     expect(await eventsOf(run_id)).toContainEqual(['RunSettled', 'not_exported_again']);
     expect(await logOf(run_id)).toContain('Rules of the bucket have deleted its objects');
   });

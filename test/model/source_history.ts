@@ -205,7 +205,6 @@ export async function startHistory(
   /** Lets all that is due happen: barriers, comparisons, and the exports that they request. */
   const maintain = async (): Promise<number> => {
     const activities = maintenance.activities();
-    const signalled = maintenance.signalledCommands.length;
     await activities.checkBarriers();
     await activities.settleRuns({ batch_export_id: batchExportId });
     await control.query(
@@ -220,11 +219,9 @@ export async function startHistory(
       [batchExportId],
     );
     for (const group of groups) await activities.compareIntervals(group);
-    const ids = maintenance.signalledCommands.slice(signalled).map(({ id }) => id);
     const { rows: ordered } = await control.query<{ start: string }>(
-      `select distinct run.data_interval_start as start from exportd.commands command
-       join exportd.batch_export_runs run on run.id = (command.body ->> 'run_id')::uuid where command.id = any ($1)`,
-      [ids],
+      'delete from exportd.interval_repairs where batch_export_id = $1 returning data_interval_start as start',
+      [batchExportId],
     );
     for (const { start } of ordered)
       await exportHour(

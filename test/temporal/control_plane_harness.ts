@@ -171,6 +171,7 @@ export async function createControlPlaneHarness(
   const reconcilerDependencies: ReconcilerDependencies = {
     ...control,
     executionLists,
+    isIdle: () => true,
     signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
     ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
   };

@@ -19,6 +19,11 @@ export const backfillSchema = z
     retries_failed: z
       .boolean()
       .describe('Whether it exports only the intervals of its range whose run failed (`retry_failed`).'),
+    is_repair: z
+      .boolean()
+      .describe(
+        'Whether exportd itself created it, to export intervals again whose rows arrived late. An export has one at a time; its range and number of runs grow while it runs.',
+      ),
     allow_shrink: z
       .boolean()
       .describe('Whether its runs may remove rows from the bucket that the source no longer has.'),

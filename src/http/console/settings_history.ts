@@ -189,10 +189,7 @@ function describe(event: BatchExportEvent): Description {
     case 'RunRetryRequested':
       return {
         kind: 'retry_requested',
-        summary:
-          event.data.reason === 'late_rows'
-            ? `Exported ${event.data.start} to ${event.data.end} again, because rows arrived late`
-            : `Retry of ${event.data.start} to ${event.data.end}${shrinking(event.data)}`,
+        summary: `Retry of ${event.data.start} to ${event.data.end}${shrinking(event.data)}`,
         backfill_id: event.data.backfill_id,
         run_id: event.data.run_id,
       };

@@ -328,6 +328,18 @@ create index interval_comparisons_latest on exportd.interval_comparisons (batch_
 create index interval_comparisons_differing on exportd.interval_comparisons (batch_export_id, outcome)
   where outcome in ('rows_added', 'rows_missing', 'both');
 
+-- Intervals that exportd exports again by itself, because the source has rows that their manifests lack. Those of an export
+-- are the queue of its repair. An interval that is lost here is found again by its next comparison.
+create table exportd.interval_repairs (
+  batch_export_id uuid not null,
+  data_interval_start timestamptz not null,
+  data_interval_end timestamptz not null,
+  -- The run of the manifest that lacks rows.
+  run_id uuid not null,
+  requested_at timestamptz not null default clock_timestamp(),
+  primary key (batch_export_id, data_interval_start, data_interval_end)
+);
+
 -- The token bucket of the rows that comparisons read. It is empty until `available_at`.
 create table exportd.comparison_budget (
   singleton boolean primary key default true check (singleton),

@@ -32,6 +32,8 @@ export interface ReconcilerDependencies {
   readonly notifications: NotificationClient;
   readonly backgroundQueries: BackgroundQueries;
   readonly signalRecovery: SignalRecovery;
+  /** Whether the workers of this process have room for more work, so that nothing waits for them. */
+  readonly isIdle: () => boolean;
   /** Registers the search attributes that a restored or new namespace lacks. */
   readonly ensureSearchAttributes: (signal: AbortSignal) => Promise<void>;
   readonly settings: Pick<
@@ -176,16 +178,21 @@ const sampleGrowth = 4;
  * Where Temporal does not report those, a list does not show them, so a sample of the others is described too.
  */
 export async function checkExecutions<Item extends ExpectedExecution>(
-  { client, executionLists }: Pick<ReconcilerDependencies, 'client' | 'executionLists'>,
+  dependencies: Pick<ReconcilerDependencies, 'client' | 'executionLists' | 'isIdle'>,
   pass: Pass,
   { workflowType, expected, isOf = () => true, repair }: ExecutionCheck<Item>,
 ): Promise<void> {
+  const { client, executionLists } = dependencies;
   pass.counts.expected += expected.length;
   const check = (items: readonly Item[]): Promise<void> =>
     pass.forEachItem(items, idOf, async (item) => {
       const execution = await describeExecution(client, item.workflow_id);
       pass.counts.described += 1;
-      if (execution && isStuck(execution)) pass.counts.stuck += 1;
+      if (execution && keepsFailing(execution)) {
+        // Slow, and not stuck: a restart would repeat its work, and so add to what it waits for.
+        if (item.is_progressing === true || !dependencies.isIdle()) return false;
+        pass.counts.stuck += 1;
+      }
       return repair(item, execution);
     });
   if (expected.length <= sampleSize) return check(expected);
@@ -231,6 +238,10 @@ export function replacementReason(execution: Execution | undefined): string {
     : `the previous execution has the status ${execution.status}.`;
 }
 
-/** Whether the workflow task of a running execution keeps failing. */
-export const isStuck = (execution: Execution): boolean =>
+/** Whether the workflow task of a running execution keeps failing: it is stuck, or its worker is busy. */
+const keepsFailing = (execution: Execution): boolean =>
   execution.status === 'RUNNING' && execution.task_attempt >= stuckAttempt;
+
+/** Whether the workflow task of a running execution keeps failing although the workers are idle. */
+export const isStuck = ({ isIdle }: Pick<ReconcilerDependencies, 'isIdle'>, execution: Execution): boolean =>
+  keepsFailing(execution) && isIdle();

@@ -43,7 +43,7 @@ export async function reconcileSchedules(dependencies: ReconcilerDependencies, p
     })),
     repair: async ({ id, is_suspect }, execution) => {
       if (execution?.status !== 'RUNNING') await schedules.start(id, replacementReason(execution));
-      else if (isStuck(execution)) await schedules.restart(id, replacementReason(execution));
+      else if (isStuck(dependencies, execution)) await schedules.restart(id, replacementReason(execution));
       // A busy schedule decides about the interval when its step succeeds. A wake-up would only lengthen its history.
       else if (is_suspect && !execution.is_busy) await schedules.start(id);
       else return false;
@@ -74,7 +74,7 @@ async function repairRun(
 ): Promise<boolean> {
   const { journal, runs, logger } = dependencies;
   const execution = latest && isExecutionOf({ run_id: runId }, latest) ? latest : undefined;
-  if (execution?.status === 'RUNNING' && !isStuck(execution)) return false;
+  if (execution?.status === 'RUNNING' && !isStuck(dependencies, execution)) return false;
   const run = await readStartableRun(journal.pool, runId);
   if (!run) return false;
   if (execution?.status === 'TERMINATED') {
@@ -124,7 +124,7 @@ async function reconcileBackfills(dependencies: ReconcilerDependencies, pass: Pa
     })),
     repair: async ({ id }, execution) => {
       if (execution?.status !== 'RUNNING') await backfills.start(id, replacementReason(execution));
-      else if (isStuck(execution)) await backfills.restart(id, replacementReason(execution));
+      else if (isStuck(dependencies, execution)) await backfills.restart(id, replacementReason(execution));
       else return false;
       return true;
     },
@@ -147,7 +147,7 @@ export async function reconcileCommands(dependencies: ReconcilerDependencies, pa
         const workflowId = workflowIds(settings).schedule(command.batch_export_id);
         const execution = await describeExecution(client, workflowId);
         pass.counts.described += 1;
-        if (execution && isStuck(execution)) {
+        if (execution && isStuck(dependencies, execution)) {
           pass.counts.stuck += 1;
           await schedules.restart(command.batch_export_id, replacementReason(execution));
           return true;
@@ -182,17 +182,18 @@ async function cancelOrphanedExecutions(dependencies: ReconcilerDependencies, pa
 }
 
 async function endExecution(
-  { journal, client, runs, settings }: ReconcilerDependencies,
+  dependencies: ReconcilerDependencies,
   pass: Pass,
   runId: string,
 ): Promise<boolean> {
+  const { journal, client, runs, settings } = dependencies;
   const run = await readStartableRun(journal.pool, runId);
   if (!run) return false;
   const workflowId = workflowIds(settings).run(run);
   const execution = await describeExecution(client, workflowId);
   pass.counts.described += 1;
   if (execution?.status !== 'RUNNING' || !isExecutionOf(run, execution)) return false;
-  if (!isStuck(execution)) {
+  if (!isStuck(dependencies, execution)) {
     await runs.cancel(run);
     return true;
   }
@@ -214,7 +215,7 @@ async function reconcileDeliveries(dependencies: ReconcilerDependencies, pass: P
     })),
     repair: async ({ id }, execution) => {
       if (execution?.status !== 'RUNNING') await notifications.start(id);
-      else if (isStuck(execution)) await notifications.restart(id);
+      else if (isStuck(dependencies, execution)) await notifications.restart(id);
       else return false;
       return true;
     },
@@ -276,10 +277,8 @@ export async function reconcileQueries(dependencies: ReconcilerDependencies, pas
 }
 
 /** Starts the maintenance of the deployment when it does not run, and restarts it when it is stuck. */
-async function reconcileMaintenance(
-  { client, maintenance }: ReconcilerDependencies,
-  pass: Pass,
-): Promise<void> {
+async function reconcileMaintenance(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const { client, maintenance } = dependencies;
   pass.counts.expected += 1;
   await pass.forEachItem(
     [maintenance.workflowId],
@@ -288,7 +287,7 @@ async function reconcileMaintenance(
       const execution = await describeExecution(client, workflowId);
       pass.counts.described += 1;
       if (execution?.status !== 'RUNNING') await maintenance.start();
-      else if (isStuck(execution)) await maintenance.restart();
+      else if (isStuck(dependencies, execution)) await maintenance.restart();
       else return false;
       return true;
     },

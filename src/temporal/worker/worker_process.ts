@@ -264,8 +264,10 @@ async function serve(
     metrics,
   });
   const executionLists = createExecutionLists(client, settings);
+  let workers: Awaited<ReturnType<typeof createWorkers>> | undefined;
   const reconcileLoops = createReconcileLoops({
     ...control,
+    isIdle: () => workers?.isIdle() ?? false,
     executionLists,
     signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
     ensureSearchAttributes: (aborted) =>
@@ -337,12 +339,13 @@ async function serve(
       tracing,
       settings,
     });
-    const workers = await untilAborted(creatingWorkers, signal);
-    signal.addEventListener('abort', () => workers.shutdown());
+    const created = await untilAborted(creatingWorkers, signal);
+    workers = created;
+    signal.addEventListener('abort', () => created.shutdown());
     reconcileLoops.start();
-    identity = workers.identity;
+    identity = created.identity;
     logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker is running.');
-    await workers.run();
+    await created.run();
     await connection.close();
   } finally {
     await Promise.all([reconcileLoops.stop(), faultAlarm.stop()]);

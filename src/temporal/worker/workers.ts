@@ -189,6 +189,8 @@ interface Workers {
   readonly identity: string;
   /** Polls until `shutdown`; rejects when Temporal rejects a worker for good. */
   run(): Promise<void>;
+  /** Whether it has room for more workflow tasks and decisions, and its thread has time for them. */
+  isIdle(): boolean;
   /** Stops polling. Activities have a grace period to finish; another worker repeats those that do not. */
   shutdown(): void;
 }
@@ -207,6 +209,11 @@ const activityWorkerSlots = {
 
 /** Many, since a run whose source counts slowly occupies one for the whole count, and pauses must not wait for it. */
 const maxConcurrentWorkflowTasks = 200;
+
+/** A worker that uses less of its slots and of its thread is idle. */
+const idleShare = 0.8;
+/** How often the use of the thread is measured, in milliseconds. */
+const idleWindowMs = 5_000;
 
 /**
  * Creates four workers: control (workflows and their decisions), export (rows), maintenance (buckets and webhooks) and
@@ -278,11 +285,24 @@ export async function createWorkers({
     maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT),
   });
   const workers = [control, data, maintenance, query];
+  let measured = performance.eventLoopUtilization();
+  let measuredAt = performance.now();
+  let utilization = 0;
   const shutdown = (): void => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   return {
     identity: control.options.identity,
+    isIdle: () => {
+      if (performance.now() - measuredAt > idleWindowMs) {
+        const now = performance.eventLoopUtilization();
+        ({ utilization } = performance.eventLoopUtilization(now, measured));
+        [measured, measuredAt] = [now, performance.now()];
+      }
+      const { numInFlightLocalActivities, numInFlightWorkflowActivations } = control.getStatus();
+      const busiest = Math.max(numInFlightLocalActivities, numInFlightWorkflowActivations);
+      return busiest < maxConcurrentWorkflowTasks * idleShare && utilization < idleShare;
+    },
     run: async () => {
       try {
         await Promise.all(workers.map((worker) => worker.run()));

@@ -195,7 +195,8 @@ const columnsOf = (reload: () => unknown): readonly Column<BackfillResponse>[] =
   },
 ];
 
-const kindOf = ({ retry_of_run_id, retries_failed, allow_shrink }: BackfillResponse): string => {
+const kindOf = ({ retry_of_run_id, retries_failed, is_repair, allow_shrink }: BackfillResponse): string => {
+  if (is_repair) return 'Late rows';
   const kind = retry_of_run_id !== null ? 'Retry' : retries_failed ? 'Retry of failed runs' : 'Backfill';
   return allow_shrink ? `${kind}, may remove rows` : kind;
 };
