@@ -175,6 +175,8 @@ interface ExportHealth {
   readonly differing_intervals: Readonly<Partial<Record<Difference, number>>>;
   /** When any of its intervals was last compared with the source, in seconds since 1970; null if none was. */
   readonly last_compared_at: number | null;
+  /** Seconds since its longest overdue comparison became due; 0 if none is, and while they are disabled. */
+  readonly comparison_overdue_seconds: number;
 }
 
 type Row = Omit<ExportHealth, 'missing_intervals'>;
@@ -182,6 +184,7 @@ type Row = Omit<ExportHealth, 'missing_intervals'>;
 /** Reads the health of all live exports, with one statement for each index that it uses. */
 async function readExportHealth(
   pool: Pool,
+  firstComparisonMs: number,
   onUnreadable: (id: string, error: unknown) => void,
 ): Promise<ExportHealth[]> {
   const { rows } = await pool.query<Row>(
@@ -192,7 +195,8 @@ async function readExportHealth(
        end as freshness_seconds,
        unexported.unsettled as unsettled_intervals, unexported.held as held_intervals,
        coalesce(differing.counts, '{}') as differing_intervals,
-       extract(epoch from compared.last_compared_at)::float8 as last_compared_at
+       extract(epoch from compared.last_compared_at)::float8 as last_compared_at,
+       case when export.paused then 0 else coalesce(overdue.seconds, 0) end as comparison_overdue_seconds
      from exportd.batch_exports export cross join statement_timestamp() as now
      left join lateral (
        select interval.data_interval_end as until from exportd.intervals interval
@@ -218,7 +222,15 @@ async function readExportHealth(
          union all ${verificationCounts}
        ) counted group by 1
      ) differing on differing.batch_export_id = export.id
+     left join (
+       select batch_export_id, extract(epoch from statement_timestamp() - min(next_due_at + delay))::float8 as seconds
+       from exportd.interval_comparisons, lateral (select case when comparisons > 0 then interval '0' else
+         make_interval(secs => $1::double precision / 1000) end as delay) first
+       where next_due_at <= statement_timestamp() and next_due_at + delay <= statement_timestamp() and $1 > 0
+       group by 1
+     ) overdue on overdue.batch_export_id = export.id
      where not export.deleted`,
+    [firstComparisonMs],
   );
   const lags = await readLags(pool, rows, onUnreadable);
   return rows.map((row) => ({ ...row, missing_intervals: lags.get(row.id)?.intervals ?? null }));
@@ -250,7 +262,7 @@ export function registerExportMetrics(
   }: {
     readonly pool: Pool;
     readonly logger: Logger;
-    readonly settings: Pick<Settings, 'EXPORTD_METRICS_PER_EXPORT'>;
+    readonly settings: Pick<Settings, 'EXPORTD_METRICS_PER_EXPORT' | 'EXPORTD_COMPARISON_FIRST'>;
     /** For tests. */
     readonly cacheMs?: number;
   },
@@ -259,7 +271,7 @@ export function registerExportMetrics(
   const ownLabels = perExport ? ['interval', 'project_id', 'batch_export_id'] : ['interval'];
   const health = shareReading(
     () =>
-      readExportHealth(pool, (id, error) =>
+      readExportHealth(pool, settings.EXPORTD_COMPARISON_FIRST, (id, error) =>
         logger.warn({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.'),
       ),
     cacheMs,
@@ -324,6 +336,12 @@ export function registerExportMetrics(
     'When an export was last compared with the source: of several exports, the one that was compared longest ago.',
     min,
     ({ last_compared_at }) => last_compared_at,
+  );
+  gaugeOf(
+    'exportd_comparison_overdue_seconds',
+    'For how long the comparison of an interval with the source has been due. It grows when the source has more rows than EXPORTD_COMPARISON_ROWS_PER_SECOND allows to compare.',
+    max,
+    ({ comparison_overdue_seconds }) => comparison_overdue_seconds,
   );
   for (const [name, isPaused] of [
     ['exportd_active_exports', false],

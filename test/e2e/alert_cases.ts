@@ -22,6 +22,7 @@ export const healthySeries: Readonly<Record<string, string>> = {
   'exportd_unsettled_intervals{interval="hour",instance="one"}': constant(0),
   'exportd_held_intervals{interval="hour",instance="one"}': constant(0),
   'exportd_differing_intervals{interval="hour",outcome="rows_missing",instance="one"}': constant(0),
+  'exportd_comparison_overdue_seconds{interval="hour",instance="one"}': constant(600),
   'exportd_workers{queue="control",instance="one"}': constant(1),
   'exportd_dependency_up{dependency="temporal",instance="one"}': constant(1),
   // Twenty minutes after the start, the time at which the expressions are evaluated.
@@ -75,6 +76,12 @@ export const alertCases: readonly AlertCase[] = [
       'exportd_differing_intervals{interval="hour",outcome="both",instance="one"}': constant(2),
     },
     result: { labels: '{interval="hour"}', value: 3 },
+  },
+  {
+    alert: 'ExportdComparisonsBehind',
+    when: 'the source has more rows than may be compared',
+    series: { 'exportd_comparison_overdue_seconds{interval="hour",instance="two"}': constant(90_000) },
+    result: { labels: '{}', value: 90_000 },
   },
   {
     alert: 'ExportdNoWorker',
