@@ -7,8 +7,9 @@ import {
   type ComparisonSchedule,
 } from '../domain/comparison.ts';
 import { haveSameRows, type Fingerprint } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import { runDecider } from '../domain/run.ts';
-import type { Connection, Pool } from '../journal/database.ts';
+import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import { type Journal, readState, writeLogLine } from '../journal/journal.ts';
 import { requestRepair } from './backfills.ts';
 import { findActiveRun } from './create_run.ts';
@@ -216,6 +217,9 @@ async function storeComparisons(
        added_rows = coalesce(done.added_rows, comparison.added_rows),
        missing_rows = coalesce(done.missing_rows, comparison.missing_rows),
        examined = case when done.examines then done.examined else comparison.examined end,
+       acknowledgement = case when done.outcome is null or (done.outcome, done.added_rows, done.missing_rows)
+         is not distinct from (comparison.outcome, comparison.added_rows, comparison.missing_rows)
+         then comparison.acknowledgement end,
        next_due_at = done.due, early_at = done.early, failures = 0, retry_at = null
      from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
        $8::timestamptz[], $9::timestamptz[], $10::boolean[], $11::jsonb[])
@@ -236,6 +240,45 @@ async function storeComparisons(
     ],
   );
 }
+
+/**
+ * Acknowledges the differences that the last comparison of an interval found. They raise no alert any more, until another
+ * comparison finds others or the interval has another manifest.
+ * @returns false if there are none
+ */
+export const acknowledgeDifferences = (
+  pool: Pool,
+  {
+    batch_export_id,
+    start,
+    end,
+    user_id,
+    reason,
+  }: DataInterval & {
+    readonly batch_export_id: string;
+    readonly user_id: number;
+    readonly reason: string;
+  },
+): Promise<boolean> =>
+  inTransaction(pool, async (connection) => {
+    const { rows } = await connection.query<{ team_id: number; run_id: string; by: string }>(
+      `update exportd.interval_comparisons comparison
+       set acknowledgement = jsonb_build_object('by', person.email, 'at', clock_timestamp(), 'reason', $5::text)
+       from exportd.users person
+       where person.id = $4 and comparison.batch_export_id = $1 and comparison.data_interval_start = $2
+         and comparison.data_interval_end = $3 and comparison.outcome in ('rows_added', 'rows_missing', 'both')
+       returning comparison.team_id, comparison.run_id, person.email as by`,
+      [batch_export_id, start, end, user_id, reason],
+    );
+    const [acknowledged] = rows;
+    if (!acknowledged) return false;
+    const { team_id, run_id, by } = acknowledged;
+    await writeLogLine(connection, {
+      ...{ team_id, batch_export_id, run_id, level: 'INFO' },
+      message: `The differences of ${start} to ${end} were acknowledged by ${by}: ${reason}`,
+    });
+    return true;
+  });
 
 /** When an interval is compared next, and how early it may be together with a neighbour; null if never. */
 function nextTimes(

@@ -218,7 +218,8 @@ async function readExportHealth(
        select batch_export_id, jsonb_object_agg(outcome, intervals) as counts
        from (
          select batch_export_id, outcome, count(*) as intervals from exportd.interval_comparisons
-         where outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')}) group by 1, 2
+         where outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')})
+           and acknowledgement is null group by 1, 2
          union all ${verificationCounts}
        ) counted group by 1
      ) differing on differing.batch_export_id = export.id
@@ -353,7 +354,7 @@ export function registerExportMetrics(
   addGauge(
     metrics,
     'exportd_differing_intervals',
-    'Intervals whose files differed from the source when they were last compared, or verified on request.',
+    'Intervals whose files differed from the source when they were last compared, or verified on request. Without those that a person has acknowledged.',
     [...ownLabels, 'outcome'],
     async () =>
       (await readSeries()).flatMap(({ labels, exports }) =>

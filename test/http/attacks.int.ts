@@ -54,6 +54,10 @@ const operations: Readonly<Record<string, Expected>> = {
   'POST batch_exports/:batch_export_id/backfills/:id/pause': writes,
   'POST batch_exports/:batch_export_id/backfills/:id/unpause': writes,
   'GET batch_exports/:batch_export_id/intervals': reads,
+  'POST batch_exports/:batch_export_id/intervals/acknowledge': {
+    ...writes,
+    body: { data_interval_start: range.start_at, data_interval_end: range.end_at, reason: 'Erased' },
+  },
   'GET batch_exports/:id/logs': reads,
   'GET webhooks': reads,
   'POST webhooks': {

@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { findComparison } from '../../src/decisions/due_comparisons.ts';
+import { acknowledgeDifferences, recordComparison } from '../../src/decisions/record_comparison.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
+import { compareFingerprints } from '../../src/domain/comparison.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import type { TaskQueueState } from '../../src/temporal/clients/pollers.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { valuesOf } from '../temporal/metrics/metric_values.ts';
 
@@ -43,7 +47,7 @@ const storeVerification = (run: string, ok: boolean): Promise<unknown> =>
 
 const exportMetrics = (perExport = false): Registry => {
   const metrics = new Registry();
-  const settings = { EXPORTD_METRICS_PER_EXPORT: perExport };
+  const settings = { EXPORTD_METRICS_PER_EXPORT: perExport, EXPORTD_COMPARISON_FIRST: 3_600_000 };
   registerExportMetrics(metrics, { pool, logger, settings, cacheMs: 0 });
   return metrics;
 };
@@ -111,6 +115,66 @@ describe('the metrics of exports', () => {
     expect(await valuesOf(metrics, 'exportd_last_verified_timestamp_seconds')).toEqual({
       [minutely]: Date.parse('2026-11-01T10:00:00Z') / 1_000,
     });
+  });
+
+  it('count no difference that a person has acknowledged, until a comparison finds others', async () => {
+    const compared = await createExport({ interval: 'every 3 minutes' });
+    const run = await compared.complete(6);
+    const { rows } = await pool.query<{ id: number }>(
+      `insert into exportd.users (distinct_id, email) values ('ada', 'ada@example.com') returning id`,
+    );
+    const { comparisons } = policies.maintenance;
+    const differ = async (missing: number): Promise<void> => {
+      const interval = await findComparison(pool, run);
+      if (!interval) throw new Error('The run has no comparisons.');
+      const source = fingerprintOf(3 - missing);
+      const comparison = compareFingerprints(fingerprintOf(3), source);
+      await recordComparison(journal, comparisons, { interval, source, comparison, at: interval.at });
+    };
+    const found = async () =>
+      (await valuesOf(exportMetrics(), 'exportd_differing_intervals'))[
+        'interval=every 3 minutes,outcome=rows_missing'
+      ];
+    const acknowledge = async (): Promise<boolean> => {
+      const interval = await findComparison(pool, run);
+      return acknowledgeDifferences(pool, {
+        batch_export_id: compared.batchExportId,
+        start: interval?.data_interval_start ?? '',
+        end: interval?.data_interval_end ?? '',
+        user_id: rows[0]?.id ?? 0,
+        reason: 'An erasure.',
+      });
+    };
+    expect(await acknowledge()).toBe(false);
+    await differ(1);
+    expect(await found()).toBe(1);
+    expect(await acknowledge()).toBe(true);
+    expect(await found()).toBe(0);
+    await differ(1);
+    expect(await found()).toBe(0);
+    await differ(2);
+    expect(await found()).toBe(1);
+  });
+
+  it('say for how long comparisons have been due', async () => {
+    const compared = await createExport({ interval: 'every 4 minutes' });
+    const run = await compared.complete(8);
+    const overdue = async () =>
+      (await valuesOf(exportMetrics(), 'exportd_comparison_overdue_seconds'))['interval=every 4 minutes'];
+    const due = (hours: number, comparisons: number) =>
+      pool.query(
+        `update exportd.interval_comparisons set comparisons = $3,
+           next_due_at = clock_timestamp() - $2 * interval '1 hour' where run_id = $1`,
+        [run, hours, comparisons],
+      );
+    expect(await overdue()).toBe(0);
+    // The first comparison is due an hour later.
+    await due(3, 0);
+    expect(Math.round((Number(await overdue()) - 7_200) / 600)).toBe(0);
+    await due(3, 1);
+    expect(Math.round((Number(await overdue()) - 10_800) / 600)).toBe(0);
+    await compared.command('pause');
+    expect(await overdue()).toBe(0);
   });
 
   it('count a verification with findings until its interval is exported again', async () => {

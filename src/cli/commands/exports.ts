@@ -189,7 +189,7 @@ interface IntervalFilters {
   readonly limit: string;
 }
 
-/** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|logs`. */
+/** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|acknowledge|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
 
@@ -285,6 +285,16 @@ export function addExportCommands(program: Command): void {
       const path = `batch_exports/${encodeURIComponent(id)}/intervals/${search}`;
       const { body } = await openService(options).call('GET', path);
       printer(options)(body, () => intervalTable(results(body)));
+    });
+
+  serviceCommand(exports, 'acknowledge', 'say why the files of an interval may differ from the source')
+    .argument('<id>')
+    .argument('<start>', 'start of the interval, as an ISO 8601 time')
+    .argument('<end>', 'end of the interval')
+    .requiredOption('--reason <text>', 'why: it is shown with the interval, and ends its alert')
+    .action((id: string, start: string, end: string, options: Options & { reason: string }) => {
+      const body = { data_interval_start: start, data_interval_end: end, reason: options.reason };
+      return sendAction(options, 'POST', id, 'intervals/acknowledge', body, 'Acknowledged');
     });
 
   serviceCommand(exports, 'logs', 'show the newest log lines of a batch export')

@@ -96,7 +96,8 @@ const openEntries = `select * from (
 /** SQL: the last comparison of the current manifest, or null. */
 const comparison = `case when compared.run_id is not null then json_build_object(
   'compared_at', compared.last_compared_at, 'outcome', compared.outcome, 'bucket_rows', compared.bucket_rows,
-  'source_rows', compared.source_rows, 'added_rows', compared.added_rows, 'missing_rows', compared.missing_rows) end`;
+  'source_rows', compared.source_rows, 'added_rows', compared.added_rows, 'missing_rows', compared.missing_rows,
+  'acknowledgement', compared.acknowledgement) end`;
 
 /** Reads a page of an export's interval ledger, newest first, with keyset pagination. */
 export async function readIntervalPage(
@@ -209,6 +210,10 @@ const toIntervalResponse = (row: IntervalRow, { revisions }: LiveBatchExport): I
     comparison: comparison && {
       ...comparison,
       compared_at: new Date(comparison.compared_at).toISOString(),
+      acknowledgement: comparison.acknowledgement && {
+        ...comparison.acknowledgement,
+        at: new Date(comparison.acknowledgement.at).toISOString(),
+      },
     },
   };
 };

@@ -1,13 +1,17 @@
 import type { Pool } from '../../journal/database.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
+import { acknowledgeDifferences } from '../../decisions/record_comparison.ts';
+import { ApiError, notFound } from '../api_error.ts';
+import { callerOf } from '../authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath } from '../batch_exports/schema.ts';
 import { resolveListTimes, countRows, offsetPage, withParameters } from '../paging.ts';
-import { parseChoices, type ProjectRoutes, readsExports, teamOf } from '../command_service.ts';
+import { parseChoices, type ProjectRoutes, readsExports, teamOf, writesExports } from '../command_service.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import { readIntervalPage } from './read_model.ts';
 import {
+  acknowledgeBody,
   intervalSchema,
   intervalsQuery,
   intervalStatuses,
@@ -17,7 +21,7 @@ import {
   logsQuery,
 } from './schema.ts';
 
-/** List the interval ledger of an export. */
+/** List the interval ledger of an export, and acknowledge differences. */
 export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
   app.get(
     '/batch_exports/:batch_export_id/intervals',
@@ -46,6 +50,39 @@ export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
         previous: urlOf(page.previous),
         results: page.intervals,
       };
+    },
+  );
+
+  app.post(
+    '/batch_exports/:batch_export_id/intervals/acknowledge',
+    {
+      ...writesExports,
+      schema: {
+        summary: 'Acknowledge the differences of an interval',
+        description:
+          'Its files differ from the source, and that is right: rows were erased there, for example. The interval raises no ' +
+          'alert any more, until a comparison finds other differences.',
+        params: backfillsPath,
+        body: acknowledgeBody,
+        response: { 200: intervalSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { batch_export_id } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const { data_interval_start: start, data_interval_end: end, reason } = request.body;
+      const { user_id } = callerOf(request);
+      if (!(await acknowledgeDifferences(pool, { batch_export_id, start, end, user_id, reason })))
+        throw new ApiError(
+          409,
+          'conflict',
+          'The last comparison of this interval with the source found no differences. Name an interval by both of its bounds.',
+        );
+      const range = { after: start, before: end, limit: 1, statuses: undefined };
+      const { intervals } = await readIntervalPage(pool, batch_export_id, range);
+      const [interval] = intervals;
+      if (!interval) throw notFound();
+      return interval;
     },
   );
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ComparisonOutcome, SettlingOutcome } from '../../domain/comparison.ts';
+import { timestampSchema } from '../../journal/commands.ts';
 import { logLevels } from '../../journal/journal.ts';
 import { listTime } from '../paging.ts';
 import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
@@ -99,6 +100,12 @@ export const intervalSchema = z
         source_rows: z.number().int(),
         added_rows: z.number().int().describe('At least this many rows are only in the source.'),
         missing_rows: z.number().int().describe('At least this many rows are only in the bucket.'),
+        acknowledgement: z
+          .object({ by: z.string(), at: responseTimestampSchema, reason: z.string() })
+          .nullable()
+          .describe(
+            'Who has acknowledged the differences, when and why. Null if nobody has, and once a comparison finds others.',
+          ),
       })
       .nullable()
       .describe('The last comparison of the current manifest with the source.'),
@@ -114,6 +121,13 @@ export const intervalSchema = z
   })
   .meta({ id: 'BatchExportInterval' });
 export type IntervalResponse = z.infer<typeof intervalSchema>;
+
+/** Acknowledges the differences of an interval. */
+export const acknowledgeBody = z.strictObject({
+  data_interval_start: timestampSchema,
+  data_interval_end: timestampSchema,
+  reason: z.string().trim().min(1).max(1_000).describe('Why the files may differ from the source.'),
+});
 
 export const intervalsQuery = z.strictObject({
   limit: limitParameter,

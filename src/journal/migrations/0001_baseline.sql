@@ -310,6 +310,8 @@ create table exportd.interval_comparisons (
   -- The fingerprint of the source whose differences were examined last: exported again, held or logged. Of persons the last
   -- one of which every state is in a file.
   examined jsonb,
+  -- Who has acknowledged the differences (`by`), when (`at`) and why (`reason`); null once a comparison finds others.
+  acknowledgement jsonb,
   -- Null if the interval is never compared again. Before the first comparison the time from which its delay counts.
   next_due_at timestamptz,
   -- From here on it is compared together with a neighbour that is due.
