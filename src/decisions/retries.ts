@@ -141,6 +141,8 @@ interface FailedRun {
   readonly batch_export_id: string;
   readonly backfill_id: string | null;
   readonly retry_number: number;
+  /** Whether its destination did not respond in its time. Then its retry has the same number. */
+  readonly in_outage: boolean;
   readonly allow_shrink: boolean;
   /** Whether the interval has expired since the run was created. One that expired before was requested by a person. */
   readonly has_expired: boolean;
@@ -175,7 +177,7 @@ export async function createDueRetries(
       batch_export_id: batchExportId,
       interval: { start: run.start, end: run.end },
       backfill_id: run.backfill_id,
-      retry_number: run.retry_number + 1,
+      retry_number: run.in_outage ? Math.max(1, run.retry_number) : run.retry_number + 1,
       allow_shrink: run.allow_shrink,
       retry_of_run_id: run.id,
     });
@@ -199,7 +201,7 @@ async function dueRetries(
 ): Promise<FailedRun[]> {
   const { rows } = await connection.query<FailedRun>(
     `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number,
-       allow_shrink, ${isExpiredInterval('due', `and ${expiration} > due.created_at`)} as has_expired
+       in_outage, allow_shrink, ${isExpiredInterval('due', `and ${expiration} > due.created_at`)} as has_expired
      from (
        select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as rank
        ${runsAwaitingRetry} and run.retry_at <= $2 and not exists (

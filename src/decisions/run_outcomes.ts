@@ -9,7 +9,13 @@ import {
 } from '../domain/batch_export.ts';
 import { decideNextInterval } from '../domain/due_intervals.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
-import { decideCancel, retryDelaySeconds, runDecider, type RunEvent } from '../domain/run.ts';
+import {
+  decideCancel,
+  outageRetryDelaySeconds,
+  retryDelaySeconds,
+  runDecider,
+  type RunEvent,
+} from '../domain/run.ts';
 import { type ExistingRun, isActiveStatus, type RunState, type RunStatus } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import {
@@ -80,7 +86,15 @@ async function endLockedRun(
   const state = stream.state();
   if (state.status === 'Absent' || !isActiveStatus(state.status)) return false;
   const { retry_number, team_id, batch_export_id, data_interval_start, data_interval_end } = state.spec;
-  const retry = { retry_number, retry_delay_seconds: retryDelaySeconds(retry_number, policies.retry) };
+  const isRetried = ending.status === 'FailedRetryable' || ending.status === 'TimedOut';
+  const retry =
+    isRetried && (await wasInOutage(connection, state))
+      ? {
+          retry_number,
+          retry_delay_seconds: outageRetryDelaySeconds(retry_number, policies.retry),
+          in_outage: true as const,
+        }
+      : { retry_number, retry_delay_seconds: retryDelaySeconds(retry_number, policies.retry) };
   const held = ending.status === 'Failed' ? missingRowsOf(state) : undefined;
   const events: Record<RunOutcome, RunEvent> = {
     Failed: { type: 'RunFailed', data: { latest_error: ending.latest_error, ...(held && { held }) } },
@@ -115,6 +129,18 @@ async function endLockedRun(
     await openIncident(connection, { ...notification, type: 'run.failed' });
   if (hasNoRetryLeft) await openIncident(connection, { ...notification, type: 'run.retries_exhausted' });
   return true;
+}
+
+/** Whether the circuit of a run's destination is open, or was until it closed in the time of the run. */
+async function wasInOutage(connection: Connection, { spec, created_at }: ExistingRun): Promise<boolean> {
+  const { rows } = await connection.query(
+    `select from exportd.destination_configs config
+     join exportd.destination_circuits circuit on circuit.destination = config.circuit
+     where config.batch_export_id = $1 and config.version = $2
+       and (circuit.opened_at is not null or circuit.closed_at > $3)`,
+    [spec.batch_export_id, spec.config_version, created_at],
+  );
+  return rows.length > 0;
 }
 
 /** Serializes the end of a run with the schedule's steps: whether a run failed decides which run is created next. */

@@ -131,13 +131,24 @@ export type RunEvent =
     }
   /** `held`: the source lacks rows of the current manifest, which stays. */
   | { type: 'RunFailed'; data: { latest_error: string; held?: MissingRows } }
+  /** `in_outage`: its destination did not respond in its time, so that its retry does not count. */
   | {
       type: 'RunFailedRetryable';
-      data: { latest_error: string; retry_number: number; retry_delay_seconds: number | null };
+      data: {
+        latest_error: string;
+        retry_number: number;
+        retry_delay_seconds: number | null;
+        in_outage?: true;
+      };
     }
   | {
       type: 'RunTimedOut';
-      data: { latest_error: string; retry_number: number; retry_delay_seconds: number | null };
+      data: {
+        latest_error: string;
+        retry_number: number;
+        retry_delay_seconds: number | null;
+        in_outage?: true;
+      };
     }
   | { type: 'RunTerminated'; data: { latest_error: string } }
   | { type: 'RunCancelled'; data: { reason: string } }
@@ -481,6 +492,10 @@ export function retryDelaySeconds(retryNumber: number, policy: RetryPolicy): num
   if (retryNumber >= policy.maxRetries) return null;
   return Math.min(policy.initialSeconds * 2 ** retryNumber, policy.maxSeconds);
 }
+
+/** The same for a run whose destination did not respond: its retry does not count, so that the limit is never reached. */
+export const outageRetryDelaySeconds = (retryNumber: number, policy: RetryPolicy): number | null =>
+  policy.maxRetries === 0 ? null : retryDelaySeconds(Math.min(retryNumber, policy.maxRetries - 1), policy);
 
 /**
  * Continues an active run as new: the next run inherits its progress. `closed` ends the current run, `created` creates the

@@ -85,7 +85,7 @@ export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).j
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 13,
+  version: 14,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -124,6 +124,8 @@ export const runsProjection: Projection = {
       held boolean not null default false,
       -- When the automatic retry is due; null if there is none or a later run of the interval exists.
       retry_at timestamptz,
+      -- Whether its destination did not respond in its time, so that its retry does not count.
+      in_outage boolean not null default false,
       -- Rows and bytes of completed files, and by range those of the parts planned since.
       file_rows bigint not null default 0,
       file_bytes bigint not null default 0,
@@ -251,7 +253,11 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunFailedRetryable':
     case 'RunTimedOut':
       await end(event.type === 'RunTimedOut' ? 'TimedOut' : 'FailedRetryable', event.data.latest_error);
-      await set(`retry_at = $2::timestamptz + make_interval(secs => $3)`, event.data.retry_delay_seconds);
+      await set(
+        `retry_at = $2::timestamptz + make_interval(secs => $3), in_outage = $4`,
+        event.data.retry_delay_seconds,
+        event.data.in_outage === true,
+      );
       return;
     case 'RunRetryCancelled':
       await set('retry_at = null');

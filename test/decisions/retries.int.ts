@@ -42,6 +42,60 @@ const statusesOf = async (batchExportId: string): Promise<string[]> =>
     )
   ).rows.map(({ status }) => status);
 
+describe('an outage of the destination', () => {
+  const destination = 's3://outage';
+  const limited = quickPolicies({ EXPORTD_RUN_RETRY_LIMIT: '1', EXPORTD_RUN_RETRY_INITIAL: '0s' });
+
+  it('costs no retry, so that the interval is exported however long it lasts', async () => {
+    const commander = createCommander(journal, limited);
+    const { batchExportId } = commander;
+    await pool.query(
+      `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, circuit)
+       values ($1, 1, 'S3', $3, $2)`,
+      [
+        batchExportId,
+        destination,
+        { bucket_name: 'outage', prefix: batchExportId, region: 'us-east-1', endpoint_url: null },
+      ],
+    );
+    await commander.create({ config_version: 1 });
+    const runs = createSimulatedRuns(journal, createRunRecorder(journal), commander);
+    await runs.create(3);
+    const newest = async () =>
+      (
+        await pool.query<{ id: string; status: string; retry_number: number; retry_at: Date | null }>(
+          `select id, status, retry_number, retry_at from exportd.batch_export_runs
+           where batch_export_id = $1 order by position desc limit 1`,
+          [batchExportId],
+        )
+      ).rows[0];
+    const fail = async () => {
+      const run = await newest();
+      await endRun(journal, limited, run?.id ?? '', {
+        status: 'FailedRetryable',
+        latest_error: 'Error: down',
+      });
+      await commander.step();
+      return newest();
+    };
+    await pool.query(
+      `insert into exportd.destination_circuits (destination, error, opened_at, next_probe_at)
+       values ($1, 'silent', clock_timestamp(), clock_timestamp())`,
+      [destination],
+    );
+    for (let runsInOutage = 0; runsInOutage < 4; runsInOutage += 1)
+      expect(await fail()).toMatchObject({ status: 'Starting', retry_number: 1, retry_at: null });
+    // It closes in the time of the run, whose retry starts over.
+    await pool.query(
+      `update exportd.destination_circuits set opened_at = null, error = null, next_probe_at = null,
+         closed_at = clock_timestamp() where destination = $1`,
+      [destination],
+    );
+    expect(await fail()).toMatchObject({ status: 'Starting', retry_number: 1 });
+    expect(await fail()).toMatchObject({ status: 'FailedRetryable', retry_at: null });
+  });
+});
+
 describe('a retry by a user', () => {
   it.each(['Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled'] as const)(
     'of a run that is %s creates the only new run',
