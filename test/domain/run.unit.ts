@@ -3,10 +3,12 @@ import { noFiles } from '../../src/domain/exported_files.ts';
 import {
   attemptOf,
   decideContinuation,
+  outageRetryDelaySeconds,
   progressForRetry,
   requireAttempt,
   runDecider,
   type RunEvent,
+  withBase,
 } from '../../src/domain/run.ts';
 import { type ExistingRun, filesOf, isFailureDue, withFailure } from '../../src/domain/run_state.ts';
 import { given } from './decider_specification.ts';
@@ -154,6 +156,49 @@ describe('a run of a split interval', () => {
     expect(next).toMatchObject({ status: 'Starting', ranges: run.ranges, records_total_count: 30 });
   });
 
+  it('adds late rows to the files of a manifest: one range, one total, and nothing for a retry', () => {
+    const base = {
+      files: { ...noFiles, count: 2, rows: 20, bytes: 20, fingerprint: fingerprintOf(20) },
+      rejected_file: null,
+      late_rows: 1,
+      has_more: false,
+      listed_by: 'run',
+    };
+    const checked: RunEvent = {
+      type: 'RunReplacementChecked',
+      data: {
+        replaced: { run_id: 'replaced', generation: 4 },
+        outcome: 'late_rows_added',
+        missing_rows: 2,
+        bucket_rows: 20,
+        source_rows: 19,
+        source: null,
+        generation: null,
+        base,
+        late_keys: [keyAt(5)],
+      },
+    };
+    const run = runAfter([fileOf(0, 0), checked]);
+    expect(run).toMatchObject({
+      generation: 0,
+      records_total_count: 1,
+      ranges: [{ after: null, until: null }],
+    });
+    expect(run.replacement).not.toHaveProperty('late_keys');
+    const exported = runAfter([checked, reserved(1), fileOf(0, 5)]);
+    expect(filesOf(exported)).toMatchObject({ count: 1, rows: 1 });
+    expect(filesOf(withBase(exported))).toMatchObject({ count: 3, rows: 21 });
+    expect(progressForRetry(exported, { model: 'events', config_version: 1 })).toBeUndefined();
+    const completed = runAfter([
+      checked,
+      reserved(1),
+      fileOf(0, 5),
+      { type: 'RunCompleted', data: { manifest_key: 'key', expires_at: null, covers: null } },
+    ]);
+    expect(filesOf(completed)).toMatchObject({ count: 3, rows: 21 });
+    expect(filesOf(withBase(completed))).toEqual(filesOf(completed));
+  });
+
   it('is resumed by an automatic retry once it has an upload or a file', () => {
     const definition = { model: 'events', config_version: 1 } as const;
     expect(progressForRetry(runAfter([]), definition)).toBeUndefined();
@@ -163,6 +208,20 @@ describe('a run of a split interval', () => {
       records_total_count: null,
     });
     expect(progressForRetry(run, { ...definition, config_version: 2 })).toBeUndefined();
+  });
+});
+
+describe('the retry of a run whose destination did not respond', () => {
+  const policy = { initialSeconds: 60, maxSeconds: 3_600, maxRetries: 3 };
+
+  it.each([
+    [0, policy, 60],
+    [1, policy, 120],
+    [3, policy, 240],
+    [9, policy, 240],
+    [0, { ...policy, maxRetries: 0 }, null],
+  ])('follows whatever its number, unless there are no retries (%s)', (number, of, seconds) => {
+    expect(outageRetryDelaySeconds(number, of)).toBe(seconds);
   });
 });
 
