@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os';
+import { performance } from 'node:perf_hooks';
 import {
   type ActivityInterceptorsFactory,
   type ActivitySlotInfo,
