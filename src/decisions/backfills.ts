@@ -182,9 +182,9 @@ interface NextRun extends NextInterval {
 async function takeRepair(
   connection: Connection,
   live: LiveBatchExport,
-  { state }: LockedBackfill,
+  repair: LockedBackfill,
 ): Promise<NextRun | undefined> {
-  const backfill = state();
+  const backfill = repair.state();
   if (backfill.status !== 'Running') return undefined;
   const { batch_export_id } = backfill.spec;
   for (;;) {
