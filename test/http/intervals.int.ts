@@ -200,7 +200,7 @@ describe('the interval ledger', () => {
     expect(await entriesOf(id)).toMatchObject([
       { status: 'exported', comparison: { compared_at, outcome: 'both', ...numbers, acknowledgement: null } },
     ]);
-    const path = `/batch_exports/${id}/intervals/acknowledge/`;
+    const path = `batch_exports/${id}/intervals/acknowledge/`;
     const body = {
       data_interval_start: minuteAgo(1).toISOString(),
       data_interval_end: minuteAgo(0).toISOString(),
