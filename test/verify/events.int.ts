@@ -46,6 +46,34 @@ describe('a correct bucket', () => {
     }
   });
 
+  it('has only the rows that the source has lost as findings after late rows were added to the files', async () => {
+    const [hour = { start: '', end: '' }] = hours;
+    const insert = (event: string, count: number) =>
+      harness.database.pool.query<{ uuid: string }>(
+        `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+         select 1, gen_random_uuid(), $3, 'person', '{}', at, at from generate_series(1, $2) n
+         cross join lateral (select $1::timestamptz + n * interval '7 minutes' as at) moment returning uuid`,
+        [hour.start, count, event],
+      );
+    const remove = (event: string) =>
+      harness.database.pool.query('delete from events where event = $1', [event]);
+    const lost = await insert('lost', 1);
+    const exported = await harness.exportHours();
+    await remove('lost');
+    await insert('late', 4);
+    const { run_id } = await harness.createRun({ batchExportId: exported.batchExportId, of: hour });
+    await harness.attempt().checkReplacement({ run_id });
+    await harness.attempt().exportInterval({ run_id });
+    await harness.attempt().publishManifest({ run_id });
+    expect((await exported.manifest(0)).files).toHaveLength(2);
+    for (const deep of [false, true]) {
+      const report = await exported.verify({ deep });
+      expect(report.findings).toMatchObject([{ kind: 'unexpected', rows: [{ id: lost.rows[0]?.uuid }] }]);
+      expect(report.totals).toMatchObject({ files: 4, rows: 3 * eventsPerHour + 5 });
+    }
+    await remove('late');
+  });
+
   it('has no findings after intervals were exported again, even with another prefix', async () => {
     const exported = await harness.exportHours();
     await exported.exportAgain(0);
