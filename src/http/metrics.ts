@@ -224,12 +224,13 @@ async function readExportHealth(
        ) counted group by 1
      ) differing on differing.batch_export_id = export.id
      left join (
-       select batch_export_id, extract(epoch from statement_timestamp() - min(next_due_at + delay))::float8 as seconds
+       select batch_export_id, model,
+         extract(epoch from statement_timestamp() - min(next_due_at + delay))::float8 as seconds
        from exportd.interval_comparisons, lateral (select case when comparisons > 0 then interval '0' else
          make_interval(secs => $1::double precision / 1000) end as delay) first
        where next_due_at <= statement_timestamp() and next_due_at + delay <= statement_timestamp() and $1 > 0
-       group by 1
-     ) overdue on overdue.batch_export_id = export.id
+       group by 1, 2
+     ) overdue on overdue.batch_export_id = export.id and overdue.model = export.model
      where not export.deleted`,
     [firstComparisonMs],
   );

@@ -175,6 +175,11 @@ describe('the metrics of exports', () => {
     expect(Math.round((Number(await overdue()) - 10_800) / 600)).toBe(0);
     await compared.command('pause');
     expect(await overdue()).toBe(0);
+    await compared.command('unpause');
+    expect(await overdue()).toBeGreaterThan(0);
+    // Manifests of another model are not compared.
+    await compared.command('update', { changes: { model: 'persons' } });
+    expect(await overdue()).toBe(0);
   });
 
   it('count a verification with findings until its interval is exported again', async () => {
