@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, Connection } from '@temporalio/client';
 import { waitFor } from '../setup/wait_for.ts';
 import { exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -17,6 +18,8 @@ beforeAll(async () => {
     EXPORTD_OLD_GENERATION_RETENTION: '0s',
     EXPORTD_ORPHAN_RETENTION: '0s',
     EXPORTD_MAINTENANCE_INTERVAL: '500ms',
+    EXPORTD_REPAIR_CONCURRENCY: '3',
+    EXPORTD_MAX_BACKFILLS_PER_PROJECT: '5',
   });
   await insertEvents(stack.pool, stack.projectId, start, 100);
 });
@@ -140,6 +143,71 @@ describe('rows that the source drops', () => {
     expect(line?.level).toBe('ERROR');
     const { body } = await stack.call('GET', `/batch_exports/${id}/`);
     expect(body).toMatchObject({ paused: false });
+  });
+});
+
+describe('late rows in many intervals', () => {
+  const intervals = 16;
+  const first = hourAgo(intervals + 10);
+  const seconds = intervals * 3_600;
+  const range = {
+    start_at: first.toISOString(),
+    end_at: new Date(first.getTime() + 1_000 * seconds).toISOString(),
+  };
+
+  /** The largest number of runs of an export's repair at the same time, and how many they are. */
+  const repairRuns = async (id: string) => {
+    const { rows } = await stack.pool.query<{ at_once: number; completed: number }>(
+      `with repair as (select run.* from exportd.batch_export_runs run
+         join exportd.backfills backfill on backfill.id = run.backfill_id
+         where backfill.is_repair and backfill.batch_export_id = $1)
+       select count(distinct run.data_interval_start) filter (where run.status = 'Completed')::int as completed,
+         coalesce(max((select count(*) from repair other where other.created_at <= run.created_at
+           and (other.finished_at is null or other.finished_at > run.created_at))), 0)::int as at_once
+       from repair run`,
+      [id],
+    );
+    return rows[0] ?? { at_once: 0, completed: 0 };
+  };
+
+  it('are exported by three runs at a time, and delay neither a pause nor a backfill', async () => {
+    const [id, other] = [await stack.createExport(), await stack.createExport()];
+    await insertEvents(stack.pool, stack.projectId, first, intervals * 2, seconds);
+    await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
+    const completed = async (generation: number): Promise<number> =>
+      (await stack.runs(id)).filter((run) => run.status === 'Completed' && run.generation === generation)
+        .length;
+    await waitFor(async () => (await completed(1)) === intervals, 'all intervals are exported', timeoutMs);
+    await insertEvents(stack.pool, stack.projectId, new Date(first.getTime() + 60_000), intervals, seconds);
+    await waitFor(async () => (await repairRuns(id)).completed >= 3, 'the repair has begun', timeoutMs);
+
+    const askedAt = performance.now();
+    await stack.call('POST', `/batch_exports/${id}/pause/`, {});
+    await waitFor(
+      async () => (await stack.call('GET', `/batch_exports/${id}/`)).body.paused,
+      'the pause applies',
+    );
+    // What issue 33 asks for. Each late row was a command before, and this one waited for minutes.
+    expect(performance.now() - askedAt).toBeLessThan(5_000);
+    const backfill = await stack.call('POST', `/batch_exports/${other}/backfills/`, {
+      start_at: range.start_at,
+      end_at: new Date(first.getTime() + 3_600_000).toISOString(),
+    });
+    expect(backfill).toMatchObject({ status: 201 });
+
+    await stack.call('POST', `/batch_exports/${id}/unpause/`, {});
+    await waitFor(
+      async () => (await repairRuns(id)).completed === intervals,
+      'all late rows are exported',
+      timeoutMs,
+    );
+    expect((await repairRuns(id)).at_once).toBeLessThanOrEqual(3);
+    const connection = await Connection.connect({ address: stack.temporalAddress });
+    const terminated = await new Client({ connection }).workflow.count(
+      `ExportdBatchExport = "${id}" and ExecutionStatus = "Terminated"`,
+    );
+    await connection.close();
+    expect(terminated.count).toBe(0);
   });
 });
 
