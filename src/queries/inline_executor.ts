@@ -1,6 +1,6 @@
 import { compileQuery } from '../dialect/compile/compile_query.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
-import { compilerProject, withFieldPath } from './dialect_reader.ts';
+import { compilerProject, readRows, withFieldPath } from './dialect_reader.ts';
 import { draftByRules } from './draft_sql/draft_by_rules.ts';
 import { resultTooLarge } from './query_errors.ts';
 import {
@@ -13,7 +13,13 @@ import {
   type RunEnvironment,
   type RunTask,
 } from './query_executor.ts';
-import type { OutputResults, QueryConnection, QueryOutput } from './query_kind.ts';
+import type {
+  OutputResults,
+  QueryConnection,
+  QueryContext,
+  QueryOutput,
+  QueryStatement,
+} from './query_kind.ts';
 
 /**
  * Compiles a text of the dialect, with `{filters}` that select everything and variables without a value.
@@ -38,7 +44,13 @@ export async function computeOutput(
   const clock = timedConnection(connection);
   const context = { connection: clock.connection, project, now, row_limit, byte_limit, variables, progress };
   const ran = await parsed.run(context);
-  const output = { ...fieldsOf(ran, row_limit, project.timezone), timings: clock.timings() };
+  const timings = clock.timings();
+  const explain = parsed.explains ? await costOf({ ...context, connection }, clock.statements) : null;
+  const output = {
+    ...fieldsOf(ran, row_limit, project.timezone),
+    timings,
+    ...(explain !== null && { explain }),
+  };
   const { next_refresh_ms = defaultNextRefreshMs } = parsed.freshness(project, now);
   const json = new TextEncoder().encode(stringify(output, byte_limit));
   if (json.byteLength > byte_limit) throw resultTooLarge(byte_limit);
@@ -51,11 +63,13 @@ interface Timing {
   readonly t: number;
 }
 
-/** A connection whose waits are measured: for the schema of the source, and for the rows of statements. */
+/** A connection whose waits are measured: for the schema of the source, and for the rows of `statements`. */
 function timedConnection(connection: QueryConnection): {
   readonly connection: QueryConnection;
   readonly timings: () => readonly Timing[];
+  readonly statements: readonly QueryStatement[];
 } {
+  const statements: QueryStatement[] = [];
   const startedAt = performance.now();
   const waited = { schema: 0, statements: 0 };
   const timed = async <Result>(k: keyof typeof waited, work: Promise<Result>): Promise<Result> => {
@@ -69,8 +83,12 @@ function timedConnection(connection: QueryConnection): {
   return {
     connection: {
       query: (text, values) => timed('schema', connection.query(text, values)),
-      readRows: (statement, receiver) => timed('statements', connection.readRows(statement, receiver)),
+      readRows: (statement, receiver) => {
+        statements.push(statement);
+        return timed('statements', connection.readRows(statement, receiver));
+      },
     },
+    statements,
     timings: () => {
       const total = performance.now() - startedAt;
       const seconds = (ms: number): number => Math.round(Math.max(ms, 0)) / 1_000;
@@ -81,6 +99,73 @@ function timedConnection(connection: QueryConnection): {
         { k: 'total', t: seconds(total) },
       ];
     },
+  };
+}
+
+/** A step of PostgreSQL's plan, without the names and conditions of the source's own tables and views. */
+interface PlanStep {
+  readonly step: string;
+  readonly rows_expected: number;
+  readonly rows: number;
+  readonly seconds: number;
+  /** Rows that a condition removed. */
+  readonly rows_removed?: number;
+  readonly steps?: readonly PlanStep[];
+}
+
+type Plan = Readonly<Record<string, unknown>>;
+const numberOf = (plan: Plan, name: string): number => Number(plan[name] ?? 0);
+
+function stepOf(plan: Plan): PlanStep {
+  const loops = numberOf(plan, 'Actual Loops');
+  const inner = (plan.Plans ?? []) as readonly Plan[];
+  const removed = numberOf(plan, 'Rows Removed by Filter') * loops;
+  return {
+    step: String(plan['Node Type']),
+    rows_expected: numberOf(plan, 'Plan Rows'),
+    rows: numberOf(plan, 'Actual Rows') * loops,
+    seconds: (numberOf(plan, 'Actual Total Time') * loops) / 1_000,
+    ...(removed > 0 && { rows_removed: removed }),
+    ...(inner.length > 0 && { steps: inner.map(stepOf) }),
+  };
+}
+
+/** PostgreSQL's pages. */
+const pageBytes = 8_192;
+
+/** Runs the statements of a query once more and measures what they cost in PostgreSQL together. */
+async function costOf(
+  context: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
+  statements: readonly QueryStatement[],
+) {
+  const explained: Plan[] = [];
+  for (const statement of statements) {
+    const text = `explain (analyze, buffers, timing, format json) ${statement.text}`;
+    const { rows } = await readRows(context, { ...statement, text }, 1);
+    explained.push(...(JSON.parse(rows[0]?.[0] ?? '[]') as readonly Plan[]));
+  }
+  const plans = explained.map(({ Plan: plan }) => (plan ?? {}) as Plan);
+  const sum = (of: readonly Plan[], name: string): number =>
+    of.reduce((total, plan) => total + numberOf(plan, name), 0);
+  const steps = plans.map(stepOf);
+  const [only] = steps;
+  const plan =
+    only !== undefined && steps.length === 1
+      ? only
+      : {
+          step: `${steps.length} statements`,
+          rows_expected: sum(plans, 'Plan Rows'),
+          rows: steps.reduce((total, { rows }) => total + rows, 0),
+          seconds: steps.reduce((total, { seconds }) => total + seconds, 0),
+          steps,
+        };
+  return {
+    planning_seconds: sum(explained, 'Planning Time') / 1_000,
+    execution_seconds: sum(explained, 'Execution Time') / 1_000,
+    bytes_from_memory: sum(plans, 'Shared Hit Blocks') * pageBytes,
+    bytes_from_disk: sum(plans, 'Shared Read Blocks') * pageBytes,
+    temporary_bytes: sum(plans, 'Temp Written Blocks') * pageBytes,
+    plan,
   };
 }
 

@@ -154,6 +154,8 @@ export interface ParsedQuery {
   readonly query: unknown;
   /** The parts that the output depends on. */
   readonly normalizedForCache: unknown;
+  /** Whether the response says what the query cost, for which its statements run a second time. */
+  readonly explains: boolean;
   freshness(project: QueryProject, now: Date): QueryFreshness;
   variables(): readonly UsedVariable[];
   override(filters: FiltersOverride): ParsedQuery;
@@ -181,17 +183,24 @@ export class QuerySchemaError extends Error {
   }
 }
 
+const explained = z.looseObject({ explain: z.literal(true) });
+
 /** Hides the query type of a kind. */
 export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
-  const bind = (query: Query): ParsedQuery => ({
-    kind: kind.kind,
-    query,
-    normalizedForCache: kind.normalizeForCache ? kind.normalizeForCache(query) : query,
-    freshness: (project, now) => kind.freshness(query, project, now),
-    variables: () => kind.variables(query),
-    override: (filters) => bind(kind.override(query, filters)),
-    run: (context) => kind.run(query, context),
-  });
+  const bind = (query: Query): ParsedQuery => {
+    const normalized = kind.normalizeForCache ? kind.normalizeForCache(query) : query;
+    const explains = explained.safeParse(query).success;
+    return {
+      kind: kind.kind,
+      query,
+      normalizedForCache: explains ? { explained: normalized } : normalized,
+      explains,
+      freshness: (project, now) => kind.freshness(query, project, now),
+      variables: () => kind.variables(query),
+      override: (filters) => bind(kind.override(query, filters)),
+      run: (context) => kind.run(query, context),
+    };
+  };
   return {
     names: [kind.kind, ...(kind.aliases ?? [])],
     parse: (query, path) => {

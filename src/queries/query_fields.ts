@@ -175,10 +175,12 @@ function invalidFilter({ issues }: z.ZodError): QueryError {
   );
 }
 
-/** Fields that every query kind accepts because clients send them; no result depends on them. */
+/** Fields that every query kind accepts; no result depends on them. */
 export const ignoredFields = {
   response: z.unknown().optional(),
   name: z.string().nullish(),
+  /** Whether to return what the query cost, as `explain`. Its statements then run a second time. */
+  explain: z.boolean().nullish(),
   modifiers: z.looseObject({}).nullish(),
   tags: z.looseObject({}).nullish(),
   version: z.number().nullish(),

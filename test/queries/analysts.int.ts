@@ -184,3 +184,34 @@ describe('a column with a label', () => {
     expect(JSON.stringify(results)).toMatch(/Cid.*Bob.*Ann/);
   });
 });
+
+describe('what a query cost is returned on request by', () => {
+  const series = [{ kind: 'EventsNode', event: 'bought' }];
+  const dateRange = { date_from: '2026-11-19', date_to: '2026-11-21' };
+  it.each([
+    { kind: 'TrendsQuery', series, dateRange },
+    { kind: 'FunnelsQuery', series: [...series, ...series], dateRange },
+    { kind: 'EventsQuery', after: '2026-11-01', select: ['*', 'person'] },
+    { kind: 'ActorsQuery', select: ['person'] },
+  ])('$kind', async (query) => {
+    const plain = await run(query);
+    expect(plain).not.toHaveProperty('explain');
+    const explained = await run({ ...query, explain: true });
+    expect(explained).toMatchObject({
+      status: 200,
+      results: plain.results,
+      is_cached: false,
+      explain: {
+        planning_seconds: expect.any(Number),
+        execution_seconds: expect.any(Number),
+        plan: { step: expect.any(String), steps: expect.any(Array) },
+      },
+    });
+    expect(JSON.stringify(explained.explain)).not.toMatch(/bought|team_id|public/);
+    expect(await run({ ...query, explain: true })).toMatchObject({
+      is_cached: true,
+      explain: explained.explain,
+    });
+    expect(await run({ ...query, explain: 'yes' })).toMatchObject({ status: 400, attr: 'query__explain' });
+  });
+});
