@@ -149,13 +149,11 @@ export const httpApi = {
     )
     .meta({ when: 'A proxy with single sign-on is in front. It must replace the header of clients.' }),
   EXPORTD_MONITORING_HOST: text('127.0.0.1')
-    .describe("Address of the server's `/livez`, `/readyz` and `/metrics`, if they have a port.")
+    .describe("Address of the server's `/livez`, `/readyz` and `/metrics`. They need no key.")
     .meta({ when: 'Probes or Prometheus come from another machine. Keep users away.' }),
   EXPORTD_MONITORING_PORT: optionalCount({ min: 0, max: 65_535 })
-    .describe(
-      'Its port. `0` chooses a free one, which the log names. Default: none. `/metrics` is then on `EXPORTD_PORT`, but only if `EXPORTD_HOST` is this machine.',
-    )
-    .meta({ when: 'Others reach `EXPORTD_PORT`, also through a proxy.' }),
+    .describe('Its port. `0` chooses a free one, which the log names. Default: the server has no `/metrics`.')
+    .meta({ when: 'Prometheus scrapes the server, or probes shall not use `EXPORTD_PORT`.' }),
   EXPORTD_CONSOLE: flag(true)
     .describe('Whether the server serves the console at `/` and accepts its cookie.')
     .meta({ when: 'Only programs may use the API.' }),

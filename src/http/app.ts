@@ -366,9 +366,6 @@ const timeoutCheckMs = 1_000;
 /** Failed authentications are counted for this long, in milliseconds. */
 const authenticationWindowMs = 60_000;
 
-/** Where only programs of this machine reach a server. */
-const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
-
 /** How soon a console shows what changed. */
 const liveChangesPollMs = 1_000;
 
@@ -467,9 +464,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   };
 
   countRequests(app, dependencies.metrics);
-  monitoringRoutes(app, dependencies.monitor, {
-    servesMetrics: settings.EXPORTD_MONITORING_PORT === undefined && loopbackHosts.has(settings.EXPORTD_HOST),
-  });
+  monitoringRoutes(app, dependencies.monitor);
   if (settings.EXPORTD_CONSOLE) {
     consoleRoutes(app);
     sessionRoutes(app, { ...dependencies, authentication });

@@ -4,7 +4,7 @@ import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
 import { readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
 import { shareReading } from '../telemetry/metrics.ts';
-import { metricsType, type Monitor, sharedMetrics } from '../telemetry/monitoring_server.ts';
+import { type Monitor, sharedMetrics } from '../telemetry/monitoring_server.ts';
 import type { HttpApp } from './command_service.ts';
 
 /** What the health checks and metrics read. */
@@ -100,14 +100,10 @@ export function countRequests(app: HttpApp, metrics: Registry): void {
 }
 
 /**
- * Liveness and readiness, without authentication, and metrics if they have no port and only this machine sends requests.
- * Readiness returns the process id, since another server may be listening on the expected port.
+ * Liveness and readiness, without authentication. Metrics have a port of their own: a proxy of this machine passes on whatever
+ * others request. Readiness returns the process id, since another server may be listening on the expected port.
  */
-export function monitoringRoutes(
-  app: HttpApp,
-  monitor: Monitor,
-  { servesMetrics }: { readonly servesMetrics: boolean },
-): void {
+export function monitoringRoutes(app: HttpApp, monitor: Pick<Monitor, 'readiness'>): void {
   // The second name is the one that workers have too.
   for (const path of ['/healthz', '/livez'])
     app.get(path, { schema: { hide: true } }, () => ({ status: 'ok', pid: process.pid }));
@@ -116,11 +112,6 @@ export function monitoringRoutes(
     const { isReady, body } = await monitor.readiness(new URLSearchParams(request.query));
     return reply.code(isReady ? 200 : 503).send({ ...body, pid: process.pid });
   });
-
-  if (servesMetrics)
-    app.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
-      reply.type(metricsType).send(await monitor.metrics()),
-    );
 }
 
 /** What the operator has to fix, without the hosts of workers; null if the control database cannot be read. */

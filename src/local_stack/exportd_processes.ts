@@ -21,6 +21,8 @@ export interface ExportdOptions {
   readonly workflowBundle?: string;
   /** Where the worker serves its health and metrics; without it, nowhere. */
   readonly workerHttpPort?: number;
+  /** Where the server serves its metrics; without it, nowhere. */
+  readonly monitoringPort?: number;
 }
 
 const main = join(import.meta.dirname, '../cli/main.ts');
@@ -63,14 +65,20 @@ export async function startExportd(
   children: ChildProcesses,
   environment: StackEnvironment,
   baseUrl: string,
-  { workerNodeOptions, workflowBundle, workerHttpPort }: ExportdOptions = {},
+  { workerNodeOptions, workflowBundle, workerHttpPort, monitoringPort }: ExportdOptions = {},
 ): Promise<ExportdProcesses> {
   const bundled = workflowBundle === undefined ? {} : { EXPORTD_WORKFLOW_BUNDLE: workflowBundle };
-  // Not in the environment that the command line reads: a second worker needs a port of its own.
-  const monitored = workerHttpPort === undefined ? {} : { EXPORTD_WORKER_HTTP_PORT: String(workerHttpPort) };
-  const workerEnvironment = { ...bundled, ...environment, ...monitored };
+  // Not in the environment that the command line reads: a second server or worker needs a port of its own.
+  const monitored = (name: string, port: number | undefined) =>
+    port === undefined ? {} : { [name]: String(port) };
+  const workerEnvironment = {
+    ...bundled,
+    ...environment,
+    ...monitored('EXPORTD_WORKER_HTTP_PORT', workerHttpPort),
+  };
+  const serverEnvironment = { ...environment, ...monitored('EXPORTD_MONITORING_PORT', monitoringPort) };
   let worker = children.start(program('worker', workerEnvironment, workerNodeOptions));
-  let server = children.start(program('server', environment));
+  let server = children.start(program('server', serverEnvironment));
   let isReady = false;
   const workerFails = async (): Promise<void> => {
     for (;;) {

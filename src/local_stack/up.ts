@@ -64,10 +64,13 @@ async function chooseHttpPort(folder: DataFolder, settings: Settings): Promise<n
   );
 }
 
-/** The port of the worker's health and metrics: EXPORTD_WORKER_HTTP_PORT, or else the port saved in the folder. */
-async function chooseWorkerPort(folder: DataFolder, settings: Settings): Promise<number> {
-  const port = settings.EXPORTD_WORKER_HTTP_PORT ?? 0;
-  return port > 0 ? port : (await assignPorts(folder.inside('ports.json'), ['worker'])).worker;
+/** The port of the health and metrics of a process: that of its setting, or else the one saved in the folder. */
+async function chooseMonitoringPort(
+  folder: DataFolder,
+  name: 'monitoring' | 'worker',
+  port = 0,
+): Promise<number> {
+  return port > 0 ? port : (await assignPorts(folder.inside('ports.json'), [name]))[name];
 }
 
 /** A stack that is starting or running. */
@@ -88,7 +91,9 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
   if (stopped.length > 0)
     report(`Stopped processes of an earlier start that was killed: ${stopped.join(', ')}`);
   const httpPort = await chooseHttpPort(folder, settings);
-  const workerPort = await chooseWorkerPort(folder, settings);
+  const workerPort = await chooseMonitoringPort(folder, 'worker', settings.EXPORTD_WORKER_HTTP_PORT);
+  const monitoringPort = await chooseMonitoringPort(folder, 'monitoring', settings.EXPORTD_MONITORING_PORT);
+  const monitoringUrl = baseUrl({ EXPORTD_HOST: settings.EXPORTD_MONITORING_HOST }, monitoringPort);
   const workerUrl = baseUrl({ EXPORTD_HOST: settings.EXPORTD_WORKER_HTTP_HOST }, workerPort);
   stack.started = true;
   report(`Starting the servers, with data in ${folder.path}`);
@@ -134,6 +139,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     const processes = await startExportd(children, environment, baseUrl(settings, httpPort), {
       workflowBundle,
       workerHttpPort: workerPort,
+      monitoringPort,
     });
     report(`exportd is ready on ${baseUrl(settings, httpPort)}`);
     return processes;
@@ -160,6 +166,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     databaseUrl,
     temporal,
     objectStore,
+    monitoringUrl,
     workerUrl,
     workerPid: () => workerPid,
   };

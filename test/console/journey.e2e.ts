@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { createKey } from '../../src/http/accounts.ts';
+import { assignPorts } from '../../src/local_stack/ports.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
@@ -21,12 +25,19 @@ let stack: Stack;
 let browser: Browser;
 let own: ConsolePage;
 let page: Page;
+let monitoringUrl: string;
 let key: string;
 /** The path of the export that the first test creates. */
 let exportPath: string;
 
 beforeAll(async () => {
-  [stack, browser] = await Promise.all([startStack('console'), launchBrowser()]);
+  const { monitoring } = await assignPorts(
+    join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`),
+    ['monitoring'],
+  );
+  monitoringUrl = `http://127.0.0.1:${monitoring}`;
+  const settings = { EXPORTD_MONITORING_PORT: String(monitoring) };
+  [stack, browser] = await Promise.all([startStack('console', settings), launchBrowser()]);
   const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   ({ key } = await createKey(stack.pool, {
     user_id: rows[0]?.id ?? 0,
@@ -194,7 +205,7 @@ describe('the way through the console', () => {
     );
     await waitFor(
       async () =>
-        (await (await fetch(`${stack.baseUrl}/metrics`)).text()).includes(
+        (await (await fetch(`${monitoringUrl}/metrics`)).text()).includes(
           'exportd_differing_intervals{interval="hour",outcome="verification"} 1',
         ),
       'the metric counts the interval',

@@ -59,18 +59,21 @@ describe('the alert rules', () => {
 describe('the metrics of a deployment', () => {
   let store: OwnObjectStore;
   let stack: Stack;
+  let serverUrl: string;
   let workerUrl: string;
   beforeAll(async () => {
     store = await startOwnObjectStore();
-    const { worker: port } = await assignPorts(
-      join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`),
-      ['worker'],
-    );
-    workerUrl = `http://127.0.0.1:${port}`;
+    const ports = await assignPorts(join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`), [
+      'server',
+      'worker',
+    ]);
+    serverUrl = `http://127.0.0.1:${ports.server}`;
+    workerUrl = `http://127.0.0.1:${ports.worker}`;
     stack = await startStack(
       'metrics',
       {
-        EXPORTD_WORKER_HTTP_PORT: String(port),
+        EXPORTD_MONITORING_PORT: String(ports.server),
+        EXPORTD_WORKER_HTTP_PORT: String(ports.worker),
         EXPORTD_S3_RETRY_BUDGET: '500ms',
         EXPORTD_S3_PROBE_AFTER: '100ms',
         EXPORTD_S3_PROBE_INITIAL: '200ms',
@@ -100,7 +103,7 @@ describe('the metrics of a deployment', () => {
   };
 
   it('are served with the health of both processes', async () => {
-    for (const url of [stack.baseUrl, workerUrl]) {
+    for (const url of [serverUrl, workerUrl]) {
       expect((await fetch(`${url}/livez`)).status).toBe(200);
       await waitFor(async () => (await fetch(`${url}/readyz`)).ok, `${url}/readyz responds 200`);
     }
@@ -108,7 +111,7 @@ describe('the metrics of a deployment', () => {
   });
 
   it('are made once a second at most, since requests need no key', async () => {
-    for (const url of [stack.baseUrl, workerUrl]) {
+    for (const url of [serverUrl, workerUrl]) {
       const startedAt = performance.now();
       const texts = await Promise.all(Array.from({ length: 50 }, () => scrape(url)));
       expect(new Set(texts).size).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1_000);
@@ -124,7 +127,7 @@ describe('the metrics of a deployment', () => {
       const text = await scrape(workerUrl);
       return text.includes(published) && text.includes(idle);
     }, 'the metrics have the run, and the slots are free');
-    const [server, worker] = [await scrape(stack.baseUrl), await scrape(workerUrl)];
+    const [server, worker] = [await scrape(serverUrl), await scrape(workerUrl)];
     for (const line of [
       'exportd_runs_total{status="Completed"} 1',
       'exportd_rows_total{model="events"} 75',
@@ -145,7 +148,7 @@ describe('the metrics of a deployment', () => {
 
   it('turn an alert true while the S3 server is dead, and false after it has returned', async () => {
     const id = await stack.createExport();
-    const prometheus: Prometheus = await startPrometheus([stack.baseUrl, workerUrl], ruleFile);
+    const prometheus: Prometheus = await startPrometheus([serverUrl, workerUrl], ruleFile);
     try {
       const isTrue = async (alert: string) => (await prometheus.query(expressionOf(alert))).length > 0;
       await waitFor(

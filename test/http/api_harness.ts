@@ -71,6 +71,8 @@ export interface ApiHarness {
   ): Promise<ApiResponse>;
   /** Creates an export and returns its id. It ends now, so minutes that end during the test have no runs. */
   createExport(more?: Readonly<Record<string, unknown>>): Promise<string>;
+  /** The metrics of the server, as its port for monitoring returns them. */
+  metrics(): Promise<string>;
   /** Listens on a free port of the loopback address and returns the URL. */
   listen(): Promise<string>;
   /** Closes the API and leaves its database. */
@@ -208,8 +210,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     verifications,
     notifications: { start: startDelivery, restart: startDelivery },
   };
-  const createTestApp = async (appSettings: Settings) => {
-    const metrics = new Registry();
+  const createTestApp = async (appSettings: Settings, metrics = new Registry()) => {
     const monitor = createServerMonitor({
       pool,
       metrics,
@@ -221,7 +222,8 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     return created;
   };
   // Decided commands get a long timeout, for busy machines; commands that are never decided need not wait.
-  const app = await createTestApp({ ...settings, EXPORTD_COMMAND_TIMEOUT: 60_000 });
+  const registry = new Registry();
+  const app = await createTestApp({ ...settings, EXPORTD_COMMAND_TIMEOUT: 60_000 }, registry);
   let shortWaitApp: ReturnType<typeof createTestApp> | undefined;
   const waitsForDecision: readonly SignalMode[] = ['decide', 'deferred'];
   const appFor = (mode: SignalMode) =>
@@ -279,6 +281,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     },
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     closeServers,
+    metrics: () => registry.metrics(),
     close: async () => {
       await closeServers();
       await Promise.all([source.close(), querySource.close()]);

@@ -118,7 +118,7 @@ const operations: Readonly<Record<string, Expected>> = {
 const publicOperations = [
   ...['GET /', 'GET /exports/*', 'GET /query', 'GET /keys', 'GET /audit', 'GET /console/assets/*'],
   ...['POST /console/session', 'GET /console/session', 'DELETE /console/session', 'DELETE /console/sessions'],
-  ...['GET /healthz', 'GET /livez', 'GET /readyz', 'GET /metrics'],
+  ...['GET /healthz', 'GET /livez', 'GET /readyz'],
   ...['GET /api/schema', 'GET /api/docs', 'GET /api/docs/json', 'GET /api/docs/yaml'],
   ...['GET /api/docs/static/index.html', 'GET /api/docs/static/swagger-initializer.js'],
   ...['GET /api/docs/static/theme/exportd.css'],

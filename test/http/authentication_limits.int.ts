@@ -64,7 +64,7 @@ describe('unknown keys from one address', () => {
 
   it('are one metric', async () => {
     await api.call('GET', 'batch_exports/', undefined, { authorization: '' });
-    const { text } = await api.call('GET', '/metrics');
+    const text = await api.metrics();
     const counted = (outcome: string) =>
       Number(
         new RegExp(`^exportd_http_failed_authentications_total\\{outcome="${outcome}"\\} (\\d+)$`, 'm').exec(

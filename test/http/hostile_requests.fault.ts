@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKey, createProject } from '../../src/http/accounts.ts';
+import { assignPorts } from '../../src/local_stack/ports.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { expectBorne, serverAt } from '../setup/process_watch.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -14,6 +18,7 @@ let stack: Stack;
 /** A key of another project. */
 let otherKey: string;
 let otherProjectId: number;
+let monitoringUrl: string;
 /** Connections that never end their request, open beside all other requests. */
 let slowClients: { readonly opened: () => number; readonly open: () => number };
 
@@ -21,9 +26,18 @@ let slowClients: { readonly opened: () => number; readonly open: () => number };
 const eventRows = 3;
 
 beforeAll(async () => {
+  const { monitoring } = await assignPorts(
+    join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`),
+    ['monitoring'],
+  );
+  monitoringUrl = `http://127.0.0.1:${monitoring}`;
   stack = await startStack(
     'hostile-requests',
-    { EXPORTD_HTTP_REQUEST_TIMEOUT: '5s', EXPORTD_DRY_RUN_TIMEOUT: '150s' },
+    {
+      EXPORTD_HTTP_REQUEST_TIMEOUT: '5s',
+      EXPORTD_DRY_RUN_TIMEOUT: '150s',
+      EXPORTD_MONITORING_PORT: String(monitoring),
+    },
     { worker: false },
   );
   slowClients = openSlowConnections();
@@ -293,7 +307,7 @@ describe('without a key', () => {
       '/api/docs',
     ];
     for (let index = 0; index < 200; index += 1) paths.push(`/api/nothing/${index}`);
-    const read = async () => (await fetch(`${stack.baseUrl}/metrics`)).text();
+    const read = async () => (await fetch(`${monitoringUrl}/metrics`)).text();
     const odd = METHODS.filter((method) => !['CONNECT', 'GET', 'HEAD', 'TRACE'].includes(method));
     const requestAll = async () => {
       for (const method of odd) for (const path of paths.slice(0, 20)) await sendRaw(method, path);

@@ -42,8 +42,7 @@ describe('the service', () => {
       pid: process.pid,
     });
     await api.call('GET', 'batch_exports/');
-    const metrics = await api.call('GET', '/metrics', undefined, open);
-    expect(metrics.text).toContain(
+    expect(await api.metrics()).toContain(
       'exportd_http_request_duration_seconds_count{method="GET",route="/api/environments/:project_id/batch_exports",status="200"}',
     );
   });
@@ -62,8 +61,7 @@ describe('the service', () => {
     const { status, body } = await api.call('GET', '/readyz', undefined, open);
     expect(status).toBe(200);
     expect(body.operator_faults).toEqual([{ ...fault, opened_at: expect.any(String), waiting_runs: 1 }]);
-    const metrics = await api.call('GET', '/metrics', undefined, open);
-    expect(metrics.text).toContain('exportd_operator_faults{type="UndefinedTable"} 1');
+    expect(await api.metrics()).toContain('exportd_operator_faults{type="UndefinedTable"} 1');
     const path = `batch_exports/${id}/runs/${run}/`;
     const shown = expect.stringMatching(
       /^UndefinedTable: The source lacks a relation\. Waiting for the operator since /,

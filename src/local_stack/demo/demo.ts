@@ -268,6 +268,7 @@ interface DemoStack {
   readonly databaseUrl: string;
   readonly temporal: TemporalServer;
   readonly objectStore: ObjectStore;
+  readonly monitoringUrl: string;
   readonly workerUrl: string;
   readonly workerPid: () => number;
 }
@@ -284,6 +285,7 @@ export const serviceFileOf = (stack: DemoStack, accounts: DemoAccounts): Service
   temporal_address: stack.temporal.address,
   temporal_namespace: stack.temporal.namespace,
   temporal_ui: stack.temporal.ui ?? null,
+  monitoring_url: stack.monitoringUrl,
   worker_url: stack.workerUrl,
   worker_pid: stack.workerPid(),
 });

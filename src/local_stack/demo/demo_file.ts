@@ -23,7 +23,9 @@ export interface ServiceFile {
   readonly temporal_address: string;
   readonly temporal_namespace: string;
   readonly temporal_ui: string | null;
-  /** Of its `/livez`, `/readyz` and `/metrics`. */
+  /** Of the `/livez`, `/readyz` and `/metrics` of the server. */
+  readonly monitoring_url: string;
+  /** Of those of the worker. */
   readonly worker_url: string;
   readonly worker_pid: number;
 }
@@ -177,7 +179,7 @@ const addresses = (folder: DataFolder, service: ServiceFile, bucket = ''): strin
   `  Console         ${service.base_url}, sign in with the key below
   HTTP API        ${service.base_url}/api/docs
   Temporal UI     ${service.temporal_ui ?? '(see your Temporal server)'}
-  Metrics         ${service.base_url}/metrics and ${service.worker_url}/metrics
+  Metrics         ${service.monitoring_url}/metrics and ${service.worker_url}/metrics
   S3              ${service.s3_endpoint}${bucket}
   Keys and IDs    ${demoFilePath(folder)}
   Logs            ${folder.inside('logs')}`;
