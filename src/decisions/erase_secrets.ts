@@ -1,4 +1,4 @@
-import type { Connection } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 import { activeStatuses } from '../projections/runs.ts';
 import type { MaintenancePolicy } from './create_run.ts';
 
@@ -27,6 +27,24 @@ const rejectWithdrawn = `
     'code', 'conflict', 'attr', null,
     'detail', 'The request was withdrawn more than a day ago. Send it with another Idempotency-Key.')
   where status = 'withdrawn' and created_at < clock_timestamp() - interval '1 day'`;
+
+/**
+ * The time by which the secrets of a deleted export are erased, which its clean-up still needs; null if it has none.
+ * @param cleanUpMs as of `eraseSecrets`
+ */
+export async function readErasureTime(
+  pool: Pool,
+  batchExportId: string,
+  cleanUpMs: number,
+): Promise<string | null> {
+  const { rows } = await pool.query<{ until: string }>(
+    `select last_updated_at + $2 * interval '1 millisecond' as until from exportd.batch_exports export
+     where id = $1 and deleted and exists (
+       select from exportd.destination_configs config where config.batch_export_id = export.id and config.secrets <> '{}')`,
+    [batchExportId, cleanUpMs],
+  );
+  return rows[0]?.until ?? null;
+}
 
 const sameBucket = (other: string): string => `${other}.batch_export_id = config.batch_export_id
   and ${other}.config->>'bucket_name' is not distinct from config.config->>'bucket_name'

@@ -102,6 +102,32 @@ describe('a command', () => {
     expect((await api.call('GET', `batch_exports/${id}`)).status).toBe(404);
   });
 
+  it('that deletes an export erases its secrets, or says until when its clean-up needs them', async () => {
+    const deleteWith = async (objects: number) => {
+      const { pool } = api.database;
+      const id = await api.createExport();
+      await pool.query(
+        `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version,
+           data_interval_start, data_interval_end, generation, object_type, key)
+         select -floor(random() * 1000000000), $1, gen_random_uuid(), 1, $2, $3, 1, 'file', 'unpublished'
+         from generate_series(1, $4)`,
+        [id, minuteAgo(2), minuteAgo(1), objects],
+      );
+      const { status, headers } = await api.call('DELETE', `batch_exports/${id}`);
+      const { rows } = await pool.query<{ versions: number }>(
+        `select count(*)::integer as versions from exportd.destination_configs where batch_export_id = $1 and secrets <> '{}'`,
+        [id],
+      );
+      return [status, rows[0]?.versions, headers['x-exportd-secrets-until']];
+    };
+    expect(await deleteWith(0)).toEqual([204, 0, undefined]);
+    const [status, versions, until] = await deleteWith(1);
+    expect([status, versions]).toEqual([204, 1]);
+    const hours = (Date.parse(String(until)) - Date.now()) / 3_600_000;
+    expect(hours).toBeGreaterThan(1.9);
+    expect(hours).toBeLessThan(2);
+  });
+
   it('beyond the limit of backfills is 429 with Retry-After', async () => {
     const id = await api.createExport();
     const responses = [];

@@ -9,6 +9,8 @@ import {
 } from '../../destination/config_versions.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
+import { createPolicies } from '../../decisions/create_run.ts';
+import { cleanUpTimeOf, readErasureTime } from '../../decisions/erase_secrets.ts';
 import { dryRun } from '../backfills/dry_run.ts';
 import { dryRunSchema } from '../backfills/schema.ts';
 import { offsetPage, projectUrl, unreadable } from '../paging.ts';
@@ -58,6 +60,9 @@ import {
 } from './schema.ts';
 import { testDestination } from './test_destination.ts';
 
+/** When the secrets of a deleted export are erased at the latest, if its clean-up still needs them. */
+const secretsUntil = 'X-Exportd-Secrets-Until';
+
 /** The current state of an export. @throws ApiError 404, 500 when this version cannot read it */
 async function readResponse(context: RouteContext, teamId: number, id: string): Promise<BatchExportResponse> {
   const row = await requireBatchExport(context.pool, teamId, id);
@@ -71,6 +76,7 @@ async function readResponse(context: RouteContext, teamId: number, id: string): 
 /** Create, list, retrieve, update and delete batch exports. */
 export const batchExportRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool } = context;
+  const cleanUpMs = cleanUpTimeOf(createPolicies(settings).maintenance);
 
   app.get(
     '/batch_exports',
@@ -150,7 +156,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       ...writesExports,
       schema: {
         summary: 'Delete batch export',
-        description: 'Cancels its backfills and runs. Exported files stay in the bucket.',
+        description: `Cancels its backfills and runs. Exported files stay in the bucket. Its secrets are erased at once, unless unpublished objects are left to delete: the header \`${secretsUntil}\` is then the time by which they are erased.`,
         params: batchExportPath,
         response: { 204: noContent, ...commandResponses },
       },
@@ -162,6 +168,8 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         return { batch_export_id: id, body: {} };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      const erasedBy = await readErasureTime(pool, id, cleanUpMs);
+      if (erasedBy) reply.header(secretsUntil, erasedBy);
       if (submitted.stoppingRuns.length > 0)
         return reply
           .code(202)
