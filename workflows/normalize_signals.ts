@@ -7,7 +7,10 @@ type Activation = Parameters<
 type SignalJob = NonNullable<NonNullable<NonNullable<Activation['jobs']>[number]>['signalWorkflow']>;
 type SignalPayload = NonNullable<SignalJob['input']>[number];
 
-/** Longer inputs are replaced: signals are passed to local activities and to the next execution. */
+/**
+ * Longer inputs are replaced: signals are passed to local activities and to the next execution. These three are bounds of
+ * `src/config/bounds.ts`, which workflows cannot import.
+ */
 const maxInputBytes = 4_096;
 const maxNameLength = 100;
 const maxIdentityLength = 200;

@@ -121,6 +121,18 @@ export const boundGroups = {
     parquetRows: items(122_880, 'Rows of a row group', 'it is unreadable'),
     parquetColumn: bytes(160 * mib, 'A column of a row group, unpacked', 'it is unreadable'),
   },
+  'Webhooks, signals and files': {
+    webhookResponse: bytes(
+      64 * kib,
+      'A response to a webhook',
+      'its connection is closed; its status counts',
+    ),
+    signalInput: bytes(4 * kib, 'The input of a signal of Temporal', 'the signal is rejected'),
+    signalName: characters(100, 'Its name', 'it is cut'),
+    signalIdentity: characters(200, 'Its sender', 'it is cut'),
+    exportsFile: bytes(4 * mib, 'A file of `exportd apply`', 'it is not read'),
+    secretFile: bytes(64 * kib, 'A file that `!file` names', 'it is not read'),
+  },
   "Somebody else's text": {
     errorCode: characters(64, 'The code of an error of S3 or STS', 'it is called `UnknownError`'),
     storedText: characters(
@@ -140,6 +152,7 @@ export const bounds = {
   ...boundGroups['S3 servers'],
   ...boundGroups.Manifests,
   ...boundGroups['Objects that are read'],
+  ...boundGroups['Webhooks, signals and files'],
   ...boundGroups["Somebody else's text"],
 };
 

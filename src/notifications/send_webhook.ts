@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { bounds } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import {
   type AllowedPrivateAddresses,
@@ -58,9 +59,6 @@ export interface Attempt {
 
 export type WebhookSettings = Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_WEBHOOK_TIMEOUT'>;
 
-/** Response bodies are discarded. The connection is closed when one exceeds this size. */
-const maxResponseBytes = 65_536;
-
 class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 }
@@ -109,10 +107,11 @@ function post(
     });
     sent.on('error', reject);
     sent.on('response', (response) => {
+      // Its body is discarded.
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > maxResponseBytes) response.destroy();
+        if (bytes > bounds.webhookResponse.max) response.destroy();
       });
       // Errors after the status code do not matter.
       response.on('error', () => undefined);

@@ -11,6 +11,7 @@ import {
   type ScalarTag,
   visit,
 } from 'yaml';
+import { bounds, boundText } from '../../config/bounds.ts';
 import { secretFields } from '../../destination/config.ts';
 import { defaultDefinition } from '../../http/batch_exports/changes.ts';
 import { CliError } from '../cli_error.ts';
@@ -46,11 +47,21 @@ export function readExportsFile(
 
 function readText(path: string): string {
   try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8');
+    rejectLarge(path === '-' ? 0 : statSync(path).size);
+    const text = readFileSync(path === '-' ? 0 : path, 'utf8');
+    rejectLarge(text.length);
+    return text;
   } catch (error) {
+    if (error instanceof CliError) throw error;
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     throw new CliError(`${path} cannot be read (${code}).`);
   }
+}
+
+/** The parser holds many times the size of the text. @throws CliError */
+function rejectLarge(size: number): void {
+  if (size > bounds.exportsFile.max)
+    throw new CliError(`A file of exports has at most ${boundText(bounds.exportsFile)}. Divide it.`);
 }
 
 /** Where a text comes from, and what its tags refer to. */
@@ -145,9 +156,6 @@ function readVariable(name: string, { environment, allowedVariables }: TextOrigi
   return value;
 }
 
-/** No secret is longer, in bytes. */
-const maxSecretBytes = 64 * 1024;
-
 /**
  * Reads the text of a file below the folder, also if links lead to it.
  * @throws CliError that shows nothing of it
@@ -165,8 +173,10 @@ function readSecretFile(name: string, folder: string): string {
   try {
     const found = statSync(path);
     if (!found.isFile()) throw new CliError(`${name} is no file.`);
-    if (found.size > maxSecretBytes)
-      throw new CliError(`The file ${name} has more than ${maxSecretBytes / 1024} KiB, which is no secret.`);
+    if (found.size > bounds.secretFile.max)
+      throw new CliError(
+        `The file ${name} has more than ${boundText(bounds.secretFile)}, which is no secret.`,
+      );
     // Editors end a file with a line break, which is no part of a secret.
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
   } catch (error) {

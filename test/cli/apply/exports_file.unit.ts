@@ -2,7 +2,14 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { exportsDocument, parseExports, planLines, updateBodyOf } from '../../../src/cli/apply/plan.ts';
+import {
+  exportsDocument,
+  parseExports,
+  planLines,
+  readExportsFile,
+  updateBodyOf,
+} from '../../../src/cli/apply/plan.ts';
+import { bounds } from '../../../src/config/bounds.ts';
 
 describe('a file of exports', () => {
   const folder = mkdtempSync(join(tmpdir(), 'exports-file-'));
@@ -23,6 +30,12 @@ describe('a file of exports', () => {
         aws_access_key_id: !env KEY_ID
         aws_secret_access_key: !file secret
 `;
+
+  it('has a size that the parser bears', () => {
+    const path = join(folder, 'endless.yaml');
+    writeFileSync(path, `${clicks}#${'x'.repeat(bounds.exportsFile.max)}`);
+    expect(() => readExportsFile(path, { environment: {} })).toThrow('at most 4 MiB');
+  });
 
   it('declares exports with secrets from the environment and from files', () => {
     expect(parse(clicks)).toEqual([
