@@ -14,6 +14,7 @@ import {
   RunEnded,
   type RunEventData,
   withBase,
+  decideFinish,
 } from '../domain/run.ts';
 import {
   type ExistingRun,
@@ -247,13 +248,11 @@ export function createRunRecorder(journal: Journal) {
         );
         if (run.generation === 0 || hasInheritedObjects)
           await reserveNextGeneration(stream, transaction, run);
-        const { generation } = requireActive(stream.state());
-        await stream.append(`generation:${generation}/finished`, [
-          {
-            type: 'RunExportFinished',
-            data: { generation, source_rows: 0, fingerprint: facts.fingerprint, encoder },
-          },
-        ]);
+        const counted = requireActive(stream.state());
+        await stream.append(
+          `generation:${counted.generation}/finished`,
+          decideFinish(counted, { source_rows: 0, fingerprint: facts.fingerprint, encoder }),
+        );
       }),
     /** Finds the run whose manifest the run would replace; null if there is none. */
     findReplaced: ({ spec }: ExistingRun) => findReplacedRun(journal, spec),
@@ -304,14 +303,8 @@ export function createRunRecorder(journal: Journal) {
         await reserveNextGeneration(stream, transaction, run, { late_rows: true, fingerprint });
       }),
     /** Records that the files contain every row of the interval. */
-    finishExport: (
-      runId: string,
-      generation: number,
-      facts: Omit<RunEventData<'RunExportFinished'>, 'generation'>,
-    ) =>
-      generationStep(runId, generation, 'finished', (run) =>
-        run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
-      ),
+    finishExport: (runId: string, generation: number, facts: Parameters<typeof decideFinish>[1]) =>
+      generationStep(runId, generation, 'finished', (run) => decideFinish(run, facts)),
     recordFailedAttempt: (runId: string, failure: FailedAttempt) =>
       recordFailedAttempt(journal, runId, failure),
     /** Writes a line to the export's log. */

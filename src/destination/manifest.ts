@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { bounds } from '../config/bounds.ts';
 import { models } from '../domain/batch_export.ts';
-import { type Fingerprint, maxFingerprintBuckets } from '../domain/fingerprint.ts';
+import { bucketsOf, encodeBuckets, type Fingerprint, maxFingerprintBuckets } from '../domain/fingerprint.ts';
 import { withBase } from '../domain/run.ts';
-import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
+import { type ExistingRun, exportedFingerprint, sourceBefore } from '../domain/run_state.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 
@@ -30,7 +30,7 @@ const sortKey = z
   })
   .nullable();
 
-const fingerprint: z.ZodType<Fingerprint> = z
+const listedFingerprint = z
   .object({
     hash: z
       .enum(['uuid_hash_extended/0', 'hashtextextended/0'])
@@ -41,10 +41,14 @@ const fingerprint: z.ZodType<Fingerprint> = z
         z.object({
           index: count,
           rows: count,
-          sum: shortText.describe('Sum of the hashes modulo 2^64, without a sign'),
+          sum: z
+            .string()
+            .regex(/^\d{1,20}$/)
+            .describe('Sum of the hashes modulo 2^64, without a sign'),
         }),
       )
       .max(maxFingerprintBuckets)
+      .refine((buckets) => buckets.every(({ index }, at) => index > (buckets[at - 1]?.index ?? -1)))
       .describe('By insertion time; only buckets that have rows'),
     all_events: z
       .literal(true)
@@ -52,6 +56,17 @@ const fingerprint: z.ZodType<Fingerprint> = z
       .describe('Set if these are all events of the project, because persons decide which are selected'),
   })
   .describe('Which rows these are, and nothing about their contents');
+
+/** Readers get a list of buckets; exportd stores them encoded. */
+const fingerprint = z.codec(listedFingerprint, z.custom<Fingerprint>(), {
+  decode: ({ buckets, ...facts }) => ({ ...facts, encoded_buckets: encodeBuckets(buckets) }),
+  encode: ({ hash, width_ms, encoded_buckets, all_events }) => ({
+    hash,
+    width_ms,
+    buckets: bucketsOf({ encoded_buckets }),
+    ...(all_events && { all_events }),
+  }),
+});
 
 const earlierFile = z.object({
   key,
@@ -168,7 +183,7 @@ export function manifestOf(
     rows: sum(files, ({ rows }) => rows),
     bytes: sum(files, ({ bytes }) => bytes),
     source_rows: run.finished.source_rows,
-    fingerprint: publishedFingerprint(published, run.finished.fingerprint),
+    fingerprint: publishedFingerprint(published),
     rejected: rejected_file?.rows ?? 0,
     rejected_file: rejected_file && {
       key: rejected_file.key,
@@ -189,8 +204,8 @@ export function manifestOf(
  * The rows of the files and the rejected ones. Where persons decide which events are selected, all events of the project
  * from before the first of them was read: one that arrived later may be missing.
  */
-const publishedFingerprint = (run: ExistingRun, source: Fingerprint): Fingerprint =>
-  source.all_events && run.read_since ? run.read_since : exportedFingerprint(run);
+const publishedFingerprint = (run: ExistingRun): Fingerprint =>
+  (run.finished?.fingerprint?.all_events && sourceBefore(run)) || exportedFingerprint(run);
 
 const manifestFileOf = ({
   key,
@@ -216,7 +231,8 @@ const manifestFileOf = ({
 const keyOf = (key: SortKey | null): SortKey | null => key && { inserted_at: key.inserted_at, id: key.id };
 
 /** Formats a manifest for storage: indented JSON and a line break. */
-export const formatManifest = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
+export const formatManifest = (manifest: Manifest): string =>
+  `${JSON.stringify(z.encode(manifestSchema, manifest), null, 2)}\n`;
 
 /** Parses a stored manifest; undefined when the text is not a manifest. */
 export function parseManifest(text: string): Manifest | undefined {

@@ -1,6 +1,6 @@
 import type { OpenBarrier, UnsettledBarrier } from './barrier.ts';
 import { areComparable, differingBuckets, type Fingerprint, rowsOfFingerprint } from './fingerprint.ts';
-import { type ExistingRun, exportedFingerprint } from './run_state.ts';
+import { type ExistingRun, exportedFingerprint, sourceBefore } from './run_state.ts';
 
 /**
  * How an interval's rows in the source compare with those of its current manifest. `both`: some were added and some are
@@ -26,10 +26,10 @@ export interface Comparison {
  * later may be missing. Null if they are not comparable.
  */
 export function rowsToCompare(
-  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'read_since'>,
+  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'read_since' | 'source_fingerprint'>,
   source: Fingerprint,
 ): Fingerprint | null {
-  const rows = source.all_events ? run.read_since : exportedFingerprint(run);
+  const rows = source.all_events ? sourceBefore(run) : exportedFingerprint(run);
   return rows && areComparable(rows, source) ? rows : null;
 }
 

@@ -3,7 +3,9 @@ import type { JsonValue } from './event.ts';
 import {
   addFingerprints,
   areComparable,
+  bucketsOf,
   differingBuckets,
+  encodeBuckets,
   type Fingerprint,
   type FingerprintBucket,
 } from './fingerprint.ts';
@@ -324,8 +326,8 @@ export const bucketsToCompare = (published: Fingerprint, source: Fingerprint): n
 
 /** How many published rows the buckets of the source lack, in total. A bucket with more rows makes up for no other. */
 export function countFewerRows(published: Fingerprint, source: Fingerprint): number {
-  const found = bucketsOf(source);
-  return published.buckets.reduce(
+  const found = bucketsByIndex(source);
+  return bucketsOf(published).reduce(
     (sum, { index, rows }) => sum + Math.max(0, rows - (found.get(index)?.rows ?? 0)),
     0,
   );
@@ -341,8 +343,8 @@ export function containsPublishedRows(
   source: Fingerprint,
 ): boolean {
   if (!areComparable(exported, published) || !areComparable(exported, source)) return false;
-  const [read, proven] = [bucketsOf(exported), bucketsOf(source)];
-  return published.buckets.every(
+  const [read, proven] = [bucketsByIndex(exported), bucketsByIndex(source)];
+  return bucketsOf(published).every(
     (bucket) =>
       isSame(bucket, read.get(bucket.index)) ||
       isSame(read.get(bucket.index) ?? emptyBucket(bucket.index), proven.get(bucket.index)),
@@ -350,21 +352,16 @@ export function containsPublishedRows(
 }
 
 /** Replaces buckets of a fingerprint; those without rows are removed. */
-export function withBuckets(
+export const withBuckets = (
   fingerprint: Fingerprint,
   replacements: ReadonlyMap<number, FingerprintBucket>,
-): Fingerprint {
-  const buckets = new Map([...bucketsOf(fingerprint), ...replacements]);
-  return {
-    ...fingerprint,
-    buckets: [...buckets.values()]
-      .filter(({ rows }) => rows > 0)
-      .toSorted((one, other) => one.index - other.index),
-  };
-}
+): Fingerprint => ({
+  ...fingerprint,
+  encoded_buckets: encodeBuckets([...new Map([...bucketsByIndex(fingerprint), ...replacements]).values()]),
+});
 
-const bucketsOf = ({ buckets }: Fingerprint): ReadonlyMap<number, FingerprintBucket> =>
-  new Map(buckets.map((bucket) => [bucket.index, bucket]));
+const bucketsByIndex = (fingerprint: Fingerprint): ReadonlyMap<number, FingerprintBucket> =>
+  new Map(bucketsOf(fingerprint).map((bucket) => [bucket.index, bucket]));
 
 const emptyBucket = (index: number): FingerprintBucket => ({ index, rows: 0, sum: '0' });
 

@@ -26,8 +26,8 @@ export interface Fingerprint {
   readonly hash: FingerprintHash;
   /** Length of a bucket in milliseconds. */
   readonly width_ms: number;
-  /** The buckets that have rows, by index. */
-  readonly buckets: readonly FingerprintBucket[];
+  /** The buckets that have rows: see `encodeBuckets`. Every run stores several fingerprints for years. */
+  readonly encoded_buckets: string;
   /**
    * Set if these are all events of the project, because the selection depends on the current state of persons: the same
    * events may be selected now and not later. It can only be compared with another fingerprint of all events.
@@ -44,6 +44,55 @@ export interface Fingerprint {
 export const maxFingerprintBuckets = 64;
 
 /**
+ * Encodes the buckets that have rows, in the order of their indexes, as Base64. Each takes about ten bytes: how many buckets
+ * without rows precede it and its number of rows, both as LEB128 (seven bits per byte, the lowest first), and its sum as 8
+ * bytes, the highest first.
+ */
+export function encodeBuckets(buckets: readonly FingerprintBucket[]): string {
+  const bytes: number[] = [];
+  const append = (value: number): void => {
+    let rest = value;
+    for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+    bytes.push(rest);
+  };
+  let next = 0;
+  for (const { index, rows, sum } of buckets.toSorted((one, other) => one.index - other.index)) {
+    if (rows === 0) continue;
+    append(index - next);
+    append(rows);
+    next = index + 1;
+    const bits = BigInt.asUintN(64, BigInt(sum));
+    for (let shift = 56n; shift >= 0n; shift -= 8n) bytes.push(Number((bits >> shift) & 0xffn));
+  }
+  return Buffer.from(bytes).toString('base64');
+}
+
+/** The buckets of a fingerprint that have rows, by index. @throws RangeError when they are cut off */
+export function bucketsOf({ encoded_buckets }: Pick<Fingerprint, 'encoded_buckets'>): FingerprintBucket[] {
+  const bytes = Buffer.from(encoded_buckets, 'base64');
+  let at = 0;
+  const read = (): number => {
+    let value = 0;
+    for (let scale = 1; ; scale *= 0x80) {
+      const byte = bytes.readUInt8(at);
+      at += 1;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+  };
+  const buckets: FingerprintBucket[] = [];
+  let next = 0;
+  while (at < bytes.length) {
+    const index = next + read();
+    const rows = read();
+    buckets.push({ index, rows, sum: bytes.readBigUInt64BE(at).toString() });
+    at += 8;
+    next = index + 1;
+  }
+  return buckets;
+}
+
+/**
  * The bucket length of an interval in milliseconds. It divides the intervals of schedules evenly (a minute into 60
  * buckets, an hour into 64), so that one statement can read several adjacent ones.
  */
@@ -58,7 +107,7 @@ export function bucketWidthMs({ start, end }: DataInterval): number {
 export const emptyFingerprint = (interval: DataInterval, hash: FingerprintHash): Fingerprint => ({
   hash,
   width_ms: bucketWidthMs(interval),
-  buckets: [],
+  encoded_buckets: '',
 });
 
 /** Whether two fingerprints have the same hash and buckets, so that they can be compared and added. */
@@ -76,28 +125,37 @@ export function addFingerprints(first: Fingerprint, ...more: readonly Fingerprin
   const sums = new Map<number, { rows: number; sum: bigint }>();
   for (const fingerprint of [first, ...more]) {
     if (!areComparable(first, fingerprint)) throw new RangeError('The fingerprints are not comparable.');
-    for (const { index, rows, sum } of fingerprint.buckets) {
+    for (const { index, rows, sum } of bucketsOf(fingerprint)) {
       const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
       sums.set(index, { rows: bucket.rows + rows, sum: bucket.sum + BigInt(sum) });
     }
   }
-  const buckets = [...sums]
-    .toSorted(([one], [other]) => one - other)
-    .map(([index, { rows, sum }]) => ({ index, rows, sum: BigInt.asUintN(64, sum).toString() }));
-  return { ...first, buckets };
+  return withSums(first, sums);
 }
 
 /** The fingerprint of a set of rows without some of them. @throws RangeError when they are not comparable */
-export const subtractFingerprint = (whole: Fingerprint, part: Fingerprint): Fingerprint => {
-  const { buckets } = addFingerprints(whole, {
-    ...part,
-    buckets: part.buckets.map(({ index, rows, sum }) => ({ index, rows: -rows, sum: `-${sum}` })),
-  });
-  return { ...whole, buckets: buckets.filter(({ rows }) => rows > 0) };
-};
+export function subtractFingerprint(whole: Fingerprint, part: Fingerprint): Fingerprint {
+  if (!areComparable(whole, part)) throw new RangeError('The fingerprints are not comparable.');
+  const sums = new Map(bucketsOf(whole).map(({ index, rows, sum }) => [index, { rows, sum: BigInt(sum) }]));
+  for (const { index, rows, sum } of bucketsOf(part)) {
+    const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
+    sums.set(index, { rows: bucket.rows - rows, sum: bucket.sum - BigInt(sum) });
+  }
+  return withSums(whole, sums);
+}
 
-export const rowsOfFingerprint = ({ buckets }: Pick<Fingerprint, 'buckets'>): number =>
-  buckets.reduce((sum, { rows }) => sum + rows, 0);
+const withSums = (
+  fingerprint: Fingerprint,
+  sums: ReadonlyMap<number, { readonly rows: number; readonly sum: bigint }>,
+): Fingerprint => ({
+  ...fingerprint,
+  encoded_buckets: encodeBuckets(
+    [...sums].flatMap(([index, { rows, sum }]) => (rows > 0 ? [{ index, rows, sum: String(sum) }] : [])),
+  ),
+});
+
+export const rowsOfFingerprint = (fingerprint: Pick<Fingerprint, 'encoded_buckets'>): number =>
+  bucketsOf(fingerprint).reduce((sum, { rows }) => sum + rows, 0);
 
 /**
  * Returns the buckets in which two fingerprints differ, by index; null where one of them has no rows.
@@ -105,8 +163,8 @@ export const rowsOfFingerprint = ({ buckets }: Pick<Fingerprint, 'buckets'>): nu
  */
 export function differingBuckets(one: Fingerprint, other: Fingerprint) {
   if (!areComparable(one, other)) throw new RangeError('The fingerprints are not comparable.');
-  const ones = new Map(one.buckets.map((bucket) => [bucket.index, bucket]));
-  const others = new Map(other.buckets.map((bucket) => [bucket.index, bucket]));
+  const ones = new Map(bucketsOf(one).map((bucket) => [bucket.index, bucket]));
+  const others = new Map(bucketsOf(other).map((bucket) => [bucket.index, bucket]));
   return [...new Set([...ones.keys(), ...others.keys()])]
     .toSorted((left, right) => left - right)
     .map((index) => ({ index, one: ones.get(index) ?? null, other: others.get(index) ?? null }))
@@ -115,7 +173,7 @@ export function differingBuckets(one: Fingerprint, other: Fingerprint) {
 
 /** Whether two fingerprints are comparable and have the same rows. */
 export const haveSameRows = (one: Fingerprint, other: Fingerprint): boolean =>
-  areComparable(one, other) && differingBuckets(one, other).length === 0;
+  areComparable(one, other) && one.encoded_buckets === other.encoded_buckets;
 
 /** The range of insertion time that a bucket covers. The last bucket ends with the interval. */
 export function bucketInterval(
@@ -146,12 +204,12 @@ export function bucketIntervals(
 /** The total of the fingerprints of disjoint sets of rows, all with this hash. Equal totals are of the same rows. */
 export const totalOf = (
   hash: FingerprintHash,
-  fingerprints: readonly Pick<Fingerprint, 'buckets'>[],
+  fingerprints: readonly Pick<Fingerprint, 'encoded_buckets'>[],
 ): Omit<FingerprintBucket, 'index'> & Pick<Fingerprint, 'hash'> => ({
   hash,
   rows: fingerprints.reduce((sum, fingerprint) => sum + rowsOfFingerprint(fingerprint), 0),
   sum: BigInt.asUintN(
     64,
-    fingerprints.flatMap(({ buckets }) => buckets).reduce((sum, bucket) => sum + BigInt(bucket.sum), 0n),
+    fingerprints.flatMap(bucketsOf).reduce((sum, bucket) => sum + BigInt(bucket.sum), 0n),
   ).toString(),
 });

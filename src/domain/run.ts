@@ -20,9 +20,10 @@ import {
   type SortKey,
   totalsOf,
 } from './exported_files.ts';
-import type { Fingerprint } from './fingerprint.ts';
+import { type Fingerprint, haveSameRows } from './fingerprint.ts';
 import {
   type ExistingRun,
+  exportedFingerprint,
   type InheritedProgress,
   isActiveStatus,
   type RangeAttempt,
@@ -31,6 +32,7 @@ import {
   type RunSpec,
   type RunState,
   type RunStatus,
+  sourceBefore,
   withFailure,
 } from './run_state.ts';
 
@@ -109,10 +111,10 @@ export type RunEvent =
   | { type: 'RunRangeFinished'; data: RangeStep }
   /** The file of rejected rows (those that the format cannot represent), recorded before it is written. */
   | { type: 'RunRejectedFilePlanned'; data: { generation: number; file: ExportedFile } }
-  /** `fingerprint`: the source after the last row was read, as in RunCounted. */
+  /** `fingerprint`: the source after the last row was read, as in RunCounted; null if it is that of what was exported. */
   | {
       type: 'RunExportFinished';
-      data: { generation: number; source_rows: number; fingerprint: Fingerprint; encoder: string };
+      data: { generation: number; source_rows: number; fingerprint: Fingerprint | null; encoder: string };
     }
   /** `raised_to`: the run writes above the manifest that it found. What it has exported stays. */
   | { type: 'RunManifestAdopted'; data: AdoptedManifest }
@@ -179,7 +181,6 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         ...state,
         records_total_count,
         source_fingerprint: fingerprint,
-        read_since: state.read_since ?? fingerprint,
         settled,
         unsettled_barrier: barrier,
         ranges: split_keys.length === 0 ? state.ranges : rangesBetween(split_keys),
@@ -206,7 +207,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return {
         ...state,
         generation: event.data.generation,
-        read_since: event.data.fingerprint ?? state.source_fingerprint,
+        read_since: event.data.fingerprint ?? null,
         late_generations: state.late_generations + (event.data.late_rows === true ? 1 : 0),
         encoder: null,
         ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
@@ -270,7 +271,13 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunPublishWithdrawn':
       return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
     case 'RunCompleted':
-      return { ...withBase(state), status: 'Completed' };
+      return {
+        ...withBase(state),
+        status: 'Completed',
+        // What later runs and comparisons need. It is kept for years.
+        source_fingerprint: null,
+        read_since: state.finished?.fingerprint?.all_events ? sourceBefore(state) : null,
+      };
     case 'RunFailed':
       return { ...state, status: 'Failed' };
     case 'RunFailedRetryable':
@@ -455,6 +462,17 @@ export function decideCancel(
   return [{ type: 'RunCancelled', data: { reason } }];
 }
 
+/** Finishes the generation of an active run; no event if it is finished. `fingerprint`: the source after the last row was read. */
+export function decideFinish(
+  run: ExistingRun,
+  { fingerprint, ...facts }: { source_rows: number; fingerprint: Fingerprint; encoder: string },
+): RunEvent[] {
+  if (run.finished) return [];
+  const isExported = !run.replacement?.base && haveSameRows(fingerprint, exportedFingerprint(run));
+  const data = { generation: run.generation, ...facts, fingerprint: isExported ? null : fingerprint };
+  return [{ type: 'RunExportFinished', data }];
+}
+
 /** Claims publishing of a finished generation. An attempt that finds a claim continues under it. */
 export function decidePublish(
   state: RunState,
@@ -536,7 +554,13 @@ export function progressForRetry(
   if (state.ranges.every(({ upload, files }) => upload === null && files.count === 0)) return undefined;
   const { model, config_version } = state.spec;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;
-  return { ...progressOf(state), records_total_count: null, source_fingerprint: null, replacement: null };
+  return {
+    ...progressOf(state),
+    records_total_count: null,
+    source_fingerprint: null,
+    read_since: sourceBefore(state),
+    replacement: null,
+  };
 }
 
 const progressOf = (run: ExistingRun): RunProgress => ({

@@ -91,8 +91,8 @@ export interface RunProgress {
   /** The rows of the source when the run started; null before they were counted. */
   readonly source_fingerprint: Fingerprint | null;
   /**
-   * The rows of the source before the first row of the generation's files was read; null before that. Unlike
-   * `source_fingerprint`, an automatic retry that resumes the files of a failed run inherits it.
+   * The rows of the source before the first row of the generation's files was read; null if they are
+   * `source_fingerprint`. Unlike that, an automatic retry that resumes the files of a failed run inherits it.
    */
   readonly read_since: Fingerprint | null;
   /** False if the barrier timed out waiting for an open transaction of the source. */
@@ -137,8 +137,8 @@ export interface ExistingRun extends RunProgress {
   /** Set once the files contain every row of the interval. */
   readonly finished: {
     readonly source_rows: number;
-    /** The rows of the source after the last one was read. */
-    readonly fingerprint: Fingerprint;
+    /** The rows of the source after the last one was read; null if they are those of the files and the rejected ones. */
+    readonly fingerprint: Fingerprint | null;
     readonly encoder: string;
   } | null;
   /** The newest manifest in the bucket that the run found and the journal did not know; null if there was none. */
@@ -160,11 +160,24 @@ export const exportedFingerprint = (
   run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file'>,
 ): Fingerprint => {
   const { model, data_interval_start: start, data_interval_end: end } = run.spec;
-  return addFingerprints(
-    emptyFingerprint({ start, end }, fingerprintHashOf(model)),
-    ...[filesOf(run).fingerprint, run.rejected_file?.fingerprint].flatMap((rows) => rows ?? []),
+  const [first, ...more] = [filesOf(run).fingerprint, run.rejected_file?.fingerprint].flatMap(
+    (rows) => rows ?? [],
   );
+  return first ? addFingerprints(first, ...more) : emptyFingerprint({ start, end }, fingerprintHashOf(model));
 };
+
+/** The rows of the source after the last one was read. @throws RangeError when the run has not read it */
+export function sourceAfter(
+  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'finished'>,
+): Fingerprint {
+  if (!run.finished) throw new RangeError('The run has not read its last row.');
+  return run.finished.fingerprint ?? exportedFingerprint(run);
+}
+
+/** The rows of the source before the first row of the generation's files was read; null before that. */
+export const sourceBefore = (
+  run: Pick<RunProgress, 'read_since' | 'source_fingerprint'>,
+): Fingerprint | null => run.read_since ?? run.source_fingerprint;
 
 /** The completed files of the run's generation, added up. */
 export const filesOf = ({ ranges }: Pick<ExistingRun, 'ranges'>): FileTotals =>

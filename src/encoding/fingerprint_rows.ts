@@ -1,4 +1,4 @@
-import { maxFingerprintBuckets, type Fingerprint } from '../domain/fingerprint.ts';
+import { encodeBuckets, maxFingerprintBuckets, type Fingerprint } from '../domain/fingerprint.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import type { FingerprintPlan } from '../source/source.ts';
 import { MalformedBlock } from './rows.ts';
@@ -83,11 +83,13 @@ export function startFingerprint({
     result: () => ({
       hash,
       width_ms,
-      buckets: Array.from(rows, (count, index) => ({
-        index,
-        rows: count,
-        sum: ((BigInt(highs[index] ?? 0) << 32n) | BigInt(lows[index] ?? 0)).toString(),
-      })).filter((bucket) => bucket.rows > 0),
+      encoded_buckets: encodeBuckets(
+        Array.from(rows, (count, index) => ({
+          index,
+          rows: count,
+          sum: ((BigInt(highs[index] ?? 0) << 32n) | BigInt(lows[index] ?? 0)).toString(),
+        })),
+      ),
     }),
   };
 }

@@ -3,9 +3,10 @@ import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import {
   bucketInterval,
-  rowsOfFingerprint,
+  bucketsOf,
   type Fingerprint,
   type FingerprintHash,
+  rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { SortKey } from '../domain/exported_files.ts';
@@ -183,12 +184,12 @@ const bucketTolerance = 1.5;
 
 /** Plans where to cut an interval into ranges of about `every` rows, mostly between the buckets of its fingerprint. */
 export function planCuts(
-  { buckets }: Pick<Fingerprint, 'buckets'>,
+  fingerprint: Pick<Fingerprint, 'encoded_buckets'>,
   { rows: every, splitsBuckets }: RangeSize,
 ): PlannedCut[] {
   const cuts: PlannedCut[] = [];
   let rowsInRange = 0;
-  for (const { index, rows } of buckets) {
+  for (const { index, rows } of bucketsOf(fingerprint)) {
     if (rowsInRange > 0 && rowsInRange + rows > every) {
       cuts.push({ before: index });
       rowsInRange = 0;

@@ -54,6 +54,7 @@ import {
   isActiveStatus,
   type RangeAttempt,
   type RunStatus,
+  sourceBefore,
 } from '../domain/run_state.ts';
 import { encodeBlocks, joinEncodedBlocks, type ReservedBlock } from '../encoding/encode_blocks.ts';
 import type { FileEncoder } from '../encoding/encoder.ts';
@@ -579,7 +580,7 @@ async function finishGeneration(call: OpenedCall, run: ExistingRun): Promise<Exi
   if (counted.generation !== run.generation) return counted;
   const now = await source.fingerprint(rowRangeOf(run.spec, selection), signal);
   const exported = exportedFingerprint(counted);
-  const expected = now.all_events ? counted.read_since : exported;
+  const expected = now.all_events ? sourceBefore(counted) : exported;
   if (!(expected && hasExpectedRows(run, expected, now))) {
     const again = run.late_generations < maxLateGenerations;
     await recorder.log(

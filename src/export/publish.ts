@@ -19,13 +19,20 @@ import {
 import {
   areComparable,
   bucketIntervals,
+  bucketsOf,
   type Fingerprint,
   haveSameRows,
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireActive, withBase } from '../domain/run.ts';
-import { type ExistingRun, exportedFingerprint, filesOf, type RunSpec } from '../domain/run_state.ts';
+import {
+  type ExistingRun,
+  exportedFingerprint,
+  filesOf,
+  type RunSpec,
+  sourceAfter,
+} from '../domain/run_state.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import { allRows, type ExportedColumn } from '../source/row_selection.ts';
@@ -267,7 +274,7 @@ async function compareWithReplaced(
   const exported = exportedFingerprint(replaced.run);
   const now = await source.fingerprint(range, signal);
   // Where persons decide which rows are selected, all events of the project are compared. See `Fingerprint.all_events`.
-  const published = now.all_events ? (replaced.run.finished?.fingerprint ?? exported) : exported;
+  const published = now.all_events ? sourceAfter(replaced.run) : exported;
   const found = (outcome: ReplacementCheck['outcome'], missing_rows = 0): Compared => ({
     outcome,
     missing_rows,
@@ -386,8 +393,8 @@ async function addUnmerged(
   now: Fingerprint,
   { published, late }: { readonly published: Fingerprint; readonly late: LateRowCollector },
 ): Promise<void> {
-  const merged = new Set(published.buckets.map(({ index }) => index));
-  const indexes = now.buckets.flatMap(({ index }) => (merged.has(index) ? [] : [index]));
+  const merged = new Set(bucketsOf(published).map(({ index }) => index));
+  const indexes = bucketsOf(now).flatMap(({ index }) => (merged.has(index) ? [] : [index]));
   for (const interval of bucketIntervals(intervalOf(run.spec), now, indexes))
     for await (const key of source.keys({ ...range, interval }, signal)) {
       late.add(key);

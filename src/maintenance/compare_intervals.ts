@@ -23,6 +23,7 @@ import {
   areComparable,
   bucketInterval,
   bucketIntervals,
+  bucketsOf,
   differingBuckets,
   type Fingerprint,
   haveSameRows,
@@ -147,7 +148,7 @@ async function findLatePersons(
   const buckets =
     examined && areComparable(examined, now)
       ? differingBuckets(examined, now).filter(({ other }) => other !== null)
-      : now.buckets;
+      : bucketsOf(now);
   const indexes = buckets.map(({ index }) => index);
   if (indexes.length === 0) return { added_rows: 0, is_exact: true };
   const byCount = { added_rows: countFewerRows(now, published), is_exact: false };

@@ -2,7 +2,7 @@ import type { BatchExportEvent, SkippedRange } from '../domain/batch_export.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
-import { type ExistingRun, filesOf, type RunSpec } from '../domain/run_state.ts';
+import { type ExistingRun, filesOf, type RunSpec, sourceAfter } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
 import type { Projection } from './projection.ts';
@@ -181,7 +181,7 @@ const recordManifest =
         run.settled,
         stored.recorded_at,
         earliest([expires_at, files.expires_at]),
-        run.finished && JSON.stringify(totalOf(hash, [run.finished.fingerprint])),
+        run.finished && JSON.stringify(totalOf(hash, [sourceAfter(run)])),
         JSON.stringify(totalOf(hash, exported)),
         kept.length,
         earlier.length,

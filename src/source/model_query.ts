@@ -1,4 +1,4 @@
-import type { Fingerprint, FingerprintHash } from '../domain/fingerprint.ts';
+import { encodeBuckets, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
 import type { ExportedColumn } from './row_selection.ts';
 
 /** Which ends of a key range bound a page. */
@@ -259,9 +259,7 @@ export function fingerprintOf(
       `The source computes ${hash} differently: ${knownHashes[hash].sql} is ${first?.known}, expected ${knownHashes[hash].value}. exportd needs PostgreSQL on a little-endian processor.`,
     );
   const buckets = rows.flatMap(({ index, rows: count, sum }) =>
-    index === null
-      ? []
-      : [{ index, rows: Number(count), sum: BigInt.asUintN(64, BigInt(sum ?? '0')).toString() }],
+    index === null ? [] : [{ index, rows: Number(count), sum: sum ?? '0' }],
   );
-  return { hash, width_ms, buckets: buckets.toSorted((one, other) => one.index - other.index) };
+  return { hash, width_ms, encoded_buckets: encodeBuckets(buckets) };
 }

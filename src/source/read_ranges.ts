@@ -2,7 +2,14 @@ import pg from 'pg';
 import { bounds } from '../config/bounds.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
-import { addFingerprints, bucketInterval, bucketWidthMs, type Fingerprint } from '../domain/fingerprint.ts';
+import {
+  addFingerprints,
+  bucketInterval,
+  bucketsOf,
+  bucketWidthMs,
+  encodeBuckets,
+  type Fingerprint,
+} from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { inStatementSpan } from '../tracing/spans.ts';
 import { type BlockMemory, copyOut, copyStatement, newMemory } from './copy_out.ts';
@@ -501,13 +508,15 @@ export async function readFingerprints(
   const interval = { start: first.start, end: last.end };
   const options = { width_ms, ofStates };
   const whole = await readFingerprint(connections, createQuery, { ...range, interval }, signal, options);
-  const byInterval = Map.groupBy(whole.buckets, ({ index }) => Math.floor(index / perInterval));
+  const byInterval = Map.groupBy(bucketsOf(whole), ({ index }) => Math.floor(index / perInterval));
   return intervals.map((_, position) => ({
     ...whole,
-    buckets: (byInterval.get(position) ?? []).map((bucket) => ({
-      ...bucket,
-      index: bucket.index - position * perInterval,
-    })),
+    encoded_buckets: encodeBuckets(
+      (byInterval.get(position) ?? []).map((bucket) => ({
+        ...bucket,
+        index: bucket.index - position * perInterval,
+      })),
+    ),
   }));
 }
 

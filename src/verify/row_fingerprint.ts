@@ -1,4 +1,4 @@
-import type { Fingerprint, FingerprintHash } from '../domain/fingerprint.ts';
+import { bucketsOf, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowKey } from './row.ts';
 
@@ -23,8 +23,8 @@ export function addSums(...all: readonly BucketSums[]): BucketSums {
 }
 
 /** The sums in a fingerprint of a manifest. */
-export const sumsOf = ({ buckets }: Pick<Fingerprint, 'buckets'>): BucketSums =>
-  addSums(...buckets.map(({ index, rows, sum }) => new Map([[index, { rows, sum: BigInt(sum) }]])));
+export const sumsOf = (fingerprint: Pick<Fingerprint, 'encoded_buckets'>): BucketSums =>
+  new Map(bucketsOf(fingerprint).map(({ index, rows, sum }) => [index, { rows, sum: BigInt(sum) }]));
 
 /** The sums that a statement returned: index, rows and sum as text. */
 export const sumsOfRows = (rows: readonly (readonly (string | null)[])[]): BucketSums =>

@@ -3,7 +3,7 @@ import { advanceBackfill, continueRun } from '../../src/decisions/backfills.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
-import { maxFingerprintBuckets } from '../../src/domain/fingerprint.ts';
+import { encodeBuckets, maxFingerprintBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf, GenerationSuperseded, runDecider, RunEnded } from '../../src/domain/run.ts';
 import { type ExistingRun, filesOf } from '../../src/domain/run_state.ts';
 import { openJournal } from '../../src/projections/registry.ts';
@@ -208,7 +208,9 @@ describe('the state of a run', () => {
     // Each file has rows of another time.
     fingerprint: {
       ...fingerprintOf(0),
-      buckets: [{ index: number % maxFingerprintBuckets, rows: 3, sum: '12345678901234567890' }],
+      encoded_buckets: encodeBuckets([
+        { index: number % maxFingerprintBuckets, rows: 3, sum: '12345678901234567890' },
+      ]),
     },
   });
 

@@ -6,7 +6,7 @@ import {
   nextComparisonMs,
   rowsToCompare,
 } from '../../src/domain/comparison.ts';
-import type { Fingerprint } from '../../src/domain/fingerprint.ts';
+import { encodeBuckets, type Fingerprint } from '../../src/domain/fingerprint.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -21,12 +21,14 @@ interface Row {
 const fingerprintOf = (rows: readonly Row[]): Fingerprint => ({
   hash: 'uuid_hash_extended/0',
   width_ms: 1_000,
-  buckets: [...Map.groupBy(rows, ({ bucket }) => bucket)].map(([index, inBucket]) => ({
-    index,
-    rows: inBucket.length,
-    // Powers of two, so that different sets have different sums.
-    sum: inBucket.reduce((sum, { id }) => sum + 2n ** BigInt(3 * id), 0n).toString(),
-  })),
+  encoded_buckets: encodeBuckets(
+    [...Map.groupBy(rows, ({ bucket }) => bucket)].map(([index, inBucket]) => ({
+      index,
+      rows: inBucket.length,
+      // Powers of two, so that different sets have different sums.
+      sum: inBucket.reduce((sum, { id }) => sum + 2n ** BigInt(3 * id), 0n).toString(),
+    })),
+  ),
 });
 
 const outcomeOf = (bucket: readonly Row[], source: readonly Row[]) => {
@@ -77,7 +79,7 @@ describe('a comparison', () => {
     const allEvents = (rows: readonly Row[]) => ({ ...fingerprintOf(rows), all_events: true as const });
     const before = allEvents([{ bucket: 0, id: 0 }]);
     const after = allEvents([0, 1].map((id) => ({ bucket: 0, id })));
-    const run = { spec, ranges: [], rejected_file: null, read_since: before };
+    const run = { spec, ranges: [], rejected_file: null, read_since: before, source_fingerprint: null };
     expect(rowsToCompare(run, after)).toEqual(before);
   });
 

@@ -4,14 +4,16 @@ import {
   addFingerprints,
   areComparable,
   bucketInterval,
+  bucketsOf,
   bucketWidthMs,
   differingBuckets,
   emptyFingerprint,
+  encodeBuckets,
+  type Fingerprint,
   haveSameRows,
   maxFingerprintBuckets,
   rowsOfFingerprint,
   subtractFingerprint,
-  type Fingerprint,
 } from '../../src/domain/fingerprint.ts';
 
 const hour = { start: '2026-11-01T10:00:00.000Z', end: '2026-11-01T11:00:00.000Z' };
@@ -25,7 +27,10 @@ const rowsArb = fc.array(rowArb, { maxLength: 20 });
 const of = (rows: readonly Row[]): Fingerprint =>
   rows.reduce(
     (sum, [index, hash]) =>
-      addFingerprints(sum, { ...none, buckets: [{ index, rows: 1, sum: hash.toString() }] }),
+      addFingerprints(sum, {
+        ...none,
+        encoded_buckets: encodeBuckets([{ index, rows: 1, sum: hash.toString() }]),
+      }),
     none,
   );
 
@@ -39,12 +44,24 @@ describe('fingerprints', () => {
           const sum = hashes.reduce((total, hash) => (total + hash) % max, 0n);
           return hashes.length === 0 ? [] : [{ index, rows: hashes.length, sum: sum.toString() }];
         });
-        expect(of(all).buckets).toEqual(expected);
+        expect(bucketsOf(of(all))).toEqual(expected);
         expect(addFingerprints(of(other), of(one))).toEqual(of(all));
         expect(rowsOfFingerprint(of(all))).toBe(all.length);
         expect(subtractFingerprint(of(all), of(other))).toEqual(of(one));
       }),
     );
+  });
+
+  it('take about ten bytes per bucket', () => {
+    const buckets = Array.from({ length: 64 }, (_, index) => ({ index, rows: 3, sum: String(max - 1n) }));
+    const few = [
+      { index: 0, rows: 1, sum: '0' },
+      { index: 63, rows: 2 ** 53 - 1, sum: String(max - 1n) },
+    ];
+    expect(Buffer.from(encodeBuckets(buckets), 'base64')).toHaveLength(640);
+    for (const some of [buckets, few, []])
+      expect(bucketsOf({ encoded_buckets: encodeBuckets(some) })).toEqual(some);
+    expect(() => bucketsOf({ encoded_buckets: encodeBuckets(buckets).slice(0, -4) })).toThrow(RangeError);
   });
 
   it('differ in exactly the buckets whose rows differ', () => {

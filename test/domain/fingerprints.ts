@@ -1,4 +1,9 @@
-import { bucketWidthMs, emptyFingerprint, type Fingerprint } from '../../src/domain/fingerprint.ts';
+import {
+  bucketWidthMs,
+  emptyFingerprint,
+  encodeBuckets,
+  type Fingerprint,
+} from '../../src/domain/fingerprint.ts';
 import type { DataInterval } from '../../src/domain/intervals.ts';
 
 const hour: DataInterval = { start: '2026-11-01T10:00:00.000Z', end: '2026-11-01T11:00:00.000Z' };
@@ -10,5 +15,5 @@ export const fingerprintOf = (
 ): Fingerprint => ({
   ...emptyFingerprint(interval, 'uuid_hash_extended/0'),
   width_ms: bucketWidthMs(interval),
-  buckets: rows === 0 ? [] : [{ index: 0, rows, sum }],
+  encoded_buckets: encodeBuckets([{ index: 0, rows, sum }]),
 });

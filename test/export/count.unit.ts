@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { bucketsToCompare, containsPublishedRows, type SortKey } from '../../src/domain/exported_files.ts';
-import { emptyFingerprint, type Fingerprint, type FingerprintBucket } from '../../src/domain/fingerprint.ts';
+import {
+  emptyFingerprint,
+  encodeBuckets,
+  type Fingerprint,
+  type FingerprintBucket,
+} from '../../src/domain/fingerprint.ts';
 import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/count.ts';
 import { createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
 import { compareKeys } from '../../src/verify/row.ts';
@@ -19,7 +24,7 @@ describe('splitting an interval', () => {
     interval: { start: '2026-11-01T10:00:00.000Z', end: '2026-11-01T11:04:00.000Z' },
     selection: allRows,
   };
-  const bucketsOf = (...rows: number[]): FingerprintBucket[] =>
+  const bucketsWith = (...rows: number[]): FingerprintBucket[] =>
     rows.map((count, index) => ({ index, rows: count, sum: '0' })).filter((bucket) => bucket.rows > 0);
   const fingerprint = { ...fingerprintOf(0), width_ms: 60_000 };
 
@@ -46,7 +51,9 @@ describe('splitting an interval', () => {
       const rows = Array.from({ length: 64 }, (_, index) => 15_625 + ((index * 7_919) % 400) - 200);
       const total = rows.reduce((sum, count) => sum + count, 0);
       const size = rangeSizeOf(total, settings);
-      expect(size && planCuts({ buckets: bucketsOf(...rows) }, size)).toHaveLength(3);
+      expect(size && planCuts({ encoded_buckets: encodeBuckets(bucketsWith(...rows)) }, size)).toHaveLength(
+        3,
+      );
     });
   });
 
@@ -57,7 +64,10 @@ describe('splitting an interval', () => {
           fc.array(fc.oneof(fc.nat({ max: 150 }), fc.integer({ min: 100, max: 1_000 })), { maxLength: 64 }),
           fc.integer({ min: 10, max: 300 }),
           (rows, every) => {
-            const cuts = planCuts({ buckets: bucketsOf(...rows) }, { rows: every, splitsBuckets: true });
+            const cuts = planCuts(
+              { encoded_buckets: encodeBuckets(bucketsWith(...rows)) },
+              { rows: every, splitsBuckets: true },
+            );
             const ranges: number[] = [0];
             const inner: { rows: number; rowsInRange: number | undefined }[] = [];
             for (const [index, count] of rows.entries()) {
@@ -98,7 +108,7 @@ describe('splitting an interval', () => {
         splitInterval(
           source,
           range,
-          { ...fingerprint, buckets: bucketsOf(...rows) },
+          { ...fingerprint, encoded_buckets: encodeBuckets(bucketsWith(...rows)) },
           { rows: 100, splitsBuckets },
           new AbortController().signal,
         );
@@ -147,7 +157,7 @@ describe('replacing a manifest', () => {
     const indexes = Array.from({ length: 64 }, (_, index) => index);
     return {
       ...emptyFingerprint(interval, 'uuid_hash_extended/0'),
-      buckets: [...sums.bucketsAt(indexes).values()].filter(({ rows }) => rows > 0),
+      encoded_buckets: encodeBuckets([...sums.bucketsAt(indexes).values()]),
     };
   };
 

@@ -4,6 +4,8 @@ import { bounds } from '../../src/config/bounds.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
+import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
+import { sourceAfter } from '../../src/domain/run_state.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
@@ -254,6 +256,36 @@ describe('failed attempts', () => {
   const failing = (type: string, transient: boolean) => ({
     openDestination: () =>
       Promise.reject(new DestinationError(type, `The bucket says ${type}.`, { transient })),
+  });
+
+  /** Bytes of the rows of a run in the control database, by table. */
+  const storedBytesOf = async (runId: string): Promise<Record<string, number>> => {
+    const { rows } = await harness.journal.pool.query<{ name: string; bytes: number }>(
+      `select 'events' as name, sum(pg_column_size(stored.*))::int as bytes
+       from exportd.journal_events stored where stream_id = $1
+       union all select 'state', sum(pg_column_size(stored.*))::int
+       from exportd.stream_states stored where stream_id = $1
+       union all select 'objects', sum(pg_column_size(stored.*))::int
+       from exportd.destination_objects stored where run_id = $1
+       union all select 'run', sum(pg_column_size(stored.*))::int
+       from exportd.batch_export_runs stored where id = $1
+       union all select 'interval', sum(pg_column_size(stored.*))::int
+       from exportd.intervals stored where run_id = $1`,
+      [runId],
+    );
+    return Object.fromEntries(rows.map(({ name, bytes }) => [name, bytes]));
+  };
+
+  it('leaves about ten kilobytes of a run with rows in every bucket of its fingerprint', async () => {
+    const { run_id } = await harness.createRun();
+    await harness.attempt().exportInterval({ run_id });
+    await harness.attempt().publishManifest({ run_id });
+    const bytes = await storedBytesOf(run_id);
+    expect(Object.values(bytes).reduce((sum, of) => sum + of, 0)).toBeLessThan(11_000);
+    expect(bytes.state).toBeLessThan(3_000);
+    const run = await harness.recorder.read(run_id);
+    expect(rowsOfFingerprint(sourceAfter(run))).toBe(300);
+    expect([run.source_fingerprint, run.read_since, run.finished?.fingerprint]).toEqual([null, null, null]);
   });
 
   describe('a run whose bucket keeps refusing a request', () => {

@@ -1,4 +1,5 @@
 import { crc32, gunzipSync } from 'node:zlib';
+import { bucketsOf } from '../../src/domain/fingerprint.ts';
 import { GetObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { expect } from '@jest/globals';
 import { formatCrc32 } from '../../src/encoding/encoder.ts';
@@ -20,7 +21,7 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
   }
 
   /** The buckets of a fingerprint of these events, as PostgreSQL computes them. */
-  const bucketsOf = async (
+  const expectedBuckets = async (
     events: readonly { uuid: string; _inserted_at: string }[],
     manifest: Manifest,
   ): Promise<unknown[]> =>
@@ -51,7 +52,7 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
         .split('\n')
         .map((line) => JSON.parse(line) as { uuid: string; _inserted_at: string });
       expect(rows).toHaveLength(file.rows);
-      expect(file.fingerprint.buckets).toEqual(await bucketsOf(rows, manifest));
+      expect(bucketsOf(file.fingerprint)).toEqual(await expectedBuckets(rows, manifest));
       uuids.push(...rows.map(({ uuid }) => uuid));
     }
     return uuids;

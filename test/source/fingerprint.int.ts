@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readSettings } from '../../src/config/settings.ts';
-import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
+import { bucketsOf, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { FingerprintHashDiffers, fingerprintSettings } from '../../src/source/model_query.ts';
@@ -65,8 +65,8 @@ describe('the fingerprint of a range', () => {
     const fingerprint = await source.fingerprint(range);
     const { width_ms } = fingerprint;
     expect(width_ms).toBe(3_600_000 / 64);
-    expect(fingerprint.buckets.length).toBeGreaterThan(40);
-    expect(fingerprint.buckets).toEqual(await expectedBuckets(range, width_ms, rows));
+    expect(bucketsOf(fingerprint).length).toBeGreaterThan(40);
+    expect(bucketsOf(fingerprint)).toEqual(await expectedBuckets(range, width_ms, rows));
     expect(rowsOfFingerprint(fingerprint)).toBe(await source.countRows(range));
     await source.close();
   });

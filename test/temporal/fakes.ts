@@ -3,7 +3,7 @@ import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import { wrapActivities } from '../../activities/run_step.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
-import { emptyFingerprint } from '../../src/domain/fingerprint.ts';
+import { emptyFingerprint, encodeBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
@@ -65,7 +65,7 @@ export const fakeSource = (behaviour: Behaviour): Source & RowFinder => ({
   fingerprint: async ({ interval }, signal) => {
     const rows = await behaviour.countRows(signal);
     const fingerprint = emptyFingerprint(interval, 'uuid_hash_extended/0');
-    return rows === 0 ? fingerprint : { ...fingerprint, buckets: [{ index: 0, rows, sum: '1' }] };
+    return { ...fingerprint, encoded_buckets: encodeBuckets([{ index: 0, rows, sum: '1' }]) };
   },
   fingerprints: () => {
     throw new Error('The fake source compares no intervals.');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Manifest } from '../../src/destination/manifest.ts';
-import type { Fingerprint } from '../../src/domain/fingerprint.ts';
+import { bucketsOf, encodeBuckets, type Fingerprint } from '../../src/domain/fingerprint.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { allRows } from '../../src/source/row_selection.ts';
@@ -22,8 +22,10 @@ const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.ma
 /** The same number of rows in each bucket, and another sum in the first. */
 const withOtherSum = (fingerprint: Fingerprint): Fingerprint => ({
   ...fingerprint,
-  buckets: fingerprint.buckets.map((bucket, at) =>
-    at === 0 ? { ...bucket, sum: String(BigInt.asUintN(64, BigInt(bucket.sum) + 1n)) } : bucket,
+  encoded_buckets: encodeBuckets(
+    bucketsOf(fingerprint).map((bucket, at) =>
+      at === 0 ? { ...bucket, sum: String(BigInt(bucket.sum) + 1n) } : bucket,
+    ),
   ),
 });
 

@@ -15,7 +15,7 @@ import {
 } from '../../src/domain/batch_export.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
-import type { Fingerprint } from '../../src/domain/fingerprint.ts';
+import { encodeBuckets, type Fingerprint, type FingerprintBucket } from '../../src/domain/fingerprint.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { createExportHarness, insertEvents } from '../export/export_harness.ts';
@@ -113,7 +113,7 @@ export async function createVerifyHarness(eventsPerHour = 100) {
     keys: readonly SortKey[],
     { fingerprint, model, data_interval_start: start }: Manifest,
   ): Promise<Fingerprint> => {
-    const { rows: buckets } = await pool.query<Fingerprint['buckets'][number]>(
+    const { rows: buckets } = await pool.query<FingerprintBucket>(
       `select index, count(*)::int as rows, mod(mod(sum(hash), modulus) + modulus, modulus)::text as sum
        from (select greatest(0, floor(extract(epoch from at - $3) * 1000 / $4))::int as index, 2::numeric ^ 64 as modulus,
            case $5 when 'events' then uuid_hash_extended(id::uuid, 0) else hashtextextended(id, 0) end as hash
@@ -127,7 +127,7 @@ export async function createVerifyHarness(eventsPerHour = 100) {
         model,
       ],
     );
-    return { ...fingerprint, buckets };
+    return { ...fingerprint, encoded_buckets: encodeBuckets(buckets) };
   };
 
   /** Exports the three hours. */

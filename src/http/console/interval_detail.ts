@@ -6,12 +6,13 @@ import {
   areComparable,
   bucketInterval,
   differingBuckets,
+  bucketsOf,
   type Fingerprint,
   fingerprintHashOf,
   totalOf,
 } from '../../domain/fingerprint.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
-import { type ExistingRun, exportedFingerprint, filesOf } from '../../domain/run_state.ts';
+import { type ExistingRun, exportedFingerprint, filesOf, sourceAfter } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { RowFinder, Source } from '../../source/source.ts';
 import { notFound } from '../api_error.ts';
@@ -169,14 +170,15 @@ const toIntervalFile = (file: RangeFile): IntervalFile => ({
  */
 function proofOf(run: ExistingRun): IntervalDetailResponse['proof'] {
   if (!run.finished) return null;
-  const source = run.finished.fingerprint;
+  const source = sourceAfter(run);
   const bucket = exportedFingerprint(run);
   if (!areComparable(source, bucket)) return null;
   const interval = { start: run.spec.data_interval_start, end: run.spec.data_interval_end };
-  const rowsAt = ({ buckets }: typeof source, index: number) =>
-    buckets.find((one) => one.index === index)?.rows ?? 0;
+  const rowsByIndex = (fingerprint: Fingerprint) =>
+    new Map(bucketsOf(fingerprint).map(({ index, rows }) => [index, rows]));
+  const [ofSource, ofBucket] = [rowsByIndex(source), rowsByIndex(bucket)];
   const differing = new Set(differingBuckets(source, bucket).map(({ index }) => index));
-  const indexes = [...new Set([...source.buckets, ...bucket.buckets].map(({ index }) => index))];
+  const indexes = [...new Set([...ofSource.keys(), ...ofBucket.keys()])];
   const hash = fingerprintHashOf(run.spec.model);
   return {
     source: totalOf(hash, [source]),
@@ -186,8 +188,8 @@ function proofOf(run: ExistingRun): IntervalDetailResponse['proof'] {
       .toSorted((one, other) => one - other)
       .map((index) => ({
         ...bucketInterval(interval, source, index),
-        source_rows: rowsAt(source, index),
-        bucket_rows: rowsAt(bucket, index),
+        source_rows: ofSource.get(index) ?? 0,
+        bucket_rows: ofBucket.get(index) ?? 0,
         is_equal: !differing.has(index),
       })),
   };
