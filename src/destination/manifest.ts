@@ -30,7 +30,8 @@ const sortKey = z
   })
   .nullable();
 
-const listedFingerprint = z
+/** Readers get a list of buckets; exportd has them encoded. */
+const fingerprint = z
   .object({
     hash: z
       .enum(['uuid_hash_extended/0', 'hashtextextended/0'])
@@ -55,17 +56,15 @@ const listedFingerprint = z
       .optional()
       .describe('Set if these are all events of the project, because persons decide which are selected'),
   })
-  .describe('Which rows these are, and nothing about their contents');
+  .describe('Which rows these are, and nothing about their contents')
+  .transform(({ buckets, ...facts }): Fingerprint => ({ ...facts, encoded_buckets: encodeBuckets(buckets) }));
 
-/** Readers get a list of buckets; exportd stores them encoded. */
-const fingerprint = z.codec(listedFingerprint, z.custom<Fingerprint>(), {
-  decode: ({ buckets, ...facts }) => ({ ...facts, encoded_buckets: encodeBuckets(buckets) }),
-  encode: ({ hash, width_ms, encoded_buckets, all_events }) => ({
-    hash,
-    width_ms,
-    buckets: bucketsOf({ encoded_buckets }),
-    ...(all_events && { all_events }),
-  }),
+/** A fingerprint as readers get it. */
+const listedFingerprint = ({ hash, width_ms, encoded_buckets, all_events }: Fingerprint) => ({
+  hash,
+  width_ms,
+  buckets: bucketsOf({ encoded_buckets }),
+  ...(all_events && { all_events }),
 });
 
 const earlierFile = z.object({
@@ -231,8 +230,19 @@ const manifestFileOf = ({
 const keyOf = (key: SortKey | null): SortKey | null => key && { inserted_at: key.inserted_at, id: key.id };
 
 /** Formats a manifest for storage: indented JSON and a line break. */
-export const formatManifest = (manifest: Manifest): string =>
-  `${JSON.stringify(z.encode(manifestSchema, manifest), null, 2)}\n`;
+export function formatManifest(manifest: Manifest): string {
+  const listed = <Rows extends { readonly fingerprint: Fingerprint }>(rows: Rows) => ({
+    ...rows,
+    fingerprint: listedFingerprint(rows.fingerprint),
+  });
+  const { rejected_file, files } = manifest;
+  const written = {
+    ...listed(manifest),
+    rejected_file: rejected_file && listed(rejected_file),
+    files: files.map(listed),
+  };
+  return `${JSON.stringify(written, null, 2)}\n`;
+}
 
 /** Parses a stored manifest; undefined when the text is not a manifest. */
 export function parseManifest(text: string): Manifest | undefined {

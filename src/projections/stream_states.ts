@@ -22,7 +22,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 8,
+  version: 9,
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (
