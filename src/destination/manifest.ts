@@ -204,7 +204,7 @@ export function manifestOf(
  * from before the first of them was read: one that arrived later may be missing.
  */
 const publishedFingerprint = (run: ExistingRun): Fingerprint =>
-  (run.finished?.fingerprint?.all_events && sourceBefore(run)) || exportedFingerprint(run);
+  (run.finished?.fingerprint?.all_events ? sourceBefore(run) : null) ?? exportedFingerprint(run);
 
 const manifestFileOf = ({
   key,
