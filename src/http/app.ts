@@ -469,7 +469,6 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     consoleRoutes(app);
     sessionRoutes(app, { ...dependencies, authentication });
   }
-  app.get('/api/schema', { schema: { hide: true } }, () => app.swagger());
   await addApiDocs(app);
   await app.register(async (scope: HttpApp) => {
     scope.addHook('onRequest', (request) => authentication.authenticate(request));

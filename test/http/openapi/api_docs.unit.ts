@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { HttpApp } from '../../../src/http/command_service.ts';
 import { createServerlessApp } from '../describe_api.ts';
 
@@ -40,6 +40,17 @@ describe('the page of the OpenAPI document', () => {
     expect(shown.filter((path) => path.startsWith('/api/environments'))).toEqual([]);
     // The document itself is unchanged.
     expect(Object.keys(all.paths)).toHaveLength(2 * shown.length - 1);
+  });
+
+  it('is made once, since it needs no key', async () => {
+    const urls = ['/api/schema', '/api/docs/json', '/api/docs/yaml'];
+    const read = async () => (await Promise.all(urls.map((url) => app.inject(url)))).map(({ body }) => body);
+    const first = await read();
+    const made = jest.spyOn(app, 'swagger');
+    expect(await read()).toEqual(first);
+    expect(made).not.toHaveBeenCalled();
+    made.mockRestore();
+    expect(first[2]).toBe(first[1]);
   });
 
   it('is not changed by other methods', async () => {
