@@ -45,9 +45,12 @@ export const boundGroups = {
   'Batch exports': {
     name: characters(255, 'Name of an export', '400'),
     dialectQuery: characters(65_536, 'Its query', '400'),
+    queryNodes: items(12_000, 'Names, values and operations of its query', '400'),
     eventNames: items(1_000, 'Names in `include_events` or `exclude_events`', '400'),
     eventName: characters(1_000, 'One of them', '400'),
     filters: items(100, 'Filters', '400'),
+    filterValues: items(10_000, 'Values in its filters', '400'),
+    filterExpressions: characters(16_384, 'Keys and expressions in its filters, together', '400'),
     patterns: items(20, 'Regular expressions in its filters', '400'),
     pattern: characters(1_000, 'One of them', '400'),
     queryColumns: items(500, 'Columns of a query', '400'),

@@ -111,12 +111,32 @@ const patternsIn = (filters: readonly unknown[]): string[] =>
     return patternOperators.has(operator) ? [value].flat().map(String) : [];
   });
 
+/** The values of a field of all filters as a request has them. */
+const valuesIn = (filters: readonly unknown[], field: 'key' | 'value'): unknown[] =>
+  filters.flatMap((filter) =>
+    typeof filter === 'object' && filter !== null && field in filter
+      ? (filter as Record<typeof field, unknown>)[field]
+      : [],
+  );
+
+/** The characters of texts. Compiling long expressions keeps all other requests waiting. */
+const lengthOf = (texts: readonly unknown[]): number =>
+  texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? text.length : 0), 0);
+
 /** The config field `filters`: conditions on rows, all of which have to hold. */
 export const propertyFilters = z
   .custom<unknown[]>(Array.isArray, "'filters' should be an array of filters")
   .refine(
     ({ length }) => length <= bounds.filters.max,
     `An export has at most ${boundText(bounds.filters)} filters.`,
+  )
+  .refine(
+    (filters) => valuesIn(filters, 'value').length <= bounds.filterValues.max,
+    `The filters of an export have at most ${boundText(bounds.filterValues)} values.`,
+  )
+  .refine(
+    (filters) => lengthOf(valuesIn(filters, 'key')) <= bounds.filterExpressions.max,
+    `The keys and expressions of an export's filters have at most ${boundText(bounds.filterExpressions)}.`,
   )
   .refine(
     (filters) => patternsIn(filters).length <= bounds.patterns.max,

@@ -415,11 +415,19 @@ export type Node =
 /** The direct children of a node, in source order. */
 export function childrenOf(node: Node): readonly Node[] {
   const children: Node[] = [];
-  for (const field of Object.values(node)) {
-    if (Array.isArray(field)) for (const item of field) if (isNode(item)) children.push(item);
-    if (isNode(field)) children.push(field);
-  }
+  visitChildren(node, (child) => children.push(child));
   return children;
+}
+
+/** Queries have ten thousands of nodes, which are visited several times: it makes no arrays of fields. */
+function visitChildren(node: Node, visit: (child: Node) => void): void {
+  for (const name in node) {
+    const field: unknown = node[name as keyof Node];
+    if (typeof field !== 'object' || field === null) continue;
+    if (Array.isArray(field)) {
+      for (const item of field) if (isNode(item)) visit(item);
+    } else if (isNode(field)) visit(field);
+  }
 }
 
 /** Callbacks of a walk. */
@@ -436,7 +444,7 @@ export function walk(root: Node, visitor: Visitor): void {
   const visit = (node: Node): void => {
     if (visitor.enter?.(node, parents) !== false) {
       parents.push(node);
-      for (const child of childrenOf(node)) visit(child);
+      visitChildren(node, visit);
       parents.pop();
     }
     visitor.leave?.(node, parents);
@@ -468,18 +476,16 @@ export function transform(root: Node, change: (node: Node) => Node): Node {
 }
 
 function withChildren(node: Node, replace: (child: Node) => Node): Node {
-  const changed: Record<string, unknown> = {};
-  let same = true;
-  for (const [name, field] of Object.entries(node)) {
-    const next: unknown = Array.isArray(field)
-      ? replaceItems(field, replace)
-      : isNode(field)
-        ? replace(field)
-        : field;
+  let changed: Record<string, unknown> | undefined;
+  for (const name in node) {
+    const field: unknown = node[name as keyof Node];
+    if (typeof field !== 'object' || field === null) continue;
+    const next = Array.isArray(field) ? replaceItems(field, replace) : isNode(field) ? replace(field) : field;
+    if (next === field) continue;
+    changed ??= { ...node };
     changed[name] = next;
-    if (next !== field) same = false;
   }
-  return same ? node : (changed as unknown as Node);
+  return (changed as Node | undefined) ?? node;
 }
 
 function replaceItems(items: readonly unknown[], replace: (child: Node) => Node): readonly unknown[] {

@@ -118,16 +118,11 @@ const expectHarmless = <Result>(action: () => Promise<Result>): Promise<Result> 
 const wide = (expression: string, columns = 480) => ({
   dialect_query: `select ${Array.from({ length: columns }, (_, index) => `${expression} as c${index}`).join(', ')} from events`,
 });
-const filters = (count: number) => ({
-  destination: {
-    type: 'S3',
-    config: {
-      filters: Array.from({ length: count }, () => ({
-        ...{ type: 'event', key: 'v', operator: 'exact', value: 'x' },
-      })),
-    },
-  },
-});
+const filtersOf = (filters: readonly object[]) => ({ destination: { type: 'S3', config: { filters } } });
+const filters = (count: number) =>
+  filtersOf(
+    Array.from({ length: count }, () => ({ type: 'event', key: 'v', operator: 'exact', value: 'x' })),
+  );
 /** In 480 columns a row of 48 MB. Without bounds a preview of such rows takes seconds, and gigabytes of memory. */
 const hundredThousand = `repeat('a', 100000)`;
 const million = (letter: string) => `repeat('${letter}', 1000000)`;
@@ -163,13 +158,44 @@ describe('a preview', () => {
       null,
       /more than 100 arguments/,
     ],
+    [
+      'an expression of 250 kB as a filter',
+      filtersOf([{ type: 'hogql', key: `1 in (${'1, '.repeat(49_000)}1)`.padEnd(250_000) }]),
+      'destination__config__filters',
+      /at most 16,384 characters/,
+    ],
+    [
+      'filters of 90,000 values',
+      filtersOf(
+        Array.from({ length: 9 }, () => ({ type: 'event', key: 'v', value: Array(9_999).fill('x') })),
+      ),
+      'destination__config__filters',
+      /at most 10,000 values/,
+    ],
+    [
+      'a query of 16,000 operations',
+      { dialect_query: `select event from events where ${"event = 'a' and ".repeat(4_000)}true` },
+      'dialect_query',
+      /at most 12000 syntax nodes/,
+    ],
+    [
+      'a query of 32,000 values',
+      { dialect_query: `select [${'1,'.repeat(32_000)}1] as v from events` },
+      'dialect_query',
+      /at most 12000 syntax nodes/,
+    ],
   ])('with %s is rejected at once', async (_, body, attr, detail) => {
-    const result = await expectHarmless(() => preview(body));
-    expect([result.status, result.body.attr, result.body.detail]).toEqual([
-      400,
-      attr,
-      expect.stringMatching(detail),
-    ]);
+    const result = await expectHarmless(() => Promise.all(Array.from({ length: 3 }, () => preview(body))));
+    for (const { status, body: error } of result)
+      expect([status, error.attr, error.detail]).toEqual([400, attr, expect.stringMatching(detail)]);
+  });
+
+  it('of the longest query is compiled at once', async () => {
+    const column = (index: number) =>
+      `concat(properties.a${index}, '-', upper(properties.b${index}), toString(timestamp)) as c${index}`;
+    const dialect_query = `select ${Array.from({ length: 450 }, (_, index) => column(index)).join(', ')} from events`;
+    const result = await expectHarmless(() => preview({ dialect_query }));
+    expect([result.status, result.body.detail]).toEqual([200, undefined]);
   });
 
   it('of more literals than PostgreSQL selects columns is read', async () => {

@@ -12,6 +12,7 @@ import { collectAliases, type Output, selectItems } from '../../dialect/compile/
 import { compiler, topScope } from '../../dialect/compile/compile_query.ts';
 import { postgresType, toCondition } from '../../dialect/compile/expressions/coerce.ts';
 import { DialectError, QueryText } from '../../dialect/query_text.ts';
+import { defaultLimits } from '../../dialect/parser/cursor.ts';
 import { parseQuery } from '../../dialect/parser/queries.ts';
 import { printExpression, printQuery } from '../../dialect/print.ts';
 import { resolvePlaceholders } from '../../dialect/resolve/placeholders.ts';
@@ -113,9 +114,10 @@ interface RowByRowProblem {
 
 /** The first part that needs other rows or a clock; undefined if there is none. */
 export function rowByRowProblem(node: Node): RowByRowProblem | undefined {
-  const [subquery] = findNodes(node, isSubquery);
+  const found = findNodes(node, (one) => isCall(one) || isSubquery(one));
+  const subquery = found.find(isSubquery);
   if (subquery) return { what: 'A subquery is not supported', at: subquery, advice: rowByRowHint };
-  for (const call of findNodes(node, isCall)) {
+  for (const call of found.filter(isCall)) {
     const name = call.name.text;
     const what = `${name}() is not supported`;
     if (clockFunctions.has(name.toLowerCase())) return { what, at: call, advice: clockHint };
@@ -189,6 +191,8 @@ export interface RowSources {
   readonly persons: SourceRelation;
 }
 
+/** Compiling more keeps all other requests of a server waiting. */
+const limits = { ...defaultLimits, nodes: bounds.queryNodes.max };
 /** Maximum number of columns of an export. */
 const maxFields = bounds.queryColumns.max;
 const maxNameLength = 200;
@@ -209,9 +213,10 @@ export function compileRowQuery(
   { selected, filtered, events, persons }: RowSources,
 ): CompiledRowQuery {
   const source = new QueryText(dialect_query);
-  const parsed = parseQuery(dialect_query);
-  requireRowSelect(parsed, model, source);
-  const query = requireRowSelect(resolvePlaceholders(parsed, new Map(), source), model, source);
+  const parsed = parseQuery(dialect_query, limits);
+  const given = requireRowSelect(parsed, model, source);
+  const resolved = resolvePlaceholders(parsed, new Map(), source);
+  const query = resolved === parsed ? given : requireRowSelect(resolved, model, source);
   const statement = rowStatement(
     { team_id: teamId, timezone, week_start_day },
     { events, persons, personDistinctIds: persons },
