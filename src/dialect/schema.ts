@@ -23,6 +23,7 @@ export interface Schema {
   readonly personDistinctIds: SourceRelation;
   readonly sessionReplayEvents: SourceRelation | null;
   readonly groups: SourceRelation | null;
+  readonly cohortPeople: SourceRelation | null;
   /** By the name used in queries, which may contain dots. */
   readonly warehouse: ReadonlyMap<string, WarehouseTable>;
   /** Declared property types. Properties without a declared type are strings. */

@@ -62,7 +62,8 @@ const supportedTypes = {
   groups: 'Only filters of type group or hogql are supported here.',
   sessions: 'Only filters of type session or hogql are supported here.',
 } as const;
-const cohorts = 'Cohorts are not stored. Use filters with the condition of the cohort.';
+const cohorts =
+  'Filters on cohorts are not supported. Use the condition of the cohort, or person_id IN COHORT in the dialect.';
 const elements = 'Filters on elements are not supported. Use a filter of type hogql on elements_chain.';
 
 /** Unsupported filter types, with the alternative. */

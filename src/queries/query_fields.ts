@@ -414,7 +414,7 @@ export function breakdownExpression({ type, property, group_type_index, attr }: 
   if (type === 'cohort')
     throw unsupported(
       attr,
-      'Breakdowns by cohort are not supported: cohorts are not stored. Break down by an expression (breakdown_type "hogql") with the condition of the cohort.',
+      'Breakdowns by cohort are not supported. Break down by an expression (breakdown_type "hogql") with the condition of the cohort.',
     );
   if (typeof property === 'object')
     throw unsupported(attr, 'Use the field breakdowns for several breakdowns.');

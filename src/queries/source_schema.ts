@@ -16,6 +16,7 @@ import { querySchema } from './query_role/query_role.ts';
 export const optionalRelations = {
   sessionReplayEvents: '"public"."session_replay_events"',
   groups: '"public"."groups"',
+  cohortPeople: '"public"."cohort_people"',
 } as const;
 
 /** Many databases have a relation named groups. One that lacks any of these columns is something else. */
@@ -23,6 +24,7 @@ const groupColumns = [
   ...['team_id', 'group_type_index', 'group_key'],
   ...['group_properties', 'created_at', 'updated_at'],
 ];
+const cohortColumns = ['team_id', 'cohort_id', 'person_id'];
 
 /** The tables and property types that a project defines. */
 export type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
@@ -46,7 +48,10 @@ export async function readSourceSchema(
     : await existingRelations(connection, names);
   const required = (name: string): SourceRelation => present.get(name) ?? missingRelation(name);
   const optional = (name: string): SourceRelation | null => present.get(name) ?? null;
-  const groups = optional(optionalRelations.groups);
+  const complete = (name: string, columns: readonly string[]): SourceRelation | null => {
+    const found = optional(name);
+    return columns.every((column) => found?.columns.has(column)) ? found : null;
+  };
   // A source of events alone. One of both missing is a wrong setting.
   const hasPersons = present.has(relations.persons) || present.has(relations.person_distinct_ids);
   const propertyTypes = (owner: PropertyScope): PropertyTypes =>
@@ -60,7 +65,8 @@ export async function readSourceSchema(
       ? required(relations.person_distinct_ids)
       : withoutRows('person_distinct_ids', ['team_id', 'distinct_id']),
     sessionReplayEvents: optional(optionalRelations.sessionReplayEvents),
-    groups: groupColumns.every((name) => groups?.columns.has(name)) ? groups : null,
+    groups: complete(optionalRelations.groups, groupColumns),
+    cohortPeople: complete(optionalRelations.cohortPeople, cohortColumns),
     warehouse: relations.hasQueryRole
       ? warehouseOf(warehouse_tables, (table) => present.get(quotedName(table)))
       : await readWarehouse(connection, warehouse_tables),

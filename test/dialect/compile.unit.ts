@@ -77,7 +77,7 @@ describe('resolution errors', () => {
     ['key FROM groups', 'The source has no relation public.groups; '],
     ['session_id FROM session_replay_events', 'The source has no relation public.session_replay_events.'],
   ])('for %s suggest what to do when the source lacks the relation', (query, suggestion) => {
-    const without = { ...project.schema, groups: null, sessionReplayEvents: null };
+    const without = { ...project.schema, groups: null, cohortPeople: null, sessionReplayEvents: null };
     expect(() => compileQuery(`SELECT ${query}`, { ...project, schema: without })).toThrow(suggestion);
   });
 

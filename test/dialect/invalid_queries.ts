@@ -233,9 +233,9 @@ export const invalidQueries: readonly (readonly [query: string, column: number, 
   ],
   ["SELECT COLUMNS('x') FROM events", 8, 'COLUMNS() is not supported. List the columns.'],
   [
-    'SELECT 1 WHERE person_id IN COHORT 5',
-    16,
-    'IN COHORT is not supported: cohorts are not stored. Write out the conditions of the cohort.',
+    'SELECT 1 FROM events WHERE person_id IN COHORT lower(event)',
+    28,
+    "IN COHORT requires the id or the name of a cohort. For example IN COHORT 5 or IN COHORT 'name'.",
   ],
   [
     'SELECT row_number() FROM events',

@@ -14,9 +14,15 @@ import { randomCases } from '../setup/effort.ts';
 
 /** Source relations with a team column, and the one warehouse table without. */
 const teamRelations = new Set(
-  ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'groups', 'orders'].map(
-    (name) => `public.${name}`,
-  ),
+  [
+    'events',
+    'persons',
+    'person_distinct_ids',
+    'session_replay_events',
+    'groups',
+    'orders',
+    'cohort_people',
+  ].map((name) => `public.${name}`),
 );
 const projectRelation = 'public.plans';
 

@@ -12,6 +12,7 @@ export const schema: Schema = {
   persons: relation('persons', { properties: 'jsonb' }),
   personDistinctIds: relation('person_distinct_ids', {}),
   sessionReplayEvents: relation('session_replay_events', {}),
+  cohortPeople: relation('cohort_people', { cohort_name: 'text' }),
   groups: relation('groups', { group_properties: 'jsonb' }),
   warehouse: new Map([
     [

@@ -17,6 +17,22 @@ beforeAll(async () => {
      select $1, gen_random_uuid(), jsonb_build_object('name', name, 'email', name || '@example.com'), now() from unnest(array['Ann', 'Bob', 'Cid']) name`,
     [api.projectId],
   );
+  await api.database.pool.query(
+    `insert into public.person_distinct_ids (team_id, distinct_id, person_id, is_deleted)
+     select $1, 'user ' || n, id, n = 3 from (select id, row_number() over (order by properties ->> 'name') n from public.persons where team_id = $1) p`,
+    [api.projectId],
+  );
+  await api.database.pool.query(
+    `insert into public.cohort_people (team_id, cohort_id, cohort_name, person_id)
+     select team_id, 5, 'Paying', id from public.persons where properties ->> 'name' <> 'Bob'
+     union all select $1, 5, 'Paying', id from public.persons`,
+    [api.otherProjectId],
+  );
+  await api.database.pool.query(
+    `insert into public.session_replay_events (team_id, session_id, distinct_id, min_first_timestamp, max_last_timestamp, click_count)
+     values ($1, 's1', 'user 1', '2026-11-20 10:00Z', '2026-11-20 10:05Z', 7)`,
+    [api.projectId],
+  );
 });
 afterAll(() => api.close());
 
@@ -50,6 +66,18 @@ describe('a query as analysts write it returns', () => {
     [
       `${ids} select count() from (select b.id as b, s.id as s from b left join s on s.id = b.id) where empty(s)`,
       [[2]],
+    ],
+    [`${ids} select count() from b left join s on s.id = b.id where nullIf(s.id, 'c2') = ''`, [[0]]],
+    [
+      `${ids} select count() from b left join s on s.id = b.id where (case when s.n = 5 then null else s.id end) = ''`,
+      [[0]],
+    ],
+    [
+      `${ids} select b.id, max(s.id) = '' from b left join s on s.id = b.id group by b.id having any(s.id) = '' order by 1`,
+      [
+        ['c1', true],
+        ['c3', true],
+      ],
     ],
     // What a null value is not.
     [`select null like null, null not like null, not (null like null)`, [[true, false, false]]],
@@ -118,12 +146,104 @@ describe('a query as analysts write it returns', () => {
       [[1]],
     ],
     // Tuples and documents.
+    [
+      `select a, arrayZip((sumMap(g.1, g.2) as x).1, x.2) as r from (
+         select a, groupArray((b, n)) as g from (select number % 2 as a, number % 3 as b, count() as n from numbers(5) group by a, b) group by a
+       ) group by a order by a`,
+      [
+        [
+          0,
+          [
+            [0, 1],
+            [1, 1],
+            [2, 1],
+          ],
+        ],
+        [
+          1,
+          [
+            [0, 1],
+            [1, 1],
+          ],
+        ],
+      ],
+    ],
+    [`select [(1, 'a'), (2, 'b')].2, [(1, 'a')].1[1]`, [[['a', 'b'], 1]]],
     [`select 1 in tuple(1, 2), 3 in tuple(1, 2), 'a' not in tuple('b')`, [[true, false, true]]],
     [`select JSONExtract('{"a":[1,"x"]}', 'a', 'Tuple(Int64, String)').2`, [['x']]],
     [`select extractURLParameters('https://a.de/?utm=x&b=2#top')`, [[['utm=x', 'b=2']]]],
     [`select properties.list[1], properties.list.2 from events order by timestamp limit 1`, [['1', '2']]],
+    // Tables of the source as they are stored, and cohorts.
+    [
+      `select distinct_id, is_deleted, version from raw_person_distinct_ids order by distinct_id`,
+      [
+        ['user 1', false, 0],
+        ['user 2', false, 0],
+        ['user 3', true, 0],
+      ],
+    ],
+    [
+      `select session_id, toString(min_first_timestamp), click_count from raw_session_replay_events`,
+      [['s1', '2026-11-20 10:00:00', 7]],
+    ],
+    [
+      `select count(), uniq(person_id), any(cohort_name) from cohort_people where cohort_id = 5`,
+      [[2, 2, 'Paying']],
+    ],
+    [`select count() from static_cohort_people`, [[2]]],
+    [`select properties.name from persons where id in cohort 5 order by 1`, [['Ann'], ['Cid']]],
+    [`select properties.name from persons where id not in cohort 'Paying'`, [['Bob']]],
+    [`select distinct_id from events where person_id in cohort 5`, [['user 1']]],
+    [`select countIf(person_id in cohort 5), countIf(person_id not in cohort 5) from events`, [[1, 2]]],
+    [`select count() from events where person_id in cohort 6`, [[0]]],
   ])('%s', async (query, rows) => {
     expect(await select(query)).toMatchObject({ status: 200, results: rows });
+  });
+});
+
+describe('the channel of a session', () => {
+  it.each<readonly [Readonly<Record<string, string>>, string]>([
+    [{ utm_source: 'google', utm_medium: 'cpc' }, 'Paid Search'],
+    [{ gclid: 'x' }, 'Paid Search'],
+    [{ utm_campaign: 'summer cross-network', utm_medium: 'cpc' }, 'Cross Network'],
+    [{ utm_source: 'Facebook', utm_medium: 'paid_social' }, 'Paid Social'],
+    [{ utm_medium: 'paid', fbclid: 'x' }, 'Paid Social'],
+    [{ utm_medium: 'cpc', utm_campaign: 'eshopping' }, 'Paid Shopping'],
+    [{ utm_medium: 'cpc', $referring_domain: 'm.youtube.com' }, 'Paid Video'],
+    [{ utm_medium: 'cpc' }, 'Paid Unknown'],
+    [{ $referring_domain: '$direct' }, 'Direct'],
+    [{ $referring_domain: '$direct', utm_source: '(direct)' }, 'Direct'],
+    [{ $referring_domain: 'www.google.de' }, 'Organic Search'],
+    [{ $referring_domain: 'mail.google.com' }, 'Email'],
+    [{ $referring_domain: 't.co' }, 'Organic Social'],
+    [{ utm_source: 'newsletter', utm_medium: 'email' }, 'Email'],
+    [{ utm_medium: 'affiliate' }, 'Affiliate'],
+    [{ utm_medium: 'banner' }, 'Display'],
+    [{ utm_medium: 'push', $referring_domain: '$direct' }, 'Push'],
+    [{ $referring_domain: 'flask.example' }, 'Referral'],
+    [{ utm_source: '' }, 'Unknown'],
+  ])('%j is %s', async (properties, channel) => {
+    const session = `session of ${channel} ${JSON.stringify(properties)}`;
+    await api.database.pool.query(
+      `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+       select $1, gen_random_uuid(), '$pageview', 'visitor', case n when 1 then $2::jsonb else '{"utm_source": "bing"}' end
+         || jsonb_build_object('$session_id', $3::text), timestamptz '2026-10-20 10:00Z' + n * interval '1 minute'
+       from generate_series(1, $4) n`,
+      [
+        api.projectId,
+        properties,
+        session,
+        'utm_source' in properties && properties.utm_source !== '' ? 2 : 1,
+      ],
+    );
+    expect(
+      await run({
+        kind: 'DialectQuery',
+        query:
+          'select $channel_type, events.session.$channel_type from sessions join events on events.$session_id = session_id where session_id = {session} limit 1',
+        values: { session },
+      }),
+    ).toMatchObject({ status: 200, results: [[channel, channel]] });
   });
 });
 
@@ -171,7 +291,7 @@ describe('a column with a label', () => {
       orderBy: ['person_display_name -- Person DESC'],
     });
     expect((named.results as unknown[]).length).toBe(3);
-    expect(JSON.stringify(named.results)).toMatch(/user 3.*user 2.*user 1/);
+    expect(JSON.stringify(named.results)).toMatch(/user 3.*Bob.*Ann/);
   });
 
   it('sorts actors in the direction behind it', async () => {

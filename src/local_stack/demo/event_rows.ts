@@ -113,6 +113,9 @@ export function insertPersons(random: SeededRandom, teamId: number, from: string
        ${personId(random, 'person')}, ${random.integerBelow('person * 4 + device', 'mapping version', 3)},
        ${changedAt(random, 'person * 4 + device', 'mapped', from, to)}, false
      from ${persons}, generate_series(0, 1 + ${random.integerBelow('person', 'devices', 3)}) as device`,
+    `insert into public.cohort_people (team_id, cohort_id, cohort_name, person_id)
+     select ${team}, 1, 'Beta testers', ${personId(random, 'person')} from ${persons}
+     where ${random.integerBelow('person', 'beta tester', 20)} = 0`,
   ];
 }
 

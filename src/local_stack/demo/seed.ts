@@ -108,7 +108,14 @@ async function execute(databaseUrl: string, statements: readonly string[]): Prom
 export async function seedDemo(databaseUrl: string, seed: Seed, report: Report): Promise<void> {
   const random = createSeededRandom(seed.seed);
   const team = String(seed.teamId);
-  const relations = ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'groups'];
+  const relations = [
+    'events',
+    'persons',
+    'person_distinct_ids',
+    'session_replay_events',
+    'groups',
+    'cohort_people',
+  ];
   await execute(
     databaseUrl,
     relations.map((relation) => `delete from public.${relation} where team_id = ${team}`),

@@ -101,6 +101,15 @@ create table public.session_replay_events (
   primary key (team_id, session_id)
 );
 
+-- The persons of each static cohort. A person is in it once; the name is that of the cohort.
+create table public.cohort_people (
+  team_id integer not null,
+  cohort_id bigint not null,
+  cohort_name text,
+  person_id uuid not null,
+  primary key (team_id, cohort_id, person_id)
+);
+
 -- Organisations, teams and other groups, which events refer to as `$group_0` to `$group_4`.
 create table public.groups (
   team_id integer not null,

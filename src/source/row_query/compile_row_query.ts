@@ -266,6 +266,7 @@ export const rowStatement = (
         ...relations,
         sessionReplayEvents: null,
         groups: null,
+        cohortPeople: null,
         warehouse: new Map(),
         eventProperties: new Map(),
         personProperties: new Map(),

@@ -1,4 +1,6 @@
 import type { Between, Case, Comparison, Expression, Logical, Subquery } from '../../ast.ts';
+import { buildExpression, buildSelect } from '../../ast_builders.ts';
+import type { DialectError } from '../../query_text.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, readFrom, type Value } from '../../resolve/value.ts';
 import { commaList, generatedName, joinSql, sql } from '../../sql.ts';
@@ -221,7 +223,13 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
       return accessElement(value(node.object), stringValue(node.name.text), node.name, scope);
     case 'element': {
       const position = literalValue(node.position, statement);
-      return accessElement(value(node.object), position, node.position, scope);
+      const object = value(node.object);
+      // Of an array of tuples, the elements at the position, as in ClickHouse.
+      if (object.type.kind === 'array' && object.type.item.kind === 'tuple')
+        return value(
+          buildExpression(`arrayMap(item -> item.${node.position.text}, {array})`, { array: node.object }),
+        );
+      return accessElement(object, position, node.position, scope);
     }
     case 'index':
       return accessElement(value(node.object), value(node.index), node.index, scope);
@@ -270,12 +278,7 @@ function conjunction(operator: Logical['operator'], conditions: readonly Value[]
 
 function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use: ExpressionUse): Value {
   const { operator } = node;
-  if (operator === 'in cohort' || operator === 'not in cohort')
-    throw scope.statement.error(
-      'IN COHORT is not supported: cohorts are not stored.',
-      node,
-      'Write out the conditions of the cohort.',
-    );
+  if (operator === 'in cohort' || operator === 'not in cohort') return inCohort(compiler, node, scope, use);
   if (
     operator === 'in' ||
     operator === 'global in' ||
@@ -292,6 +295,33 @@ function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use
   }
   if (isOrder(operator)) return compareValues(operator, sides, use, scope.statement);
   return matchValues(operator, sides, use, scope.statement);
+}
+
+/** `person_id IN COHORT 5` and `IN COHORT 'name'`: the persons that the source stores for a cohort. @throws DialectError */
+function inCohort(compiler: Compiler, node: Comparison, scope: Scope, use: ExpressionUse): Value {
+  const { left, right, operator } = node;
+  const { cohortPeople } = scope.statement.project.schema;
+  const error = (message: string, suggestion: string): DialectError =>
+    scope.statement.error(message, node, suggestion);
+  if (cohortPeople === null)
+    throw error(
+      'IN COHORT requires public.cohort_people, which the source does not have.',
+      'Write out the conditions of the cohort.',
+    );
+  if (right.kind !== 'number' && right.kind !== 'string')
+    throw error(
+      'IN COHORT requires the id or the name of a cohort.',
+      "For example IN COHORT 5 or IN COHORT 'name'.",
+    );
+  const key = right.kind === 'number' ? 'cohort_id' : 'cohort_name';
+  if (key === 'cohort_name' && !cohortPeople.columns.has(key))
+    throw error(
+      'IN COHORT with a name requires the column cohort_name of public.cohort_people.',
+      'Use the id.',
+    );
+  const query = buildSelect(`select person_id from cohort_people where ${key} = {cohort}`, { cohort: right });
+  const people: Expression = { kind: 'subquery', query, start: right.start, end: right.end };
+  return inValue(compiler, { left, right: people, negated: operator === 'not in cohort' }, scope, use);
 }
 
 const isOrder = (operator: OrderOperator | MatchOperator): operator is OrderOperator =>

@@ -1,4 +1,4 @@
-import type { PropertyTypes } from '../../schema.ts';
+import type { PropertyTypes, SourceRelation } from '../../schema.ts';
 import { commaList, identifier, joinSql, type Sql, sql } from '../../sql.ts';
 import type { ScalarKind } from '../../types.ts';
 import { column, type Relation, type RelationField, type RelationFields, TeamRelation } from '../relation.ts';
@@ -79,17 +79,22 @@ export const builtInTables = [
   'sessions',
   'session_replay_events',
   'groups',
+  'cohort_people',
+  'raw_person_distinct_ids',
+  'raw_session_replay_events',
 ] as const;
 
 /** Tables that exist in ClickHouse installations but not here, or not in every source, with what to use instead. */
 export const unsupportedTables: Readonly<Record<string, string>> = {
   groups: 'The source has no relation public.groups; group keys are in events, for example $group_0.',
   session_replay_events: 'The source has no relation public.session_replay_events.',
-  cohort_people: 'Cohorts are not stored; put their conditions in WHERE.',
-  static_cohort_people: 'Cohorts are not stored; put their conditions in WHERE.',
+  cohort_people:
+    'The source has no relation public.cohort_people; put the conditions of the cohort in WHERE.',
+  static_cohort_people:
+    'The source has no relation public.cohort_people; put the conditions of the cohort in WHERE.',
   raw_persons: 'Use persons.',
   raw_sessions: 'Use sessions.',
-  raw_session_replay_events: 'Use session_replay_events.',
+  raw_session_replay_events: 'The source has no relation public.session_replay_events.',
   log_entries: 'Logs are not stored.',
   query_log: 'Queries are not stored.',
   heatmaps: 'Heatmaps are not stored.',
@@ -240,6 +245,40 @@ const distinctIdFields: FieldDefinitions = {
   team_id: { column: 'team_id', kind: 'integer', hidden: true },
   version: { column: 'version', kind: 'integer', hidden: true },
 };
+
+/** All mappings of distinct ids, also deleted and replaced ones. */
+export const rawDistinctIdFields: FieldDefinitions = {
+  distinct_id: { column: 'distinct_id', kind: 'string' },
+  person_id: { column: 'person_id', kind: 'uuid' },
+  is_deleted: { column: 'is_deleted', kind: 'boolean' },
+  version: { column: 'version', kind: 'integer' },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+};
+
+/** The persons of each static cohort. */
+export const cohortFields: FieldDefinitions = {
+  cohort_id: { column: 'cohort_id', kind: 'integer' },
+  person_id: { column: 'person_id', kind: 'uuid' },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+};
+
+/** The rows of a relation as they are stored. */
+export class StoredRelation implements Relation {
+  readonly name: string | null;
+  readonly #fields: FieldDefinitions;
+  readonly #relation: TeamRelation;
+
+  constructor(statement: Statement, source: SourceRelation, name: string, fields: FieldDefinitions) {
+    this.name = name;
+    this.#fields = fields;
+    this.#relation = new TeamRelation(statement, source, name, { teamColumn: 'team_id' });
+  }
+
+  readonly field: Relation['field'] = (name) => fieldOf(this.#relation, this.#fields, name);
+  readonly names = (): readonly string[] => Object.keys(this.#fields);
+  readonly star = (): readonly string[] => starFieldsOf(this.#fields);
+  readonly from = (): Sql => this.#relation.from();
+}
 
 /** The current person of each distinct id. */
 export class PersonDistinctIdsRelation implements Relation {

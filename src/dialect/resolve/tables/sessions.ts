@@ -37,6 +37,89 @@ const hostOf = (value: Sql): Sql =>
 
 const parameters = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content', 'gclid', 'fbclid'];
 
+/** Sources by kind, as names (`google`) and in domains (`www.google.de`). The kind is part of a channel's name. */
+const sourceKinds: readonly (readonly [kind: string, names: string])[] = [
+  ['Email', 'e-?mail|newsletter|mail\\.google|gmail|outlook|mail\\.yahoo|mailchimp|klaviyo|hubspot'],
+  [
+    'Search',
+    'google|bing|yahoo|duckduckgo|baidu|yandex|ecosia|qwant|brave|startpage|naver|sogou|seznam|aol|presearch|kagi|ask',
+  ],
+  [
+    'Social',
+    'facebook|fb|instagram|ig|threads|twitter|x\\.com|t\\.co|linkedin|lnkd\\.in|reddit|pinterest|tiktok|snapchat|quora|tumblr|vk|weibo|bsky|bluesky|mastodon|whatsapp|telegram|discord|slack|news\\.ycombinator',
+  ],
+  ['Video', 'youtube|youtu\\.be|vimeo|twitch|dailymotion|netflix|hulu|disneyplus'],
+  ['Shopping', 'amazon|ebay|etsy|walmart|aliexpress|alibaba|shopify|shopping|mercadolibre|shop\\.app'],
+];
+
+/** Media by channel. */
+const mediumChannels: readonly (readonly [channel: string, media: string])[] = [
+  ['Display', 'display|banner|expandable|interstitial|cpm'],
+  ['Email', 'e[-_ ]?mail|newsletter'],
+  ['Affiliate', 'affiliates?'],
+  ['Referral', 'referral|app|link'],
+  ['Audio', 'audio|podcast'],
+  ['SMS', 'sms'],
+  ['Push', '(mobile|web)?[-_ ]?push|.*notification'],
+  ['Organic Social', 'social([-_ ](network|media))?|sm'],
+  ['Organic Video', '.*video.*'],
+  ['Organic Search', 'organic'],
+];
+
+/** The first alternative whose pattern a text matches; null for none, and for null. */
+const firstMatch = (value: Sql, alternatives: readonly (readonly [result: string, pattern: string])[]): Sql =>
+  sql`(case ${joinSql(
+    alternatives.map(
+      ([result, pattern]) => sql`when ${value} ~ ${bind(pattern, 'text')} then ${bind(result, 'text')}`,
+    ),
+    ' ',
+  )} end)`;
+
+/** How a visitor arrived, by the first campaign parameters and the first referrer of the session. */
+function channelType(): SessionField {
+  const entry = (name: string): Sql => firstOrLast(sql`nullif(${property(name)}, '')`, 'asc').aggregate;
+  const [source, medium, campaign] = ['utm_source', 'utm_medium', 'utm_campaign'].map(
+    (name) => sql`lower(${entry(name)})`,
+  ) as [Sql, Sql, Sql];
+  const [referrer, clickOfGoogle, clickOfFacebook] = [
+    entry('$referring_domain'),
+    sql`(${entry('gclid')} is not null or ${entry('gad_source')} is not null)`,
+    sql`${entry('fbclid')} is not null`,
+  ];
+  const kindOf = (value: Sql): Sql =>
+    firstMatch(
+      value,
+      sourceKinds.map(([kind, names]) => [kind, `(^|[./])(${names})(\\.|$)`]),
+    );
+  const paid = (value: Sql): Sql => sql`'Paid ' || nullif(${kindOf(value)}, 'Email')`;
+  const organic = (value: Sql): Sql =>
+    sql`case when ${kindOf(value)} = 'Email' then 'Email' else 'Organic ' || ${kindOf(value)} end`;
+  const isShopping = sql`${campaign} ~ '(^|[^e])shop|shopping'`;
+  return {
+    type: scalarType('string'),
+    aggregate: sql`case
+      when ${campaign} ~ 'cross-network' then 'Cross Network'
+      when ${medium} ~ '^(cp[cmva]|ppc|retargeting|paid.*)$' or ${clickOfGoogle} then coalesce(
+        ${paid(source)}, case when ${isShopping} then 'Paid Shopping' end,
+        case when ${medium} ~ 'social' then 'Paid Social' when ${medium} ~ 'video' then 'Paid Video'
+          when ${medium} ~ 'search' then 'Paid Search' when ${medium} = 'cpm' then 'Display' end,
+        ${paid(referrer)}, case when ${clickOfGoogle} then 'Paid Search' when ${campaign} ~ 'video' then 'Paid Video'
+          when ${clickOfFacebook} then 'Paid Social' else 'Paid Unknown' end)
+      when ${referrer} = '$direct' and ${medium} is null and not ${clickOfFacebook}
+        and coalesce(${source}, 'direct') ~ '^[($]?direct[)]?$' then 'Direct'
+      else coalesce(
+        ${organic(source)}, case when ${isShopping} then 'Organic Shopping' end,
+        ${firstMatch(
+          medium,
+          mediumChannels.map(([channel, media]) => [channel, `^(${media})$`]),
+        )},
+        ${organic(referrer)}, case when ${campaign} ~ 'video' then 'Organic Video'
+          when ${clickOfFacebook} then 'Organic Social' when ${referrer} = '$direct' then 'Direct'
+          when ${referrer} is not null then 'Referral' else 'Unknown' end)
+    end`,
+  };
+}
+
 const sessionFields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>([
   ['session_id', { aggregate: sessionId, type: scalarType('string') }],
   ['id', { aggregate: sessionId, type: scalarType('string') }],
@@ -59,6 +142,7 @@ const sessionFields: ReadonlyMap<string, SessionField> = new Map<string, Session
   ['$end_current_url', firstOrLast(url, 'desc')],
   ['$end_pathname', firstOrLast(pathOf(url), 'desc')],
   ['$end_hostname', firstOrLast(hostOf(url), 'desc')],
+  ['$channel_type', channelType()],
   ['$pageview_count', { aggregate: countOf('$pageview'), type: scalarType('integer') }],
   ['$autocapture_count', { aggregate: countOf('$autocapture'), type: scalarType('integer') }],
   ['$screen_count', { aggregate: countOf('$screen'), type: scalarType('integer') }],
@@ -100,7 +184,7 @@ export class SessionsRelation implements Relation {
   readonly field: Relation['field'] = (name) => {
     const field = sessionFields.get(name);
     if (field === undefined)
-      return name === '$channel_type' || name === '$last_external_click_url' || name === 'max_inserted_at'
+      return name === '$last_external_click_url' || name === 'max_inserted_at'
         ? {
             kind: 'unsupported',
             summary: `The field ${name} of sessions is not supported.`,
@@ -172,6 +256,13 @@ const recordingFields: FieldDefinitions = {
   ...count('size'),
   team_id: { column: 'team_id', kind: 'integer', hidden: true },
 };
+
+/** The columns of session recordings under their own names. */
+export const rawRecordingFields: FieldDefinitions = Object.fromEntries(
+  Object.entries(recordingFields)
+    .filter(([name]) => name !== 'start_time' && name !== 'end_time')
+    .map(([name, field]) => [name, { ...field, hidden: name === 'team_id' }]),
+);
 
 /** Session recordings, with the person of the distinct id. */
 export class SessionReplayEventsRelation implements Relation {

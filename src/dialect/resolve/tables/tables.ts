@@ -5,8 +5,16 @@ import { bind, identifier, joinSql, sql, type Sql } from '../../sql.ts';
 import { column, type Relation, TeamRelation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { EventsRelation, GroupsRelation } from './events.ts';
-import { builtInTables, unsupportedTables, PersonDistinctIdsRelation, PersonsRelation } from './persons.ts';
-import { sessionId, SessionReplayEventsRelation, SessionsRelation } from './sessions.ts';
+import {
+  builtInTables,
+  cohortFields,
+  PersonDistinctIdsRelation,
+  PersonsRelation,
+  rawDistinctIdFields,
+  StoredRelation,
+  unsupportedTables,
+} from './persons.ts';
+import { rawRecordingFields, sessionId, SessionReplayEventsRelation, SessionsRelation } from './sessions.ts';
 
 /**
  * The sampling key of each table. A sample has all rows of a key or none. Tables sampled by distinct id contain the
@@ -169,6 +177,24 @@ export function tableRelation(statement: Statement, table: Table): Relation {
       break;
     case 'groups':
       if (schema.groups !== null) return new GroupsRelation(statement, schema.groups, name);
+      break;
+    case 'raw_person_distinct_ids':
+      return new StoredRelation(statement, schema.personDistinctIds, name, rawDistinctIdFields);
+    case 'raw_session_replay_events':
+      if (schema.sessionReplayEvents !== null)
+        return new StoredRelation(statement, schema.sessionReplayEvents, name, rawRecordingFields);
+      break;
+    case 'cohort_people':
+    case 'static_cohort_people':
+      if (schema.cohortPeople !== null)
+        return new StoredRelation(
+          statement,
+          schema.cohortPeople,
+          name,
+          schema.cohortPeople.columns.has('cohort_name')
+            ? { ...cohortFields, cohort_name: { column: 'cohort_name', kind: 'string', nullable: true } }
+            : cohortFields,
+        );
   }
   const warehouse = schema.warehouse.get(path);
   if (warehouse !== undefined) {
