@@ -75,6 +75,15 @@ export const withNull = (type: Type, nullable = true): Type =>
 export const whereUnmatched = (type: Type): Type =>
   type.nullable ? type : { ...type, nullable: true, unmatched: true };
 
+/** A type whose null may mean something else than that an outer join found no row. */
+export const withoutUnmatched = (type: Type): Type => {
+  if (type.kind === 'array' && type.item.unmatched === true)
+    return withoutUnmatched({ ...type, item: withoutUnmatched(type.item) });
+  if (type.unmatched !== true) return type;
+  const { unmatched: _, ...matched } = type;
+  return matched;
+};
+
 /** Whether null means that an outer join found no row. */
 export const isUnmatched = ({ nullable, unmatched }: Type): boolean => nullable && unmatched === true;
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Node } from '../ast.ts';
 import type { PropertyTypes } from '../schema.ts';
 import { bind, type Sql } from '../sql.ts';
-import type { Type } from '../types.ts';
+import { type Type, withoutUnmatched } from '../types.ts';
 
 /** A value that is known when the query is compiled. */
 export type Constant = string | number | bigint | boolean | null;
@@ -150,7 +150,13 @@ export function mergeTraits(values: readonly { readonly traits: ExpressionTraits
   return merged;
 }
 
-/** An operation on other values. Its traits are those of the operands unless given. */
+/** Aggregates that are null only if all their values are. */
+const extremes = /^aggregate (min|max|any)( If)?( \{|$)/;
+
+/**
+ * An operation on other values. Its traits are those of the operands unless given. Only columns, and extremes of them, are
+ * null just because an outer join found no row; an operation may make a null of its own.
+ */
 export function derive(
   operation: string,
   operands: readonly Value[],
@@ -161,7 +167,7 @@ export function derive(
   const value = {
     operation,
     operands,
-    type,
+    type: operands.length === 0 || extremes.test(operation) ? type : withoutUnmatched(type),
     sql,
     traits: details.traits ?? mergeTraits(operands),
     ...details,

@@ -10,7 +10,7 @@ export function aggregateCall(
   const condition = (): string => of('boolean');
   const filter = random.oneIn(6) ? ` FILTER (WHERE ${condition()})` : '';
   const call = (name: string, ...values: readonly string[]): string => {
-    const suffix = random.oneIn(6) ? 'OrNull' : random.oneIn(8) ? 'OrDefault' : '';
+    const suffix = random.oneIn(6) ? 'OrNull' : random.oneIn(4) ? 'OrDefault' : '';
     return random.oneIn(4)
       ? `${name}${suffix}If(${[...values, condition()].join(', ')})${filter}`
       : `${name}${suffix}(${values.join(', ')})${filter}`;

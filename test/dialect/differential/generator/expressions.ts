@@ -89,6 +89,8 @@ export class ExpressionGenerator {
           () => `(${of('integer')} / ${of('integer')})`,
           () => `(${of('datetime')} - ${of('datetime')})`,
           () => `(- ${of('float')})`,
+          () => `arrayAvg(${of('integers')})`,
+          () => `arrayAvg(${this.#lambda('strings', 'float', depth, scope)}, ${of('strings')})`,
         ])();
       case 'decimal':
         return `(${of('decimal')} ${sign} ${of(random.one(['decimal', 'integer']))})`;
@@ -140,13 +142,41 @@ export class ExpressionGenerator {
       () => `(${of(ordered)} ${not}BETWEEN ${of(ordered)} AND ${of(ordered)})`,
       () => `(${of(kind)} ${not}IN (${this.#candidates(kind, depth, scope)}))`,
       () => `(${of('integer')} ${not}IN ${of('integers')})`,
-      () =>
-        `(${of('string')} ${not}${random.one(['LIKE', 'ILIKE'])} ${quoted(random.one(['%a%', '_', 'a%', '', '%', 'A_', '%é']))})`,
+      () => this.#like(depth, scope),
+      () => this.comparisonWithDefault(scope),
       () => this.#arrayCondition(depth, scope),
     ];
     const { subquery } = scope;
     if (subquery !== undefined) choices.push(() => `(${of(kind)} ${not}IN ${subquery(kind, false)})`);
     return random.one(choices)();
+  }
+
+  /** LIKE with a pattern that may be null or come from rows. */
+  #like(depth: number, scope: GeneratorScope): string {
+    const random = this.#random;
+    const of = (kind: GeneratedKind): string => this.expression(kind, depth - 1, scope);
+    const literal = quoted(random.one(['%a%', '_', 'a%', '', '%', 'A_', '%é']));
+    const pattern = random.one([
+      literal,
+      literal,
+      literal,
+      'NULL',
+      `nullIf(${literal}, ${of('string')})`,
+      of('string'),
+    ]);
+    const value = random.oneIn(8) ? 'NULL' : of('string');
+    return `(${value} ${random.one(['', 'NOT '])}${random.one(['LIKE', 'ILIKE'])} ${pattern})`;
+  }
+
+  /** A column compared with what ClickHouse has in rows that an outer join did not match. */
+  comparisonWithDefault(scope: GeneratorScope): string {
+    const random = this.#random;
+    const kind = random.one(['string', 'string', 'integer', 'float', 'boolean'] as const);
+    const column = this.atom(kind, scope);
+    if (kind === 'string' && random.oneIn(2)) return `${random.one(['empty', 'notEmpty'])}(${column})`;
+    const missing =
+      kind === 'string' ? "''" : kind === 'boolean' ? 'false' : random.one(['0', '0.0', '(1 - 1)']);
+    return `(${column} ${random.one(['=', '!='])} ${missing})`;
   }
 
   #candidates(kind: GeneratedKind, depth: number, scope: GeneratorScope): string {
@@ -186,6 +216,8 @@ export class ExpressionGenerator {
     const array = this.expression(kind, depth - 1, scope);
     return random.one([
       () => `arrayCount(${this.#lambda(kind, 'boolean', depth, scope)}, ${array})`,
+      () =>
+        `${random.one(['arrayFirst', 'arrayLast'])}(${this.#lambda('integers', 'boolean', depth, scope)}, ${this.expression('integers', depth - 1, scope)})`,
       () => `arrayFirstIndex(${this.#lambda(kind, 'boolean', depth, scope)}, ${array})`,
       () => `arraySum(${this.#lambda(kind, 'integer', depth, scope)}, ${array})`,
       () =>

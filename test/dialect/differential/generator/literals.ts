@@ -35,6 +35,7 @@ export function literalOf(kind: GeneratedKind, random: Random): string {
 const signed = (text: string): string => (text.startsWith('-') ? `(${text})` : text);
 
 function list(kind: GeneratedKind, random: Random): string {
+  if (random.oneIn(8)) return '';
   const items = Array.from({ length: 1 + random.below(3) }, () => literalOf(kind, random));
   return (random.oneIn(5) ? [...items, 'NULL'] : items).join(', ');
 }

@@ -6,6 +6,8 @@ import type { Random } from './random.ts';
 interface GeneratedSource {
   readonly text: string;
   readonly atoms: readonly Atom[];
+  /** The columns of rows that an outer join may not have matched. */
+  readonly optional?: readonly Atom[];
 }
 
 interface GeneratedQuery {
@@ -77,7 +79,13 @@ export class QueryGenerator {
     }
     const subquery = depth > 0 ? this.#subqueries(depth - 1) : {};
     const rows: GeneratorScope = { atoms, hasWindows: false, ...subquery };
-    const where = random.oneIn(2) ? ` WHERE ${this.#of('boolean', rows)}` : '';
+    const { optional = [] } = source;
+    const isUnmatched = optional.length > 0 && random.oneIn(2);
+    const where = isUnmatched
+      ? ` WHERE ${this.#expressions.comparisonWithDefault({ atoms: optional, hasWindows: false })}`
+      : random.oneIn(2)
+        ? ` WHERE ${this.#of('boolean', rows)}`
+        : '';
     const text = `${from}${where}`;
     return random.oneIn(2)
       ? this.#grouped(text, kinds, rows, mayLimit)
@@ -89,7 +97,7 @@ export class QueryGenerator {
     const scope = { ...rows, hasWindows: random.oneIn(4) };
     const columns = kinds.map((kind, index) => `${this.#of(kind, scope)} AS v${index}`);
     const isDistinct = !scope.hasWindows && random.oneIn(5);
-    const tail = mayLimit ? this.#tail(kinds, isDistinct ? [] : rows.atoms) : '';
+    const tail = mayLimit ? this.#tail(kinds, rows.atoms, isDistinct) : '';
     return `SELECT ${isDistinct ? 'DISTINCT ' : ''}${columns.join(', ')} ${from}${tail}`;
   }
 
@@ -130,7 +138,7 @@ export class QueryGenerator {
   }
 
   /** ORDER BY, LIMIT BY and LIMIT. */
-  #tail(kinds: readonly GeneratedKind[], atoms: readonly Atom[]): string {
+  #tail(kinds: readonly GeneratedKind[], atoms: readonly Atom[], isDistinct = false): string {
     const random = this.#random;
     if (random.oneIn(2)) return '';
     const isSortable = (kind: GeneratedKind): boolean => kind !== 'integers' && kind !== 'strings';
@@ -142,8 +150,9 @@ export class QueryGenerator {
       (item) =>
         `${item}${random.one(['', ' DESC', ' ASC'])}${random.oneIn(4) ? random.one([' NULLS FIRST', ' NULLS LAST']) : ''}`,
     );
-    const by =
-      random.oneIn(6) && columns.length > 0 ? ` LIMIT ${1 + random.below(2)} BY ${random.one(columns)}` : '';
+    // Together with DISTINCT, LIMIT BY sorts by columns of SELECT alone.
+    const mayLimitBy = columns.length > 0 && !(isDistinct && items.some((item) => others.includes(item)));
+    const by = random.oneIn(6) && mayLimitBy ? ` LIMIT ${1 + random.below(2)} BY ${random.one(columns)}` : '';
     const limit = random.oneIn(2)
       ? ` LIMIT ${random.below(5)}${random.oneIn(3) ? ` OFFSET ${random.below(3)}` : ''}`
       : '';
@@ -194,7 +203,13 @@ export class QueryGenerator {
     const random = this.#random;
     const first = this.#source(depth);
     if (!random.oneIn(3)) return { text: `FROM ${first.text}`, atoms: first.atoms };
-    const second = this.#source(depth - 1);
+    const joined = this.#joined(first, this.#source(depth - 1));
+    const { text, ...columns } = random.oneIn(4) ? this.#joined(joined, this.#table()) : joined;
+    return { text: `FROM ${text}`, ...columns };
+  }
+
+  #joined(first: GeneratedSource, second: GeneratedSource): GeneratedSource {
+    const random = this.#random;
     const pairs = first.atoms.flatMap((left) =>
       second.atoms
         .filter((right) => right.kind === left.kind && left.kind !== 'integers' && left.kind !== 'strings')
@@ -202,10 +217,11 @@ export class QueryGenerator {
     );
     const atoms = [...first.atoms, ...second.atoms];
     if (pairs.length === 0 || random.oneIn(10))
-      return { text: `FROM ${first.text} CROSS JOIN ${second.text}`, atoms };
+      return { text: `${first.text} CROSS JOIN ${second.text}`, atoms };
     const type = random.one([
       'INNER',
       'INNER',
+      'LEFT',
       'LEFT',
       'LEFT',
       'RIGHT',
@@ -229,9 +245,14 @@ export class QueryGenerator {
         : type.startsWith('RIGHT SEMI') || type.startsWith('RIGHT ANTI')
           ? second.atoms
           : atoms;
+    const optional = [
+      ...(/^(LEFT|LEFT ANY|FULL)$/.test(type) ? second.atoms : []),
+      ...(/^(RIGHT|FULL)$/.test(type) ? first.atoms : (first.optional ?? [])),
+    ];
     return {
-      text: `FROM ${first.text} ${type} JOIN ${second.text} ON ${left.text} = ${right.text}${more}`,
+      text: `${first.text} ${type} JOIN ${second.text} ON ${left.text} = ${right.text}${more}`,
       atoms: kept,
+      optional: optional.filter((atom) => kept.includes(atom)),
     };
   }
 }

@@ -54,7 +54,9 @@ export function aggregateOver(
   const values = nodes.filter((node) => node.kind !== 'star').map((node) => meaningOf(node, scope));
   const isDistinct = call.distinct || suffixes.includes('Distinct') || isDistinctByNature(name);
   const level = call.parameters?.[0];
-  const type = typeOfAggregate(name, values);
+  const isExtreme = ['min', 'max', 'any'].includes(name) && suffixes.every((suffix) => suffix === 'If');
+  const isUnmatched = isExtreme && !call.distinct && call.over === null && values[0]?.type.unmatched === true;
+  const type = { ...typeOfAggregate(name, values), ...(isUnmatched && { unmatched: true }) };
   const orNull = suffixes.includes('OrNull');
   const orDefault = suffixes.includes('OrDefault') && !values.some((value) => value.type.nullable);
   const over = (rows: readonly Row[]): Value => {

@@ -25,7 +25,7 @@ const ignoresOrder: ReadonlySet<string> = new Set([
     'hasAny',
     'countEqual',
   ],
-  ...['arrayUniq', 'arraySum', 'arrayMin', 'arrayMax', 'arrayExists', 'arrayAll', 'arrayCount'],
+  ...['arrayUniq', 'arraySum', 'arrayAvg', 'arrayMin', 'arrayMax', 'arrayExists', 'arrayAll', 'arrayCount'],
 ]);
 
 /** A call of a function of single values. */
@@ -55,6 +55,30 @@ export function callOf(call: Call, scope: ReferenceScope): Meaning {
       const type = withNull(value.type, false);
       return { type, of: (row) => value.of(row) ?? defaultOf(type) };
     }
+    case 'empty':
+    case 'notEmpty': {
+      const value = of(first);
+      if (value.type.unmatched !== true) break;
+      const { type, of: isEmpty } = tableCall(
+        'empty',
+        [{ ...value, type: withNull(value.type, false) }],
+        scope,
+      );
+      return { type, of: (row) => (value.of(row) === null || isEmpty(row) === true) === (name === 'empty') };
+    }
+    case 'toIntOrDefault':
+    case 'toFloatOrDefault': {
+      const value = tableCall(name.slice(0, -'OrDefault'.length), [of(first)], scope);
+      const isInteger = name === 'toIntOrDefault';
+      const other =
+        second === undefined
+          ? { type: value.type, of: () => (isInteger ? 0n : 0) }
+          : convert(of(second), typeOf(isInteger ? 'integer' : 'float'), scope);
+      return {
+        type: withNull(value.type, second !== undefined && other.type.nullable),
+        of: (row) => value.of(row) ?? other.of(row),
+      };
+    }
     case 'arrayElement':
       return elementOf(of(first), of(second));
     case 'ifNotFinite': {
@@ -80,6 +104,7 @@ export function callOf(call: Call, scope: ReferenceScope): Meaning {
     case 'toDecimal':
       return { ...convert(of(first), typeOf('decimal'), scope), type: typeOf('decimal', true) };
     case 'arraySum':
+    case 'arrayAvg':
     case 'arrayMin':
     case 'arrayMax':
       if (first?.kind !== 'lambda') return arrayTotal(name, of(first));
@@ -195,13 +220,15 @@ function arrayTotal(name: string, array: Meaning): Meaning {
   const item = itemOf(array.type);
   if (array.type.kind !== 'array' || !isNumber(item.kind)) return unsupported(`${name} of ${item.kind}.`);
   return {
-    type: withNull(item, false),
+    type: name === 'arrayAvg' ? typeOf('float') : withNull(item, false),
     of: (row) => totalOf(name, listOf(array.of(row)), item),
   };
 }
 
 function totalOf(name: string, list: readonly Value[], item: ReferenceType): Value {
   const values = list.filter((value) => value !== null);
+  if (name === 'arrayAvg')
+    return values.reduce<number>((sum, value) => sum + Number(value), 0) / Math.max(values.length, 1);
   if (name !== 'arraySum')
     return sorted(values, name === 'arrayMin' ? 1 : -1)[0] ?? defaultOf(withNull(item, false));
   return item.kind === 'integer'
@@ -230,10 +257,11 @@ function higherOrder(name: string, lambda: Lambda, array: Meaning, scope: Refere
     case 'arrayMap':
       return on(arrayOf(body.type), (list, row) => list.map((value) => resultOf(row, value)));
     case 'arraySum':
+    case 'arrayAvg':
     case 'arrayMin':
     case 'arrayMax':
       if (!isNumber(body.type.kind)) return unsupported(name);
-      return on(withNull(body.type, false), (list, row) =>
+      return on(name === 'arrayAvg' ? typeOf('float') : withNull(body.type, false), (list, row) =>
         totalOf(
           name,
           list.map((value) => resultOf(row, value)),

@@ -13,7 +13,7 @@ import { arithmetic, comparison, isIn, isInArray, logical, match, strict } from 
 import { rowsOfQuery } from './queries.ts';
 import { columnOf, expressionIdentity, lambdaKey, type Meaning, type ReferenceScope } from './scope.ts';
 import { parseDatetime } from './times.ts';
-import { arrayOf, type ReferenceType, typeOf, withNull } from './types.ts';
+import { arrayOf, isNumber, type ReferenceType, typeOf, withNull } from './types.ts';
 import { type Duration, isSame, unsupported, type Value } from './values.ts';
 import { windowOf } from './windows.ts';
 
@@ -22,6 +22,15 @@ const constant = (type: ReferenceType, value: Value, more: Partial<Meaning> = {}
   of: () => value,
   ...more,
 });
+
+const literal = (type: ReferenceType, value: Value): Meaning => constant(type, value, { constant: value });
+
+/** Arithmetic with literals is a literal too. */
+function folded(meaning: Meaning, operands: readonly Meaning[]): Meaning {
+  if (operands.some((operand) => operand.constant === undefined) || !isNumber(meaning.type.kind))
+    return meaning;
+  return { ...meaning, constant: meaning.of({ cells: new Map() }) };
+}
 
 /** The meaning of an expression: its type, and its value for each row. */
 export function meaningOf(expression: Expression, outer: ReferenceScope): Meaning {
@@ -32,12 +41,12 @@ export function meaningOf(expression: Expression, outer: ReferenceScope): Meanin
   switch (expression.kind) {
     case 'number':
       return /^\d+$/.test(expression.text)
-        ? constant(typeOf('integer'), BigInt(expression.text))
-        : constant(typeOf('float'), numberOf(expression.text));
+        ? literal(typeOf('integer'), BigInt(expression.text))
+        : literal(typeOf('float'), numberOf(expression.text));
     case 'string':
-      return constant(typeOf('string'), expression.value, { literal: expression.value });
+      return { ...literal(typeOf('string'), expression.value), literal: expression.value };
     case 'boolean':
-      return constant(typeOf('boolean'), expression.value);
+      return literal(typeOf('boolean'), expression.value);
     case 'null':
       return constant(typeOf('null', true), null, { isNull: true });
     case 'alias':
@@ -47,16 +56,19 @@ export function meaningOf(expression: Expression, outer: ReferenceScope): Meanin
     case 'array': {
       const items = unify(expression.items.map(of), scope);
       const type = { ...(items[0]?.type ?? typeOf('null', true)) };
-      const nullable = items.some((item) => item.type.nullable);
+      const nullable = items.length === 0 || items.some((item) => item.type.nullable);
       return { type: arrayOf(withNull(type, nullable)), of: (row) => items.map((item) => item.of(row)) };
     }
     case 'index':
       if (isZero(expression.index, scope)) return unsupported('The index 0.');
       return elementOf(of(expression.object), of(expression.index));
     case 'unary':
-      return unaryOf(expression.operator, of(expression.operand));
-    case 'arithmetic':
-      return arithmetic(expression.operator, of(expression.left), of(expression.right), scope);
+      return folded(unaryOf(expression.operator, of(expression.operand)), [of(expression.operand)]);
+    case 'arithmetic': {
+      const [left, right] = [of(expression.left), of(expression.right)];
+      const meaning = arithmetic(expression.operator, left, right, scope);
+      return expression.operator === '%' ? meaning : folded(meaning, [left, right]);
+    }
     case 'comparison':
       return comparisonOf(expression, scope);
     case 'logical':

@@ -122,7 +122,8 @@ function checkOneMatch(pairs: readonly Pair[]): void {
     throw new AmbiguousResultError('Any of several matches.');
 }
 
-const nullableColumn = (column: ScopeColumn): ScopeColumn => ({ ...column, type: withNull(column.type) });
+const nullableColumn = (column: ScopeColumn): ScopeColumn =>
+  column.type.nullable ? column : { ...column, type: { ...withNull(column.type), unmatched: true } };
 
 /** Repeats rows for the items of an array. */
 export function withArrayJoin(source: Source, arrayJoin: ArrayJoin | null, scope: ReferenceScope): Source {

@@ -141,6 +141,14 @@ export function comparison(
     if (operator === '!=') return { type: typeOf('boolean'), of: (row) => other.of(row) !== null };
   }
   const [a, b] = comparable(left, right, scope);
+  const unmatched = isDefault(right) && left.type.unmatched === true ? left : right;
+  const isWithDefault =
+    unmatched.type.unmatched === true && isDefault(unmatched === left ? right : left) && isEquality(operator);
+  if (isWithDefault && (operator === '=' || !scope.inJoin))
+    return {
+      type: typeOf('boolean'),
+      of: (row) => (unmatched.of(row) === null || isSame(a.of(row), b.of(row))) === (operator === '='),
+    };
   const keepsNull = scope.inJoin || a.type.kind === 'datetime';
   const nullable = keepsNull && (a.type.nullable || b.type.nullable);
   return {
@@ -155,6 +163,12 @@ export function comparison(
     },
   };
 }
+
+const isEquality = (operator: ComparisonOperator): boolean => operator === '=' || operator === '!=';
+
+/** Whether a literal is what ClickHouse has in the columns of rows that an outer join did not match. */
+const isDefault = ({ constant }: Meaning): boolean =>
+  constant === '' || constant === 0n || constant === 0 || constant === false;
 
 function inOrder(operator: ComparisonOperator, order: number): boolean {
   switch (operator) {
@@ -171,35 +185,35 @@ function inOrder(operator: ComparisonOperator, order: number): boolean {
   }
 }
 
-/** LIKE and ILIKE: null never matches a literal pattern; negations of null are true. */
+/** LIKE and ILIKE: null matches null alone; negations of null are true. */
 export function match(
   operator: ComparisonOperator,
   left: Meaning,
   right: Meaning,
   scope: ReferenceScope,
 ): Meaning {
-  if (right.literal === undefined || left.type.kind !== 'string')
-    return unsupported('A pattern from a column.');
-  const ignoreCase = operator.endsWith('ilike');
+  const isText = ({ type }: Meaning): boolean => type.kind === 'string' || type.kind === 'null';
+  if (!isText(left) || !isText(right)) return unsupported('LIKE without strings.');
+  const flags = operator.endsWith('ilike') ? 'isu' : 'su';
   const isNegated = operator.startsWith('not ');
-  const pattern = new RegExp(`^${likePattern(right.literal)}$`, ignoreCase ? 'isu' : 'su');
   return {
-    type: typeOf('boolean', scope.inJoin && left.type.nullable),
+    type: typeOf('boolean', scope.inJoin && (left.type.nullable || right.type.nullable)),
     of: (row) => {
-      const value = left.of(row);
-      if (value === null) return scope.inJoin ? null : isNegated;
-      return pattern.test(value as string) !== isNegated;
+      const [value, pattern] = [left.of(row), right.of(row)];
+      if (value === null || pattern === null) return scope.inJoin ? null : (value === pattern) !== isNegated;
+      return new RegExp(`^${likePattern(pattern as string)}$`, flags).test(value as string) !== isNegated;
     },
   };
 }
 
 function likePattern(text: string): string {
+  if (text.includes('\\')) return unsupported('A pattern with a backslash.');
   return text.replaceAll(/[%_]|[^%_]/gsu, (character) =>
     character === '%'
       ? '.*'
       : character === '_'
         ? '.'
-        : character.replace(/[$()*+.?[\\\]^{|}/-]/, String.raw`\$&`),
+        : character.replace(/[$()*+.?[\\\]^{|}/]/, String.raw`\$&`),
   );
 }
 

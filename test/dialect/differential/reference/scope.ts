@@ -55,6 +55,8 @@ export interface ReferenceScope {
 export interface Meaning {
   readonly type: ReferenceType;
   readonly of: (row: Row) => Value;
+  /** The value of a literal, and of arithmetic with literals. */
+  readonly constant?: Value;
   /** The text of a string literal, which other types read. */
   readonly literal?: string;
   /** Set for the literal NULL. */

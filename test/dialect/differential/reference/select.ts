@@ -168,7 +168,7 @@ function outputOf(select: Select, rows: readonly Row[], scope: ReferenceScope): 
     }
     return 0;
   };
-  const distinct = select.distinct ? withoutDuplicates(all) : all;
+  const distinct = select.distinct ? withoutDuplicates(all, order) : all;
   const sorted = [...distinct].sort(order);
   const limited = limitRows(limitBy(sorted, select.limitBy, order), select.limit, order);
   return {
@@ -189,14 +189,11 @@ function nameOf(column: Expression): string {
   return column.kind === 'field' ? (column.path.at(-1)?.text ?? '') : '';
 }
 
-/** @throws AmbiguousResultError if equal rows differ in what they are sorted by */
-function withoutDuplicates(rows: readonly OutputRow[]): readonly OutputRow[] {
+/** Of equal rows, the first in the order of ORDER BY counts. @throws AmbiguousResultError if they differ in LIMIT BY */
+function withoutDuplicates(rows: readonly OutputRow[], order: Order): readonly OutputRow[] {
   return [...Map.groupBy(rows, ({ values }) => identityOf(values)).values()].map((same) => {
-    const [first = unsupported('An empty group.')] = same;
-    if (
-      same.some((row) => identityOf(row.sortValues) !== identityOf(first.sortValues) || row.by !== first.by)
-    )
-      throw new AmbiguousResultError('DISTINCT with a different ORDER BY.');
+    const [first = unsupported('An empty group.')] = [...same].sort(order);
+    if (same.some((row) => row.by !== first.by)) throw new AmbiguousResultError('DISTINCT with LIMIT BY.');
     return first;
   });
 }

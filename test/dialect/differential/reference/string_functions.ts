@@ -126,6 +126,11 @@ export const stringFunctions: readonly FunctionEntry[] = [
   strictEntry('toFloat', ['string'], nullableFloat, floatOf),
   strictEntry('toIntOrZero', ['string'], 'integer', (text: string) => integerOf(text) ?? 0n),
   strictEntry('toFloatOrZero', ['string'], 'float', (text: string) => floatOf(text) ?? 0),
+  // Evaluated by calls.ts, because the result is null only if the default is.
+  ...(['', 'default'] as const).flatMap((given) => [
+    nullEntry('toIntOrDefault', given === '' ? ['string'] : ['string', 'integer'], 'integer', integerOf),
+    nullEntry('toFloatOrDefault', given === '' ? ['string'] : ['string', 'float'], 'float', floatOf),
+  ]),
   localEntry(
     'toDateTime',
     ['string'],

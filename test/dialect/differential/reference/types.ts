@@ -20,11 +20,18 @@ export interface ReferenceType {
   readonly item?: ReferenceType;
   /** Whether an interval consists of days and months or of elapsed time. */
   readonly unit?: 'calendar' | 'clock';
+  /** Whether null only stands for the default of the type, in rows that an outer join did not match. */
+  readonly unmatched?: boolean;
 }
 
 export const typeOf = (kind: ReferenceKind, nullable = false): ReferenceType => ({ kind, nullable });
 export const arrayOf = (item: ReferenceType): ReferenceType => ({ kind: 'array', nullable: false, item });
-export const withNull = (type: ReferenceType, nullable = true): ReferenceType => ({ ...type, nullable });
+export const withNull = ({ kind, item, unit }: ReferenceType, nullable = true): ReferenceType => ({
+  kind,
+  nullable,
+  ...(item !== undefined && { item }),
+  ...(unit !== undefined && { unit }),
+});
 export const itemOf = (type: ReferenceType): ReferenceType => type.item ?? typeOf('null', true);
 
 const numbers: readonly ReferenceKind[] = ['integer', 'decimal', 'float'];
