@@ -205,7 +205,8 @@ describe('a setup by a role that is no superuser', () => {
       grant create on database ${name} to ${owner};
       alter table public.events owner to ${owner}; alter table public.persons owner to ${owner};
       alter table public.person_distinct_ids owner to ${owner}; alter table public.groups owner to ${owner};
-      alter table public.session_replay_events owner to ${owner}; alter table public.charges owner to ${owner};
+      alter table public.session_replay_events owner to ${owner}; alter table public.cohort_people owner to ${owner};
+      alter table public.charges owner to ${owner};
       alter materialized view public.totals owner to ${owner}`);
     const sourceUrl = new URL(url);
     sourceUrl.username = owner;
