@@ -174,10 +174,17 @@ describe('late rows in many intervals', () => {
     const [id, other] = [await stack.createExport(), await stack.createExport()];
     await insertEvents(stack.pool, stack.projectId, first, intervals * 2, seconds);
     await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
-    const completed = async (generation: number): Promise<number> =>
-      (await stack.runs(id)).filter((run) => run.status === 'Completed' && run.generation === generation)
-        .length;
-    await waitFor(async () => (await completed(1)) === intervals, 'all intervals are exported', timeoutMs);
+    await waitFor(
+      async () =>
+        (
+          await stack.pool.query(
+            `select from exportd.intervals where batch_export_id = $1 and status = 'exported'`,
+            [id],
+          )
+        ).rowCount === intervals,
+      'all intervals are exported',
+      timeoutMs,
+    );
     await insertEvents(stack.pool, stack.projectId, new Date(first.getTime() + 60_000), intervals, seconds);
     await waitFor(async () => (await repairRuns(id)).completed >= 3, 'the repair has begun', timeoutMs);
 
