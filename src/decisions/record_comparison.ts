@@ -219,6 +219,7 @@ async function storeComparisons(
        examined = case when done.examines then done.examined else comparison.examined end,
        acknowledgement = case when done.outcome is null or (done.outcome, done.added_rows, done.missing_rows)
          is not distinct from (comparison.outcome, comparison.added_rows, comparison.missing_rows)
+         and (not done.examines or done.examined is not distinct from comparison.examined)
          then comparison.acknowledgement end,
        next_due_at = done.due, early_at = done.early, failures = 0, retry_at = null
      from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],

@@ -124,10 +124,10 @@ describe('the metrics of exports', () => {
       `insert into exportd.users (distinct_id, email) values ('ada', 'ada@example.com') returning id`,
     );
     const { comparisons } = policies.maintenance;
-    const differ = async (missing: number): Promise<void> => {
+    const differ = async (missing: number, sum = String(3 - missing)): Promise<void> => {
       const interval = await findComparison(pool, run);
       if (!interval) throw new Error('The run has no comparisons.');
-      const source = fingerprintOf(3 - missing);
+      const source = fingerprintOf(3 - missing, { sum });
       const comparison = compareFingerprints(fingerprintOf(3), source);
       await recordComparison(journal, comparisons, { interval, source, comparison, at: interval.at });
     };
@@ -152,6 +152,10 @@ describe('the metrics of exports', () => {
     expect(await found()).toBe(0);
     await differ(1);
     expect(await found()).toBe(0);
+    // As many rows, and others of them.
+    await differ(1, '9');
+    expect(await found()).toBe(1);
+    expect(await acknowledge()).toBe(true);
     await differ(2);
     expect(await found()).toBe(1);
   });
