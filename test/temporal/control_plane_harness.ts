@@ -90,6 +90,8 @@ export interface ControlPlaneHarness {
   /** Starts the worker with exportd's workflows, or with those of a test. */
   startWorker(bundle?: WorkflowBundleOption): Promise<void>;
   stopWorker(): Promise<void>;
+  /** Whether the reconcilers take the worker to be idle; it is by default. */
+  setIdle(isIdle: boolean): void;
   /** One pass of every reconciler. */
   reconcile(): Promise<void>;
   readonly reconcilerDependencies: ReconcilerDependencies;
@@ -168,10 +170,11 @@ export async function createControlPlaneHarness(
     settings,
   };
   const executionLists = createExecutionLists(client, settings);
+  let isIdle = true;
   const reconcilerDependencies: ReconcilerDependencies = {
     ...control,
     executionLists,
-    isIdle: () => true,
+    isIdle: () => isIdle,
     signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
     ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
   };
@@ -273,6 +276,9 @@ export async function createControlPlaneHarness(
       };
     },
     stopWorker,
+    setIdle: (value) => {
+      isIdle = value;
+    },
     reconcile: () => reconcileLoops.runOnce(),
     reconcilerDependencies,
     waitForReconciled: (condition, what, timeoutMs) => {

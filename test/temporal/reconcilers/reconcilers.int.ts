@@ -122,7 +122,7 @@ describe('the reconciler', () => {
     expect(await harness.runsOf(id)).toHaveLength(1);
   });
 
-  it('restarts a stuck workflow', async () => {
+  it('restarts a stuck workflow, unless the workers are busy', async () => {
     const id = await harness.createExport();
     const workflowId = workflowIds(harness.settings).schedule(id);
     await harness.client.workflow.getHandle(workflowId).terminate('manually');
@@ -137,6 +137,13 @@ describe('the reconciler', () => {
       async () => ((await stuck.describe()).raw.pendingWorkflowTask?.attempt ?? 0) >= 5,
       'the fifth attempt',
     );
+    harness.setIdle(false);
+    await harness.reconcile();
+    expect(await harness.client.workflow.getHandle(workflowId).describe()).toMatchObject({
+      runId: stuck.firstExecutionRunId,
+      status: { name: 'RUNNING' },
+    });
+    harness.setIdle(true);
     await harness.reconcile();
     await waitFor(async () => (await readCommand(harness.pool, waiting))?.status === 'applied', 'the pause');
     const replacement = harness.client.workflow.getHandle(workflowId);
