@@ -28,8 +28,12 @@ export type UnsettledBarrier =
       readonly server_start: string;
       readonly blockers: readonly BlockingTransaction[];
     }
+  /** Instead of a long list: all transactions of that server that started until a time (ISO 8601). */
+  | { readonly phase: 'transactions'; readonly server_start: string; readonly started_until: string }
   /** `blockers`: prepared transactions, listed after the open ones had ended. They survive restarts. */
   | { readonly phase: 'prepared'; readonly blockers: readonly string[] }
+  /** Instead of a long list: all that were prepared until a time (ISO 8601). */
+  | { readonly phase: 'prepared'; readonly prepared_until: string }
   /** Subscriptions write the source, and have not applied what their publishers had written by `until` (ISO 8601). */
   | { readonly phase: 'subscribed'; readonly until: string }
   /** The source is a standby that has not replayed the log of its primary up to `position` (an LSN). */

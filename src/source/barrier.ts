@@ -12,8 +12,13 @@ interface Described {
   readonly description: string;
 }
 
+/** An open or prepared transaction, and when it started or was prepared (ISO 8601); null where the role may not see it. */
+interface Dated extends Described {
+  readonly since: string | null;
+}
+
 /** A prepared transaction. It has no session, and survives a restart of the server. */
-interface PreparedTransaction extends Described {
+interface PreparedTransaction extends Dated {
   readonly id: string;
 }
 
@@ -44,6 +49,7 @@ const openTransactionsQuery = `
     group by pid, virtualtransaction having bool_or(locktype = 'virtualxid'))
   select open.virtualtransaction as virtual_transaction, open.pid,
     to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as backend_start,
+    to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as since,
     format('pid %s (application %s, role %s), transaction %s', open.pid,
       coalesce(nullif(a.application_name, ''), 'unknown'), coalesce(a.usename, 'unknown'),
       coalesce('open for ' || date_trunc('second', clock_timestamp() - a.xact_start),
@@ -60,6 +66,7 @@ const openTransactionsQuery = `
 /** The prepared transactions. Their `virtualxid` locks are gone. */
 const preparedTransactionsQuery = `
   select transaction::text || '/' || gid as id,
+    to_char(prepared at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as since,
     format('prepared transaction %L (role %s), prepared %s ago', gid, owner,
       date_trunc('second', clock_timestamp() - prepared)) as description
   from pg_catalog.pg_prepared_xacts where database = current_database() order by prepared`;
@@ -149,21 +156,50 @@ async function advance(
     const open = await lists.open();
     const remaining = state.phase === 'subscribed' ? open.transactions : open.remainingOf(state);
     if (remaining.length > 0) {
+      const { server_start } = open;
+      const started_until = horizonOf(remaining);
+      if (started_until !== null)
+        return blocked({ phase: 'transactions', server_start, started_until }, remaining);
       const blockers = remaining.map(({ virtual_transaction, pid, backend_start }) => ({
         virtual_transaction,
         pid,
         backend_start,
       }));
-      return blocked({ phase: 'transactions', server_start: open.server_start, blockers }, remaining);
+      return blocked({ phase: 'transactions', server_start, blockers }, remaining);
     }
   }
   const prepared = await lists.prepared();
   const remaining =
-    state.phase === 'prepared' ? prepared.filter(({ id }) => state.blockers.includes(id)) : prepared;
-  if (remaining.length > 0)
-    return blocked({ phase: 'prepared', blockers: remaining.map(({ id }) => id) }, remaining);
-  return openBarrier;
+    state.phase !== 'prepared'
+      ? prepared
+      : 'prepared_until' in state
+        ? prepared.filter(({ since }) => isWithin(state.prepared_until, since))
+        : prepared.filter(({ id }) => state.blockers.includes(id));
+  if (remaining.length === 0) return openBarrier;
+  const prepared_until = horizonOf(remaining);
+  return blocked(
+    prepared_until === null
+      ? { phase: 'prepared', blockers: remaining.map(({ id }) => id) }
+      : { phase: 'prepared', prepared_until },
+    remaining,
+  );
 }
+
+/** How many transactions a state lists. Each check of a run repeats it in the history, and the journal keeps it. */
+const maxListed = 10;
+
+/**
+ * The time until which all transactions of a long list started; null for a short one, and where one is hidden, which needs
+ * its id. Those that started until then are the list, and at most others that had no need to block: their number only falls.
+ */
+function horizonOf(transactions: readonly Dated[]): string | null {
+  if (transactions.length <= maxListed) return null;
+  const times = transactions.flatMap(({ since }) => since ?? []);
+  return times.length === transactions.length ? (times.sort().at(-1) ?? null) : null;
+}
+
+/** Whether a transaction belongs to those until a horizon. One whose start is hidden by now may, so that nothing is missed. */
+const isWithin = (until: string, since: string | null): boolean => since === null || since <= until;
 
 /** Whether a subscription has applied what its publisher had written by a time of the publisher's clock. */
 const hasApplied = ({ is_ready, applied_until }: Subscription, until: string): boolean =>
@@ -180,11 +216,11 @@ const describeSubscription = ({ name, is_ready, applied_until }: Subscription): 
 /** The open transactions of a server at one moment. */
 interface OpenTransactions {
   readonly server_start: string;
-  readonly transactions: readonly (BlockingTransaction & Described)[];
+  readonly transactions: readonly (BlockingTransaction & Dated)[];
   /** The blockers of a barrier that have not ended. */
   remainingOf(
     state: Extract<UnsettledBarrier, { phase: 'transactions' }>,
-  ): readonly (BlockingTransaction & Described)[];
+  ): readonly (BlockingTransaction & Dated)[];
 }
 
 /** The lists that barriers compare themselves with. Each is read once, when it is first needed. */
@@ -206,7 +242,7 @@ function createTransactionLists(
   let rowOrigins: Promise<RowOrigins> | undefined;
   const readOpen = async (): Promise<OpenTransactions> => {
     const { server_start } = await readServer(connection);
-    const { rows: transactions } = await connection.query<BlockingTransaction & Described>(
+    const { rows: transactions } = await connection.query<BlockingTransaction & Dated>(
       openTransactionsQuery,
       [ownApplicationName, settled?.cutoff ?? null, settled?.settleMs ?? null],
     );
@@ -214,13 +250,15 @@ function createTransactionLists(
     return {
       server_start,
       transactions,
-      remainingOf: (state) =>
-        state.server_start === server_start
-          ? state.blockers.flatMap((blocker) => {
-              const found = byId.get(idOf(blocker));
-              return found && mayBeSameSession(found, blocker) ? [found] : [];
-            })
-          : [],
+      remainingOf: (state) => {
+        if (state.server_start !== server_start) return [];
+        if ('started_until' in state)
+          return transactions.filter(({ since }) => isWithin(state.started_until, since));
+        return state.blockers.flatMap((blocker) => {
+          const found = byId.get(idOf(blocker));
+          return found && mayBeSameSession(found, blocker) ? [found] : [];
+        });
+      },
     };
   };
   const open = () => (openList ??= readOpen());

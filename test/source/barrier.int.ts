@@ -94,6 +94,36 @@ describe('the barrier', () => {
     },
   );
 
+  it('remembers many transactions by the time until which they started, and waits for all of them', async () => {
+    const writers = await Promise.all(Array.from({ length: 12 }, () => openWriter()));
+    for (const writer of writers) await writer.query('begin; select now()');
+    const cutoff = await sourceNow();
+    const { state, blocked_by } = await privileged.checkBarrier(cutoff, settling);
+    expect(blocked_by).toHaveLength(writers.length);
+    const times = { server_start: expect.any(String), started_until: expect.any(String) };
+    expect(state).toEqual({ phase: 'transactions', ...times });
+    // A role that does not see when they started lists them.
+    const listed = await source.checkBarrier(cutoff, settling);
+    expect(listed.state).toMatchObject({ blockers: writers.map(() => ({})) });
+
+    const later = await openWriter();
+    await later.query('begin');
+    await later.query(insert);
+    const [last, ...others] = writers;
+    const states = isUnsettled(state) ? [state] : [];
+    expect(await privileged.checkBarriers(states)).toMatchObject([{ state }]);
+    for (const writer of others) await writer.query('rollback');
+    const [few] = await privileged.checkBarriers(states);
+    expect(few?.blocked_by).toHaveLength(1);
+    expect(few?.state).toMatchObject({ phase: 'transactions', blockers: [{}] });
+    // Nothing is missed if the role may not see any more when they started.
+    expect(await source.checkBarriers(states)).toMatchObject([{ state: { phase: 'transactions' } }]);
+    await last?.query('rollback');
+    expect(await privileged.checkBarriers(states)).toEqual([open]);
+    await later.query('rollback');
+    await Promise.all([...writers, later].map((writer) => writer.end()));
+  });
+
   it('waits for a transaction that is prepared meanwhile', async () => {
     const writer = await openWriter();
     await writer.query('begin');
@@ -321,7 +351,8 @@ describe('the barriers of many intervals', () => {
     await writer.query('begin');
     await writer.query(insert);
     const { state } = await privileged.checkBarrier(await sourceNow(), settling);
-    if (state.phase !== 'transactions') throw new Error(`The barrier is ${state.phase}.`);
+    if (!('blockers' in state) || state.phase !== 'transactions')
+      throw new Error(`The barrier is ${state.phase}.`);
     const server_start = server ?? state.server_start;
     const blockers = state.blockers.map((blocker) =>
       session === undefined ? blocker : { ...blocker, backend_start: session },
