@@ -42,6 +42,9 @@ interface RunActivityDependencies extends StartDeliveriesDependencies, CountDepe
   };
 }
 
+/** How long a query of the source is a local activity, in milliseconds: most take less. */
+const localSourceLimitMs = 2_000;
+
 export type RunActivities = ReturnType<typeof createRunActivities>;
 
 /** The local activities of `batchExportRun`; activities/export.ts has those that move rows. */
@@ -104,8 +107,11 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
   return {
     ...journalActivities,
     ...wrapActivities(
-      // After an operator's fault they are no local activities, and send heartbeats.
-      { logger, context, recorder, outages, heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT },
+      // Where they take long, and after an operator's fault, they are no local activities, and send heartbeats.
+      {
+        ...{ logger, context, recorder, outages, localLimitMs: localSourceLimitMs },
+        heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT,
+      },
       {
         /** Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. */
         checkBarrier: async (

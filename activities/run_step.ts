@@ -1,6 +1,7 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { Context, type Info } from '@temporalio/activity';
-import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { budgetExceededDetails, isOperatorFault } from '../src/contract/failure_details.ts';
+import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
+import { budgetExceededDetails, isOperatorFault, tooSlowDetails } from '../src/contract/failure_details.ts';
 import type { RunRecorder } from '../src/decisions/run_recorder.ts';
 import type { DestinationError } from '../src/destination/destination.ts';
 import { destinationUnavailable } from '../src/domain/circuit.ts';
@@ -129,6 +130,11 @@ export interface StepOptions {
   readonly context?: (() => ActivityContext) | undefined;
   /** Sends heartbeats, unless the activity is a local one, which has none. */
   readonly heartbeatTimeoutMs?: number;
+  /**
+   * How long a local activity may take, in milliseconds: it keeps a workflow task open, and a slot that other decisions need.
+   * After that it fails, and its workflow calls it as an ordinary one.
+   */
+  readonly localLimitMs?: number;
   /** Retries after every error, a permanent one and a cancelled request too. */
   readonly retryIndefinitely?: boolean;
   /** Shows on the run what a step is retried after. */
@@ -203,7 +209,7 @@ interface Step {
  *    one for good, a person has to fix the database, and a failed workflow would only lose the command.
  * 5. **Application failure.** Everything outside of it knows failures by type, owner and delay only, and no secret or row of
  *    the original error leaves it. Other cancellations pass unchanged.
- * 6. **Heartbeats.** They last as long as the work, also while it waits without its slot.
+ * 6. **Heartbeats**, and the limit of a local activity. They last as long as the work, also while it waits without its slot.
  * 7. **Slot.** Innermost, since only the work makes progress: a stalled attempt lets another one use its slot.
  *
  * @throws ApplicationFailure or a cancellation
@@ -246,7 +252,10 @@ async function runStep<Result>(
         : setInterval(heartbeat, heartbeatIntervalMs(options.heartbeatTimeoutMs));
     try {
       const signal = AbortSignal.any([context.cancellationSignal, ended.signal]);
-      return await withSlot(progress, signal, heartbeat);
+      const work = withSlot(progress, signal, heartbeat);
+      return await (isLocal && options.localLimitMs !== undefined
+        ? Promise.race([work, failWhenTooSlow(step.name, options.localLimitMs, ended.signal)])
+        : work);
     } finally {
       clearInterval(timer);
       ended.abort();
@@ -283,6 +292,19 @@ async function runStep<Result>(
     }
   };
   return budget.spend(withReport);
+}
+
+/** Fails after the time of a local activity, unless it has ended. It does not wait for a server that hangs. */
+async function failWhenTooSlow(name: string, limitMs: number, ended: AbortSignal): Promise<never> {
+  await wait(limitMs, undefined, { signal: ended });
+  throw ApplicationFailure.create({
+    type: 'TooSlow',
+    message: `Activity ${name} takes longer than a local activity may.`,
+    nonRetryable: true,
+    details: [tooSlowDetails],
+    // Expected, so that the SDK logs nothing.
+    category: ApplicationFailureCategory.BENIGN,
+  });
 }
 
 /** A cancellation, or the AbortError that a cancelled wait or request throws: Temporal recognizes both. */

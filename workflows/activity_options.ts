@@ -91,16 +91,16 @@ export const remoteJournalOptions: ActivityOptions = {
  * FailedRetryable and the interval is retried by a new run.
  */
 export const sourceOptions = (limits: RunLimits): LocalActivityOptions => ({
-  // No limit for a single attempt: a fingerprint takes one statement, or many, depending on the number of rows.
-  // PostgreSQL and the connection limit each of them. Temporal runs the activity again when its worker dies.
+  // The activity limits its own time, and fails so that the workflow calls it as an ordinary one.
   scheduleToCloseTimeout: limits.retry_budget_ms,
   localRetryThreshold: '5s',
   retry: runRetryPolicy(limits),
 });
 
 /**
- * Options of the same activities on the workflow's task queue, after an operator's fault. Without the local limit on their
- * waits: Temporal keeps the next attempt.
+ * Options of the same activities on the workflow's task queue, for slow ones and after an operator's fault. Temporal keeps
+ * the next attempt. No limit for a single one: a fingerprint takes one statement, or many, depending on the number of rows.
+ * PostgreSQL and the connection limit each of them.
  */
 export const remoteSourceOptions = ({ limits }: RunInput): ActivityOptions => ({
   scheduleToCloseTimeout: limits.retry_budget_ms,

@@ -17,7 +17,7 @@ import {
 } from '@temporalio/workflow';
 import type { createExportActivities } from '../activities/export.ts';
 import type { RunActivities } from '../activities/run.ts';
-import { isBudgetExceeded, isOperatorFault } from '../src/contract/failure_details.ts';
+import { isBudgetExceeded, isOperatorFault, isTooSlow } from '../src/contract/failure_details.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
 import type { ContinuedRun } from '../src/decisions/backfills.ts';
 import type { FailedOutcome } from '../src/decisions/run_outcomes.ts';
@@ -131,23 +131,29 @@ function explain(error: TemporalFailure, cause: Error): string {
 }
 
 /**
- * Calls a local activity, and after an operator's fault the same one as an ordinary activity. That one waits for as long as
- * it takes without events in the history: Temporal starts its next attempt.
+ * Calls a local activity, and where that one takes too long, or after an operator's fault, the same one as an ordinary
+ * activity: it keeps no workflow task open, and after a lost task it is not started again. It waits for as long as it takes
+ * without events in the history: Temporal starts its next attempt. Once it was too slow for a local one, it stays ordinary.
  */
-const callUntilFixed =
-  <Input, Output>(
-    local: (input: Input) => Promise<Output>,
-    remote: (input: Input) => Promise<Output>,
-  ): ((input: Input) => Promise<Output>) =>
-  async (input) => {
+function callLocallyFirst<Input, Output>(
+  local: (input: Input) => Promise<Output>,
+  remote: (input: Input) => Promise<Output>,
+): (input: Input) => Promise<Output> {
+  let wasTooSlow = false;
+  return async (input) => {
+    if (wasTooSlow) return remote(input);
     try {
       return await local(input);
     } catch (error) {
-      if (!(error instanceof ApplicationFailure) || !isOperatorFault(error.details)) throw error;
-      setCurrentDetails(`Waiting for the operator: ${error.type ?? 'Error'}: ${error.message}`);
+      if (!(error instanceof ApplicationFailure)) throw error;
+      const { details, type = 'Error', message } = error;
+      wasTooSlow = isTooSlow(details);
+      if (!wasTooSlow && !isOperatorFault(details)) throw error;
+      if (!wasTooSlow) setCurrentDetails(`Waiting for the operator: ${type}: ${message}`);
       return remote(input);
     }
   };
+}
 
 const recording = proxyLocalActivities<RunActivities>(journalOptions);
 
@@ -213,8 +219,8 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
   const source = {
-    checkBarrier: callUntilFixed(local.checkBarrier, remote.checkBarrier),
-    countRows: callUntilFixed(local.countRows, remote.countRows),
+    checkBarrier: callLocallyFirst(local.checkBarrier, remote.checkBarrier),
+    countRows: callLocallyFirst(local.countRows, remote.countRows),
   };
   const data = proxyActivities<ExportActivities>(exportOptions(input));
   const { rows, ranges, publish_empty, check_replacement } =

@@ -7,6 +7,12 @@ export const operatorFaultDetails = { owner: 'operator' } as const;
 /** Whether the details of a failure say that it is an operator's fault. */
 export const isOperatorFault = (details: Details): boolean => hasField(details, 'owner', 'operator');
 
+/** The details of the failure of a local activity that took too long for one. */
+export const tooSlowDetails = { local: 'too slow' } as const;
+
+/** Whether the details of a failure say that its activity took too long for a local one. */
+export const isTooSlow = (details: Details): boolean => hasField(details, 'local', 'too slow');
+
 /** The details of the failure of an activity that used up its retry budget. */
 export const budgetExceededDetails = { retry_budget: 'exceeded' } as const;
 

@@ -62,7 +62,7 @@ export async function checkRunBarrier(
 ): Promise<RunBarrierCheck> {
   const { recorder, source } = dependencies;
   const run = await recorder.readActive(run_id);
-  const check = await source.checkBarrier(run.spec.data_interval_end, state);
+  const check = await source.checkBarrier(run.spec.data_interval_end, state, signal);
   const unnamed = check.blocked_by.length - maxNamedBlockers;
   const blocked_by =
     unnamed <= 0 ? check.blocked_by : [...check.blocked_by.slice(0, maxNamedBlockers), `${unnamed} more`];

@@ -228,11 +228,11 @@ export function createSource({
     columns: (model, { query } = {}) =>
       query?.fields.map(({ name, type }) => ({ name, type })) ??
       (model === 'events' ? eventsColumns : personsColumns),
-    checkBarrier: async (cutoff, state) => {
+    checkBarrier: async (cutoff, state, signal) => {
       const onStandby =
         primary && (await checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier));
       if (onStandby && onStandby.state.phase !== 'open') return onStandby;
-      return checks.read({}, undefined, async ({ connection }) =>
+      return checks.read({}, signal, async ({ connection }) =>
         withUnseenRows(
           connection,
           relations,

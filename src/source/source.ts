@@ -159,9 +159,10 @@ export interface Source {
   columns(model: Model, selection?: Pick<RowSelection, 'query'>): readonly ExportedColumn[];
   /**
    * Checks once whether every transaction that may add rows below `cutoff` (ISO 8601) has ended. Never waits. Start
-   * with `{ phase: 'settling' }` and pass the returned state to the next call.
+   * with `{ phase: 'settling' }` and pass the returned state to the next call. Rejects with the signal's reason when it is
+   * aborted.
    */
-  checkBarrier(cutoff: string, state: BarrierState): Promise<BarrierCheck>;
+  checkBarrier(cutoff: string, state: BarrierState, signal?: AbortSignal): Promise<BarrierCheck>;
   /** Checks many blocked barriers at once, with the same few statements as one. Returns the checks in their order. */
   checkBarriers(states: readonly UnsettledBarrier[]): Promise<readonly BarrierCheck[]>;
   /** Counts the current rows of the range. Rejects with the signal's reason when it is aborted. */

@@ -6,7 +6,7 @@ import {
   type StepAttempt,
   type StepOptions,
 } from '../../activities/run_step.ts';
-import { isBudgetExceeded, operatorFaultDetails } from '../../src/contract/failure_details.ts';
+import { isBudgetExceeded, isTooSlow, operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import type { Outages } from '../../src/failures/circuits.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -101,6 +101,30 @@ describe('one attempt of a step', () => {
       ['report', 'run', 'SlowDown', 'the export'],
       ['heartbeat', { spent_ms: expect.closeTo(2_000, -3) }],
     ]);
+  });
+
+  it.each([
+    ['a local activity that takes too long', { isLocal: true }, ['TooSlow', true, true]],
+    ['no ordinary one', { isLocal: false }, undefined],
+  ])('ends %s, and what it waits for', async (_, info, expected) => {
+    const { run } = createStep({ info, localLimitMs: 20 });
+    const startedAt = performance.now();
+    const released = Promise.withResolvers<undefined>();
+    let attemptSignal: AbortSignal | undefined;
+    const ended = run(({ signal }) => {
+      attemptSignal = signal;
+      return released.promise;
+    }).then(
+      () => undefined,
+      (error: unknown) => {
+        const { type, nonRetryable, details } = error as ApplicationFailure;
+        return [type, nonRetryable, isTooSlow(details)];
+      },
+    );
+    await waitFor(() => performance.now() > startedAt + 40, 'the limit to pass');
+    released.resolve(undefined);
+    expect(await ended).toEqual(expected);
+    expect(attemptSignal?.aborted).toBe(true);
   });
 
   it('starts nothing while its run waits, and counts the delay of the wait', async () => {

@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { ExportActivities } from '../../activities/export.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import { wrapActivities } from '../../activities/run_step.ts';
@@ -57,9 +58,17 @@ export const blockedBarrier: UnsettledBarrier = {
   blockers: [{ virtual_transaction: '3/4', pid: 4, backend_start: null }],
 };
 
+/** A source that responds to no local activity. */
+export const checkBarrierSlowly: Source['checkBarrier'] = (_, _state, signal) =>
+  Context.current().info.isLocal
+    ? new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason as Error));
+      })
+    : Promise.resolve(openBarrier);
+
 export const fakeSource = (behaviour: Behaviour): Source & RowFinder => ({
   columns: () => [],
-  checkBarrier: (cutoff, state) => behaviour.checkBarrier(cutoff, state),
+  checkBarrier: (...check) => behaviour.checkBarrier(...check),
   checkBarriers: (states) => behaviour.checkBarriers(states),
   countRows: () => behaviour.countRows(),
   fingerprint: async ({ interval }, signal) => {

@@ -13,7 +13,7 @@ import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunStarter } from '../../src/temporal/clients/export_workflows.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
-import { blockedBarrier } from '../temporal/fakes.ts';
+import { blockedBarrier, checkBarrierSlowly } from '../temporal/fakes.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -102,6 +102,18 @@ describe('the run workflow', () => {
       [id],
     );
     expect(rows).toEqual([{ barrier: blockedBarrier }]);
+  });
+
+  it('asks a source that responds slowly by an ordinary activity, which keeps no workflow task open', async () => {
+    stack.behaviour.checkBarrier = checkBarrierSlowly;
+    const id = await stack.createExportWithRun();
+    const run = await stack.waitForRun(id, 'Completed');
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+    const { events } = await handle.fetchHistory();
+    const scheduled = (events ?? []).flatMap(
+      ({ activityTaskScheduledEventAttributes: activity }) => activity?.activityType?.name ?? [],
+    );
+    expect(scheduled).toEqual(['checkBarrier', 'exportInterval', 'publishManifest']);
   });
 
   it('compares the source with the manifest that it replaces first, and is held if rows are missing', async () => {
@@ -259,10 +271,12 @@ describe('the run workflow', () => {
     const started = Promise.withResolvers<undefined>();
     const aborted = Promise.withResolvers<undefined>();
     stack.behaviour.countRows = (signal) => {
-      started.resolve(undefined);
+      // The local activity, which came first, ends by itself.
+      const { isLocal } = Context.current().info;
+      if (!isLocal) started.resolve(undefined);
       return new Promise((_, reject) => {
         signal?.addEventListener('abort', () => {
-          aborted.resolve(undefined);
+          if (!isLocal) aborted.resolve(undefined);
           reject(signal.reason as Error);
         });
       });

@@ -208,7 +208,7 @@ const activityWorkerSlots = {
   nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
 } as const;
 
-/** Many, since a run whose source counts slowly occupies one for the whole count, and pauses must not wait for it. */
+/** Many, since a run whose source is slow occupies one for two seconds, and pauses must not wait for it. */
 const maxConcurrentWorkflowTasks = 200;
 
 /** A worker that uses less of its slots and of its thread is idle. */
@@ -254,7 +254,7 @@ export async function createWorkers({
     maxConcurrentWorkflowTaskExecutions: Math.min(maxConcurrentWorkflowTasks, cacheSize),
     maxConcurrentLocalActivityExecutions: maxConcurrentWorkflowTasks,
     // Nearly all its activities are local. Only a schedule with manual signals or very many commands uses remote ones, and
-    // a run that waits for the operator.
+    // a run whose source is slow, or that waits for the operator.
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval,
     // A workflow that new code cannot replay would stay Running and lose its signals. Once failed, the reconciler starts

@@ -6,7 +6,7 @@ import type { RunStatus } from '../../../src/domain/run_state.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, waitUntilStarted, waitUntilWaiting, type Scenario } from './scenario.ts';
-import { blockedBarrier } from '../../temporal/fakes.ts';
+import { blockedBarrier, checkBarrierSlowly } from '../../temporal/fakes.ts';
 
 /** Starts a run of a new export. */
 async function startRun(stack: ControlPlaneHarness) {
@@ -93,6 +93,9 @@ export const runScenarios: readonly Scenario[] = [
     },
   },
   ending('run-settle-timeout', 'Completed', openTransaction, { EXPORTD_SETTLE_TIMEOUT: '500ms' }),
+  ending('run-slow-source', 'Completed', ({ behaviour }) => {
+    behaviour.checkBarrier = checkBarrierSlowly;
+  }),
   {
     histories: ['run-exporting', 'run-completed'],
     play: async (stack, record) => {
