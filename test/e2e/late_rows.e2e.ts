@@ -155,19 +155,21 @@ describe('late rows in many intervals', () => {
     end_at: new Date(first.getTime() + 1_000 * seconds).toISOString(),
   };
 
-  /** The largest number of runs of an export's repair at the same time, and how many they are. */
+  /** The largest number of runs of an export's repair at the same time, and how many intervals it has found and completed. */
   const repairRuns = async (id: string) => {
-    const { rows } = await stack.pool.query<{ at_once: number; completed: number }>(
+    const { rows } = await stack.pool.query<{ at_once: number; completed: number; found: number }>(
       `with repair as (select run.* from exportd.batch_export_runs run
          join exportd.backfills backfill on backfill.id = run.backfill_id
          where backfill.is_repair and backfill.batch_export_id = $1)
        select count(distinct run.data_interval_start) filter (where run.status = 'Completed')::int as completed,
+         (select count(*) from (select data_interval_start from repair union
+           select data_interval_start from exportd.interval_repairs where batch_export_id = $1) found)::int as found,
          coalesce(max((select count(*) from repair other where other.created_at <= run.created_at
            and (other.finished_at is null or other.finished_at > run.created_at))), 0)::int as at_once
        from repair run`,
       [id],
     );
-    return rows[0] ?? { at_once: 0, completed: 0 };
+    return rows[0] ?? { at_once: 0, completed: 0, found: 0 };
   };
 
   it('are exported by three runs at a time, and delay neither a pause nor a backfill', async () => {
@@ -186,7 +188,14 @@ describe('late rows in many intervals', () => {
       timeoutMs,
     );
     await insertEvents(stack.pool, stack.projectId, new Date(first.getTime() + 60_000), intervals, seconds);
-    await waitFor(async () => (await repairRuns(id)).completed >= 3, 'the repair has begun', timeoutMs);
+    await waitFor(
+      async () => {
+        const { completed, found } = await repairRuns(id);
+        return completed >= 3 && found === intervals;
+      },
+      'all late rows are found, and the repair has begun',
+      timeoutMs,
+    );
 
     const askedAt = performance.now();
     await stack.call('POST', `/batch_exports/${id}/pause/`, {});
