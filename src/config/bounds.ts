@@ -46,6 +46,8 @@ export const boundGroups = {
     name: characters(255, 'Name of an export', '400'),
     dialectQuery: characters(65_536, 'Its query', '400'),
     queryNodes: items(12_000, 'Names, values and operations of its query', '400'),
+    config: bytes(256 * kib, 'The config of its destination, as JSON', '400'),
+    configText: characters(4_096, 'A text in it, such as the prefix', '400'),
     eventNames: items(1_000, 'Names in `include_events` or `exclude_events`', '400'),
     eventName: characters(1_000, 'One of them', '400'),
     filters: items(100, 'Filters', '400'),

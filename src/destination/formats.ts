@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { bounds, boundText } from '../config/bounds.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { levelsOf } from '../encoding/compression.ts';
 import {
@@ -20,10 +21,22 @@ export const rejectField = (field: string, detail: string): CommandRejected =>
 /** How many unknown fields a message names. */
 const maxNamed = 10;
 
-/** The fields of a config without those that are null, which mean their default. @throws CommandRejected */
+/**
+ * The fields of a config without those that are null, which mean their default.
+ * @throws CommandRejected also for one that is too large to be listed with others
+ */
 export function givenFields(config: unknown): Record<string, unknown> {
   if (typeof config !== 'object' || config === null || Array.isArray(config))
     throw new CommandRejected('invalid_input', 'Configuration must be an object.', configAttribute());
+  for (const [field, value] of Object.entries(config))
+    if (typeof value === 'string' && value.length > bounds.configText.max)
+      throw rejectField(field, `A text of a configuration has at most ${boundText(bounds.configText)}.`);
+  if (Buffer.byteLength(JSON.stringify(config)) > bounds.config.max)
+    throw new CommandRejected(
+      'invalid_input',
+      `A configuration has at most ${boundText(bounds.config)}, as JSON.`,
+      configAttribute(),
+    );
   return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null));
 }
 

@@ -48,6 +48,26 @@ describe('the config of an S3 destination', () => {
       });
   });
 
+  it.each([
+    ['endpoint_url', `https://${'a.'.repeat(2_100)}com`],
+    ['prefix', '{year}/'.repeat(140_000)],
+    ['kms_key_id', 'a'.repeat(4_097)],
+    ['aws_secret_access_key', 'a'.repeat(900_000)],
+  ])('rejects a text that is too long to be listed with others: %s', (field, text) => {
+    expect(rejectionOf({ ...minimal, [field]: text })).toEqual({
+      attr: `destination__config__${field}`,
+      detail: 'A text of a configuration has at most 4,096 characters.',
+    });
+  });
+
+  it('rejects lists that are too long together', () => {
+    const include_events = Array.from({ length: 1_000 }, () => 'x'.repeat(300));
+    expect(rejectionOf({ ...minimal, include_events })).toEqual({
+      attr: 'destination__config',
+      detail: 'A configuration has at most 256 KiB, as JSON.',
+    });
+  });
+
   it('accepts bloom filters for Parquet alone', () => {
     expect(parseS3Config({ ...minimal, file_format: 'Parquet', bloom_filters: true }, strict)).toMatchObject({
       bloom_filters: true,
