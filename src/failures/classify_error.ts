@@ -48,6 +48,8 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   SourceIsStandby: 'operator',
   RowsHidden: 'operator',
   DatabaseIsStandby: 'operator',
+  // Another worker may have the other version.
+  ReadModelsDiffer: 'operator',
 };
 
 /** Classifies an error for a run's `latest_error` and for Temporal. Its texts may be those of servers of others. */

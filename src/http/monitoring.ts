@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
 import { readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
+import { reportVersions } from '../projections/registry.ts';
 import { shareReading } from '../telemetry/metrics.ts';
 import { type Monitor, sharedMetrics } from '../telemetry/monitoring_server.ts';
 import type { HttpApp } from './command_service.ts';
@@ -132,18 +133,15 @@ const openFaults = (pool: Pool) =>
  * workers `act` on them. Each is `ok` or the problem, without addresses or credentials.
  */
 async function readAbilities(pool: Pool, countPollers: HealthChecks['countPollers']) {
-  const [isReadable, pollers] = await Promise.all([
-    pool.query('select 1').then(
-      () => true,
-      () => false,
-    ),
+  const [versions, pollers] = await Promise.all([
+    reportVersions(pool).catch(() => undefined),
     countPollers().catch((error: unknown) => {
       const rejection = rejectionIn(error);
       return rejection ? rejectionMessages[rejection] : 'Temporal cannot be reached.';
     }),
   ]);
-  const read = isReadable ? 'ok' : 'The control database cannot be reached.';
+  const read = versions ? (versions.differs ?? 'ok') : 'The control database cannot be reached.';
   const queue = read !== 'ok' ? read : typeof pollers === 'string' ? pollers : 'ok';
   const act = queue !== 'ok' ? queue : pollers === 0 ? 'No worker polls the task queue.' : 'ok';
-  return { read, queue, act };
+  return { read, queue, act, needs_newer: versions?.needs_newer ?? null };
 }

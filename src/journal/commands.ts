@@ -2,19 +2,22 @@ import { z } from 'zod';
 import { activeTraceParent } from '../tracing/spans.ts';
 import type { Connection, Pool } from './database.ts';
 
-export type CommandName =
-  | 'create'
-  | 'update'
-  | 'pause'
-  | 'unpause'
-  | 'backfill'
-  | 'retry'
-  | 'retryFailed'
-  | 'delete'
-  | 'cancelRun'
-  | 'cancelBackfill'
-  | 'pauseBackfill'
-  | 'unpauseBackfill';
+/** The commands that this version knows. A newer one may have stored others, which stay pending until its workers decide them. */
+export const commandNames = [
+  'create',
+  'update',
+  'pause',
+  'unpause',
+  'backfill',
+  'retry',
+  'retryFailed',
+  'delete',
+  'cancelRun',
+  'cancelBackfill',
+  'pauseBackfill',
+  'unpauseBackfill',
+] as const;
+export type CommandName = (typeof commandNames)[number];
 
 /** The status of a command. `withdrawn`: cancelled by the HTTP API because Temporal could not be signalled. */
 type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'withdrawn';
@@ -122,12 +125,13 @@ interface PendingCommand {
   readonly trace_parent: string | null;
 }
 
-/** Returns the export's pending commands, in the order they were stored. */
+/** Returns the export's pending commands that this version knows, in the order they were stored. */
 export async function readPendingCommands(pool: Pool, batchExportId: string): Promise<PendingCommand[]> {
   const { rows } = await pool.query<PendingCommand>(
     `select id, name, trace_parent from exportd.commands where batch_export_id = $1 and status = 'pending'
+       and name = any($2)
      order by position`,
-    [batchExportId],
+    [batchExportId, commandNames],
   );
   return rows;
 }

@@ -54,9 +54,14 @@ export const isReadOnly = (error: unknown): boolean =>
 /** Other transient SQLSTATE classes: a conflict with another transaction, a failover, a lock that is not available. */
 const transientClasses = new Set(['25', '40', '55']);
 
+/** The read models of a control database are those of another version of exportd, so that this one must not write. */
+export class ReadModelsDiffer extends Error {
+  override readonly name = 'ReadModelsDiffer';
+}
+
 /** Whether a retry of the same statements may succeed. */
 export function isTransient(error: unknown): boolean {
-  if (isDatabaseUnavailable(error)) return true;
+  if (isDatabaseUnavailable(error) || error instanceof ReadModelsDiffer) return true;
   if (!(error instanceof pg.DatabaseError)) return false;
   const state = error.code ?? '';
   return transientClasses.has(state.slice(0, 2)) || state === statementCancelled;

@@ -1,7 +1,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import { safeText } from '../config/bounds.ts';
 import type { Decider, DomainEvent, Recorded, StreamType } from '../domain/event.ts';
-import { type Connection, inTransaction, type Pool } from './database.ts';
+import { type Connection, inTransaction, type Pool, ReadModelsDiffer } from './database.ts';
 
 /** A stored event with its position in the journal. */
 export interface StoredEvent {
@@ -29,10 +29,34 @@ export interface StreamVersion {
 /** The state of a stream at one of its versions. */
 export interface StreamState extends StreamVersion, FoldedState {}
 
+/** The versions of the read models, by name. */
+export type ReadModelVersions = Readonly<Record<string, number>>;
+
+/**
+ * Compares the read models of a control database with those that this version of exportd has. It folds its events into
+ * tables that it knows, and into all of them.
+ * @throws ReadModelsDiffer
+ */
+export function requireSameReadModels(stored: ReadModelVersions | null, known: ReadModelVersions): void {
+  const names = [...new Set([...Object.keys(known), ...Object.keys(stored ?? {})])];
+  const differing = names.filter((name) => stored?.[name] !== known[name]);
+  if (differing.length === 0) return;
+  const isNewer = differing.some((name) => (stored?.[name] ?? 0) > (known[name] ?? 0));
+  const versions = differing.map(
+    (name) => `${name} has version ${stored?.[name] ?? 'none'} instead of ${known[name] ?? 'none'}`,
+  );
+  throw new ReadModelsDiffer(
+    `The read models of the control database are those of ${isNewer ? 'a newer' : 'an older'} version of exportd: ` +
+      `${versions.join(', ')}. ${isNewer ? 'Update this process.' : 'Run "exportd migrate".'}`,
+  );
+}
+
 /** Updates the read models in the transaction of each append. Implemented by src/projections. */
 interface Projector {
   /** Key of the advisory lock that appends share and a rebuild of the read models acquires exclusively. */
   readonly lock: number;
+  /** What appends fold events into. */
+  readonly versions: ReadModelVersions;
   /** Folds a stored event into all read models. `folded` is the stream's state after it, if known. */
   apply(connection: Connection, event: StoredEvent, folded?: FoldedState): Promise<void>;
   /** Reads the committed state of a stream; undefined if it has no events. */
@@ -133,6 +157,9 @@ export interface Journal {
   transaction<Result>(work: (transaction: JournalTransaction) => Promise<Result>): Promise<Result>;
 }
 
+const readVersions = `select clock_timestamp() as now,
+  (select jsonb_object_agg(name, version) from exportd.projection_versions) as versions`;
+
 /** Creates the journal on a pool. Use `openJournal` of src/projections, which passes the projector. */
 export function createJournal(pool: Pool, projector: Projector, onCommitted?: CommitObserver): Journal {
   return {
@@ -143,7 +170,11 @@ export function createJournal(pool: Pool, projector: Projector, onCommitted?: Co
       const result = await inTransaction(
         pool,
         async (connection, rows) => {
-          const [row] = rows as readonly { readonly now: string }[];
+          const [row] = rows as readonly {
+            readonly now: string;
+            readonly versions: ReadModelVersions | null;
+          }[];
+          requireSameReadModels(row?.versions ?? null, projector.versions);
           const streams = createStreams(connection, projector, (event) => appended.push(event));
           const result = await work({
             connection,
@@ -153,8 +184,8 @@ export function createJournal(pool: Pool, projector: Projector, onCommitted?: Co
           await streams.write();
           return result;
         },
-        // In this order, so that the clock is read after waiting for a rebuild of the projections.
-        `select pg_advisory_xact_lock_shared(${String(projector.lock)}), clock_timestamp() as now`,
+        // Two statements, so that the second one sees what a rebuild of the read models left that the first one waited for.
+        `select pg_advisory_xact_lock_shared(${String(projector.lock)}); ${readVersions}`,
       );
       if (appended.length > 0) onCommitted?.(appended);
       return result;

@@ -1,11 +1,14 @@
 import pg from 'pg';
-import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
+import { commandNames } from '../journal/commands.ts';
+import { type Connection, inTransaction, type Pool, ReadModelsDiffer } from '../journal/database.ts';
 import {
   type CommitObserver,
   createJournal,
   type FoldedState,
   type Journal,
   readAllEvents,
+  type ReadModelVersions,
+  requireSameReadModels,
   type StoredEvent,
 } from '../journal/journal.ts';
 import { backfillsProjection } from './backfills.ts';
@@ -33,6 +36,10 @@ export const projections: readonly Projection[] = [
   intervalsProjection,
 ];
 
+const knownVersions: ReadModelVersions = Object.fromEntries(
+  projections.map(({ name, version }) => [name, version]),
+);
+
 /** Advisory lock: appends acquire it shared, a rebuild of the projections exclusively. */
 const projectionLock = 7_116_201;
 
@@ -54,6 +61,7 @@ export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =
     pool,
     {
       lock: projectionLock,
+      versions: knownVersions,
       apply: applyToProjections,
       findState: findStreamState,
       readState: readStreamState,
@@ -68,16 +76,77 @@ const versions = 'exportd.projection_versions';
 /**
  * Drops all read models and folds the whole journal again, in one transaction that excludes appends.
  * @returns the number of events folded.
+ * @throws ReadModelsDiffer when they are those of a newer version
  */
 export async function rebuild(pool: Pool): Promise<number> {
-  return withExclusiveLock(pool, refold);
+  return withExclusiveLock(pool, async (connection) => {
+    await requireNoNewer(connection);
+    return refold(connection);
+  });
 }
 
-/** Creates missing read models, and rebuilds all of them if a version has changed. */
+/**
+ * Creates missing read models, and rebuilds all of them if a version has changed, or if an older version has folded an event
+ * that it did not know.
+ * @throws ReadModelsDiffer when they are those of a newer version
+ */
 export async function ensureProjections(pool: Pool): Promise<void> {
   await withExclusiveLock(pool, async (connection) => {
+    await requireNoNewer(connection);
     if (!(await areProjectionsUpToDate(connection))) await refold(connection);
   });
+}
+
+/** An older version never rebuilds: it would drop what it does not know. @throws ReadModelsDiffer */
+async function requireNoNewer(connection: Connection): Promise<void> {
+  const stored = await readStoredVersions(connection);
+  const newer = Object.entries(stored).filter(([name, version]) => version > (knownVersions[name] ?? 0));
+  if (newer.length > 0) requireSameReadModels(stored, knownVersions);
+}
+
+async function readStoredVersions(connection: Pool | Connection): Promise<ReadModelVersions> {
+  const { rows } = await connection.query<{ present: boolean }>(
+    'select to_regclass($1) is not null as present',
+    [versions],
+  );
+  if (!rows[0]?.present) return {};
+  const stored = await connection.query<{ name: string; version: number }>(
+    `select name, version from ${versions}`,
+  );
+  return Object.fromEntries(stored.rows.map(({ name, version }) => [name, version]));
+}
+
+/** How a control database fits this version of exportd. */
+export interface VersionReport {
+  /** Why this version must not write to it; null if it may. */
+  readonly differs: string | null;
+  /** What a newer version has written that this one does not know and leaves to it; null if there is nothing. */
+  readonly needs_newer: string | null;
+}
+
+/** Compares a control database with this version of exportd. @throws what the database reports */
+export async function reportVersions(pool: Pool): Promise<VersionReport> {
+  try {
+    requireSameReadModels(await readStoredVersions(pool), knownVersions);
+  } catch (error) {
+    if (error instanceof ReadModelsDiffer) return { differs: error.message, needs_newer: null };
+    throw error;
+  }
+  const { rows } = await pool.query<{ commands: number; streams: number }>(
+    `select (select count(*) from exportd.commands where status = 'pending' and name <> all($1)) as commands,
+       (select count(*) from exportd.stream_states where unknown_event is not null) as streams`,
+    [commandNames],
+  );
+  const { commands = 0, streams = 0 } = rows[0] ?? {};
+  if (commands === 0 && streams === 0) return { differs: null, needs_newer: null };
+  const unknown = [
+    ...(commands > 0 ? [`${commands} pending command${commands === 1 ? '' : 's'}`] : []),
+    ...(streams > 0
+      ? [`events of ${streams} stream${streams === 1 ? '' : 's'}, whose states lack them`]
+      : []),
+  ];
+  const needs_newer = `A newer version of exportd has stored what this one does not know: ${unknown.join(', and ')}. Processes of the newer version know it${streams > 0 ? ' once "exportd migrate" of that version has run' : ''}.`;
+  return { differs: null, needs_newer };
 }
 
 const deadlockDetected = '40P01';
@@ -130,10 +199,10 @@ export async function areProjectionsUpToDate(connection: Pool | Connection): Pro
     [tables],
   );
   if (!rows[0]?.present) return false;
-  const stored = await connection.query<{ name: string; version: number }>(
-    `select name, version from ${versions}`,
+  const stored = await readStoredVersions(connection);
+  if (projections.some(({ name, version }) => stored[name] !== version)) return false;
+  const unknown = await connection.query(
+    'select from exportd.stream_states where unknown_event is not null limit 1',
   );
-  return projections.every(({ name, version }) =>
-    stored.rows.some((row) => row.name === name && row.version === version),
-  );
+  return unknown.rows.length === 0;
 }

@@ -30,8 +30,11 @@ export const streamStatesProjection: Projection = {
       stream_id uuid not null,
       version bigint not null,
       state jsonb not null,
+      -- The type of an event that the version of exportd which rebuilt the table did not know, so that the state lacks it.
+      unknown_event text,
       primary key (stream_type, stream_id)
-    )`,
+    );
+    create index on exportd.stream_states (stream_id) where unknown_event is not null`,
   apply: async (connection, event, folded) => {
     // An append writes the state once, at the end of its transaction.
     if (folded) return;
@@ -39,8 +42,14 @@ export const streamStatesProjection: Projection = {
     const { initialState, evolve } = deciders[stream_type];
     const before =
       version === 1 ? initialState : await readStreamState<unknown>(connection, stream_type, stream_id);
-    const state = evolve(before, { type, data, recorded_at });
-    await writeStreamState(connection, { stream_type, stream_id, version, state });
+    const after = evolve(before, { type, data, recorded_at }) as unknown;
+    await writeStreamState(connection, { stream_type, stream_id, version, state: after ?? before });
+    // A fold knows every type of event of its version, and has no value for others.
+    if (after === undefined)
+      await connection.query(
+        'update exportd.stream_states set unknown_event = $3 where stream_type = $1 and stream_id = $2',
+        [stream_type, stream_id, type],
+      );
   },
 };
 

@@ -6,7 +6,9 @@ import { endRun, isIntervalDue } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';
-import { openJournal } from '../../src/projections/registry.ts';
+import { type CommandName, readCommand } from '../../src/journal/commands.ts';
+import { openJournal, reportVersions } from '../../src/projections/registry.ts';
+import { pendingCommands } from '../../src/temporal/reconcilers/check_executions.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
@@ -52,6 +54,25 @@ async function completeRun(runId: string): Promise<void> {
 }
 
 describe('commands', () => {
+  it('of a newer version stay pending, and those after them are decided', async () => {
+    const { batchExportId, store, step, create } = createCommander(journal, quickPolicies());
+    await create();
+    const newer = await store('archive' as CommandName);
+    const known = await store('pause');
+    const { errors, has_more } = await step();
+    expect([errors, has_more]).toEqual([[], false]);
+    expect((await readCommand(pool, newer))?.status).toBe('pending');
+    expect((await readCommand(pool, known))?.status).toBe('applied');
+    expect(await pendingCommands(pool, 0)).not.toContainEqual(
+      expect.objectContaining({ batch_export_id: batchExportId }),
+    );
+    expect(await reportVersions(pool)).toEqual({
+      differs: null,
+      needs_newer: expect.stringMatching(/newer version of exportd has stored .*: 1 pending command\./),
+    });
+    await pool.query('delete from exportd.commands where id = $1', [newer]);
+  });
+
   it('are decided in the order they were stored', async () => {
     const { batchExportId, store, step, create } = createCommander(journal, quickPolicies());
     await create();

@@ -3,7 +3,14 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import { createPool, inTransaction, isDatabaseUnavailable } from '../../src/journal/database.ts';
 import { CauseMismatch, readState } from '../../src/journal/journal.ts';
-import { openJournal } from '../../src/projections/registry.ts';
+import {
+  areProjectionsUpToDate,
+  ensureProjections,
+  openJournal,
+  rebuild,
+  reportVersions,
+} from '../../src/projections/registry.ts';
+import { classifyError } from '../../src/failures/classify_error.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -51,6 +58,66 @@ describe('the journal', () => {
     expect(await readState(journal, batchExportDecider, id)).toMatchObject({ status: 'live', paused: true });
     const { rows } = await pool.query('select version from exportd.stream_states where stream_id = $1', [id]);
     expect(rows).toEqual([{ version: 4 }]);
+  });
+
+  describe('beside another version of exportd', () => {
+    const setVersion = (change: string) =>
+      pool.query(`update exportd.projection_versions set version = version ${change} where name = 'runs'`);
+    const newerEvent = (id: string) =>
+      pool.query(
+        `with stored as (
+           insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data)
+           values ('batch_export', $1, 2, gen_random_uuid(), 'newer', 'BatchExportArchived', '{}'))
+         update exportd.journal_streams set version = 2 where stream_id = $1`,
+        [id],
+      );
+
+    it.each([
+      ['newer', '+ 1', 'Update this process.'],
+      ['older', '- 1', 'Run "exportd migrate".'],
+    ])('appends nothing when the read models are those of a %s one', async (which, change, advice) => {
+      const id = randomUUID();
+      await setVersion(change);
+      const error: unknown = await append(id, 'command:1', [created]).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({
+        name: 'ReadModelsDiffer',
+        message: expect.stringMatching(
+          new RegExp(`of an? ${which} version of exportd: runs has version .* instead of .*\\. ${advice}`),
+        ),
+      });
+      expect(classifyError(error)).toMatchObject({ owner: 'operator', permanent: false });
+      expect(await reportVersions(pool)).toEqual({ differs: (error as Error).message, needs_newer: null });
+      // As after the update of the process.
+      await setVersion(change === '+ 1' ? '- 1' : '+ 1');
+      expect(await readStream(pool, 'batch_export', id)).toEqual([]);
+      await append(id, 'command:1', [created]);
+      expect(await reportVersions(pool)).toEqual({ differs: null, needs_newer: null });
+    });
+
+    it('rebuilds nothing that a newer one has made', async () => {
+      await setVersion('+ 1');
+      await expect(ensureProjections(pool)).rejects.toThrow(/a newer version/);
+      await expect(rebuild(pool)).rejects.toThrow(/a newer version/);
+      await setVersion('- 1');
+    });
+
+    it('keeps a state without events that only a newer one knows, until that one migrates', async () => {
+      const id = randomUUID();
+      await append(id, 'command:1', [created]);
+      await newerEvent(id);
+      await rebuild(pool);
+      expect(await readState(journal, batchExportDecider, id)).toMatchObject({
+        status: 'live',
+        paused: false,
+      });
+      expect(await reportVersions(pool)).toMatchObject({
+        needs_newer: expect.stringMatching(/events of 1 stream, whose states lack them.*"exportd migrate"/),
+      });
+      expect(await areProjectionsUpToDate(pool)).toBe(false);
+      // The stream can be appended to.
+      await append(id, 'command:2', [paused]);
+      expect(await readState(journal, batchExportDecider, id)).toMatchObject({ paused: true });
+    });
   });
 
   it('returns the stored events when a cause is appended again', async () => {

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { createKeyRing, type KeyRing, SecretUnreadable } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
+import { reportVersions } from '../../projections/registry.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer, table } from '../output.ts';
 import { commandSettings, databaseNameOf, requireOneInstallation, serverUrlOf } from '../running_stack.ts';
@@ -91,6 +92,9 @@ async function describeMigrations(pool: Pool): Promise<string> {
     .map((file) => file.replace(/\.sql$/, ''))
     .filter((name) => !applied.has(name));
   if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run "exportd migrate"`);
+  const { differs, needs_newer } = await reportVersions(pool);
+  if (differs !== null) throw new Error(differs);
+  if (needs_newer !== null) throw new Error(needs_newer);
   return `${applied.size} applied`;
 }
 

@@ -3,6 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import { isId, type RunInterval, type WorkflowType } from '../../contract/workflow_inputs.ts';
 import type { Policies } from '../../decisions/create_run.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
+import { commandNames } from '../../journal/commands.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Journal } from '../../journal/journal.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
@@ -59,7 +60,7 @@ export type Reconciler = (dependencies: ReconcilerDependencies, pass: Pass) => P
 /** SQL condition: created so recently that Temporal may not list the execution yet, or nobody has started it. */
 const isNew = `created_at > clock_timestamp() - interval '10 seconds'`;
 
-/** The oldest pending command of each export, and whether it has been pending for longer than `oldAfterMs`. */
+/** The oldest pending command of each export that this version knows, and whether it has been pending for longer than `oldAfterMs`. */
 export async function pendingCommands(
   pool: Pool,
   oldAfterMs: number,
@@ -67,8 +68,8 @@ export async function pendingCommands(
   const { rows } = await pool.query<{ batch_export_id: string; name: string; id: string; is_old: boolean }>(
     `select distinct on (batch_export_id) batch_export_id, name, id,
        created_at < clock_timestamp() - make_interval(secs => $1::double precision / 1000) as is_old
-     from exportd.commands where status = 'pending' order by batch_export_id, position`,
-    [oldAfterMs],
+     from exportd.commands where status = 'pending' and name = any($2) order by batch_export_id, position`,
+    [oldAfterMs, commandNames],
   );
   return rows;
 }

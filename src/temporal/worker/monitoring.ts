@@ -5,6 +5,7 @@ import type { MemoryBudget } from '../../encoding/memory.ts';
 import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
 import { type OpenFault, readOpenFaults } from '../../failures/operator_faults.ts';
 import type { Pool } from '../../journal/database.ts';
+import { reportVersions } from '../../projections/registry.ts';
 import type { PoolCounts, SourceMonitor } from '../../source/source_connection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { registerPoolMetrics } from '../../telemetry/metrics.ts';
@@ -43,6 +44,8 @@ export interface WorkerReadiness {
   readonly temporal: string;
   /** Whether Temporal gives tasks to this process. */
   readonly polling: string;
+  /** What a newer version has stored that this one does not know; null if there is nothing. */
+  readonly needs_newer: string | null;
   /** What the operator has to fix; null if the control database cannot be read. */
   readonly operator_faults:
     | readonly Pick<OpenFault, 'type' | 'message' | 'opened_at' | 'waiting_runs'>[]
@@ -74,16 +77,18 @@ export async function readWorkerReadiness(dependencies: ReadinessDependencies): 
       () => problem,
     );
   };
-  const [control_database, sourceState, { temporal, polling }, faults] = await Promise.all([
-    check(() => pool.query('select 1'), 'The control database cannot be reached.'),
+  const [versions, sourceState, { temporal, polling }, faults] = await Promise.all([
+    untilAborted(reportVersions(pool), AbortSignal.timeout(timeoutMs)).catch(() => undefined),
     check((signal) => source.ping(signal), 'The source cannot be reached.'),
     readPolling(dependencies),
     readOpenFaults(pool).catch(() => null),
   ]);
+  const control_database = versions ? (versions.differs ?? 'ok') : 'The control database cannot be reached.';
   const checks = { control_database, source: sourceState, temporal, polling };
   return {
     status: Object.values(checks).every((state) => state === 'ok') ? 'ok' : 'unavailable',
     ...checks,
+    needs_newer: versions?.needs_newer ?? null,
     operator_faults:
       faults?.map(({ type, message, opened_at, waiting_runs }) => ({
         type,
