@@ -22,7 +22,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 9,
+  version: 10,
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (

@@ -81,6 +81,7 @@ describe('the server', () => {
         read: 'ok',
         queue: 'ok',
         act: 'No worker polls the task queue.',
+        needs_newer: null,
         operator_faults: [],
         pid: process.pid,
       },

@@ -38,6 +38,7 @@ describe('the service', () => {
       read: 'ok',
       queue: 'ok',
       act: 'ok',
+      needs_newer: null,
       operator_faults: [],
       pid: process.pid,
     });

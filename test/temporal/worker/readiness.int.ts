@@ -51,6 +51,7 @@ describe('the readiness of a worker', () => {
       ...ok,
       status: 'unavailable',
       polling: 'The workers have not started yet.',
+      needs_newer: null,
       operator_faults: [expect.objectContaining({ type: 'UndefinedTable', waiting_runs: 0 })],
     });
     expect(await readinessOf({ ...dependencies, identity: () => 'another worker' })).toMatchObject({
@@ -85,6 +86,7 @@ describe('the readiness of a worker', () => {
       source: 'The source cannot be reached.',
       temporal: 'Temporal cannot be reached.',
       polling: 'Temporal cannot be reached.',
+      needs_newer: null,
       operator_faults: null,
     });
     await Promise.all([pool.end(), source.close(), close()]);
