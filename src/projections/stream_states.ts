@@ -42,7 +42,7 @@ export const streamStatesProjection: Projection = {
     const { initialState, evolve } = deciders[stream_type];
     const before =
       version === 1 ? initialState : await readStreamState<unknown>(connection, stream_type, stream_id);
-    const after = evolve(before, { type, data, recorded_at }) as unknown;
+    const after = evolve(before, { type, data, recorded_at });
     await writeStreamState(connection, { stream_type, stream_id, version, state: after ?? before });
     // A fold knows every type of event of its version, and has no value for others.
     if (after === undefined)
