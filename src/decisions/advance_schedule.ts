@@ -174,7 +174,10 @@ async function applyCancelRun(context: CommandContext, body: { run_id: string })
   const state = run.state();
   if (state.status === 'Absent' || state.spec.batch_export_id !== batchExport.id)
     throw new CommandRejected('not_found', 'Not found.');
-  await run.append(cause, decideCancel(state, 'Cancelled by a user.'));
+  const events = decideCancel(state, 'Cancelled by a user.');
+  await run.append(cause, events);
+  // The run asks its bucket when it publishes, so it continues.
+  if (events.every(({ type }) => type !== 'RunCancelled')) return createEffect(true);
   const { rows } = await transaction.connection.query<{ backfill_id: string }>(
     'select backfill_id from exportd.backfill_runs where run_id = $1 and status is null order by backfill_id',
     [body.run_id],

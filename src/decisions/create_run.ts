@@ -130,7 +130,10 @@ export async function createRun(
   const failed = state && state.status !== 'Absent' ? state : undefined;
   const kept = run.definition ?? (failed?.spec.keeps_definition ? failed.spec : undefined);
   const { model, config_version } = kept ?? live.definition;
-  const progress = failed && progressForRetry(failed, { model, config_version });
+  const progress =
+    failed && retryOf !== undefined
+      ? progressForRetry(failed, { run_id: retryOf, model, config_version })
+      : undefined;
   const inherited = progress && retryOf !== undefined && { run_id: retryOf, progress };
   const stream = await transaction.lock(runDecider, run.id);
   await stream.append('created', [

@@ -16,7 +16,13 @@ import {
   runDecider,
   type RunEvent,
 } from '../domain/run.ts';
-import { type ExistingRun, isActiveStatus, type RunState, type RunStatus } from '../domain/run_state.ts';
+import {
+  type ExistingRun,
+  isActiveStatus,
+  mayBePublished,
+  type RunState,
+  type RunStatus,
+} from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import {
   type Journal,
@@ -56,7 +62,7 @@ export async function endRun(
 }
 
 /**
- * Cancels a run whose execution was cancelled in Temporal, unless publishing was claimed.
+ * Cancels a run whose execution was cancelled in Temporal. If publishing was claimed, the cancellation is requested.
  * @returns whether the execution has to stop: the run is cancelled, or has ended before
  */
 export async function cancelUnlessPublishing(
@@ -70,7 +76,10 @@ export async function cancelUnlessPublishing(
     const stream = await transaction.lock(runDecider, runId);
     const state = stream.state();
     const isActive = state.status !== 'Absent' && isActiveStatus(state.status);
-    if (isActive && state.publish_started_at !== null) return false;
+    if (isActive && mayBePublished(state)) {
+      await stream.append('cancel requested', decideCancel(state, reason));
+      return false;
+    }
     await endLockedRun(transaction, policies, stream, { status: 'Cancelled', latest_error: reason });
     return true;
   });
@@ -182,7 +191,7 @@ export async function cancelRuns(
     const stream = await transaction.lock(runDecider, id);
     const state = stream.state();
     if (state.status === 'Absent' || !isActiveStatus(state.status)) continue;
-    if (state.publish_started_at !== null && !evenPublishing) continue;
+    if (mayBePublished(state) && !evenPublishing) continue;
     await stream.append(cause, decideCancel(state, reason, { evenPublishing }));
     cancelled.push(id);
   }

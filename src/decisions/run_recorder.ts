@@ -79,6 +79,22 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
         decideWithdrawal(stream.state(), generation, publish_claims),
       );
     }),
+  /**
+   * Cancels a run as requested: its bucket has no manifest of it. Does nothing if another attempt has continued under the
+   * claim meanwhile.
+   */
+  cancelAsRequested: (runId: string, { publish_claims }: Pick<ExistingRun, 'publish_claims'>) =>
+    step(runId, async (stream, { connection }) => {
+      const run = requireActive(stream.state());
+      if (run.cancel_requested === null || run.publish_claims !== publish_claims) return;
+      await stream.append('ended', [{ type: 'RunCancelled', data: { reason: run.cancel_requested } }]);
+      const { data_interval_start: start, data_interval_end: end } = run.spec;
+      await writeLogLine(connection, {
+        ...logIdsOf(run, runId),
+        level: 'WARNING',
+        message: `Run of ${start} to ${end} ended Cancelled, because its bucket has no manifest of it: ${run.cancel_requested}`,
+      });
+    }),
   /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
   hasPublished: (run: ExistingRun, otherRunId: string) => hasPublished(journal.pool, run.spec, otherRunId),
   /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */

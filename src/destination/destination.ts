@@ -118,6 +118,8 @@ export type ManifestState =
  */
 export interface ManifestPublication extends Pick<Manifest, 'run_id' | 'generation'> {
   readonly files: readonly Pick<Manifest['files'][number], 'key'>[];
+  /** Failed runs that claimed publishing of the same files before: a manifest of one of them is replaced like the own. */
+  readonly claimed_by: readonly string[];
   /** The manifest, if publishing was claimed before: an attempt may have written it. Else null. */
   readonly claimed: Manifest | null;
   /**

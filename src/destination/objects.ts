@@ -744,12 +744,28 @@ function conditionsOn(
   return current.etag === undefined ? {} : { IfMatch: current.etag };
 }
 
-/** Whether the run wrote a manifest for the same files: a response was lost. */
-const isOwn = (found: Manifest, manifest: ManifestPublication): boolean =>
-  found.run_id === manifest.run_id &&
+/** Whether the run, or one whose files it inherited, wrote a manifest for the same files: a response was lost. */
+const isOwn = (
+  found: Manifest,
+  manifest: Pick<ManifestPublication, 'run_id' | 'claimed_by' | 'generation' | 'files'>,
+): boolean =>
+  [manifest.run_id, ...manifest.claimed_by].includes(found.run_id) &&
   found.generation === manifest.generation &&
   found.files.length === manifest.files.length &&
   found.files.every(({ key }, index) => key === manifest.files[index]?.key);
+
+/** Whether a manifest of the publication is stored; true if the object cannot be read. */
+export async function hasOwnManifest(
+  requests: S3Requests,
+  key: string,
+  publication: ManifestPublication,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const current = await getManifestObject(requests, key, signal);
+  if (current.state !== 'present') return current.state === 'unreadable';
+  const found = parseManifest(current.text);
+  return found !== undefined && isOwn(found, publication);
+}
 
 async function rejectOther(text: string, publication: ManifestPublication): Promise<void> {
   const found = parseManifest(text);

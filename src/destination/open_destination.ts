@@ -16,6 +16,7 @@ import type {
 import { abortMatchingUploads, abortUpload, createUpload, resumeUpload } from './multipart.ts';
 import {
   getManifestObject,
+  hasOwnManifest,
   deleteIfUnchanged,
   deleteObject,
   findFile,
@@ -114,6 +115,9 @@ export function openS3(config: S3Config, context: DestinationContext) {
     deleteObject: (key: string, signal: AbortSignal) => deleteObject(requests, key, signal),
     putManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
       putManifestObject(requests, key, publication, manifestOptions, signal),
+    /** Whether the run, or one whose files it inherited, has written its manifest; true if it cannot be read. */
+    hasManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
+      hasOwnManifest(requests, key, publication, signal),
     getManifest: (key: string, signal: AbortSignal) => getManifestObject(requests, key, signal),
     /** Deletes a manifest that was read before, unless it has been replaced since. */
     deleteManifest: (key: string, { etag }: PresentManifest, signal: AbortSignal) =>

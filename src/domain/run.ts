@@ -26,6 +26,7 @@ import {
   exportedFingerprint,
   type InheritedProgress,
   isActiveStatus,
+  mayBePublished,
   type RangeAttempt,
   type RangeStep,
   type RunProgress,
@@ -153,6 +154,8 @@ export type RunEvent =
       };
     }
   | { type: 'RunTerminated'; data: { latest_error: string } }
+  /** Publishing was claimed: the run is cancelled if its bucket has no manifest of it, and completes otherwise. */
+  | { type: 'RunCancelRequested'; data: { reason: string } }
   | { type: 'RunCancelled'; data: { reason: string } }
   | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } }
   | RunMaintenanceEvent;
@@ -212,6 +215,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         encoder: null,
         ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
         rejected_file: null,
+        claimed_by: [],
         finished: null,
       };
     case 'RunKeyTaken': {
@@ -286,6 +290,8 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, status: 'TimedOut' };
     case 'RunTerminated':
       return { ...state, status: 'Terminated' };
+    case 'RunCancelRequested':
+      return { ...state, cancel_requested: event.data.reason };
     case 'RunCancelled':
       return { ...state, status: 'Cancelled' };
     case 'RunContinuedAsNew':
@@ -321,6 +327,8 @@ export const createdState = (
   encoder: null,
   ranges: [openRange(null, null)],
   rejected_file: null,
+  claimed_by: [],
+  cancel_requested: null,
   ...inherited?.progress,
   finished: null,
   adopted: null,
@@ -442,9 +450,10 @@ export function rangeOf({ ranges }: Pick<ExistingRun, 'ranges'>, position: numbe
 }
 
 /**
- * Cancels a run.
+ * Cancels a run. If its manifest may be stored, the cancellation is only requested: publishing asks the bucket first.
  * @param evenPublishing of a deleted export: nobody waits for its manifest, which may be visible already
- * @throws CommandRejected when the run has ended, or else publishing was claimed
+ * @returns no event if it was requested before
+ * @throws CommandRejected when the run has ended
  */
 export function decideCancel(
   state: RunState,
@@ -454,12 +463,8 @@ export function decideCancel(
   if (state.status === 'Absent') throw new CommandRejected('not_found', 'Not found.');
   if (!isActiveStatus(state.status))
     throw new CommandRejected('conflict', `Cannot cancel a run that is in '${state.status}' status.`);
-  if (state.publish_started_at !== null && !evenPublishing)
-    throw new CommandRejected(
-      'conflict',
-      'The run is publishing its manifest and can no longer be cancelled.',
-    );
-  return [{ type: 'RunCancelled', data: { reason } }];
+  if (evenPublishing || !mayBePublished(state)) return [{ type: 'RunCancelled', data: { reason } }];
+  return state.cancel_requested === null ? [{ type: 'RunCancelRequested', data: { reason } }] : [];
 }
 
 /** Finishes the generation of an active run; no event if it is finished. `fingerprint`: the source after the last row was read. */
@@ -493,7 +498,10 @@ export function decidePublish(
 export function decideWithdrawal(state: RunState, generation: number, claim: number): RunEvent[] {
   if (state.status === 'Absent' || !isActiveStatus(state.status)) return [];
   const isOnlyClaim =
-    state.publish_started_at !== null && !state.publish_resumed && state.publish_claims === claim;
+    state.publish_started_at !== null &&
+    state.claimed_by.length === 0 &&
+    !state.publish_resumed &&
+    state.publish_claims === claim;
   if (!isOnlyClaim || state.generation !== generation) return [];
   return [{ type: 'RunPublishWithdrawn', data: { generation } }];
 }
@@ -541,16 +549,17 @@ export function decideContinuation(
 /**
  * Returns the progress that an automatic retry can resume from; undefined if it has to start over. It starts over
  * - under another model or config,
- * - when it added late rows to a manifest, because they are found again,
- * - when the barrier timed out, because an open transaction may have added rows before the cursor, and
- * - when publishing was claimed, because the manifest may exist and its generation is used up.
+ * - when it added late rows to a manifest, because they are found again, and
+ * - when the barrier timed out, because an open transaction may have added rows before the cursor.
+ *
+ * If publishing was claimed, the retry publishes the same files under the same generation, and takes a manifest of the run
+ * for its own.
  */
 export function progressForRetry(
   state: RunState,
-  definition: { readonly model: Model; readonly config_version: number },
+  definition: { readonly run_id: string; readonly model: Model; readonly config_version: number },
 ): RunProgress | undefined {
-  if (state.status === 'Absent' || state.publish_started_at !== null || !state.settled) return undefined;
-  if (state.replacement?.base) return undefined;
+  if (state.status === 'Absent' || !state.settled || state.replacement?.base) return undefined;
   if (state.ranges.every(({ upload, files }) => upload === null && files.count === 0)) return undefined;
   const { model, config_version } = state.spec;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;
@@ -560,6 +569,8 @@ export function progressForRetry(
     source_fingerprint: null,
     read_since: sourceBefore(state),
     replacement: null,
+    claimed_by:
+      state.publish_started_at === null ? state.claimed_by : [...state.claimed_by, definition.run_id],
   };
 }
 
@@ -575,4 +586,6 @@ const progressOf = (run: ExistingRun): RunProgress => ({
   encoder: run.encoder,
   ranges: run.ranges,
   rejected_file: run.rejected_file,
+  claimed_by: run.claimed_by,
+  cancel_requested: run.cancel_requested,
 });

@@ -114,6 +114,10 @@ export interface RunProgress {
   readonly ranges: readonly ExportRange[];
   /** The file of the generation's rejected rows, possibly not written yet; null if there are none. */
   readonly rejected_file: ExportedFile | null;
+  /** Failed runs that claimed publishing of these files before: a manifest of one of them may be stored. */
+  readonly claimed_by: readonly string[];
+  /** Why the run is to be cancelled once its bucket shows that nothing was published; null if it is not. */
+  readonly cancel_requested: string | null;
 }
 
 /** The progress that a run resumes from, and the run that made it. */
@@ -147,13 +151,20 @@ export interface ExistingRun extends RunProgress {
   readonly earlier_generations: EarlierGenerations;
   /** The errors that its steps are retried after, by type. */
   readonly failed_attempts: FailedAttempts;
-  /** When publishing was claimed (ISO 8601); from then on the run cannot be cancelled. Null before. */
+  /** When publishing was claimed (ISO 8601); from then on a cancellation has to ask the bucket. Null before. */
   readonly publish_started_at: string | null;
   /** How many attempts claimed publishing or continued under a claim: the last one holds it. */
   readonly publish_claims: number;
   /** Whether an attempt continued under the claim of another, which may have sent its manifest. */
   readonly publish_resumed: boolean;
 }
+
+/** Whether a manifest of the run's files may be stored, so that the run cannot simply be cancelled. */
+export const mayBePublished = ({
+  publish_started_at,
+  claimed_by,
+}: Pick<ExistingRun, 'publish_started_at' | 'claimed_by'>): boolean =>
+  publish_started_at !== null || claimed_by.length > 0;
 
 /** The rows of the run's files, and the rejected ones. */
 export const exportedFingerprint = (

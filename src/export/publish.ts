@@ -467,6 +467,11 @@ async function publishOnce(
       const columns = source.columns(run.spec.model, await readSelection(run.spec));
       const files = await recorder.readPublishedFiles(runId, run);
       const publication = publicationOf(recorder, { runId, run, replaced, files, columns });
+      if (
+        run.cancel_requested !== null &&
+        !(await destination.hasManifest(manifest_key, publication, signal))
+      )
+        requireActive(await recorder.cancelAsRequested(runId, run));
       const { verified, expires_at } = await destination.putManifest(manifest_key, publication, signal);
       if (!verified)
         await recorder.log(
@@ -501,9 +506,10 @@ function publicationOf(
   return {
     run_id: runId,
     generation: run.generation,
+    claimed_by: run.claimed_by,
     files,
     claimed: wasClaimed(run) ? manifestOf(runId, run, files, columns) : null,
-    expectsNone: filesOf(run).rows > 0 && replaced === null,
+    expectsNone: filesOf(run).rows > 0 && replaced === null && run.claimed_by.length === 0,
     knows: async (found) => {
       // An earlier attempt may have written a manifest that cannot be read.
       if (!found) return wasClaimed(run) || recorder.mayHavePublished(run, runId);

@@ -53,7 +53,7 @@ async function inheritObjects(
        run_id = case when ${isInherited} then $1 else run_id end,
        obsolete_at = case when ${isInherited} then null else $2::timestamptz end
      where batch_export_id = $3 and data_interval_start = $4 and data_interval_end = $5
-       and not publish_claimed and obsolete_at is null`,
+       and (not publish_claimed or ${isInherited}) and obsolete_at is null`,
     [
       stored.stream_id,
       stored.recorded_at,

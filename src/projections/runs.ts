@@ -122,6 +122,8 @@ export const runsProjection: Projection = {
       allow_shrink boolean not null,
       -- Whether it Failed because the source lacks rows of the current manifest, which stays.
       held boolean not null default false,
+      -- Whether it is to be cancelled once its bucket shows that it has not published.
+      cancel_requested boolean not null default false,
       -- When the automatic retry is due; null if there is none or a later run of the interval exists.
       retry_at timestamptz,
       -- Whether its destination did not respond in its time, so that its retry does not count.
@@ -246,6 +248,9 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'RunTerminated':
       await end('Terminated', event.data.latest_error);
+      return;
+    case 'RunCancelRequested':
+      await set('cancel_requested = true');
       return;
     case 'RunCancelled':
       await end('Cancelled', event.data.reason);

@@ -229,8 +229,9 @@ describe('a run', () => {
       encoder: 'none',
     });
     await recorder.startPublish(runId, generation);
-    const { command: rejected } = await command('cancelRun', { run_id: runId });
-    expect(rejected.outcome?.code).toBe('conflict');
+    const { command: accepted, step: taken } = await command('cancelRun', { run_id: runId });
+    expect([accepted.status, taken.cancel_runs]).toEqual(['applied', []]);
+    expect((await recorder.read(runId)).cancel_requested).toBe('Cancelled by a user.');
   });
 });
 
@@ -251,7 +252,10 @@ describe('a claim of publishing', () => {
     return {
       claim: () => recorder.startPublish(runId, generation),
       withdraw: (claimed: ExistingRun) => recorder.withdrawPublish(runId, claimed),
-      cancel: async () => (await command('cancelRun', { run_id: runId })).command.status,
+      cancel: async () => {
+        await command('cancelRun', { run_id: runId });
+        return (await recorder.read(runId)).status;
+      },
     };
   };
 
@@ -259,7 +263,7 @@ describe('a claim of publishing', () => {
     const { claim, withdraw, cancel } = await createExportedRun();
     await withdraw(await claim());
     await withdraw(await claim());
-    expect(await cancel()).toBe('applied');
+    expect(await cancel()).toBe('Cancelled');
   });
 
   it('is kept when another attempt continued under it, whichever of them sent nothing', async () => {
@@ -268,7 +272,7 @@ describe('a claim of publishing', () => {
     const next = await claim();
     await withdraw(next);
     await withdraw(stalled);
-    expect(await cancel()).toBe('rejected');
+    expect(await cancel()).toBe('Starting');
   });
 
   it('is kept when the attempt whose claim was withdrawn withdraws again', async () => {
@@ -277,7 +281,7 @@ describe('a claim of publishing', () => {
     await withdraw(withdrawn);
     await claim();
     await withdraw(withdrawn);
-    expect(await cancel()).toBe('rejected');
+    expect(await cancel()).toBe('Starting');
   });
 });
 

@@ -69,6 +69,7 @@ const publicationOf = (
 ): ManifestPublication => ({
   run_id: given.run_id,
   generation: given.generation,
+  claimed_by: [],
   files: given.files,
   claimed: null,
   expectsNone,

@@ -200,7 +200,7 @@ describe('a run of a split interval', () => {
   });
 
   it('is resumed by an automatic retry once it has an upload or a file', () => {
-    const definition = { model: 'events', config_version: 1 } as const;
+    const definition = { run_id: 'a', model: 'events', config_version: 1 } as const;
     expect(progressForRetry(runAfter([]), definition)).toBeUndefined();
     const run = runAfter([uploadOf(2, 0)]);
     expect(progressForRetry(run, definition)).toMatchObject({

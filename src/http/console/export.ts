@@ -139,6 +139,12 @@ function describeStep(event: RunEvent): StepDescription {
       return { summary: 'Claimed publishing' };
     case 'RunPublishResumed':
       return { summary: 'Another attempt continued publishing' };
+    case 'RunCancelRequested':
+      return {
+        summary: 'Cancellation requested',
+        level: 'warning',
+        detail: 'The run is cancelled once its bucket shows that nothing was published.',
+      };
     case 'RunPublishWithdrawn':
       return { summary: 'Withdrew its claim of publishing', level: 'warning' };
     case 'RunCompleted':

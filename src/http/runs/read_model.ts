@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { describeOpenCircuit, destinationUnavailable, type OpenCircuit } from '../../domain/circuit.ts';
-import { activeRunStatuses, type RunStatus } from '../../domain/run_state.ts';
+import { activeRunStatuses, isActiveStatus, type RunStatus } from '../../domain/run_state.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf } from '../paging.ts';
 import type { RunResponse, RunsQuery } from './schema.ts';
@@ -48,6 +48,10 @@ export function describeWait({ open_circuit, operator_fault }: WaitColumns): str
   return `${destinationUnavailable}: ${describeOpenCircuit({ error, opened_at: isoTime(opened_at), next_probe_at: isoTime(next_probe_at) })}`;
 }
 
+/** What a run waits for that is to be cancelled after publishing was claimed. */
+const cancelRequested =
+  'CancelRequested: The run was publishing. It is cancelled once the bucket shows that its manifest is not there, and completes otherwise.';
+
 /** Returns the URL of a run's workflow in the Temporal UI; null when no UI is configured. */
 export type RunLink = (run: RunRow) => string | null;
 
@@ -57,17 +61,20 @@ export interface RunRow
   readonly position: number;
   readonly batch_export_id: string;
   readonly generation: number;
+  readonly cancel_requested: boolean;
 }
 
 /** The columns of a `RunRow`, of exportd.batch_export_runs without an alias. */
 export const runColumns = `id, position, batch_export_id, status, records_completed, records_total_count, latest_error,
   data_interval_start, data_interval_end, cursor, created_at, finished_at, last_updated_at, bytes, files, generation,
-  manifest_key, backfill_id, allow_shrink, ${waitColumns('batch_export_runs')}`;
+  manifest_key, backfill_id, allow_shrink, cancel_requested, ${waitColumns('batch_export_runs')}`;
 
 /** Converts a run to a response, whose schema leaves out what else the row has. */
 export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => {
-  const { batch_export_id, open_circuit, operator_fault, ...fields } = run;
-  const status_detail = describeWait({ open_circuit, operator_fault });
+  const { batch_export_id, open_circuit, operator_fault, cancel_requested, ...fields } = run;
+  const wait = describeWait({ open_circuit, operator_fault });
+  const isCancelling = cancel_requested && isActiveStatus(run.status);
+  const status_detail = isCancelling ? `${cancelRequested}${wait === null ? '' : ` ${wait}`}` : wait;
   return {
     ...fields,
     status_detail,

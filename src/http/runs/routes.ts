@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { readExportsToRetry } from '../../decisions/retries.ts';
+import { isActiveStatus } from '../../domain/run_state.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { ApiError, notFound } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
@@ -137,7 +138,8 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       ...writesExports,
       schema: {
         summary: 'Cancel batch export run',
-        description: 'Responds 200 once nothing more of the run can reach the bucket, else 202.',
+        description:
+          'Responds 200 once nothing more of the run can reach the bucket, else 202. While it publishes its manifest, a run is cancelled once the bucket shows that the manifest is not there; `status_detail` says so.',
         params: runPath,
         body: emptyBody,
         response: { 200: runSchema, ...commandResponses },
@@ -155,7 +157,9 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         return reply
           .code(202)
           .send(stillStoppingDetail('The run is Cancelled', submitted.stoppingRuns, settings));
-      return reply.code(200).send(await readResponse(context, teamOf(request), request.params));
+      const run = await readResponse(context, teamOf(request), request.params);
+      if (isActiveStatus(run.status)) return reply.code(202).send({ detail: run.status_detail ?? run.status });
+      return reply.code(200).send(run);
     },
   );
 };
