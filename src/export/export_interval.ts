@@ -79,7 +79,12 @@ import {
   type FileWriter,
   summarizeParts,
 } from './file_writer.ts';
-import { TooManyRejectedRows, writeRejectedFile } from './rejected.ts';
+import {
+  collectRejectedLines,
+  type RejectedLines,
+  TooManyRejectedRows,
+  writeRejectedFile,
+} from './rejected.ts';
 import { inspectUpload, readCutBlock, type ResumedFile } from './resume.ts';
 
 /** How long an attempt that has failed waits until its upload is aborted. */
@@ -106,6 +111,8 @@ class RangeExport {
   readonly #call: OpenedCall;
   readonly #position: number;
   readonly #encoder: FileEncoder;
+  /** The rejected rows of the interval; null if this attempt does not read all of them. */
+  #rejected: RejectedLines | null = null;
   /** The run after the last step that this attempt recorded. */
   #run: ExistingRun;
 
@@ -120,21 +127,26 @@ class RangeExport {
 
   /**
    * Exports a range, counted from 0.
-   * @returns the run, and whether every row of the range is in its files
+   * @returns the run, whether every row of the range is in its files, and the rejected rows of the interval if all of them
+   * are known; the caller closes these
    */
   static async run(
     call: OpenedCall,
     position: number,
     existing: ExistingRun,
-  ): Promise<{ readonly run: ExistingRun; readonly done: boolean }> {
+  ): Promise<{
+    readonly run: ExistingRun;
+    readonly done: boolean;
+    readonly rejected: RejectedLines | null;
+  }> {
     // A run that adds late rows to a manifest has one range, whatever the workflow was told before it was checked.
-    if (existing.ranges[position]?.finished ?? true) return { run: existing, done: true };
+    if (existing.ranges[position]?.finished ?? true) return { run: existing, done: true, rejected: null };
     const started = await call.dependencies.recorder.startExport(call.runId, position);
     const range = new RangeExport(call, position, started);
     const resumed = await range.#resume();
     await range.#logStart(resumed);
     const done = await range.#moveRows(resumed);
-    return { run: range.#run, done };
+    return { run: range.#run, done, rejected: range.#rejected };
   }
 
   /** The fencing token of every step. */
@@ -251,6 +263,8 @@ class RangeExport {
     let writer = resumed && openWriter(resumed, lastKeyOf(resumed) ?? fileAfter);
     let partsOfClosedFiles = 0;
     let rejected = rejectedRowsOf(this.#run);
+    if (rejected === 0 && this.#run.ranges.length === 1)
+      this.#rejected = collectRejectedLines(dependencies, this.#run);
 
     const finishFile = async (open: FileWriter): Promise<void> => {
       const file = await stages.measure('upload', () => open.finish());
@@ -282,6 +296,7 @@ class RangeExport {
         rejected += block.rejected.length;
         if (rejected > settings.EXPORTD_MAX_REJECTED_ROWS)
           throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, block.rejected.at(-1));
+        this.#rejected?.add(block);
         if (partsOfClosedFiles + writer.partsPlanned() < settings.EXPORTD_PARTS_PER_EXECUTION) continue;
         if (!(await writer.canBeResumed())) continue;
         await writer.settled();
@@ -293,6 +308,7 @@ class RangeExport {
       this.#run = await recorder.finishRange(runId, this.#token);
       return true;
     } catch (error) {
+      this.#rejected?.close();
       failed.abort(error);
       await writer?.settled().catch(() => undefined);
       await this.#abortAfterPermanentFailure(error);
@@ -517,9 +533,13 @@ export async function exportInterval(call: ExportCall): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
     let run = existing;
     while (!run.finished) {
-      const exported = await RangeExport.run(opened, 0, run);
-      if (!exported.done) return outcomeOf(exported.run, false);
-      run = await finish(opened, exported.run);
+      const { rejected, ...exported } = await RangeExport.run(opened, 0, run);
+      try {
+        if (!exported.done) return outcomeOf(exported.run, false);
+        run = await finish(opened, exported.run, rejected);
+      } finally {
+        rejected?.close();
+      }
     }
     return outcomeOf(run, true);
   });
@@ -537,7 +557,7 @@ export async function exportOneRange(call: ExportCall, position: number): Promis
 /** Finishes a split interval; `finished` is false when its ranges must be exported again. */
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
-    const run = existing.finished ? existing : await finish(opened, existing);
+    const run = existing.finished ? existing : await finish(opened, existing, null);
     return outcomeOf(run, run.finished !== null);
   });
 }
@@ -554,10 +574,14 @@ const withOpenedRun = (
   });
 
 /** Finishes the export, which waits for a fresh fingerprint of the source. */
-async function finish(call: OpenedCall, run: ExistingRun): Promise<ExistingRun> {
+async function finish(
+  call: OpenedCall,
+  run: ExistingRun,
+  rejectedLines: RejectedLines | null,
+): Promise<ExistingRun> {
   const stages = createStageClock(call.dependencies.onStage);
   try {
-    return await stages.measure('read', () => finishGeneration(call, run));
+    return await stages.measure('read', () => finishGeneration(call, run, rejectedLines));
   } finally {
     stages.report();
   }
@@ -568,7 +592,11 @@ async function finish(call: OpenedCall, run: ExistingRun): Promise<ExistingRun> 
  * rows with those that the source has now. If they differ, the interval is exported again under the next generation, and
  * the returned run is not finished.
  */
-async function finishGeneration(call: OpenedCall, run: ExistingRun): Promise<ExistingRun> {
+async function finishGeneration(
+  call: OpenedCall,
+  run: ExistingRun,
+  rejectedLines: RejectedLines | null,
+): Promise<ExistingRun> {
   const { dependencies, runId, selection, signal } = call;
   const { recorder, source } = dependencies;
   // Resuming one of them may have started a new generation.
@@ -576,7 +604,7 @@ async function finishGeneration(call: OpenedCall, run: ExistingRun): Promise<Exi
   const { rejected } = filesOf(run);
   if (rejected > 0 && run.replacement?.base?.rejected_file)
     throw new TooManyRejectedRows(rejected, undefined);
-  const counted = rejected > 0 ? await writeRejectedFile(call, run) : run;
+  const counted = rejected > 0 ? await writeRejectedFile(call, run, rejectedLines) : run;
   if (counted.generation !== run.generation) return counted;
   const now = await source.fingerprint(rowRangeOf(run.spec, selection), signal);
   const exported = exportedFingerprint(counted);

@@ -4,9 +4,16 @@ import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import type { RangeFile } from '../decisions/record_files.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { ExportedFile, SortKey } from '../domain/exported_files.ts';
 import { type EncodedBlock, formatCrc32, type RejectedRow } from '../encoding/encoder.ts';
-import { intervalOf, markOf, rowRangeOf, type OpenedCall } from './export_context.ts';
+import { appendBytes, createGrowingBuffer, type MemoryReservation, reserve } from '../encoding/memory.ts';
+import {
+  type ExportDependencies,
+  intervalOf,
+  markOf,
+  type OpenedCall,
+  rowRangeOf,
+} from './export_context.ts';
 
 /** The interval has so many unrepresentable rows that leaving them out would hide an error of the source. */
 export class TooManyRejectedRows extends Error {
@@ -24,57 +31,96 @@ export class TooManyRejectedRows extends Error {
 }
 
 const contentType = 'application/jsonl';
+/** The first lines need so much memory. */
+const initialBytes = 16 * 1_024;
+
+/** Rejected rows as JSON lines, which are kept until their file is written. */
+export interface RejectedLines {
+  /** @throws TooManyRejectedRows */
+  add(block: Pick<EncodedBlock, 'rejected' | 'rejected_fingerprint'>): void;
+  /** Reads blocks within the memory budget that holds the lines. */
+  readonly memory: MemoryReservation;
+  /** What was added, as a file without its key. */
+  summary(): Omit<ExportedFile, 'key'>;
+  /** The lines. Their memory is used again when more are added. */
+  bytes(): Buffer;
+  close(): void;
+}
+
+/** Collects lines of a run within the memory budget. */
+export function collectRejectedLines(
+  { memory: budget, settings }: Pick<ExportDependencies, 'memory' | 'settings'>,
+  run: ExistingRun,
+): RejectedLines {
+  const memory = budget.openReservation();
+  const text = createGrowingBuffer(0);
+  let rows = 0;
+  let reserved = 0;
+  let fingerprint = emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model));
+  const bytes = (): Buffer => text.bytes.subarray(0, text.length);
+  return {
+    memory,
+    add: ({ rejected, rejected_fingerprint }) => {
+      if (rejected.length === 0) return;
+      fingerprint = addFingerprints(fingerprint, rejected_fingerprint);
+      for (const row of rejected) {
+        const line = Buffer.from(jsonLine(row));
+        if (text.length === 0) reserve(text, initialBytes);
+        appendBytes(text, line, 0, line.length);
+        rows += 1;
+        if (rows > settings.EXPORTD_MAX_REJECTED_ROWS)
+          throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, row);
+        if (text.length > bounds.rejectedFile.max) throw new TooManyRejectedRows(bounds.rejectedFile, row);
+      }
+      memory.reserveEncoded(text.bytes.length - reserved);
+      reserved = text.bytes.length;
+    },
+    summary: () => ({
+      ...{ rows, fingerprint, bytes: text.length },
+      ...{ crc32: formatCrc32(crc32(bytes())), first: null, last: null },
+    }),
+    bytes,
+    close: () => memory.close(),
+  };
+}
 
 /**
- * Writes the rows that the format cannot represent to a separate file of JSON lines. It reads them again from the key
- * ranges that had any: the journal holds no rows, and an earlier attempt may have rejected them. The file's checksum is
- * recorded before it is written, so no two attempts write different bytes under its key. If the rows differ from the
- * recorded ones, the returned run has a new generation.
+ * Writes the rows that the format cannot represent to a separate file of JSON lines. The file's checksum is recorded before it
+ * is written, so no two attempts write different bytes under its key. If the rows differ from the recorded ones, the returned
+ * run has a new generation.
+ * @param collected the lines, if this attempt has read all rows of the interval. Else the key ranges that had any are read
+ * again: the journal holds no rows, and an earlier attempt or another worker may have rejected them.
  * @throws TooManyRejectedRows
  */
-export async function writeRejectedFile(call: OpenedCall, run: ExistingRun): Promise<ExistingRun> {
+export async function writeRejectedFile(
+  call: OpenedCall,
+  run: ExistingRun,
+  collected: RejectedLines | null,
+): Promise<ExistingRun> {
   const { dependencies, runId, destination, signal } = call;
-  const { recorder, settings } = dependencies;
+  const { recorder } = dependencies;
   const mark = markOf(destination, randomUUID());
   const key = run.rejected_file?.key ?? destination.rejectedKey(run.spec, { ...run, mark });
   // What is not planned yet cannot be ours.
   if (!run.rejected_file && (await destination.isTaken(key, signal))) return skipTakenKey(call, run, key);
-  const lines: string[] = [];
-  let length = 0;
-  let fingerprint = emptyFingerprint(intervalOf(run.spec), fingerprintHashOf(run.spec.model));
-  for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
-    for await (const { rejected, rejected_fingerprint } of encodeAgain(call, run, keyRange)) {
-      fingerprint = addFingerprints(fingerprint, rejected_fingerprint);
-      const added = rejected.map(jsonLine);
-      lines.push(...added);
-      if (lines.length > settings.EXPORTD_MAX_REJECTED_ROWS)
-        throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, rejected.at(-1));
-      length += added.reduce((total, line) => total + line.length, 0);
-      if (length > bounds.rejectedFile.max)
-        throw new TooManyRejectedRows(bounds.rejectedFile, rejected.at(-1));
-    }
-  const bytes = Buffer.from(lines.join(''));
-  const checksum = formatCrc32(crc32(bytes));
-  const summary = {
-    key,
-    rows: lines.length,
-    fingerprint,
-    bytes: bytes.length,
-    crc32: checksum,
-    first: null,
-    last: null,
-  };
-  const planned = await recorder.planRejectedFile(runId, run.generation, summary);
-  if (planned.rejected_file?.crc32 !== checksum) return recorder.reserveGeneration(runId);
-  if (!(await destination.putObject(planned.rejected_file.key, contentType, bytes, signal)))
-    return skipTakenKey(call, planned, planned.rejected_file.key);
-  await recorder.log(
-    run,
-    runId,
-    'WARNING',
-    `${lines.length} rows cannot be represented in the file format. They are in ${destination.nameOf(planned.rejected_file.key)}.`,
-  );
-  return planned;
+  const lines = collected ?? collectRejectedLines(dependencies, run);
+  try {
+    if (!collected) await readRejectedLines(call, run, lines);
+    const summary = { key, ...lines.summary() };
+    const planned = await recorder.planRejectedFile(runId, run.generation, summary);
+    if (planned.rejected_file?.crc32 !== summary.crc32) return await recorder.reserveGeneration(runId);
+    if (!(await destination.putObject(planned.rejected_file.key, contentType, lines.bytes(), signal)))
+      return await skipTakenKey(call, planned, planned.rejected_file.key);
+    await recorder.log(
+      run,
+      runId,
+      'WARNING',
+      `${summary.rows} rows cannot be represented in the file format. They are in ${destination.nameOf(planned.rejected_file.key)}.`,
+    );
+    return planned;
+  } finally {
+    if (!collected) lines.close();
+  }
 }
 
 /** Records that another object has the key. The run that is returned has the next generation. */
@@ -108,16 +154,26 @@ function* keyRangesWithRejects(
   }
 }
 
-async function* encodeAgain(
-  { dependencies, destination, selection, signal }: OpenedCall,
+/** Reads and encodes the key ranges again that had rejected rows, and collects these. */
+async function readRejectedLines(
+  { dependencies, runId, destination, selection, signal }: OpenedCall,
   run: ExistingRun,
-  keyRange: { after: SortKey | null; until: SortKey | null },
-): AsyncGenerator<EncodedBlock> {
-  const { source, encoders } = dependencies;
+  lines: RejectedLines,
+): Promise<void> {
+  const { source, encoders, recorder } = dependencies;
+  const { memory } = lines;
   const encoder = encoders.fileEncoder(destination.encoding, source.columns(run.spec.model, selection));
-  const options = { blockBytes: encoder.blockBytes, signal };
-  for await (const block of source.blocks(rowRangeOf(run.spec, selection), keyRange, options))
-    yield encoder.encode(block);
+  const options = { blockBytes: encoder.blockBytes, signal, memory };
+  for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
+    for await (const block of source.blocks(rowRangeOf(run.spec, selection), keyRange, options)) {
+      // The buffer goes to a thread.
+      const { length } = block.block;
+      try {
+        lines.add(await encoder.encode(block));
+      } finally {
+        memory.releaseRows(length);
+      }
+    }
 }
 
 /** The row is JSON already and is inserted unchanged, so that numbers keep their digits. */

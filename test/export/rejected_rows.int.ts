@@ -1,6 +1,7 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
+import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { storeTraits } from '../../src/destination/store_traits.ts';
 import type { S3OperationName } from '../e2e/s3_operation.ts';
 import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.ts';
@@ -70,6 +71,35 @@ describe('rows that the file format cannot represent', () => {
   it('are counted and written to a separate file if they are rejected', async () => {
     const { run_id } = await harness.createRun({ config });
     await harness.attempt().exportInterval({ run_id });
+    await expectRejected(run_id, 1);
+  });
+
+  it('are read once, and kept within the memory budget until they are written', async () => {
+    const { run_id } = await harness.createRun({ config });
+    const memory = createMemoryBudget(1_000_000);
+    const source = {
+      ...harness.source,
+      blocks: () => {
+        throw new Error('Rows were read again.');
+      },
+    };
+    let heldBytes = 0;
+    let fileBytes = 0;
+    const openDestination: OpenDestination = async (...opened) => {
+      const real = await harness.openDestination(...opened);
+      return {
+        ...real,
+        putObject: (key, type, bytes, signal) => {
+          heldBytes = memory.held();
+          fileBytes = bytes.length;
+          return real.putObject(key, type, bytes, signal);
+        },
+      };
+    };
+    await harness.attempt({ memory, openDestination, source }).exportInterval({ run_id });
+    expect(fileBytes).toBeGreaterThan(invalidRows * 100);
+    expect(heldBytes).toBeGreaterThanOrEqual(fileBytes);
+    expect(memory.held()).toBe(0);
     await expectRejected(run_id, 1);
   });
 
