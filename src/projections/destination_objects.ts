@@ -380,6 +380,7 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunRangeFinished':
     case 'RunExportFinished':
     case 'RunContinuedAsNew':
+    case 'RunCancelRequested':
     case 'RunBarrierAdvanced':
     case 'RunSettled':
     case 'IntervalCompared':
