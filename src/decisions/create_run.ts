@@ -121,12 +121,16 @@ export async function createRun(
     readonly retry_number: number;
     readonly allow_shrink: boolean;
     readonly definition?: RunDefinition | undefined;
-    /** The failed run that it retries, and whose progress it resumes from if that is safe. */
+    /**
+     * The failed run that it retries, and whose progress it resumes from if that is safe. If not, and the failed run was to be
+     * cancelled, no run is created.
+     */
     readonly retry_of_run_id?: string;
   },
 ): Promise<void> {
   const retryOf = run.retry_of_run_id;
-  const state = retryOf === undefined ? undefined : (await transaction.lock(runDecider, retryOf)).state();
+  const former = retryOf === undefined ? undefined : await transaction.lock(runDecider, retryOf);
+  const state = former?.state();
   const failed = state && state.status !== 'Absent' ? state : undefined;
   const kept = run.definition ?? (failed?.spec.keeps_definition ? failed.spec : undefined);
   const { model, config_version } = kept ?? live.definition;
@@ -135,6 +139,13 @@ export async function createRun(
       ? progressForRetry(failed, { run_id: retryOf, model, config_version })
       : undefined;
   const inherited = progress && retryOf !== undefined && { run_id: retryOf, progress };
+  if (former && failed?.cancel_requested && !inherited) {
+    // A run that starts over cannot show whether the failed one has published, and nobody wants its rows.
+    await former.append('cancelled', [
+      { type: 'RunRetryCancelled', data: { reason: failed.cancel_requested } },
+    ]);
+    return;
+  }
   const stream = await transaction.lock(runDecider, run.id);
   await stream.append('created', [
     {

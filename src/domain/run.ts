@@ -260,6 +260,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         generation: event.data.raised_to,
         adopted: { ...event.data, files: addFiles(...adoptedFiles(event.data).map(totalsOf)) },
         replacement: null,
+        claimed_by: [],
         publish_started_at: null,
       };
     case 'RunPublishStarted':

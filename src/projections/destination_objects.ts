@@ -207,7 +207,7 @@ export const destinationObjectsProjection: Projection = {
     create table exportd.destination_objects (
       -- Journal position of the event that created the object.
       position bigint not null,
-      -- Distinguishes the objects of an adopted manifest.
+      -- 0 for the objects of the run itself; distinguishes those of a manifest that it adopted or may find.
       ordinal integer not null default 0,
       batch_export_id uuid not null,
       -- The run that owns it. A run that resumes from another inherits that run's objects.
@@ -274,7 +274,15 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       await inheritObjects(connection, stored, event.data);
       return;
     case 'RunGenerationReserved':
-      await markObsolete('generation < $3', event.data.generation);
+      // Files that the run inherited with a claim belong to the manifest of a failed run, which may be stored.
+      await change(
+        `update exportd.destination_objects set
+           obsolete_at = case when publish_claimed then null else $2::timestamptz end,
+           ordinal = case when publish_claimed then greatest(ordinal, 1) else ordinal end
+         where run_id = $1 and generation < $3 and obsolete_at is null`,
+        at,
+        event.data.generation,
+      );
       return;
     case 'RunUploadCreated': {
       // A file that is written in one request is an upload without id until it is complete.

@@ -329,12 +329,12 @@ async function inherit(
   id: string,
   { run_id, progress }: InheritedProgress,
 ): Promise<void> {
-  const { records_total_count, generation } = progress;
+  const { records_total_count, generation, cancel_requested } = progress;
   const files = filesOf(progress);
   const open_parts = inheritedParts(progress);
   await connection.query(
     `update exportd.batch_export_runs run set records_total_count = $3, generation = $4, files = $5,
-       file_rows = $6, file_bytes = $7, open_parts = $8, cursor = $9,
+       file_rows = $6, file_bytes = $7, open_parts = $8, cursor = $9, cancel_requested = $10,
        records_completed = former.records_completed, bytes = former.bytes
      from exportd.batch_export_runs former where run.id = $1 and former.id = $2`,
     [
@@ -347,6 +347,7 @@ async function inherit(
       files.bytes,
       JSON.stringify(open_parts),
       cursorOf(generation, open_parts),
+      cancel_requested !== null,
     ],
   );
 }

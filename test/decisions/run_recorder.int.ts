@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill, continueRun } from '../../src/decisions/backfills.ts';
-import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
 import { encodeBuckets, maxFingerprintBuckets } from '../../src/domain/fingerprint.ts';
@@ -25,6 +25,8 @@ interface Row {
   readonly records_completed: number;
   readonly records_total_count: number | null;
   readonly backfill_id: string | null;
+  readonly cancel_requested: boolean;
+  readonly retry_at: string | null;
 }
 const runsOf = async (batchExportId: string): Promise<Row[]> =>
   (
@@ -176,20 +178,34 @@ describe('an automatic retry', () => {
     expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, ranges: [{ upload: null }] });
   });
 
-  it('starts over when the manifest may exist already', async () => {
-    const { id, run, step, batchExportId } = await createPartiallyExportedRun();
-    await recorder.finishExport(id, run.generation, {
-      source_rows: 3,
-      fingerprint: fingerprintOf(3),
-      encoder: 'test/1',
-    });
-    await recorder.startPublish(id, run.generation);
+  /** Claims publishing of a run that its retry resumes, and ends it. */
+  const claimAndFail = async (id: string, { generation }: ExistingRun): Promise<void> => {
+    const facts = { source_rows: 3, fingerprint: fingerprintOf(3), encoder: 'test/1' };
+    await recorder.finishExport(id, generation, facts);
+    await recorder.startPublish(id, generation);
+    await cancelUnlessPublishing(journal, policies, id, 'Cancelled by a user.');
     await endRun(journal, policies, id, failing);
+  };
+
+  it('inherits the claim when the manifest may exist already, and the request to cancel it', async () => {
+    const { id, run, step, batchExportId } = await createPartiallyExportedRun();
+    await claimAndFail(id, run);
     await step();
     expect(await retryOf(batchExportId)).toMatchObject({
-      generation: 0,
-      ranges: [{ files: { count: 0 } }],
+      generation: 1,
+      ranges: [{ upload: { upload_id: 'upload', parts: [{ rows: 3 }] } }],
+      claimed_by: [id],
+      cancel_requested: 'Cancelled by a user.',
     });
+    expect(await runsOf(batchExportId)).toMatchObject([{}, { cancel_requested: true }]);
+  });
+
+  it('is not created for a run that was to be cancelled, and that it could not resume', async () => {
+    const { id, run, command, step, batchExportId } = await createPartiallyExportedRun();
+    await claimAndFail(id, run);
+    await command('update', { changes: { config_version: 2 } });
+    await step();
+    expect(await runsOf(batchExportId)).toMatchObject([{ id, status: 'FailedRetryable', retry_at: null }]);
   });
 });
 

@@ -97,6 +97,15 @@ describe('a run that fails after it claimed publishing', () => {
       (await harness.reader.sourceUuids()).toSorted(),
     );
     await harness.database.pool.query(`delete from events where event = 'late'`);
+    const { rows } = await harness.database.pool.query(
+      `select distinct generation = 1 as inherited, obsolete_at is not null as obsolete
+       from exportd.destination_objects where batch_export_id = $1 order by inherited`,
+      [batchExportId],
+    );
+    expect(rows).toEqual([
+      { inherited: false, obsolete: false },
+      { inherited: true, obsolete: true },
+    ]);
   });
 
   const requestCancel = (of: string) =>
