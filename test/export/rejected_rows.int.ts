@@ -1,7 +1,8 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
-import { createMemoryBudget } from '../../src/encoding/memory.ts';
+import { bounds } from '../../src/config/bounds.ts';
+import { createMemoryBudget, type MemoryBudget } from '../../src/encoding/memory.ts';
 import { storeTraits } from '../../src/destination/store_traits.ts';
 import type { S3OperationName } from '../e2e/s3_operation.ts';
 import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.ts';
@@ -130,6 +131,44 @@ describe('rows that the file format cannot represent', () => {
       type: 'TooManyRejectedRows',
       nonRetryable: true,
     });
+  });
+
+  it('fail the run if they are larger than their file may be, which holds no more of them in memory', async () => {
+    const of = { start: '2026-01-01T20:00:00.000Z', end: '2026-01-01T21:00:00.000Z' };
+    const rowBytes = 1_000_000;
+    await harness.database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       select 1, gen_random_uuid(), 'wide', 'd', jsonb_build_object('wide', repeat('a', $3)), 'infinity',
+         $1::timestamptz + make_interval(secs => n) from generate_series(1, $2) n`,
+      [of.start, Math.ceil((1.2 * bounds.rejectedFile.max) / rowBytes), rowBytes],
+    );
+    const { run_id } = await harness.createRun({ config, of });
+    const memory = createMemoryBudget(1_000_000);
+    let peak = 0;
+    const measured: MemoryBudget = {
+      ...memory,
+      openReservation: () => {
+        const reservation = memory.openReservation();
+        const reserveEncoded = (bytes: number): void => {
+          reservation.reserveEncoded(bytes);
+          peak = Math.max(peak, memory.held());
+        };
+        return { ...reservation, reserveEncoded };
+      },
+    };
+    const attempt = harness.attempt({
+      memory: measured,
+      settings: { ...harness.settings, EXPORTD_MAX_REJECTED_ROWS: 10_000 },
+    });
+    await expect(attempt.exportInterval({ run_id })).rejects.toMatchObject({
+      type: 'TooManyRejectedRows',
+      nonRetryable: true,
+      message: expect.stringContaining('64 MiB'),
+    });
+    // The buffer of the lines doubles as it grows.
+    expect(peak).toBeGreaterThan(bounds.rejectedFile.max / 2);
+    expect(peak).toBeLessThan(2.5 * bounds.rejectedFile.max);
+    expect(memory.held()).toBe(0);
   });
 
   it.each([
