@@ -49,7 +49,9 @@ export function illegalTransitions(journal: ExportJournal): string[] {
       events.filter(isEndEvent).length === 1 ? '' : `has ${events.filter(isEndEvent).length} end events`,
       startedAt > endedAt || publishedAt > endedAt ? 'continues after its end' : '',
       types[endedAt] === 'RunCompleted' && !isClaimed ? 'is Completed without a claim' : '',
-      types[endedAt] === 'RunCancelled' && isClaimed ? 'is Cancelled after its claim' : '',
+      types[endedAt] === 'RunCancelled' && isClaimed && !types.includes('RunCancelRequested')
+        ? 'is Cancelled after its claim'
+        : '',
     ].filter((violation) => violation !== '');
     return violations.map((violation) => `run ${id} ${violation}: ${types.join(', ')}`);
   });

@@ -158,7 +158,11 @@ export const runRoutes: ProjectRoutes = (app, context) => {
           .code(202)
           .send(stillStoppingDetail('The run is Cancelled', submitted.stoppingRuns, settings));
       const run = await readResponse(context, teamOf(request), request.params);
-      if (isActiveStatus(run.status)) return reply.code(202).send({ detail: run.status_detail ?? run.status });
+      if (isActiveStatus(run.status))
+        return reply.code(202).send({ detail: run.status_detail ?? run.status });
+      // A run that was publishing has ended otherwise meanwhile.
+      if (run.status !== 'Cancelled')
+        throw new ApiError(409, 'conflict', `Cannot cancel a run that is in '${run.status}' status.`);
       return reply.code(200).send(run);
     },
   );
