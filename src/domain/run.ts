@@ -550,7 +550,7 @@ export function decideContinuation(
 /**
  * Returns the progress that an automatic retry can resume from; undefined if it has to start over. It starts over
  * - under another model or config,
- * - when it added late rows to a manifest, because they are found again, and
+ * - when it adds late rows to a manifest and has not claimed publishing, because they are found again, and
  * - when the barrier timed out, because an open transaction may have added rows before the cursor.
  *
  * If publishing was claimed, the retry publishes the same files under the same generation, and takes a manifest of the run
@@ -560,16 +560,20 @@ export function progressForRetry(
   state: RunState,
   definition: { readonly run_id: string; readonly model: Model; readonly config_version: number },
 ): RunProgress | undefined {
-  if (state.status === 'Absent' || !state.settled || state.replacement?.base) return undefined;
+  if (state.status === 'Absent' || !state.settled) return undefined;
+  const addsLateRows = state.replacement?.base !== undefined;
+  if (addsLateRows && !mayBePublished(state)) return undefined;
   if (state.ranges.every(({ upload, files }) => upload === null && files.count === 0)) return undefined;
   const { model, config_version } = state.spec;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;
   return {
     ...progressOf(state),
-    records_total_count: null,
-    source_fingerprint: null,
-    read_since: sourceBefore(state),
-    replacement: null,
+    ...(!addsLateRows && {
+      records_total_count: null,
+      source_fingerprint: null,
+      read_since: sourceBefore(state),
+      replacement: null,
+    }),
     claimed_by:
       state.publish_started_at === null ? state.claimed_by : [...state.claimed_by, definition.run_id],
   };

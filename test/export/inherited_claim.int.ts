@@ -3,6 +3,7 @@ import { createPolicies, createRun } from '../../src/decisions/create_run.ts';
 import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { type Interruptions, withCrash, withInterruptions } from './crash_injection.ts';
+import { createHours, createReruns } from './rerun.ts';
 import { createExportHarness, type ExportHarness, interval } from './export_harness.ts';
 
 /** How an attempt ends that has claimed publishing: its manifest arrived, or it did not. */
@@ -49,7 +50,8 @@ describe('a run that fails after it claimed publishing', () => {
         transaction,
         { team_id: spec.team_id, definition: spec } as unknown as Parameters<typeof createRun>[1],
         {
-          ...{ id, batch_export_id: batchExportId, interval, backfill_id: null, retry_number: 1 },
+          ...{ id, batch_export_id: spec.batch_export_id, backfill_id: null, retry_number: 1 },
+          interval: { start: spec.data_interval_start, end: spec.data_interval_end },
           ...{ allow_shrink: false, retry_of_run_id: of },
         },
       ),
@@ -106,6 +108,27 @@ describe('a run that fails after it claimed publishing', () => {
       { inherited: false, obsolete: false },
       { inherited: true, obsolete: true },
     ]);
+  });
+
+  it('whose manifest arrived, is retried with the late rows that it added to another manifest', async () => {
+    const { insert, remove, run, proceed } = createReruns(harness, createHours()());
+    await insert(1, 10);
+    await run();
+    await remove(1, 1);
+    await insert(11, 12);
+    const failed = await run({}, withCrash(harness, 'published'));
+    expect(failed.check).toMatchObject({ outcome: 'late_rows_added' });
+    const next = await retry(failed.run_id);
+    const { latest_error, manifest_key } = await proceed(next);
+    expect(latest_error).toBeNull();
+    const manifest = await harness.reader.manifestAt(manifest_key ?? '');
+    expect(manifest).toMatchObject({
+      run_id: next,
+      generation: 2,
+      rows: 12,
+      files: [{ rows: 10 }, { rows: 2 }],
+    });
+    expect(await harness.reader.uuidsIn(manifest)).toHaveLength(12);
   });
 
   const requestCancel = (of: string) =>
