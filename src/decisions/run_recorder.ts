@@ -48,8 +48,8 @@ import { notifyOfCompletion } from './notifications.ts';
 /** Records how a run publishes its manifest, and what becomes of those before. */
 const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
   /**
-   * Claims publishing and decides what stays of the generations before. From here on the run cannot be cancelled. Each
-   * attempt claims once; `publish_claims` is the number of its claim.
+   * Claims publishing and decides what stays of the generations before. From here on a cancellation asks the bucket first.
+   * Each attempt claims once; `publish_claims` is the number of its claim.
    * @throws ConfigVersionNotFound
    */
   startPublish: async (runId: string, generation: number): Promise<ExistingRun> => {

@@ -132,7 +132,7 @@ export interface ManifestPublication extends Pick<Manifest, 'run_id' | 'generati
    * whether the journal knows any that may have been written before.
    */
   knows(found: Manifest | null): Promise<boolean>;
-  /** Claims publishing, so that the run cannot be cancelled any more, and returns the manifest. Called once. */
+  /** Claims publishing, so that a cancellation asks the bucket first, and returns the manifest. Called once. */
   claim(): Promise<Manifest>;
   /** Withdraws the claim, because the manifest was not sent. */
   withdraw(): Promise<void>;

@@ -344,8 +344,8 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       );
       return;
     case 'RunCancelled':
-      // A run that was publishing is only cancelled with its export. Whether a manifest names its files is checked when they
-      // are deleted.
+      // A run that was publishing is cancelled with its export, or once its bucket has no manifest of it. Whether a manifest
+      // names its files is checked when they are deleted.
       await change(
         `update exportd.destination_objects set obsolete_at = $2
          where run_id = $1 and ordinal = 0 and object_type = 'file' and publish_claimed and obsolete_at is null`,
