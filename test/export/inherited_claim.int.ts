@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPolicies, createRun } from '../../src/decisions/create_run.ts';
 import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { runDecider } from '../../src/domain/run.ts';
@@ -22,6 +22,9 @@ describe('a run that fails after it claimed publishing', () => {
     await harness.insertEvents(eventCount);
   });
   afterAll(() => harness.close());
+  afterEach(async () => {
+    await harness.database.pool.query(`delete from events where event = 'late'`);
+  });
   beforeEach(async () => {
     ({ run_id, batchExportId } = await harness.createRun());
     await harness.attempt().exportInterval({ run_id });
@@ -98,7 +101,6 @@ describe('a run that fails after it claimed publishing', () => {
     expect((await harness.reader.uuidsIn(manifest)).toSorted()).toEqual(
       (await harness.reader.sourceUuids()).toSorted(),
     );
-    await harness.database.pool.query(`delete from events where event = 'late'`);
     const { rows } = await harness.database.pool.query(
       `select distinct generation = 1 as inherited, obsolete_at is not null as obsolete
        from exportd.destination_objects where batch_export_id = $1 order by inherited`,
