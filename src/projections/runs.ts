@@ -85,7 +85,7 @@ export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).j
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 14,
+  version: 15,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
