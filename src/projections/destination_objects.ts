@@ -201,7 +201,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 12,
+  version: 13,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
