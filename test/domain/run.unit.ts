@@ -188,7 +188,7 @@ describe('a run of a split interval', () => {
     const exported = runAfter([checked, reserved(1), fileOf(0, 5)]);
     expect(filesOf(exported)).toMatchObject({ count: 1, rows: 1 });
     expect(filesOf(withBase(exported))).toMatchObject({ count: 3, rows: 21 });
-    expect(progressForRetry(exported, { model: 'events', config_version: 1 })).toBeUndefined();
+    expect(progressForRetry(exported, { run_id: 'a', model: 'events', config_version: 1 })).toBeUndefined();
     const completed = runAfter([
       checked,
       reserved(1),
