@@ -40,6 +40,7 @@ export const boundGroups = {
       'Addresses whose failed authentications are counted',
       'the oldest is forgotten',
     ),
+    listedExports: bytes(2 * mib, 'The exports of a page', 'it has fewer; `next` leads to the others'),
     monitoringAge: ms(1_000, 'Age of the text of `/metrics`', 'it is made again'),
   },
   'Batch exports': {

@@ -110,14 +110,15 @@ export function withParameters(
   return url.href;
 }
 
-/** A page by `limit` and `offset`. */
+/** A page by `limit` and `offset`. `read` is the number of its items, where they may be fewer than `limit`. */
 export function offsetPage<Item>(
   request: Addressed,
   settings: BaseUrl,
   window: { readonly limit: number; readonly offset: number },
-  list: { readonly count: number; readonly results: Item[] },
+  list: { readonly count: number; readonly results: Item[]; readonly read?: number },
 ): ListPage<Item> {
   const { limit, offset } = window;
+  const following = offset + Math.max(1, list.read ?? limit);
   const urlAt = (start: number) =>
     withParameters(request, settings, {
       limit: String(limit),
@@ -125,7 +126,7 @@ export function offsetPage<Item>(
     });
   return {
     count: list.count,
-    next: offset + limit < list.count ? urlAt(offset + limit) : null,
+    next: following < list.count ? urlAt(following) : null,
     previous: offset > 0 ? urlAt(Math.max(0, offset - limit)) : null,
     results: list.results,
   };

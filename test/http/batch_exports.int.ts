@@ -296,6 +296,31 @@ describe('a batch export', () => {
 });
 
 describe('the list of batch exports', () => {
+  it('has pages that fit into a response, and misses none', async () => {
+    const other = await openApiHarness();
+    try {
+      const include_events = Array.from({ length: 850 }, (_, index) => `${index}`.padEnd(290, 'x'));
+      const { destination } = exportBody();
+      const ids: string[] = [];
+      for (let index = 0; index < 10; index += 1) {
+        const config = { ...destination.config, prefix: `wide/${index}`, include_events };
+        ids.push(await other.createExport({ destination: { ...destination, config } }));
+      }
+      const listed: string[] = [];
+      let path: string | null = 'batch_exports/?limit=1000';
+      while (path !== null) {
+        const { body, text } = await other.call('GET', path);
+        expect(text.length).toBeLessThan(2_500_000);
+        listed.push(...(body.results as { id: string }[]).map(({ id }) => id));
+        const next = body.next as string | null;
+        path = next === null ? null : next.slice(new URL(next).origin.length);
+      }
+      expect(listed).toEqual(ids.toReversed());
+    } finally {
+      await other.close();
+    }
+  });
+
   it('is paged, newest first, with absolute URLs', async () => {
     const other = await openApiHarness({ EXPORTD_BASE_URL: 'https://exports.example.com/' });
     try {

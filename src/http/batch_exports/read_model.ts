@@ -1,3 +1,4 @@
+import { bounds } from '../../config/bounds.ts';
 import { defaultFields } from '../../destination/config.ts';
 import {
   type BatchExportDefinition,
@@ -220,7 +221,11 @@ const withDefaults = (row: BatchExportRow): BatchExportRow => ({
   config: { ...defaultFields, ...row.config },
 });
 
-/** A page of the project's live exports, newest first. */
+/** The size that a definition has in a response, which shows the query as given and as resolved. */
+const definitionBytes = `octet_length(config::text) + coalesce(octet_length(to_jsonb(dialect_query)::text), 0)
+  + coalesce(octet_length(row_query::text), 0)`;
+
+/** A page of the project's live exports, newest first: one at least, and no more than fit into a response. */
 export async function listBatchExports(
   pool: Pool,
   teamId: number,
@@ -229,11 +234,15 @@ export async function listBatchExports(
   const count = await countRows(pool, 'from exportd.batch_exports where team_id = $1 and not deleted', [
     teamId,
   ]);
-  const { rows } = await pool.query<BatchExportRow>(
-    `${selection} order by export.created_at desc, export.id limit $2 offset $3`,
-    [teamId, window.limit, window.offset],
+  const { rows } = await pool.query<BatchExportRow & { readonly place: number; readonly bytes: number }>(
+    `select * from (
+       select page.*, row_number() over newest_first as place, sum(${definitionBytes}) over newest_first as bytes
+       from (${selection} order by export.created_at desc, export.id limit $2 offset $3) page
+       window newest_first as (order by created_at desc, id rows unbounded preceding)
+     ) measured where place = 1 or bytes <= $4 order by place`,
+    [teamId, window.limit, window.offset, bounds.listedExports.max],
   );
-  return { count, rows: rows.map(withDefaults) };
+  return { count, rows: rows.map(({ place: _place, bytes: _bytes, ...row }) => withDefaults(row)) };
 }
 
 /** What exports are converted to responses with. */

@@ -91,7 +91,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
     async (request) => {
       const { count, rows } = await listBatchExports(pool, teamOf(request), request.query);
       const results = await toBatchExportResponses(context, rows);
-      return offsetPage(request, settings, request.query, { count, results });
+      return offsetPage(request, settings, request.query, { count, results, read: rows.length });
     },
   );
 
