@@ -33,6 +33,7 @@ export const boundGroups = {
     sessionBody: bytes(2 * kib, 'The body that signs in to the console', '413'),
     bodyDepth: levels(64, 'Levels of a JSON body', '400'),
     bodyFields: items(10_000, 'Fields of a JSON body, with those of inner objects', '400'),
+    bodyValues: items(50_000, 'Values of a JSON body, with those of inner lists and objects', '400'),
     bodyFieldName: characters(1_000, 'Name of a field in a body', '400'),
     bodyItems: items(10_000, 'Items of a list in a body', '400'),
     failedAuthenticationAddresses: items(

@@ -124,14 +124,10 @@ function addBodyParsers(app: FastifyInstance): void {
       done(new ApiError(400, 'parse_error', 'JSON parse error: the body is not valid UTF-8.'));
       return;
     }
-    // Parsing an object with ten thousands of names keeps all other requests waiting.
-    if (hasMoreFields(bytes, bounds.bodyFields.max)) {
-      done(
-        invalid(
-          `A body has at most ${boundText(bounds.bodyFields)} fields, with those of inner objects.`,
-          null,
-        ),
-      );
+    // Parsing ten thousands of names or lists keeps all other requests waiting.
+    const problem = sizeProblem(bytes);
+    if (problem !== undefined) {
+      done(invalid(problem, null));
       return;
     }
     const text = bytes.toString();
@@ -170,23 +166,25 @@ function addBodyParsers(app: FastifyInstance): void {
   });
 }
 
-const [quote, backslash, colon] = Buffer.from('"\\:');
+const [quote, backslash, colon, comma] = Buffer.from('"\\:,');
 
-/** Whether JSON has more than `max` fields, counted without parsing it. */
-function hasMoreFields(json: Buffer, max: number): boolean {
-  let fields = 0;
+/** Why JSON is too wide to be parsed, told without parsing it; undefined if it is not. */
+function sizeProblem(json: Buffer): string | undefined {
+  let [fields, commas] = [0, 0];
   let isInString = false;
   for (let at = 0; at < json.length; at += 1) {
     const byte = json[at];
     if (byte === quote) isInString = !isInString;
     else if (isInString) {
       if (byte === backslash) at += 1;
-    } else if (byte === colon) {
-      fields += 1;
-      if (fields > max) return true;
-    }
+    } else if (byte === colon) fields += 1;
+    else if (byte === comma) commas += 1;
   }
-  return false;
+  if (fields > bounds.bodyFields.max)
+    return `A body has at most ${boundText(bounds.bodyFields)} fields, with those of inner objects.`;
+  return commas >= bounds.bodyValues.max
+    ? `A body has at most ${boundText(bounds.bodyValues)} values, with those of inner lists and objects.`
+    : undefined;
 }
 
 /** Why a value of a request is rejected, and where it is. */

@@ -165,9 +165,9 @@ describe('a preview', () => {
       /at most 16,384 characters/,
     ],
     [
-      'filters of 90,000 values',
+      'filters of 40,000 values',
       filtersOf(
-        Array.from({ length: 9 }, () => ({ type: 'event', key: 'v', value: Array(9_999).fill('x') })),
+        Array.from({ length: 4 }, () => ({ type: 'event', key: 'v', value: Array(9_999).fill('x') })),
       ),
       'destination__config__filters',
       /at most 10,000 values/,
@@ -177,6 +177,12 @@ describe('a preview', () => {
       { dialect_query: `select event from events where ${"event = 'a' and ".repeat(4_000)}true` },
       'dialect_query',
       /at most 12000 syntax nodes/,
+    ],
+    [
+      'a query of 30,000 parentheses',
+      { dialect_query: `select ${'('.repeat(30_000)}event${')'.repeat(30_000)} as e from events` },
+      'dialect_query',
+      /more than 250 levels deep/,
     ],
     [
       'a query of 32,000 values',
@@ -238,16 +244,24 @@ describe('a body', () => {
     },
   });
   const manyFields = () => Object.fromEntries(Array.from({ length: 80_000 }, (_, index) => [`f${index}`, 1]));
-  const manyNames = () => ({ include_events: Array.from({ length: 80_000 }, (_, index) => `e${index}`) });
+  const names = (count: number) => ({
+    include_events: Array.from({ length: count }, (_, index) => `e${index}`),
+  });
 
   it.each([
     ['80,000 unknown fields in a config', () => bodyWith(manyFields()), /at most 10,000 fields/],
     ['80,000 unknown fields', manyFields, /at most 10,000 fields/],
-    ['80,000 names of events', () => bodyWith(manyNames()), /at most 10,000 items/],
+    ['80,000 names of events', () => bodyWith(names(80_000)), /at most 50,000 values/],
+    ['11,000 names of events', () => bodyWith(names(11_000)), /at most 10,000 items/],
     [
       '1,001 names of events',
       () => bodyWith({ include_events: Array.from({ length: 1_001 }, () => 'e') }),
       /at most 1,000/,
+    ],
+    [
+      '300,000 lists in lists',
+      () => `{"x":[${Array.from({ length: 50 }, () => `[${'[],'.repeat(6_000)}[]]`).join(',')}]}`,
+      /at most 50,000 values/,
     ],
     ['400,000 brackets', () => '['.repeat(400_000), /JSON|nested/],
   ])('with %s is rejected at once', async (_, create, detail) => {

@@ -137,6 +137,11 @@ export class Cursor {
     return items;
   }
 
+  /** How many parentheses can be in each other. */
+  get maxDepth(): number {
+    return this.#limits.depth;
+  }
+
   /** `( … )` around a rule. */
   parenthesized<Inner>(inner: () => Inner): Inner {
     this.expectSymbol('(');

@@ -22,7 +22,8 @@ const joins = new Set(['UNION', 'EXCEPT', 'INTERSECT', 'ORDER', 'LIMIT', 'OFFSET
  */
 export function peekParenthesizedQuery(cursor: Cursor): boolean {
   let ahead = 0;
-  while (cursor.peekSymbol('(', ahead)) ahead += 1;
+  // More are nested too deeply for either. This is asked at each of them.
+  while (ahead <= cursor.maxDepth && cursor.peekSymbol('(', ahead)) ahead += 1;
   const word = keywordOf(cursor.peek(ahead));
   if (ahead === 0 || (word !== 'SELECT' && word !== 'WITH')) return false;
   // From the innermost parenthesis outward: only set operators and query clauses may follow a closing one.
