@@ -1,6 +1,8 @@
-import { realpathSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { realpathSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createChildProcesses, waitUntilReady } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
@@ -10,6 +12,7 @@ import {
   postgresqlProgram,
   postgresqlUrl,
 } from '../../src/local_stack/servers/postgresql.ts';
+import { isTemporalReady } from '../../src/local_stack/servers/start_servers.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { migrateControl, migrateSource } from '../../src/migrate/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
@@ -19,12 +22,15 @@ import { startPgbouncer } from '../setup/pgbouncer.ts';
 import { programPath } from '../setup/programs.ts';
 import { prepareQueryRole } from '../setup/query_role.ts';
 import { otherStores, startStore } from '../setup/stores.ts';
+import { temporalCommand } from '../setup/temporal_command.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { insertEvents } from './rows.ts';
 import { startStack, type Stack } from './stack.ts';
 import { verifyExport } from './verify_export.ts';
+
+const runProgram = promisify(execFile);
 
 const rowsOfHour = 2_000;
 /** Three parts. */
@@ -147,7 +153,118 @@ describe('backfill, retry and verify --deep in JSON lines and Parquet find every
     const second = await stack.startWorker();
     expect(await backfillRetryVerify(stack, () => second.kill())).toEqual(everyRowOnce);
   });
+
+  it('with two workers, of which one is killed, and Temporal on PostgreSQL', async () => {
+    const TEMPORAL_ADDRESS = await startTemporalOnPostgresql();
+    const stack = await start('matrix-temporal-postgresql', { ...failoverWorkers, TEMPORAL_ADDRESS });
+    const second = await stack.startWorker();
+    expect(await backfillRetryVerify(stack, () => second.kill())).toEqual(everyRowOnce);
+  });
 });
+
+/** Starts a Temporal server of four services with its databases in PostgreSQL. Returns its address. */
+async function startTemporalOnPostgresql(): Promise<string> {
+  const [server, tool] = [await programPath('temporal-server'), await programPath('temporal-sql-tool')];
+  const folder = openDataFolder(join(fromSetUp('EXPORTD_TEST_FOLDER'), `temporal-${randomUUID()}`));
+  const database = new URL(fromSetUp('EXPORTD_TEST_DATABASE_URL'));
+  const services = ['frontend', 'history', 'matching', 'worker'] as const;
+  const ports = await assignPorts(
+    folder.inside('ports.json'),
+    services.flatMap((service) => [service, `${service} membership`]),
+  );
+  const portOf = (name: string): number => ports[name] ?? 0;
+  const stores = { temporal: 'temporal', temporal_visibility: 'visibility' };
+  const prefix = `t${randomUUID().slice(0, 8)}_`;
+  for (const [name, schema] of Object.entries(stores)) {
+    const sql = (...args: string[]) =>
+      runProgram(tool, [
+        ...['--plugin', 'postgres12', '--endpoint', database.hostname, '--port', database.port],
+        ...['--user', database.username, '--password', database.password, '--database', `${prefix}${name}`],
+        ...args,
+      ]);
+    await sql('create-database');
+    await sql('setup-schema', '--version', '0.0');
+    await sql('update-schema', '--schema-name', `postgresql/v12/${schema}`);
+  }
+  const store = (name: string) => ({
+    sql: {
+      pluginName: 'postgres12',
+      databaseName: `${prefix}${name}`,
+      connectAddr: database.host,
+      connectProtocol: 'tcp',
+      user: database.username,
+      password: database.password,
+      maxConns: 10,
+      maxIdleConns: 10,
+    },
+  });
+  const address = `127.0.0.1:${portOf('frontend')}`;
+  const config = {
+    log: { stdout: true, level: 'warn' },
+    persistence: {
+      numHistoryShards: 4,
+      defaultStore: 'default',
+      visibilityStore: 'visibility',
+      datastores: { default: store('temporal'), visibility: store('temporal_visibility') },
+    },
+    global: { membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' } },
+    services: Object.fromEntries(
+      services.map((service) => [
+        service,
+        {
+          rpc: {
+            grpcPort: portOf(service),
+            membershipPort: portOf(`${service} membership`),
+            bindOnLocalHost: true,
+          },
+        },
+      ]),
+    ),
+    clusterMetadata: {
+      enableGlobalNamespace: false,
+      failoverVersionIncrement: 10,
+      masterClusterName: 'active',
+      currentClusterName: 'active',
+      clusterInformation: {
+        active: { enabled: true, initialFailoverVersion: 1, rpcName: 'frontend', rpcAddress: address },
+      },
+    },
+    dcRedirectionPolicy: { policy: 'noop' },
+    publicClient: { hostPort: address },
+    dynamicConfigClient: {
+      filepath: join(import.meta.dirname, '../../.config/temporal_dynamic_config.yaml'),
+      pollInterval: '60s',
+    },
+  };
+  // JSON is YAML.
+  writeFileSync(folder.inside('development.yaml'), JSON.stringify(config));
+  const children = createChildProcesses(folder);
+  closing.push(() => children.stopAll());
+  const child = children.start({
+    name: 'temporal',
+    command: server,
+    args: ['--root', folder.path, '--config', '.', '--env', 'development', '--allow-no-auth', 'start'],
+    stopSignal: 'SIGTERM',
+  });
+  const createNamespace = () =>
+    temporalCommand().then((command) =>
+      runProgram(command, [
+        'operator',
+        'namespace',
+        'create',
+        '--namespace',
+        'default',
+        '--address',
+        address,
+      ]),
+    );
+  await waitUntilReady(child, () => createNamespace().then(() => true), 120_000);
+  await waitFor(
+    () => isTemporalReady({ temporal: portOf('frontend'), temporalUi: 0 }).catch(() => false),
+    'the namespace can be used',
+  );
+  return address;
+}
 
 /** Starts another version of PostgreSQL, with a migrated database. */
 async function startPostgresql(major: 15 | 16 | 17): Promise<TestDatabase> {

@@ -5,6 +5,7 @@ import {
   globSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -30,6 +31,8 @@ export type ProgramName =
   | 'minio'
   | 'rclone-s3'
   | 'moto_server'
+  | 'temporal-server'
+  | 'temporal-sql-tool'
   | `postgresql-${15 | 16 | 17}`;
 
 interface TestProgram {
@@ -46,6 +49,8 @@ const schemathesisVersion = '4.32.5';
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
+/** The newest server whose module Go can build. */
+const temporalVersion = 'v1.29.1';
 const postgresqlVersions = { 15: '15.18.0-beta.17', 16: '16.14.0-beta.17', 17: '17.10.0-beta.17' } as const;
 
 const programs: Readonly<Record<ProgramName, TestProgram>> = {
@@ -110,12 +115,28 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     command: `pip install moto[server]==${motoVersion}`,
     install: installMoto,
   },
+  'temporal-server': temporalProgramOf('temporal-server', 'server'),
+  'temporal-sql-tool': temporalProgramOf('temporal-sql-tool', 'tools/sql'),
   'postgresql-15': postgresqlOf(15),
   'postgresql-16': postgresqlOf(16),
   'postgresql-17': postgresqlOf(17),
   chromium: { version: 'system', command: 'apt-get install chromium' },
   'systemd-analyze': { version: 'system', command: 'apt-get install systemd' },
 };
+
+/** A program of Temporal's server, which takes ten minutes to build. */
+function temporalProgramOf(name: ProgramName, folder: string): TestProgram {
+  const wanted = `go.temporal.io/server/cmd/${folder}@${temporalVersion}`;
+  return {
+    version: temporalVersion,
+    command: `go install ${wanted}`,
+    install: async (target) => {
+      const env = { ...process.env, GOBIN: target, CGO_ENABLED: '0' };
+      await run('go', ['install', wanted], { env, maxBuffer: Infinity });
+      renameSync(join(target, basename(folder)), join(target, name));
+    },
+  };
+}
 
 /** Unpacks Debian packages into a folder, which needs neither root nor the packages that they depend on. */
 async function unpackFromDebian(
