@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { formatManifest } from '../../src/destination/manifest.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { migrateControl } from '../../src/migrate/migrate.ts';
@@ -220,7 +221,7 @@ describe('a store that was seen to refuse overwrites', () => {
     // As after the control database lost what the export had published.
     const lost = { ...published, generation: 3, run_id: randomUUID() };
     const fileKey = ofRun(published.files[0]?.key ?? '');
-    const stored = { [fileKey]: 'a file that readers use', [ofRun(manifest_key)]: JSON.stringify(lost) };
+    const stored = { [fileKey]: 'a file that readers use', [ofRun(manifest_key)]: formatManifest(lost) };
     for (const [Key, Body] of Object.entries(stored))
       await harness.bucket.client.send(new PutObjectCommand({ Bucket: harness.bucket.bucket, Key, Body }));
     await age();
