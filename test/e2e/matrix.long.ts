@@ -175,11 +175,18 @@ async function startTemporalOnPostgresql(): Promise<string> {
   const portOf = (name: string): number => ports[name] ?? 0;
   const stores = { temporal: 'temporal', temporal_visibility: 'visibility' };
   const prefix = `t${randomUUID().slice(0, 8)}_`;
+  // Go's client takes the single iteration that passwords of the test server have for an attack.
+  const login = { name: `${prefix}role`, password: randomUUID() };
+  const pool = createPool(database.href, { max: 1 });
+  await pool.query(
+    `set scram_iterations = 4096; create role ${login.name} superuser login password '${login.password}'`,
+  );
+  await pool.end();
   for (const [name, schema] of Object.entries(stores)) {
     const sql = (...args: string[]) =>
       runProgram(tool, [
         ...['--plugin', 'postgres12', '--endpoint', database.hostname, '--port', database.port],
-        ...['--user', database.username, '--password', database.password, '--database', `${prefix}${name}`],
+        ...['--user', login.name, '--password', login.password, '--database', `${prefix}${name}`],
         ...args,
       ]);
     await sql('create-database');
@@ -192,8 +199,8 @@ async function startTemporalOnPostgresql(): Promise<string> {
       databaseName: `${prefix}${name}`,
       connectAddr: database.host,
       connectProtocol: 'tcp',
-      user: database.username,
-      password: database.password,
+      user: login.name,
+      password: login.password,
       maxConns: 10,
       maxIdleConns: 10,
     },
