@@ -139,7 +139,7 @@ export const queryResponseSchema = z
       .looseObject({})
       .optional()
       .describe(
-        'With `explain: true` in a DialectQuery: what its statement cost in PostgreSQL, which then runs a second time. Seconds, bytes, and the steps of the plan with their rows.',
+        'With `explain: true` in the query: what its statements cost in PostgreSQL, which then runs them a second time. Seconds, bytes, and the steps of the plan with their rows.',
       ),
     is_cached: z.boolean().optional(),
     cache_key: z.string().optional(),
