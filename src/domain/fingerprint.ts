@@ -121,38 +121,34 @@ export const areComparable = (one: Fingerprint, other: Fingerprint): boolean =>
  * Adds fingerprints of disjoint sets of rows of one interval.
  * @throws RangeError when they are not comparable
  */
-export function addFingerprints(first: Fingerprint, ...more: readonly Fingerprint[]): Fingerprint {
+export const addFingerprints = (first: Fingerprint, ...more: readonly Fingerprint[]): Fingerprint =>
+  combine(
+    first,
+    more.map((fingerprint) => ({ fingerprint, sign: 1 })),
+  );
+
+/** The fingerprint of a set of rows without some of them. @throws RangeError when they are not comparable */
+export const subtractFingerprint = (whole: Fingerprint, part: Fingerprint): Fingerprint =>
+  combine(whole, [{ fingerprint: part, sign: -1 }]);
+
+/** Adds or subtracts bucket by bucket. Buckets without rows are left out. */
+function combine(
+  first: Fingerprint,
+  more: readonly { readonly fingerprint: Fingerprint; readonly sign: 1 | -1 }[],
+): Fingerprint {
   const sums = new Map<number, { rows: number; sum: bigint }>();
-  for (const fingerprint of [first, ...more]) {
+  for (const { fingerprint, sign } of [{ fingerprint: first, sign: 1 }, ...more]) {
     if (!areComparable(first, fingerprint)) throw new RangeError('The fingerprints are not comparable.');
     for (const { index, rows, sum } of bucketsOf(fingerprint)) {
       const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
-      sums.set(index, { rows: bucket.rows + rows, sum: bucket.sum + BigInt(sum) });
+      sums.set(index, { rows: bucket.rows + sign * rows, sum: bucket.sum + BigInt(sign) * BigInt(sum) });
     }
   }
-  return withSums(first, sums);
+  const buckets = [...sums].flatMap(([index, { rows, sum }]) =>
+    rows > 0 ? [{ index, rows, sum: String(sum) }] : [],
+  );
+  return { ...first, encoded_buckets: encodeBuckets(buckets) };
 }
-
-/** The fingerprint of a set of rows without some of them. @throws RangeError when they are not comparable */
-export function subtractFingerprint(whole: Fingerprint, part: Fingerprint): Fingerprint {
-  if (!areComparable(whole, part)) throw new RangeError('The fingerprints are not comparable.');
-  const sums = new Map(bucketsOf(whole).map(({ index, rows, sum }) => [index, { rows, sum: BigInt(sum) }]));
-  for (const { index, rows, sum } of bucketsOf(part)) {
-    const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
-    sums.set(index, { rows: bucket.rows - rows, sum: bucket.sum - BigInt(sum) });
-  }
-  return withSums(whole, sums);
-}
-
-const withSums = (
-  fingerprint: Fingerprint,
-  sums: ReadonlyMap<number, { readonly rows: number; readonly sum: bigint }>,
-): Fingerprint => ({
-  ...fingerprint,
-  encoded_buckets: encodeBuckets(
-    [...sums].flatMap(([index, { rows, sum }]) => (rows > 0 ? [{ index, rows, sum: String(sum) }] : [])),
-  ),
-});
 
 export const rowsOfFingerprint = (fingerprint: Pick<Fingerprint, 'encoded_buckets'>): number =>
   bucketsOf(fingerprint).reduce((sum, { rows }) => sum + rows, 0);
