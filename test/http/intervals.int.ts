@@ -148,6 +148,7 @@ describe('the interval ledger', () => {
       comparison: null,
       held: null,
       taken_keys: 0,
+      history_collapsed: false,
     });
   });
 
