@@ -7,7 +7,6 @@ import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { openJournal, rebuild } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { projectionContents } from '../projections/projection_contents.ts';
-import { createTestDatabase } from '../setup/database.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createLaggingExport } from './lagging_export.ts';
@@ -263,70 +262,86 @@ describe('collapsing the history', () => {
     });
   });
 
-  it('answers late steps of a collapsed run as those of a run that has ended', async () => {
-    await commander.create();
-    const id = await runs.create(5);
-    await publish(id);
-    await stepBackfills();
-    // Ends before the streams are deleted.
-    let calls = 0;
-    await collapse({}, () => (calls += 1) > 4);
-    expect(await countOf('journal_streams where stream_id <> $1 and collapsed_at is not null')).toBe(2);
-    const late = async () => {
-      await expect(recorder.startExport(id, 0)).rejects.toMatchObject({ name: 'RunEnded' });
-      await expect(recorder.complete(id, 1, 'the manifest')).rejects.toMatchObject({ name: 'RunEnded' });
-      expect((await commander.command('retry', { run_id: id })).command).toMatchObject({
-        status: 'rejected',
-        outcome: { code: 'not_found' },
-      });
-    };
-    await late();
-    await collapse();
-    await late();
-    expect(await runCount()).toBe(0);
-    // The next generation is above those of the collapsed runs.
-    const again = await runs.create(5);
-    expect(again).not.toBe(id);
-    expect(await runs.start(again)).toMatchObject({ generation: 2 });
-    expect(await recorder.mayHavePublished(await recorder.read(again), again)).toBe(true);
-  });
+  describe('in a database of its own', () => {
+    const own = useTestDatabase();
+    const ownJournal = openJournal(own.pool);
+    const ownRecorder = createRunRecorder(ownJournal);
 
-  it('can be killed between any two batches, and in the middle of a stream', async () => {
-    const database = await createTestDatabase();
-    try {
-      const own = openJournal(database.pool);
-      commander = createCommander(own, policies);
-      runs = createSimulatedRuns(own, createRunRecorder(own), commander);
-      await commander.create();
-      for (let allowed = 1; allowed <= 7; allowed += 1) {
-        const id = await runs.create(3 * allowed);
-        await publish(id);
-        const { rows } = await database.pool.query<{ id: string }>('select id from exportd.backfills');
-        for (const backfill of rows) await advanceBackfill(own, policies, backfill.id);
-        let calls = 0;
-        await collapseHistory(own, everything, () => (calls += 1) > allowed);
-        await database.pool.query(
-          `delete from exportd.journal_events where global_position in (
-             select min(global_position) from exportd.journal_events event
-             join exportd.journal_streams stream using (stream_type, stream_id)
-             where stream.collapsed_at is not null group by stream_type)`,
-        );
-        const before = await projectionContents(database.pool);
-        await rebuild(database.pool);
-        expect(await projectionContents(database.pool)).toBe(before);
-      }
-      await collapseHistory(own, everything, never);
-      const left = await database.pool.query(
+    /** Exports a minute with a backfill that then completes. */
+    const exportMinute = async (minutes: number): Promise<string> => {
+      const id = await runs.create(minutes);
+      await publish(id);
+      const { rows } = await own.pool.query<{ id: string }>(
+        'select id from exportd.backfills where finished_at is null',
+      );
+      for (const backfill of rows) await advanceBackfill(ownJournal, policies, backfill.id);
+      return id;
+    };
+    /** Collapses until `isOver` was called so often. */
+    const collapseUntil = async (calls: number): Promise<void> => {
+      let count = 0;
+      await collapseHistory(ownJournal, everything, () => (count += 1) > calls);
+    };
+    /** Deletes an event of each collapsed stream, as a killed process does. */
+    const deleteOldest = () =>
+      own.pool.query(
+        `delete from exportd.journal_events where global_position in (
+           select min(global_position) from exportd.journal_events event
+           join exportd.journal_streams stream using (stream_type, stream_id)
+           where stream.collapsed_at is not null group by stream_type, stream_id) returning event_type`,
+      );
+    const streams = async (): Promise<number> => {
+      const { rows } = await own.pool.query(
         `select from exportd.journal_streams where stream_type <> 'batch_export'`,
       );
-      expect(left.rows).toHaveLength(0);
-      const { rows } = await database.pool.query(
-        'select from exportd.intervals where collapsed_generation is not null',
+      return rows.length;
+    };
+
+    beforeEach(async () => {
+      commander = createCommander(ownJournal, policies);
+      runs = createSimulatedRuns(ownJournal, ownRecorder, commander);
+      await commander.create();
+    });
+
+    it('answers late steps of a collapsed run as those of a run that has ended', async () => {
+      const id = await exportMinute(5);
+      await collapseUntil(5);
+      expect((await deleteOldest()).rowCount).toBe(2);
+      const late = async () => {
+        await expect(ownRecorder.startExport(id, 0)).rejects.toMatchObject({ name: 'RunEnded' });
+        await expect(ownRecorder.complete(id, 1, 'manifest')).rejects.toMatchObject({ name: 'RunEnded' });
+        expect((await commander.command('retry', { run_id: id })).command).toMatchObject({
+          status: 'rejected',
+          outcome: { code: 'not_found' },
+        });
+      };
+      await late();
+      await collapseHistory(ownJournal, everything, never);
+      await late();
+      expect(await streams()).toBe(0);
+      // The next generation is above those of the collapsed runs.
+      const again = await runs.create(5);
+      expect(again).not.toBe(id);
+      expect(await runs.start(again)).toMatchObject({ generation: 2 });
+      expect(await ownRecorder.mayHavePublished(await ownRecorder.read(again), again)).toBe(true);
+    });
+
+    it('can be killed between any two batches, and in the middle of a stream', async () => {
+      for (let calls = 1; calls <= 7; calls += 1) {
+        await exportMinute(10 + 3 * calls);
+        await collapseUntil(calls);
+        await deleteOldest();
+        const before = await projectionContents(own.pool);
+        await rebuild(own.pool);
+        expect(await projectionContents(own.pool)).toBe(before);
+      }
+      await collapseHistory(ownJournal, everything, never);
+      const { rows } = await own.pool.query(
+        'select from exportd.intervals where batch_export_id = $1 and collapsed_generation is not null',
+        [commander.batchExportId],
       );
       expect(rows).toHaveLength(7);
-    } finally {
-      await database.drop();
-    }
+    });
   });
 
   it('purges an export that was deleted long ago', async () => {
