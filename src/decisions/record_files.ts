@@ -331,16 +331,10 @@ export async function hasPublished(pool: Pool, spec: RunInterval, runId: string)
   return rowCount === 1;
 }
 
-/**
- * Whether another run of the interval than this one has claimed publishing, so that its manifest may be stored. Collapsed runs
- * have.
- */
+/** Whether another run of the interval than this one has claimed publishing, so that its manifest may be stored. */
 export async function mayHavePublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
   const { rowCount } = await pool.query(
-    `select from exportd.intervals where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3
-       and collapsed_generation is not null
-     union all
-     select from exportd.batch_export_runs run
+    `select from exportd.batch_export_runs run
      join exportd.stream_states folded on folded.stream_type = 'run' and folded.stream_id = run.id
      where run.batch_export_id = $1 and run.data_interval_start = $2 and run.data_interval_end = $3 and run.id <> $4
        and folded.state->>'publish_started_at' is not null limit 1`,
