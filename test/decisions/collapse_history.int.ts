@@ -70,7 +70,7 @@ describe('collapsing the history', () => {
 
   /** The rows of the ledger, without what a collapse adds. */
   const ledger = async (): Promise<unknown[]> => {
-    const { rows } = await pool.query(
+    const { rows } = await pool.query<object>(
       `select to_jsonb(interval) - '{collapsed_generation,collapsed_config_version}'::text[] as row
        from exportd.intervals interval where batch_export_id = $1 order by data_interval_start`,
       [commander.batchExportId],
@@ -323,7 +323,6 @@ describe('collapsing the history', () => {
       const again = await runs.create(5);
       expect(again).not.toBe(id);
       expect(await runs.start(again)).toMatchObject({ generation: 2 });
-      expect(await ownRecorder.mayHavePublished(await ownRecorder.read(again), again)).toBe(true);
     });
 
     it('can be killed between any two batches, and in the middle of a stream', async () => {

@@ -114,7 +114,7 @@ describe('circuits of buckets', () => {
         expect(failure).toMatchObject({ type: 'DestinationUnavailable', nonRetryable: false });
         expect(Number(failure.nextRetryDelay)).toBeGreaterThan(10_000);
         expect([await positionOfJournal(), blackhole.accepted()]).toEqual([position, connections]);
-        const { latest_error, status_detail, status } = (await responseOf(batchExportId, run_id)) ?? {};
+        const { latest_error, status_detail, status } = await responseOf(batchExportId, run_id);
         expect(latest_error).toBe(`DestinationUnavailable: ${failure.message}`);
         expect([status_detail, status]).toEqual([latest_error, 'Starting']);
       },
@@ -189,7 +189,7 @@ describe('circuits of buckets', () => {
       const exporting = createWorker().attempt().exportInterval({ run_id });
       await waitFor(async () => {
         const response = await responseOf(batchExportId, run_id);
-        return response?.status_detail?.startsWith('DestinationUnavailable');
+        return response.status_detail?.startsWith('DestinationUnavailable');
       }, 'the outage is known to all workers');
       outage.end();
       expect(await exporting).toMatchObject({ finished: true, generation: 1, rows: 4_000 });

@@ -348,7 +348,7 @@ describe('the projections after random commands and runs', () => {
 
   /** The ledger, without what a collapse of history adds to it. */
   async function readLedger(pool: Pool): Promise<unknown[]> {
-    const { rows } = await pool.query(
+    const { rows } = await pool.query<object>(
       `select to_jsonb(interval) - '{collapsed_generation,collapsed_config_version}'::text[] as row
        from exportd.intervals interval order by data_interval_start, data_interval_end`,
     );
